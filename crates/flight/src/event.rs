@@ -1,0 +1,145 @@
+//! Events that the agent records.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest text that the agent puts into one event; it cuts what is longer.
+pub const MAX_TEXT: usize = 64 << 10;
+
+/// Something that happened in the guest, at the time of its frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// The agent is up: always the first frame.
+    Hello(Hello),
+    /// The list of files that series frames refer to by index.
+    Files(Vec<File>),
+    /// An iteration of a workload begins.
+    Begin {
+        /// Index into the job's workloads.
+        workload: u16,
+        /// Which repetition, from 0.
+        iteration: u32,
+    },
+    /// A phase begins, and the one before ends. Files were sampled just before this frame.
+    Phase(String),
+    /// A value of a metric.
+    Sample {
+        /// The metric's name.
+        metric: String,
+        /// A further distinction; empty if none.
+        label: String,
+        /// In the metric's unit.
+        value: f64,
+    },
+    /// One point of a series of the workload's own.
+    Point {
+        /// The series' name.
+        series: String,
+        /// Its value now.
+        value: f64,
+    },
+    /// A remark of the workload.
+    Note(String),
+    /// The iteration is over. Files were sampled just before this frame.
+    End(Usage),
+    /// Lines of the kernel's log, as `/dev/kmsg` gives them: `[seconds] text`.
+    Log(String),
+    /// The recorder is short of room: series are dropped from here on.
+    SeriesDropped,
+    /// The job cannot go on: what failed, and why.
+    Failed(String),
+    /// The agent is done and powers the machine off: always the last frame.
+    Bye {
+        /// `/proc/sys/kernel/tainted`
+        tainted: u64,
+    },
+}
+
+/// A sampled file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// The name of its source, such as `node-vmstat`.
+    pub source: String,
+    /// Which file of the source, such as `node0`; empty if it has one.
+    pub part: String,
+}
+
+/// What the guest says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// `uname -r`
+    pub release: String,
+    /// `uname -v`
+    pub version: String,
+    /// `/proc/version`
+    pub banner: String,
+    /// `/proc/cmdline`
+    pub cmdline: String,
+    /// `/sys/kernel/debug/sched/preempt`; empty where there is none.
+    pub preemption: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// NUMA nodes online.
+    pub nodes: u32,
+    /// Memory in all, bytes.
+    pub memory: u64,
+    /// Bytes of a page.
+    pub page_size: u64,
+}
+
+/// What an iteration took, all its processes together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// User CPU seconds.
+    pub user: f64,
+    /// System CPU seconds.
+    pub system: f64,
+    /// Elapsed seconds.
+    pub elapsed: f64,
+}
+
+/// An event could not be read: the bytes are damaged or of another version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the recorder cannot be read: {0}")]
+pub struct EventError(#[from] postcard::Error);
+
+impl Event {
+    /// The payload of this event's frame.
+    ///
+    /// # Errors
+    /// None that a well-formed event can cause.
+    pub fn encode(&self) -> Result<Vec<u8>, EventError> {
+        Ok(postcard::to_stdvec(self)?)
+    }
+
+    /// The event of a frame's payload.
+    ///
+    /// # Errors
+    /// When the bytes are no event.
+    pub fn decode(payload: &[u8]) -> Result<Self, EventError> {
+        Ok(postcard::from_bytes(payload)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_read_as_it_was_written() {
+        let event = Event::Sample {
+            metric: "Elapsed".into(),
+            label: String::new(),
+            value: 12.5,
+        };
+        assert_eq!(Event::decode(&event.encode().unwrap()), Ok(event));
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
+            let _ = Event::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What passes between host and guest: the job that goes in before the boot, the frames that the
+//! flight recorder writes, and the lines that a workload writes. Formats only: mapping memory,
+//! reading files and running programs are left to the agent and to the host.
+
+pub mod event;
+pub mod frame;
+pub mod job;
+pub mod log;
+pub mod patch;
+pub mod protocol;
+
+pub use event::Event;
+pub use job::Job;

@@ -1,0 +1,170 @@
+//! The metric protocol: lines that a workload writes to the file descriptor whose number is in
+//! `FAULTLINE_FD`.
+//!
+//! ```text
+//! phase fill
+//! sample Elapsed 12.345
+//! sample latency p99 0.000123
+//! series memory-node0 0.52
+//! note "created 40000 files"
+//! ```
+//!
+//! A program that must not go on before a phase's counters are cut reads one byte from the
+//! descriptor in `FAULTLINE_ACK_FD` after each `phase` line.
+
+/// The variable that names the descriptor to write to.
+pub const FD_VARIABLE: &str = "FAULTLINE_FD";
+/// The variable that names the descriptor from which a byte is read after each `phase`.
+pub const ACK_VARIABLE: &str = "FAULTLINE_ACK_FD";
+/// The longest line; longer ones are refused.
+pub const MAX_LINE: usize = 4096;
+/// The longest name of a phase, metric, label or series.
+pub const MAX_NAME: usize = 64;
+
+/// What one line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// `phase NAME`
+    Phase(String),
+    /// `sample METRIC [LABEL] VALUE`
+    Sample {
+        /// The metric's name.
+        metric: String,
+        /// A further distinction; empty if none.
+        label: String,
+        /// In the metric's unit.
+        value: f64,
+    },
+    /// `series NAME VALUE`: one point, at the time of the line.
+    Point {
+        /// The series' name.
+        series: String,
+        /// Its value now.
+        value: f64,
+    },
+    /// `note TEXT`, with or without quotation marks around it.
+    Note(String),
+}
+
+/// Why a line is none of the protocol's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Neither phase, sample, series nor note.
+    #[error("`{0}` is none of phase, sample, series, note")]
+    Verb(String),
+    /// Too few or too many words.
+    #[error("`{0}` wants `{1}`")]
+    Words(String, &'static str),
+    /// Not a finite number.
+    #[error("`{0}` is not a finite number")]
+    Value(String),
+    /// Empty, too long, or with characters other than letters, digits and `._:+/%-`.
+    #[error("`{0}` is not a name: 1 to 64 letters, digits and ._:+/%-")]
+    Name(String),
+    /// Longer than [`MAX_LINE`] or not UTF-8.
+    #[error("a line is not text, or longer than 4096 bytes")]
+    Text,
+}
+
+/// Reads one line, without its newline. Empty lines are the caller's to pass over.
+///
+/// # Errors
+/// When it is no line of the protocol.
+pub fn parse(line: &[u8]) -> Result<Line, LineError> {
+    let text = std::str::from_utf8(line)
+        .map_err(|_| LineError::Text)?
+        .trim();
+    if text.len() > MAX_LINE {
+        return Err(LineError::Text);
+    }
+    let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    match (verb, words.as_slice()) {
+        ("phase", [phase]) => Ok(Line::Phase(name(phase)?)),
+        ("phase", _) => Err(LineError::Words(verb.into(), "phase NAME")),
+        ("sample", [metric, figure]) => Ok(Line::Sample {
+            metric: name(metric)?,
+            label: String::new(),
+            value: value(figure)?,
+        }),
+        ("sample", [metric, label, figure]) => Ok(Line::Sample {
+            metric: name(metric)?,
+            label: name(label)?,
+            value: value(figure)?,
+        }),
+        ("sample", _) => Err(LineError::Words(verb.into(), "sample METRIC [LABEL] VALUE")),
+        ("series", [series, figure]) => Ok(Line::Point {
+            series: name(series)?,
+            value: value(figure)?,
+        }),
+        ("series", _) => Err(LineError::Words(verb.into(), "series NAME VALUE")),
+        ("note", _) => Ok(Line::Note(rest.trim().trim_matches('"').to_owned())),
+        _ => Err(LineError::Verb(verb.chars().take(MAX_NAME).collect())),
+    }
+}
+
+fn name(word: &str) -> Result<String, LineError> {
+    let fits = word
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._:+/%-".contains(c));
+    if word.len() > MAX_NAME || !fits {
+        return Err(LineError::Name(word.chars().take(MAX_NAME).collect()));
+    }
+    Ok(word.to_owned())
+}
+
+fn value(word: &str) -> Result<f64, LineError> {
+    let value = word.parse().ok().filter(|value: &f64| value.is_finite());
+    value.ok_or_else(|| LineError::Value(word.chars().take(MAX_NAME).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_line_is_read() {
+        let sample = |label: &str, value| Line::Sample {
+            metric: "latency".into(),
+            label: label.into(),
+            value,
+        };
+        assert_eq!(parse(b"phase fill"), Ok(Line::Phase("fill".into())));
+        assert_eq!(parse(b"sample latency 2"), Ok(sample("", 2.0)));
+        assert_eq!(
+            parse(b"sample latency p99 0.000123\r"),
+            Ok(sample("p99", 0.000123))
+        );
+        assert_eq!(
+            parse(b"note \"40000 files\""),
+            Ok(Line::Note("40000 files".into()))
+        );
+        let point = Line::Point {
+            series: "memory-node0".into(),
+            value: 0.5,
+        };
+        assert_eq!(parse(b"series memory-node0 0.5"), Ok(point));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert_eq!(parse(b"fase fill"), Err(LineError::Verb("fase".into())));
+        assert_eq!(parse(b"sample x nan"), Err(LineError::Value("nan".into())));
+        assert_eq!(
+            parse(b"phase a/../\"b"),
+            Err(LineError::Name("a/../\"b".into()))
+        );
+        assert!(matches!(parse(b"sample x"), Err(LineError::Words(..))));
+        assert_eq!(parse(b"\xff"), Err(LineError::Text));
+        assert_eq!(parse(&[b'x'; 5000]), Err(LineError::Text));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&line);
+        }
+    }
+}

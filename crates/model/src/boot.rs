@@ -1,0 +1,234 @@
+//! What one boot leaves behind: samples, series, facts and problems.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+
+/// How a boot ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "detail")]
+pub enum Outcome {
+    /// The job was done and the machine powered off.
+    Complete,
+    /// The job ended early: a setting, a module or a workload failed. Says which.
+    Failed(String),
+    /// The kernel panicked. The panic's own line.
+    Panicked(String),
+    /// A time limit passed without an answer. Says which.
+    TimedOut(String),
+    /// The machine ended without a word: killed, or crashed. Says how.
+    Died(String),
+    /// Faultline itself was ended during the boot.
+    Interrupted,
+}
+
+impl Outcome {
+    /// Whether the boot's samples count in comparisons.
+    pub fn is_complete(&self) -> bool {
+        matches!(self, Self::Complete)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => f.pad("complete"),
+            Self::Failed(detail) => write!(f, "failed: {detail}"),
+            Self::Panicked(detail) => write!(f, "kernel panic: {detail}"),
+            Self::TimedOut(detail) => write!(f, "timed out: {detail}"),
+            Self::Died(detail) => write!(f, "died: {detail}"),
+            Self::Interrupted => f.pad("interrupted"),
+        }
+    }
+}
+
+/// What kind of complaint a kernel made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// `WARN_ON` and its kin.
+    Warning,
+    /// `BUG:`, oopses and panics.
+    Bug,
+    /// RCU stalls, soft and hard lockups, hung tasks, blocked workqueues.
+    Stall,
+    /// The OOM killer ran.
+    OomKill,
+    /// The kernel is tainted.
+    Taint,
+    /// The recorder ran out of room and dropped series.
+    SeriesDropped,
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Warning => "warning",
+            Self::Bug => "bug",
+            Self::Stall => "stall",
+            Self::OomKill => "OOM kill",
+            Self::Taint => "taint",
+            Self::SeriesDropped => "series dropped",
+        })
+    }
+}
+
+/// A complaint of the kernel during a boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// The kernel's own line, or what the taint flags mean.
+    pub text: String,
+}
+
+/// One value of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The workload's name.
+    pub workload: String,
+    /// Which repetition within the boot, from 0.
+    pub iteration: u32,
+    /// The phase it belongs to; empty outside any.
+    pub phase: String,
+    /// The metric's name.
+    pub metric: String,
+    /// A further distinction, such as `p99`; empty if none.
+    pub label: String,
+    /// The value, in the metric's unit.
+    pub value: f64,
+}
+
+/// Processor time and elapsed time of one iteration of a workload, all its processes together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// The workload's name.
+    pub workload: String,
+    /// Which repetition within the boot, from 0.
+    pub iteration: u32,
+    /// User CPU seconds.
+    pub user: f64,
+    /// System CPU seconds.
+    pub system: f64,
+    /// Elapsed seconds.
+    pub elapsed: f64,
+}
+
+/// One counter over the times of its chunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// The counter's name within its source, such as `numa_pte_updates` or
+    /// `node0 Normal nr_free_pages`.
+    pub name: String,
+    /// One value a time; none where the kernel did not print it.
+    pub values: Vec<Option<i64>>,
+}
+
+/// The series of one source during one phase: from its first instant to its last, both sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// The workload's name; empty outside any.
+    pub workload: String,
+    /// Which repetition within the boot, from 0.
+    pub iteration: u32,
+    /// The phase; empty outside any.
+    pub phase: String,
+    /// Where the counters come from: a source's name, or `workload` for series of the workload.
+    pub source: String,
+    /// Guest time of each sample, in nanoseconds since the guest's boot.
+    pub times: Vec<u64>,
+    /// The counters.
+    pub columns: Vec<Column>,
+}
+
+impl Chunk {
+    /// Last value minus first of one counter; none if the kernel has it not at both ends.
+    pub fn difference(&self, counter: &str) -> Option<i64> {
+        let column = self.columns.iter().find(|column| column.name == counter)?;
+        Some((*column.values.last()?)?.wrapping_sub((*column.values.first()?)?))
+    }
+
+    /// Whether this chunk holds `source`.
+    pub fn is_of(&self, source: Source) -> bool {
+        self.source == source.name()
+    }
+}
+
+/// What a boot says of itself: everything by which two columns may differ besides the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootFacts {
+    /// `uname -r`
+    pub release: String,
+    /// `uname -v`, which names the preemption model.
+    pub version: String,
+    /// `/proc/version`, which names the compiler.
+    pub banner: String,
+    /// `/proc/cmdline`
+    pub cmdline: String,
+    /// The preemption mode in force, where the kernel tells (`/sys/kernel/debug/sched/preempt`).
+    pub preemption: String,
+    /// Number of CPUs online.
+    pub cpus: u32,
+    /// Number of NUMA nodes online.
+    pub nodes: u32,
+    /// Memory in all, in bytes.
+    pub memory: u64,
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// How the machine executed: `kvm` or `tcg`.
+    pub accel: String,
+    /// The emulator and its version.
+    pub emulator: String,
+    /// Where the kernel came from.
+    pub kernel_origin: String,
+    /// SHA-256 of the kernel image.
+    pub kernel_digest: String,
+    /// The kernel's configuration, whole; empty if unknown.
+    pub config: String,
+}
+
+/// What the host did while a boot ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostLoad {
+    /// One-minute load average of the host when the boot began.
+    pub load_before: f64,
+    /// The same when it ended.
+    pub load_after: f64,
+    /// Share of the host's CPU time stolen by its own hypervisor meanwhile, 0 to 1.
+    pub steal: f64,
+    /// Wall seconds from start to end.
+    pub wall: f64,
+}
+
+/// Everything that one start of a variant left behind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Boot {
+    /// The variant's name.
+    pub variant: String,
+    /// Which boot of this variant, from 0.
+    pub replicate: u32,
+    /// Which block of the schedule it belongs to, from 0.
+    pub block: u32,
+    /// When it began, seconds since 1970.
+    pub started: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it says of itself.
+    pub facts: BootFacts,
+    /// What the host did meanwhile.
+    pub host: HostLoad,
+    /// What the kernel complained of.
+    pub problems: Vec<Problem>,
+    /// Notes of the workloads.
+    pub notes: Vec<String>,
+    /// Every value of every metric.
+    pub samples: Vec<Sample>,
+    /// Times of every iteration.
+    pub usage: Vec<Usage>,
+    /// Every series, cut by phase.
+    pub chunks: Vec<Chunk>,
+    /// The kernel's log, and the console after it.
+    pub console: String,
+}

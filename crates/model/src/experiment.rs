@@ -1,0 +1,257 @@
+//! An experiment: variants x workloads x boots x iterations on one machine.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Manifest, Millis, Topology};
+
+/// A kernel file of the guest from which counters are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// `/proc/vmstat`
+    Vmstat,
+    /// `/proc/zoneinfo`
+    Zoneinfo,
+    /// `/sys/devices/system/node/node*/vmstat`
+    NodeVmstat,
+    /// `/sys/devices/system/node/node*/numastat`
+    NodeNumastat,
+    /// `/sys/devices/system/node/node*/meminfo`
+    NodeMeminfo,
+    /// `/proc/meminfo`
+    Meminfo,
+    /// `/proc/stat`
+    Stat,
+    /// `/proc/schedstat`
+    Schedstat,
+    /// `/proc/pressure/*`
+    Pressure,
+    /// `/proc/interrupts`
+    Interrupts,
+    /// `/proc/softirqs`
+    Softirqs,
+    /// `/proc/diskstats`
+    Diskstats,
+    /// `/proc/buddyinfo`
+    Buddyinfo,
+    /// `/proc/pagetypeinfo`
+    Pagetypeinfo,
+    /// `/proc/slabinfo`
+    Slabinfo,
+}
+
+impl Source {
+    /// Every source.
+    pub const ALL: [Self; 15] = [
+        Self::Vmstat,
+        Self::Zoneinfo,
+        Self::NodeVmstat,
+        Self::NodeNumastat,
+        Self::NodeMeminfo,
+        Self::Meminfo,
+        Self::Stat,
+        Self::Schedstat,
+        Self::Pressure,
+        Self::Interrupts,
+        Self::Softirqs,
+        Self::Diskstats,
+        Self::Buddyinfo,
+        Self::Pagetypeinfo,
+        Self::Slabinfo,
+    ];
+
+    /// The name used in files and output, such as `node-vmstat`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vmstat => "vmstat",
+            Self::Zoneinfo => "zoneinfo",
+            Self::NodeVmstat => "node-vmstat",
+            Self::NodeNumastat => "node-numastat",
+            Self::NodeMeminfo => "node-meminfo",
+            Self::Meminfo => "meminfo",
+            Self::Stat => "stat",
+            Self::Schedstat => "schedstat",
+            Self::Pressure => "pressure",
+            Self::Interrupts => "interrupts",
+            Self::Softirqs => "softirqs",
+            Self::Diskstats => "diskstats",
+            Self::Buddyinfo => "buddyinfo",
+            Self::Pagetypeinfo => "pagetypeinfo",
+            Self::Slabinfo => "slabinfo",
+        }
+    }
+
+    /// Whether reading it takes locks that other CPUs wait for, so that it is not read every few
+    /// milliseconds (`mm/vmstat.c`: pagetypeinfo holds the zone lock; `mm/slab_common.c`:
+    /// slabinfo walks the slab lists).
+    pub const fn takes_locks(self) -> bool {
+        matches!(self, Self::Pagetypeinfo | Self::Slabinfo)
+    }
+}
+
+/// Which counters are sampled, and how often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sampler {
+    /// Time between samples, 10 ms or more.
+    pub interval: Millis,
+    /// The files to sample.
+    pub sources: Vec<Source>,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        let all_cheap = Source::ALL
+            .into_iter()
+            .filter(|source| !source.takes_locks());
+        Self {
+            interval: Millis(1000),
+            sources: all_cheap.collect(),
+        }
+    }
+}
+
+/// How a VM's instructions are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accel {
+    /// KVM where a guest really boots under it, else emulation.
+    #[default]
+    Auto,
+    /// Hardware virtualisation.
+    Kvm,
+    /// QEMU's emulation, on several threads.
+    Tcg,
+}
+
+impl Accel {
+    /// The name used in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+}
+
+/// How long a boot may take before it is given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// From the start of the machine to the agent's first frame.
+    pub boot: Millis,
+    /// From there to the agent's last frame.
+    pub run: Millis,
+    /// From there to the end of the machine.
+    pub shutdown: Millis,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            boot: Millis(180_000),
+            run: Millis(3_600_000),
+            shutdown: Millis(60_000),
+        }
+    }
+}
+
+/// Where variants run: a VM with a topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its shape.
+    pub topology: Topology,
+    /// How it executes.
+    pub accel: Accel,
+    /// Its time limits.
+    pub limits: Limits,
+}
+
+/// A setting of the running kernel that a variant changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Setting {
+    /// A sysctl by its dotted name.
+    Sysctl {
+        /// Such as `kernel.numa_balancing`.
+        name: String,
+        /// What is written.
+        value: String,
+    },
+    /// A file below `/sys` (debugfs included).
+    Sysfs {
+        /// Such as `/sys/kernel/mm/transparent_hugepage/enabled`.
+        path: String,
+        /// What is written.
+        value: String,
+    },
+}
+
+/// One thing under comparison: a kernel and how it is set up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name, which heads a column.
+    pub name: String,
+    /// Which kernel: a name in the cache, or one that can be fetched (`debian:6.1`).
+    pub kernel: String,
+    /// Words added to the kernel's command line.
+    pub cmdline: String,
+    /// Settings applied before any workload runs, in order.
+    pub settings: Vec<Setting>,
+    /// Kernel modules to load.
+    pub modules: Vec<String>,
+}
+
+/// A workload as an experiment uses it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadUse {
+    /// Its manifest, with the parameters as this experiment sets them.
+    pub manifest: Manifest,
+    /// A program of the user's own to put into the guest, for a manifest that is not built in.
+    pub program: Option<PathBuf>,
+    /// Repetitions inside a boot.
+    pub iterations: u32,
+    /// How long one iteration may take.
+    pub timeout: Millis,
+}
+
+/// Variants x workloads x boots x iterations on one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// What is compared; the first is the baseline.
+    pub variants: Vec<Variant>,
+    /// Where.
+    pub machine: Machine,
+    /// By what, in this order within each boot.
+    pub workloads: Vec<WorkloadUse>,
+    /// What is recorded besides.
+    pub sampler: Sampler,
+    /// Boots of each variant.
+    pub boots: u32,
+}
+
+/// A kernel in the cache: a bootable image with its modules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name in the cache, unique.
+    pub name: String,
+    /// What `uname -r` will say, as far as the package tells.
+    pub release: String,
+    /// Where it came from: package and version, or file.
+    pub origin: String,
+    /// SHA-256 of the image, in hexadecimal.
+    pub digest: String,
+    /// The image as packaged (`bzImage`, or `vmlinux` if that was given).
+    pub image: PathBuf,
+    /// The uncompressed `vmlinux` with a PVH entry, where it could be extracted.
+    pub vmlinux: Option<PathBuf>,
+    /// The directory that holds `modules.dep`, if the kernel came with modules.
+    pub modules: Option<PathBuf>,
+    /// The configuration it was built with, if known.
+    pub config: Option<PathBuf>,
+}

@@ -1,0 +1,19 @@
+//! The nouns of the laboratory as types: kernels, variants, topologies, workloads, metrics,
+//! samples and series. Plain data with serde; reading, running and judging are left to the crates
+//! above.
+
+mod boot;
+mod experiment;
+mod quantity;
+mod topology;
+mod workload;
+
+pub use boot::{
+    Boot, BootFacts, Chunk, Column, HostLoad, Outcome, Problem, ProblemKind, Sample, Usage,
+};
+pub use experiment::{
+    Accel, Experiment, Kernel, Limits, Machine, Sampler, Setting, Source, Variant, WorkloadUse,
+};
+pub use quantity::{Bytes, Millis, ParseQuantityError};
+pub use topology::{CpuSet, Node, Topology, TopologyError};
+pub use workload::{Better, Manifest, Mean, Metric};

@@ -1,0 +1,164 @@
+//! Sizes and durations as people write them: `512M`, `4G`, `10ms`, `1s`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A size in bytes. Written with a binary suffix: `4096`, `64K`, `512M`, `4G`, `1T`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A duration in milliseconds. Written with a unit: `10ms`, `1s`, `5m`, `2h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(pub u64);
+
+/// What was wrong with a size or a duration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseQuantityError {
+    text: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for ParseQuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not {}", self.text, self.expected)
+    }
+}
+
+impl std::error::Error for ParseQuantityError {}
+
+const SIZES: &[(&str, u64)] = &[
+    ("T", 1 << 40),
+    ("G", 1 << 30),
+    ("M", 1 << 20),
+    ("K", 1 << 10),
+];
+const SPANS: &[(&str, u64)] = &[("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// Splits `text` into digits and a unit, and multiplies. `None` when either is unknown or the
+/// product leaves 64 bits.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// Writes `value` with the largest unit that divides it.
+fn unscaled(value: u64, units: &[(&str, u64)], none: &str) -> String {
+    units
+        .iter()
+        .find(|(_, factor)| value >= *factor && value.is_multiple_of(*factor))
+        .map_or_else(
+            || format!("{value}{none}"),
+            |(unit, factor)| format!("{}{unit}", value / factor),
+        )
+}
+
+impl Bytes {
+    /// A number of mebibytes.
+    pub const fn mib(count: u64) -> Self {
+        Self(count << 20)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let plain = text.trim().trim_end_matches("iB").trim_end_matches('B');
+        let value = plain.parse().ok().or_else(|| scaled(plain, SIZES));
+        value.map(Self).ok_or_else(|| ParseQuantityError {
+            text: text.into(),
+            expected: "a size such as `512M` or `4G`",
+        })
+    }
+}
+
+impl FromStr for Millis {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        scaled(text, SPANS)
+            .map(Self)
+            .ok_or_else(|| ParseQuantityError {
+                text: text.into(),
+                expected: "a duration such as `10ms`, `1s` or `5m`",
+            })
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&unscaled(self.0, SIZES, ""))
+    }
+}
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&unscaled(self.0, SPANS, "ms"))
+    }
+}
+
+macro_rules! as_text {
+    ($type:ty) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?
+                    .parse()
+                    .map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+as_text!(Bytes);
+as_text!(Millis);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        for (text, value) in [
+            ("4096", 4096),
+            ("64K", 65536),
+            ("512M", 512 << 20),
+            ("4GiB", 4 << 30),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(value)));
+        }
+        assert_eq!(Bytes(6 << 29).to_string(), "3G");
+        assert_eq!(Bytes(1000).to_string(), "1000");
+    }
+
+    #[test]
+    fn durations_are_read_and_written() {
+        for (text, value) in [("10ms", 10), ("1s", 1000), ("5m", 300_000)] {
+            assert_eq!(text.parse(), Ok(Millis(value)));
+        }
+        assert_eq!(Millis(1500).to_string(), "1500ms");
+        assert_eq!(Millis(0).to_string(), "0ms");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "G", "-1G", "4X", "99999999999999999999", "16777216T"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        for text in ["", "5", "s", "1 week", "18446744073709551615h"] {
+            assert!(text.parse::<Millis>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Workloads and what they measure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which direction of a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better, as with times.
+    Lower,
+    /// More is better, as with rates.
+    Higher,
+}
+
+/// How values of a metric are averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mean {
+    /// Arithmetic mean, for times.
+    Amean,
+    /// Harmonic mean, for rates.
+    Hmean,
+    /// Geometric mean, for ratios.
+    Gmean,
+}
+
+/// A named figure of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Its name in tables, such as `Elapsed`.
+    pub name: String,
+    /// Its unit, such as `s`.
+    pub unit: String,
+    /// The good direction; none for a figure that only describes, such as CPU percent.
+    #[serde(default)]
+    pub better: Option<Better>,
+    /// The mean that suits it.
+    pub mean: Mean,
+}
+
+/// A workload as its manifest describes it: a program with parameters that yields metrics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The name that experiments use.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// The program and its arguments, started in the guest. `{name}` stands for the parameter of
+    /// that name, `{cpus}`, `{nodes}` and `{memory}` (bytes) for the machine's.
+    pub command: Vec<String>,
+    /// Parameters and their defaults.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// Kernel modules the program wants.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// What it measures, in the order of the tables.
+    pub metrics: Vec<Metric>,
+}
