@@ -1,0 +1,106 @@
+//! Boots: keeping them, each in one transaction, and reading them back as far as wanted.
+
+mod read;
+mod words;
+mod write;
+
+use std::fmt;
+
+use model::Boot;
+
+use crate::{Error, ExperimentId, Store};
+
+/// The number of a boot in its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BootId(pub i64);
+
+impl fmt::Display for BootId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How much of a boot is read: series and consoles are large.
+#[derive(Clone, Copy, Debug)]
+pub enum Detail<'a> {
+    /// All but chunks and console, which are left empty.
+    Summary,
+    /// The same with the chunks of the named sources.
+    Series(&'a [&'a str]),
+    /// Everything.
+    Whole,
+}
+
+impl Store {
+    /// Keeps a boot with all that it left behind, or nothing of it. It is on the disk when this
+    /// returns.
+    ///
+    /// # Errors
+    /// When this replicate of the variant was kept before and was neither interrupted nor
+    /// forgotten ([`Store::forget_failed`]), when the disk is full, or when the store fails
+    /// otherwise. Boots kept before are not touched.
+    pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
+        self.write(|transaction| write::boot(transaction, experiment, boot))
+    }
+
+    /// Variant and replicate of the boots that need not be done again: all but interrupted and
+    /// forgotten ones.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
+        self.read(|transaction| {
+            let sql = "SELECT variant, replicate FROM boots
+                WHERE experiment = ? AND outcome <> 'interrupted' AND NOT superseded
+                ORDER BY id";
+            let mut statement = transaction.prepare_cached(sql)?;
+            let boots = statement.query_map([experiment.0], |row| {
+                Ok((row.get("variant")?, row.get("replicate")?))
+            })?;
+            Ok(boots.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// All boots of an experiment in the order in which they were kept. A replicate is there more
+    /// than once if it was interrupted or forgotten and done again.
+    ///
+    /// # Errors
+    /// When something wanted is damaged, or the store fails.
+    pub fn boots(
+        &self,
+        experiment: ExperimentId,
+        detail: Detail,
+    ) -> Result<Vec<(BootId, Boot)>, Error> {
+        self.read(|transaction| {
+            let sql = "SELECT id FROM boots WHERE experiment = ? ORDER BY id";
+            let mut statement = transaction.prepare_cached(sql)?;
+            let ids = statement.query_map([experiment.0], |row| row.get(0))?;
+            ids.map(|id| {
+                let id = BootId(id?);
+                Ok((id, read::boot(transaction, id, detail)?))
+            })
+            .collect()
+        })
+    }
+
+    /// One boot, whole.
+    ///
+    /// # Errors
+    /// When there is none of this number, something in it is damaged, or the store fails.
+    pub fn boot(&self, id: BootId) -> Result<Boot, Error> {
+        self.read(|transaction| read::boot(transaction, id, Detail::Whole))
+    }
+
+    /// Lets the failed boots of an experiment be done again: they stay as evidence, but no longer
+    /// count as done. Returns how many there were.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn forget_failed(&mut self, experiment: ExperimentId) -> Result<usize, Error> {
+        self.write(|transaction| {
+            let sql = "UPDATE boots SET superseded = TRUE WHERE experiment = ?
+                AND NOT superseded AND outcome NOT IN ('complete', 'interrupted')";
+            Ok(transaction.execute(sql, [experiment.0])?)
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! Rows of a boot, read back.
+
+use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Sample, Usage};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{BootId, Detail, words};
+use crate::packed::unpack_text;
+use crate::{Trouble, chunk};
+
+/// Reads a boot as far as `detail` wants it.
+pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Boot, Trouble> {
+    let mut boot = row(connection, id)?;
+    boot.facts.config = config(connection, id)?;
+    boot.problems = problems(connection, id)?;
+    boot.notes = parts(connection, id, "SELECT text FROM notes", |row| {
+        row.get("text")
+    })?;
+    boot.samples = parts(connection, id, "SELECT * FROM samples", sample)?;
+    boot.usage = parts(connection, id, "SELECT * FROM usage", usage)?;
+    match detail {
+        Detail::Summary => {}
+        Detail::Series(sources) => boot.chunks = chunks(connection, id, Some(sources))?,
+        Detail::Whole => {
+            boot.chunks = chunks(connection, id, None)?;
+            boot.console = console(connection, id)?;
+        }
+    }
+    Ok(boot)
+}
+
+/// What stands in the boot's own row, the packed parts aside.
+fn row(connection: &Connection, id: BootId) -> Result<Boot, Trouble> {
+    let sql = "SELECT variant, replicate, block, started, outcome, detail,
+            release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
+            accel, emulator, kernel_origin, kernel_digest, load_before, load_after, steal, wall
+        FROM boots WHERE id = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id.0])?;
+    let Some(row) = rows.next()? else {
+        return Err(Trouble::NoBoot(id));
+    };
+    let word: String = row.get("outcome")?;
+    let outcome = words::outcome(&word, row.get("detail")?).ok_or_else(|| {
+        Trouble::damaged(format!("boot {id}"), format!("unknown outcome `{word}`"))
+    })?;
+    Ok(Boot {
+        variant: row.get("variant")?,
+        replicate: row.get("replicate")?,
+        block: row.get("block")?,
+        started: unsigned(row, "started")?,
+        outcome,
+        facts: facts(row)?,
+        host: host(row)?,
+        problems: Vec::new(),
+        notes: Vec::new(),
+        samples: Vec::new(),
+        usage: Vec::new(),
+        chunks: Vec::new(),
+        console: String::new(),
+    })
+}
+
+fn facts(row: &Row) -> rusqlite::Result<BootFacts> {
+    Ok(BootFacts {
+        release: row.get("release")?,
+        version: row.get("version")?,
+        banner: row.get("banner")?,
+        cmdline: row.get("cmdline")?,
+        preemption: row.get("preemption")?,
+        cpus: row.get("cpus")?,
+        nodes: row.get("nodes")?,
+        memory: unsigned(row, "memory")?,
+        page_size: unsigned(row, "page_size")?,
+        accel: row.get("accel")?,
+        emulator: row.get("emulator")?,
+        kernel_origin: row.get("kernel_origin")?,
+        kernel_digest: row.get("kernel_digest")?,
+        config: String::new(),
+    })
+}
+
+fn host(row: &Row) -> rusqlite::Result<HostLoad> {
+    Ok(HostLoad {
+        load_before: float(row, "load_before")?,
+        load_after: float(row, "load_after")?,
+        steal: float(row, "steal")?,
+        wall: float(row, "wall")?,
+    })
+}
+
+fn sample(row: &Row) -> rusqlite::Result<Sample> {
+    Ok(Sample {
+        workload: row.get("workload")?,
+        iteration: row.get("iteration")?,
+        phase: row.get("phase")?,
+        metric: row.get("metric")?,
+        label: row.get("label")?,
+        value: float(row, "value")?,
+    })
+}
+
+fn usage(row: &Row) -> rusqlite::Result<Usage> {
+    Ok(Usage {
+        workload: row.get("workload")?,
+        iteration: row.get("iteration")?,
+        user: float(row, "user")?,
+        system: float(row, "system")?,
+        elapsed: float(row, "elapsed")?,
+    })
+}
+
+/// The rows of one boot in a table, in order of their places.
+fn parts<T>(
+    connection: &Connection,
+    id: BootId,
+    select: &str,
+    read: impl FnMut(&Row) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Trouble> {
+    let sql = format!("{select} WHERE boot = ? ORDER BY place");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let parts = statement.query_map([id.0], read)?;
+    Ok(parts.collect::<Result<_, _>>()?)
+}
+
+fn problems(connection: &Connection, id: BootId) -> Result<Vec<Problem>, Trouble> {
+    let rows = parts(connection, id, "SELECT * FROM problems", |row| {
+        Ok((row.get::<_, String>("kind")?, row.get("text")?))
+    })?;
+    rows.into_iter()
+        .map(|(word, text)| match words::problem(&word) {
+            Some(kind) => Ok(Problem { kind, text }),
+            None => Err(Trouble::damaged(
+                format!("a problem of boot {id}"),
+                format!("unknown kind `{word}`"),
+            )),
+        })
+        .collect()
+}
+
+/// The chunks of a boot, of all sources or of some.
+fn chunks(
+    connection: &Connection,
+    id: BootId,
+    sources: Option<&[&str]>,
+) -> Result<Vec<Chunk>, Trouble> {
+    let sql = "SELECT * FROM chunks
+        WHERE boot = ?1 AND (?2 IS NULL OR source IN (SELECT value FROM json_each(?2)))
+        ORDER BY place";
+    let sources = sources.map(|sources| serde_json::Value::from(sources).to_string());
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![id.0, sources])?;
+    let mut chunks = Vec::new();
+    while let Some(row) = rows.next()? {
+        chunks.push(chunk(row, id)?);
+    }
+    Ok(chunks)
+}
+
+fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
+    let chunk = Chunk {
+        workload: row.get("workload")?,
+        iteration: row.get("iteration")?,
+        phase: row.get("phase")?,
+        source: row.get("source")?,
+        times: Vec::new(),
+        columns: Vec::new(),
+    };
+    let place: u32 = row.get("place")?;
+    let packed: Vec<u8> = row.get("packed")?;
+    match chunk::decode(&packed) {
+        Ok((times, columns)) => Ok(Chunk {
+            times,
+            columns,
+            ..chunk
+        }),
+        Err(error) => {
+            let what = format!(
+                "chunk {place} of boot {boot} ({} in iteration {} of `{}`, phase `{}`)",
+                chunk.source, chunk.iteration, chunk.workload, chunk.phase
+            );
+            Err(Trouble::damaged(what, error))
+        }
+    }
+}
+
+fn config(connection: &Connection, id: BootId) -> Result<String, Trouble> {
+    let sql = "SELECT packed FROM texts WHERE id = (SELECT config FROM boots WHERE id = ?)";
+    let packed: Option<Vec<u8>> = connection
+        .prepare_cached(sql)?
+        .query_row([id.0], |row| row.get("packed"))
+        .optional()?;
+    packed
+        .map_or(Ok(String::new()), |packed| unpack_text(&packed))
+        .map_err(|error| {
+            Trouble::damaged(format!("the kernel's configuration in boot {id}"), error)
+        })
+}
+
+fn console(connection: &Connection, id: BootId) -> Result<String, Trouble> {
+    let packed: Vec<u8> = connection
+        .prepare_cached("SELECT console FROM boots WHERE id = ?")?
+        .query_row([id.0], |row| row.get("console"))?;
+    unpack_text(&packed)
+        .map_err(|error| Trouble::damaged(format!("the console of boot {id}"), error))
+}
+
+/// The 64 bits that were kept as a signed number.
+fn unsigned(row: &Row, column: &str) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.cast_unsigned())
+}
+
+/// A number, NaN for NULL.
+fn float(row: &Row, column: &str) -> rusqlite::Result<f64> {
+    Ok(row.get::<_, Option<f64>>(column)?.unwrap_or(f64::NAN))
+}

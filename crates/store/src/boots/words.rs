@@ -1,0 +1,53 @@
+//! The words by which outcomes and kinds of problems are kept.
+
+use model::{Outcome, ProblemKind};
+
+/// An outcome as a word and its detail, empty if it has none.
+pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
+    match outcome {
+        Outcome::Complete => ("complete", ""),
+        Outcome::Failed(detail) => ("failed", detail),
+        Outcome::Panicked(detail) => ("panicked", detail),
+        Outcome::TimedOut(detail) => ("timed-out", detail),
+        Outcome::Died(detail) => ("died", detail),
+        Outcome::Interrupted => ("interrupted", ""),
+    }
+}
+
+/// The outcome of a word and its detail; none for an unknown word.
+pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
+    Some(match word {
+        "complete" => Outcome::Complete,
+        "failed" => Outcome::Failed(detail),
+        "panicked" => Outcome::Panicked(detail),
+        "timed-out" => Outcome::TimedOut(detail),
+        "died" => Outcome::Died(detail),
+        "interrupted" => Outcome::Interrupted,
+        _ => return None,
+    })
+}
+
+/// A kind of problem as a word.
+pub fn of_problem(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Warning => "warning",
+        ProblemKind::Bug => "bug",
+        ProblemKind::Stall => "stall",
+        ProblemKind::OomKill => "oom-kill",
+        ProblemKind::Taint => "taint",
+        ProblemKind::SeriesDropped => "series-dropped",
+    }
+}
+
+/// The kind of problem of a word; none for an unknown one.
+pub fn problem(word: &str) -> Option<ProblemKind> {
+    Some(match word {
+        "warning" => ProblemKind::Warning,
+        "bug" => ProblemKind::Bug,
+        "stall" => ProblemKind::Stall,
+        "oom-kill" => ProblemKind::OomKill,
+        "taint" => ProblemKind::Taint,
+        "series-dropped" => ProblemKind::SeriesDropped,
+        _ => return None,
+    })
+}

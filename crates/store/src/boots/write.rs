@@ -1,0 +1,182 @@
+//! Rows of a boot, written.
+
+use model::Boot;
+use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
+use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params};
+use sha2::{Digest, Sha256};
+
+use super::{BootId, words};
+use crate::packed::pack;
+use crate::{ExperimentId, Trouble, chunk};
+
+/// Writes everything of a boot.
+pub fn boot(
+    transaction: &Transaction,
+    experiment: ExperimentId,
+    boot: &Boot,
+) -> Result<BootId, Trouble> {
+    let id = row(transaction, experiment, boot)?;
+    problems(transaction, id, boot)?;
+    notes(transaction, id, boot)?;
+    samples(transaction, id, boot)?;
+    usage(transaction, id, boot)?;
+    chunks(transaction, id, boot)?;
+    Ok(id)
+}
+
+fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Trouble> {
+    let facts = &boot.facts;
+    let (outcome, detail) = words::of_outcome(&boot.outcome);
+    let console =
+        pack(boot.console.as_bytes()).map_err(|error| Trouble::unkeepable("the console", error))?;
+    // The guest's u64 are kept as the same 64 bits: a wrong one must not lose the boot.
+    connection
+        .prepare_cached(
+            "INSERT INTO boots (experiment, variant, replicate, block, started, outcome, detail,
+                release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
+                accel, emulator, kernel_origin, kernel_digest, config,
+                load_before, load_after, steal, wall, console)
+            VALUES (:experiment, :variant, :replicate, :block, :started, :outcome, :detail,
+                :release, :version, :banner, :cmdline, :preemption, :cpus, :nodes, :memory,
+                :page_size, :accel, :emulator, :kernel_origin, :kernel_digest, :config,
+                :load_before, :load_after, :steal, :wall, :console)",
+        )?
+        .insert(named_params! {
+            ":experiment": experiment.0,
+            ":variant": boot.variant,
+            ":replicate": boot.replicate,
+            ":block": boot.block,
+            ":started": boot.started.cast_signed(),
+            ":outcome": outcome,
+            ":detail": detail,
+            ":release": facts.release,
+            ":version": facts.version,
+            ":banner": facts.banner,
+            ":cmdline": facts.cmdline,
+            ":preemption": facts.preemption,
+            ":cpus": facts.cpus,
+            ":nodes": facts.nodes,
+            ":memory": facts.memory.cast_signed(),
+            ":page_size": facts.page_size.cast_signed(),
+            ":accel": facts.accel,
+            ":emulator": facts.emulator,
+            ":kernel_origin": facts.kernel_origin,
+            ":kernel_digest": facts.kernel_digest,
+            ":config": text(connection, &facts.config)?,
+            ":load_before": boot.host.load_before,
+            ":load_after": boot.host.load_after,
+            ":steal": boot.host.steal,
+            ":wall": boot.host.wall,
+            ":console": console,
+        })
+        .map(BootId)
+        .map_err(|error| match error.sqlite_error() {
+            Some(failure) if failure.extended_code == SQLITE_CONSTRAINT_UNIQUE => {
+                Trouble::KeptAlready {
+                    experiment,
+                    variant: boot.variant.clone(),
+                    replicate: boot.replicate,
+                }
+            }
+            _ => error.into(),
+        })
+}
+
+/// The number of a text that many boots share; none for an empty one.
+fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let digest = Sha256::digest(text);
+    let known = connection
+        .prepare_cached("SELECT id FROM texts WHERE digest = ?")?
+        .query_row([digest.as_slice()], |row| row.get(0))
+        .optional()?;
+    if known.is_some() {
+        return Ok(known);
+    }
+    let packed = pack(text.as_bytes())
+        .map_err(|error| Trouble::unkeepable("the kernel's configuration", error))?;
+    let id = connection
+        .prepare_cached("INSERT INTO texts (digest, packed) VALUES (?, ?)")?
+        .insert(params![digest.as_slice(), packed])?;
+    Ok(Some(id))
+}
+
+fn problems(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let sql = "INSERT INTO problems VALUES (?, ?, ?, ?)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for (place, problem) in boot.problems.iter().enumerate() {
+        insert.execute(params![
+            id.0,
+            place,
+            words::of_problem(problem.kind),
+            problem.text
+        ])?;
+    }
+    Ok(())
+}
+
+fn notes(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let mut insert = connection.prepare_cached("INSERT INTO notes VALUES (?, ?, ?)")?;
+    for (place, note) in boot.notes.iter().enumerate() {
+        insert.execute(params![id.0, place, note])?;
+    }
+    Ok(())
+}
+
+fn samples(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let sql = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for (place, sample) in boot.samples.iter().enumerate() {
+        insert.execute(params![
+            id.0,
+            place,
+            sample.workload,
+            sample.iteration,
+            sample.phase,
+            sample.metric,
+            sample.label,
+            sample.value,
+        ])?;
+    }
+    Ok(())
+}
+
+fn usage(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let sql = "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for (place, usage) in boot.usage.iter().enumerate() {
+        insert.execute(params![
+            id.0,
+            place,
+            usage.workload,
+            usage.iteration,
+            usage.user,
+            usage.system,
+            usage.elapsed,
+        ])?;
+    }
+    Ok(())
+}
+
+fn chunks(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let sql = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for (place, chunk) in boot.chunks.iter().enumerate() {
+        let packed = chunk::encode(&chunk.times, &chunk.columns).map_err(|error| {
+            Trouble::unkeepable(format!("the series of {}", chunk.source), error)
+        })?;
+        insert.execute(params![
+            id.0,
+            place,
+            chunk.workload,
+            chunk.iteration,
+            chunk.phase,
+            chunk.source,
+            chunk.times.len(),
+            packed,
+        ])?;
+    }
+    Ok(())
+}

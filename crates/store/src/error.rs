@@ -1,0 +1,126 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+use crate::{BootId, ExperimentId};
+
+/// Why the store could not do what was asked, and in which file.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no place for a store by default.
+    #[error("no place to keep results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
+    NoHome,
+    /// Something is wrong with one store.
+    #[error("{}: {trouble}", path.display())]
+    Store {
+        /// The store's file.
+        path: PathBuf,
+        /// What is wrong.
+        trouble: Trouble,
+    },
+}
+
+/// What is wrong with a store, or with what was asked of it.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// The directory of the store cannot be made.
+    #[error("its directory cannot be created: {0}")]
+    Directory(io::Error),
+    /// The file is a database, but not one of these.
+    #[error("this is the database of another program; choose another file")]
+    Foreign,
+    /// The file was written by a later version of this program. It was not touched.
+    #[error(
+        "its schema is version {found}, and this faultline knows versions up to {known}; \
+         use the newer faultline that wrote it, or choose another file"
+    )]
+    Newer {
+        /// The version of the file.
+        found: usize,
+        /// The latest version known here.
+        known: usize,
+    },
+    /// No room is left. The transaction was undone.
+    #[error("no room is left on the disk; what was kept before is safe: make room and run again")]
+    Full,
+    /// Another process held the store for too long.
+    #[error("another process keeps the store locked; try again when it has ended")]
+    Busy,
+    /// No experiment has this name or number.
+    #[error("no experiment `{wanted}`; {}", listed(names))]
+    NoExperiment {
+        /// What was asked for.
+        wanted: String,
+        /// The names that exist, each once.
+        names: Vec<String>,
+    },
+    /// No boot has this number.
+    #[error("no boot {0}")]
+    NoBoot(BootId),
+    /// This boot was kept before, and may be kept only once.
+    #[error("boot {replicate} of `{variant}` in experiment {experiment} is kept already")]
+    KeptAlready {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The variant's name.
+        variant: String,
+        /// Which boot of the variant.
+        replicate: u32,
+    },
+    /// Something kept cannot be read back.
+    #[error("{what} is damaged: {why}")]
+    Damaged {
+        /// Which experiment, or which part of which boot.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something has no form in which it can be kept.
+    #[error("{what} cannot be kept: {why}")]
+    Unkeepable {
+        /// Which part of an experiment or a boot.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Any other answer of SQLite.
+    #[error("{0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseBusy) => Self::Busy,
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+impl Trouble {
+    pub(crate) fn damaged(what: impl Into<String>, why: impl ToString) -> Self {
+        Self::Damaged {
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+
+    pub(crate) fn unkeepable(what: impl Into<String>, why: impl ToString) -> Self {
+        Self::Unkeepable {
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "the store is empty".into(),
+        names => format!("there are {}", names.join(", ")),
+    }
+}

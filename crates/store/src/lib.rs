@@ -1,0 +1,20 @@
+//! Keeps experiments, boots, samples and series in one SQLite file.
+//!
+//! A boot is a transaction: it is in the file whole or not at all, whatever ends the program.
+//! Samples are rows, series are compressed column chunks by source and phase. Averages and
+//! verdicts are left to the crates above; nothing is computed here.
+
+mod boots;
+mod chunk;
+mod error;
+mod experiments;
+mod packed;
+mod schema;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use boots::{BootId, Detail};
+pub use error::{Error, Trouble};
+pub use experiments::{ExperimentId, ExperimentRow};
+pub use store::Store;

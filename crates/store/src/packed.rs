@@ -1,0 +1,38 @@
+//! Bytes as they are kept: zstd frames with a checksum, so that damage is seen and not read.
+
+use std::io::{self, Read, Write};
+
+/// More bytes than this are neither packed nor unpacked: what is kept can be read back, and a
+/// damaged frame does not fill the memory.
+const LIMIT: usize = 1 << 30;
+
+/// Compresses `bytes`.
+pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    if bytes.len() > LIMIT {
+        return Err(too_large());
+    }
+    let mut encoder = zstd::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// What [`pack`] was given; an error for all that it never returned.
+pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let decoder = zstd::Decoder::with_buffer(packed)?;
+    decoder.take(LIMIT as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LIMIT {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+/// What [`pack`] was given as a text.
+pub fn unpack_text(packed: &[u8]) -> io::Result<String> {
+    String::from_utf8(unpack(packed)?).map_err(io::Error::other)
+}
+
+fn too_large() -> io::Error {
+    io::Error::other("more than 1G of data in one piece")
+}

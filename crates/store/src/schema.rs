@@ -1,0 +1,48 @@
+//! The tables and their versions. `PRAGMA user_version` numbers the schema of a file; each step
+//! of [`MIGRATIONS`] leads from one version to the next.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::Trouble;
+
+/// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
+/// added.
+const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+
+/// `PRAGMA application_id` of a store: `FLdb`.
+const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
+
+/// Brings the file to the latest version. A file of another program, or of a version not known
+/// here, is refused before anything is written.
+pub fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
+    // In a transaction: the answers have to be of one moment.
+    if version(&connection.transaction()?)? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again under the lock: another process may have been faster.
+    let steps = &MIGRATIONS[version(&transaction)?..];
+    for step in steps {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
+    Ok(transaction.commit()?)
+}
+
+/// The version of the file, 0 if it is new and at most that of the last step.
+fn version(transaction: &Transaction) -> Result<usize, Trouble> {
+    let number =
+        |sql| -> Result<i64, Trouble> { Ok(transaction.query_row(sql, [], |row| row.get(0))?) };
+    let application = number("PRAGMA application_id")?;
+    let is_new = application == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
+    if application != i64::from(APPLICATION) && !is_new {
+        return Err(Trouble::Foreign);
+    }
+    let known = MIGRATIONS.len();
+    match usize::try_from(number("PRAGMA user_version")?) {
+        Ok(found) if found <= known => Ok(found),
+        Ok(found) => Err(Trouble::Newer { found, known }),
+        Err(_) => Err(Trouble::Foreign),
+    }
+}

@@ -1,0 +1,190 @@
+//! Tests of the store as a whole, and the boots they keep.
+
+mod faults;
+mod keeping;
+mod processes;
+mod versions;
+
+use std::path::PathBuf;
+
+use model::{
+    Accel, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine, Manifest,
+    Mean, Metric, Millis, Outcome, Problem, ProblemKind, Sample, Sampler, Setting, Topology, Usage,
+    Variant, WorkloadUse,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::Store;
+
+/// A place for a store, in directories that are still to be made.
+struct Place {
+    _directory: TempDir,
+    path: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data/faultline/faultline.db");
+        Self {
+            _directory: directory,
+            path,
+        }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path).unwrap()
+    }
+
+    /// The file as any other program sees it.
+    fn plain(&self) -> Connection {
+        Connection::open(&self.path).unwrap()
+    }
+}
+
+/// An experiment with something in every field.
+fn experiment(name: &str) -> Experiment {
+    let variant = |kernel: &str| Variant {
+        name: kernel.into(),
+        kernel: format!("debian:{kernel}"),
+        cmdline: "quiet".into(),
+        settings: vec![
+            Setting::Sysctl {
+                name: "kernel.numa_balancing".into(),
+                value: "1".into(),
+            },
+            Setting::Sysfs {
+                path: "/sys/kernel/mm/transparent_hugepage/enabled".into(),
+                value: "always".into(),
+            },
+        ],
+        modules: vec!["ext4".into()],
+    };
+    let metric = Metric {
+        name: "Elapsed".into(),
+        unit: "s".into(),
+        better: Some(model::Better::Lower),
+        mean: Mean::Amean,
+    };
+    let manifest = Manifest {
+        name: "autonuma".into(),
+        description: "threads fight over memory first touched elsewhere".into(),
+        command: vec!["autonuma".into(), "{program}".into()],
+        parameters: [("program".into(), "numa01".into())].into(),
+        modules: vec![],
+        metrics: vec![metric],
+    };
+    Experiment {
+        name: name.into(),
+        variants: vec![variant("6.1"), variant("7.3")],
+        machine: Machine {
+            topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
+            accel: Accel::Tcg,
+            limits: Limits::default(),
+        },
+        workloads: vec![WorkloadUse {
+            manifest,
+            program: Some("/usr/local/bin/autonuma".into()),
+            iterations: 3,
+            timeout: Millis(60_000),
+        }],
+        sampler: Sampler::default(),
+        boots: 2,
+    }
+}
+
+/// A boot with something in every field, different for every replicate.
+fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
+    let sample = |iteration: u32, label: &str| Sample {
+        workload: "autonuma".into(),
+        iteration,
+        phase: "steady".into(),
+        metric: "Elapsed".into(),
+        label: label.into(),
+        value: f64::from(replicate) + 0.1 * f64::from(iteration),
+    };
+    let usage = |iteration| Usage {
+        workload: "autonuma".into(),
+        iteration,
+        user: 1.5,
+        system: 0.25,
+        elapsed: f64::from(replicate),
+    };
+    let chunks = (0..3).flat_map(|iteration| {
+        ["vmstat", "zoneinfo", "workload"].map(|source| chunk(source, iteration, replicate))
+    });
+    Boot {
+        variant: variant.into(),
+        replicate,
+        block: replicate / 2,
+        started: 1_790_000_000 + u64::from(replicate),
+        outcome,
+        facts: facts(variant),
+        host: HostLoad {
+            load_before: 0.5,
+            load_after: 1.25,
+            steal: 0.125,
+            wall: 61.5,
+        },
+        problems: vec![
+            Problem {
+                kind: ProblemKind::Warning,
+                text: "WARNING: CPU: 0 PID: 1 at mm/vmscan.c:1".into(),
+            },
+            Problem {
+                kind: ProblemKind::SeriesDropped,
+                text: format!("from second {replicate}"),
+            },
+        ],
+        notes: vec!["created 40000 files".into(), "\0 \u{1f9ea} 'quoted'".into()],
+        samples: vec![
+            sample(0, ""),
+            sample(0, "p99"),
+            sample(1, ""),
+            sample(0, ""),
+        ],
+        usage: vec![usage(0), usage(1)],
+        chunks: chunks.collect(),
+        console: format!("[    0.000000] Linux version {variant}\nboot {replicate}\n").repeat(50),
+    }
+}
+
+fn facts(variant: &str) -> BootFacts {
+    BootFacts {
+        release: format!("{variant}-cloud-amd64"),
+        version: "#1 SMP PREEMPT_DYNAMIC".into(),
+        banner: format!("Linux version {variant} (gcc-14)"),
+        cmdline: "quiet panic=-1".into(),
+        preemption: "none voluntary (full)".into(),
+        cpus: 4,
+        nodes: 2,
+        memory: u64::MAX,
+        page_size: 4096,
+        accel: "tcg".into(),
+        emulator: "QEMU 10.0.2".into(),
+        kernel_origin: format!("linux-image-{variant}-cloud-amd64"),
+        kernel_digest: "0123456789abcdef".repeat(4),
+        config: format!("# Linux {variant}\nCONFIG_NUMA=y\n"),
+    }
+}
+
+fn chunk(source: &str, iteration: u32, replicate: u32) -> Chunk {
+    let value = |counter: i64, time: i64| {
+        (counter + time) % 7 * (1 + i64::from(replicate)) - 3 * i64::from(iteration)
+    };
+    let columns = (0..20).map(|counter| Column {
+        name: format!("node0 counter_{counter}"),
+        values: (0..50)
+            .map(|time| (counter != time % 20).then(|| value(counter, time)))
+            .collect(),
+    });
+    Chunk {
+        workload: "autonuma".into(),
+        iteration,
+        phase: "steady".into(),
+        source: source.into(),
+        times: (0..50).map(|time| time * 1_000_000_007).collect(),
+        columns: columns.collect(),
+    }
+}
