@@ -1,0 +1,59 @@
+//! What was asked for and which kernel was given: `debian:6.1` stays the same kernel, however the
+//! archive moves on, until it is asked to be added again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::Error;
+use crate::error::Doing;
+
+/// The file of aliases, as read.
+pub(crate) struct Aliases {
+    path: PathBuf,
+    names: BTreeMap<String, String>,
+}
+
+impl Aliases {
+    /// Reads the file; without one there are no aliases.
+    pub fn read(path: PathBuf) -> Result<Self, Error> {
+        let names = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            bytes => serde_json::from_slice(&bytes.doing("read", &path)?).map_err(|error| {
+                Error::Record { path: path.clone(), problem: error.to_string() }
+            })?,
+        };
+        Ok(Self { path, names })
+    }
+
+    /// The kernel's name that an alias stands for.
+    pub fn get(&self, alias: &str) -> Option<&str> {
+        self.names.get(alias).map(String::as_str)
+    }
+
+    /// Lets `alias` stand for the kernel `name`; gives the name it stood for.
+    pub fn set(&mut self, alias: &str, name: &str) -> Option<String> {
+        self.names.insert(alias.into(), name.into())
+    }
+
+    /// Forgets all aliases of the kernel `name`.
+    pub fn forget(&mut self, name: &str) {
+        self.names.retain(|_, aliased| aliased != name);
+    }
+
+    /// Writes the file: the old one or the new one is there, whatever happens meanwhile.
+    pub fn write(&self) -> Result<(), Error> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let mut file = NamedTempFile::new_in(directory).doing("write into", directory)?;
+        serde_json::to_writer_pretty(&mut file, &self.names)
+            .map_err(io::Error::from)
+            .and_then(|()| file.flush())
+            .and_then(|()| file.as_file().sync_all())
+            .doing("write", &self.path)?;
+        file.persist(&self.path).map_err(|error| error.error).doing("write", &self.path)?;
+        Ok(())
+    }
+}

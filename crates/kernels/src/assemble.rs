@@ -1,0 +1,182 @@
+//! From unpacked files to a kernel of the cache: the parts found and put in their places, the
+//! `vmlinux` extracted, `modules.dep` made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::Kernel;
+use sha2::{Digest, Sha256};
+
+use crate::error::Doing;
+use crate::request::check_name;
+use crate::tool::DEPMOD;
+use crate::{Error, image};
+
+/// The files of a kernel, wherever they lie.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// What `uname -r` will say.
+    pub release: String,
+    /// The image as packaged.
+    pub image: PathBuf,
+    /// The configuration.
+    pub config: Option<PathBuf>,
+    /// The modules: what is `/lib/modules/RELEASE` on a system.
+    pub modules: Option<PathBuf>,
+}
+
+impl Parts {
+    /// Finds a kernel in the unpacked files of Debian packages, or of a package that the kernel's
+    /// own `make bindeb-pkg` makes. `origin` is named in the error when there is none.
+    pub fn find(root: &Path, origin: &Path) -> Result<Self, Error> {
+        let none = || Error::NoKernel {
+            path: origin.to_owned(),
+            problem: "it holds no kernel image (boot/vmlinuz-RELEASE or \
+                      lib/modules/RELEASE/vmlinuz)"
+                .into(),
+        };
+        let root = &root.canonicalize().doing("read", root)?;
+        let libraries = [root.join("usr/lib/modules"), root.join("lib/modules")];
+        let boot = names(&root.join("boot"))?;
+        let mut release =
+            boot.iter().find_map(|name| name.strip_prefix("vmlinuz-")).map(Into::into);
+        for library in &libraries {
+            release = release.or(names(library)?.into_iter().next());
+        }
+        let release: String = release.ok_or_else(none)?;
+        check_name(&release)?;
+        let [usr, lib] = libraries.map(|library| library.join(&release));
+        let boot = |name: &str| root.join("boot").join(format!("{name}-{release}"));
+        let beside = |name: &str| [usr.join(name), lib.join(name)];
+        let images = [&[boot("vmlinuz")][..], &beside("vmlinuz"), &beside("vmlinuz.unsigned")];
+        let configs = [&[boot("config")][..], &beside("config")];
+        let first = |places: &[&[PathBuf]]| {
+            places.concat().into_iter().find(|place| place.is_file() && is_no_link(place))
+        };
+        let image = first(&images).ok_or_else(none)?;
+        let config = first(&configs);
+        let holds_modules = |place: &PathBuf| {
+            let kernel = place.join("kernel");
+            kernel.is_dir() && is_no_link(&kernel)
+        };
+        let modules = [usr, lib].into_iter().find(holds_modules);
+        Ok(Self { release, image, config, modules })
+    }
+
+    /// Moves the parts into `home`, an empty directory, and makes the rest. The paths of the
+    /// kernel that it gives are relative to `home`.
+    pub fn settle(
+        self,
+        home: &Path,
+        name: String,
+        origin: String,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let bytes = fs::read(&self.image).doing("read", &self.image)?;
+        let is_vmlinux = image::is_elf(&bytes);
+        let image = PathBuf::from(if is_vmlinux { "vmlinux" } else { "bzImage" });
+        move_to(&self.image, &home.join(&image))?;
+        let vmlinux = if is_vmlinux {
+            image::has_pvh_entry(&bytes).then(|| image.clone())
+        } else {
+            extract(&bytes, &name, home, say)?
+        };
+        let config = self.config.map(|from| place(&from, home, "config".into())).transpose()?;
+        let modules = self.modules.map(|from| install(&from, home, &self.release)).transpose()?;
+        Ok(Kernel {
+            name,
+            release: self.release,
+            origin,
+            digest: digest(&bytes),
+            image,
+            vmlinux,
+            modules,
+            config,
+        })
+    }
+}
+
+/// SHA-256 in hexadecimal.
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes the `vmlinux` out of a `bzImage` into `home`, if one can be had that boots by PVH.
+/// Without one the kernel boots more slowly, but it boots: that is said, and no error.
+fn extract(
+    bzimage: &[u8],
+    name: &str,
+    home: &Path,
+    say: &dyn Fn(&str),
+) -> Result<Option<PathBuf>, Error> {
+    let problem = match image::extract(bzimage) {
+        Ok(vmlinux) if image::has_pvh_entry(&vmlinux) => {
+            let path = home.join("vmlinux");
+            fs::write(&path, vmlinux).doing("write", &path)?;
+            return Ok(Some("vmlinux".into()));
+        }
+        Ok(_) => "it has no PVH entry (CONFIG_PVH)".to_owned(),
+        Err(image::Error::NotBzImage) => {
+            let problem = "it is neither a bzImage nor a vmlinux".to_owned();
+            return Err(Error::NoKernel { path: name.into(), problem });
+        }
+        Err(error) => error.to_string(),
+    };
+    say(&format!("{name} boots by its bzImage only: {problem}"));
+    Ok(None)
+}
+
+/// Puts modules below `home` as `lib/modules/RELEASE`, where `depmod` looks for them.
+fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
+    let library = Path::new("lib/modules");
+    fs::create_dir_all(home.join(library)).doing("create", &home.join(library))?;
+    let modules = place(from, home, library.join(release))?;
+    DEPMOD.run(DEPMOD.command().arg("-b").arg(home).arg(release))?;
+    Ok(modules)
+}
+
+/// Moves a part to its place in `home`; gives the place.
+fn place(from: &Path, home: &Path, place: PathBuf) -> Result<PathBuf, Error> {
+    move_to(from, &home.join(&place))?;
+    Ok(place)
+}
+
+fn move_to(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(from, to).doing("move into the cache", from)
+}
+
+/// Whether no part of an absolute path is a symbolic link: a package's could lead anywhere.
+fn is_no_link(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| real == path)
+}
+
+/// The names in a directory of a package, in order; none if it has no such directory.
+fn names(directory: &Path) -> Result<Vec<String>, Error> {
+    if !directory.is_dir() || !is_no_link(directory) {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(directory).doing("list", directory)?;
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.doing("list", directory)?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Copies a directory of modules. Links are left out: `build` and `source` lead to where the
+/// kernel was built.
+pub(crate) fn copy_modules(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to).doing("create", to)?;
+    for entry in fs::read_dir(from).doing("list", from)? {
+        let entry = entry.doing("list", from)?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().doing("read", &path)?;
+        if kind.is_dir() {
+            copy_modules(&path, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &target).doing("copy", &path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,403 @@
+//! The cache of kernels on this host's disk.
+//!
+//! ```text
+//! kernels/NAME/kernel.json    the record, and beside it the files that it names
+//! aliases.json                what was asked for, and the NAME that was given
+//! apt/SUITE/                  apt's lists
+//! tools/busybox               the shell for guests
+//! tmp/                        what is in the making; leftovers of a killed run are cleared
+//! lock                        held while anything of this is changed
+//! ```
+//!
+//! A kernel is made in `tmp` and renamed into its place when it is complete, so readers need no
+//! lock and never see half of one.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::Kernel;
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::aliases::Aliases;
+use crate::assemble::{self, Parts};
+use crate::error::Doing;
+use crate::request::{DEBIAN, check_name};
+use crate::{Error, Request, debian, image};
+
+const SCHEMA: u32 = 1;
+
+/// The kernels on this host's disk.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// What `kernel.json` holds; paths are relative to it.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    schema: u32,
+    #[serde(flatten)]
+    kernel: Kernel,
+}
+
+impl Cache {
+    /// The user's cache: `$XDG_CACHE_HOME/faultline`, or `$HOME/.cache/faultline`.
+    ///
+    /// # Errors
+    /// When neither variable holds an absolute path.
+    pub fn open() -> Result<Self, Error> {
+        location(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")).map(Self::at)
+    }
+
+    /// A cache in a directory of the caller's choice, which is made when it is first needed.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The cache's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Adds a kernel and gives it as it is in the cache. `say` gets a line for each long step.
+    ///
+    /// What a Debian kernel was asked for by stays its alias, and means the same kernel until it
+    /// is added again.
+    ///
+    /// # Errors
+    /// When the kernel cannot be had, or another one has its name. Then the cache is as it was.
+    pub fn add(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
+        let _lock = self.lock(say)?;
+        self.add_locked(request, say)
+    }
+
+    /// The kernel of that name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`).
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn get(&self, name: &str) -> Result<Option<Kernel>, Error> {
+        if let Some(kernel) = self.read(name)? {
+            return Ok(Some(kernel));
+        }
+        let version = name.strip_prefix(DEBIAN).unwrap_or(name);
+        match self.aliases()?.get(&alias(version)) {
+            Some(name) => self.read(name),
+            None => Ok(None),
+        }
+    }
+
+    /// Every kernel, in the order of their releases.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn list(&self) -> Result<Vec<Kernel>, Error> {
+        let directory = self.kernels();
+        let mut kernels = Vec::new();
+        match fs::read_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            entries => {
+                for entry in entries.doing("list", &directory)? {
+                    let name = entry.doing("list", &directory)?.file_name();
+                    kernels
+                        .extend(name.to_str().map(|name| self.read(name)).transpose()?.flatten());
+                }
+            }
+        }
+        kernels.sort_by(|a, b| {
+            debian::compare_versions(&a.release, &b.release).then_with(|| a.name.cmp(&b.name))
+        });
+        Ok(kernels)
+    }
+
+    /// Removes a kernel, by its name or an alias.
+    ///
+    /// # Errors
+    /// When there is no such kernel; the error names those that are there.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        let _lock = self.lock(&|_| ())?;
+        let Some(kernel) = self.get(name)? else {
+            let names: Vec<String> = self.list()?.into_iter().map(|kernel| kernel.name).collect();
+            let known = match names.join(", ") {
+                names if names.is_empty() => "is none at all".to_owned(),
+                names => format!("are {names}"),
+            };
+            return Err(Error::Unknown { name: name.into(), known });
+        };
+        let mut aliases = self.aliases()?;
+        aliases.forget(&kernel.name);
+        aliases.write()?;
+        let home = self.kernels().join(&kernel.name);
+        let stage = self.stage()?;
+        fs::rename(&home, stage.path().join("kernel")).doing("remove", &home)?;
+        stage.close().doing("remove the files of", &home)
+    }
+
+    /// The kernel that `spec` means: by its name or alias if it is in the cache, which needs no
+    /// network; else it is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
+    ///
+    /// # Errors
+    /// When it is not there and cannot be added.
+    pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
+        if let Some(kernel) = self.get(spec)? {
+            return Ok(kernel);
+        }
+        let request: Request = spec.parse()?;
+        let _lock = self.lock(say)?;
+        // Another process may have added it while this one waited.
+        match self.get(spec)? {
+            Some(kernel) => Ok(kernel),
+            None => self.add_locked(&request, say),
+        }
+    }
+
+    /// A static busybox, for a shell in a guest; fetched when it is first asked for.
+    ///
+    /// # Errors
+    /// When it cannot be fetched.
+    pub fn shell(&self, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+        let tools = self.root.join("tools");
+        let path = tools.join("busybox");
+        if path.is_file() {
+            return Ok(path);
+        }
+        let _lock = self.lock(say)?;
+        let stage = self.stage()?;
+        let busybox = debian::shell(&self.apt(), &stage.path().join("tree"), say)?;
+        fs::create_dir_all(&tools).doing("create", &tools)?;
+        fs::rename(busybox, &path).doing("write", &path)?;
+        Ok(path)
+    }
+
+    fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
+        match request {
+            Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
+            Request::Deb(path) => self.add_deb(path, say),
+            Request::Files { image, modules, name } => {
+                self.add_files(image, modules.as_deref(), name.as_deref(), say)
+            }
+        }
+    }
+
+    fn add_debian(
+        &self,
+        version: &str,
+        suite: Option<&str>,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let found = debian::find(&self.apt(), version, suite, say)?;
+        let kernel = match self.read(found.release())? {
+            Some(kernel) if found.is_origin(&kernel.origin) => kernel,
+            Some(other) => return Err(taken(other)),
+            None => {
+                let stage = self.stage()?;
+                let tree = stage.path().join("tree");
+                found.unpack(&tree, say)?;
+                let parts = Parts::find(&tree, Path::new(found.release()))?;
+                self.keep(&stage, parts, found.release().into(), found.origin(), say)?
+            }
+        };
+        self.point(version, &kernel.name, say)?;
+        Ok(kernel)
+    }
+
+    /// Lets what was asked for mean this kernel from now on, and its release too.
+    fn point(&self, version: &str, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
+        let mut aliases = self.aliases()?;
+        aliases.set(&alias(name), name);
+        if let Some(old) = aliases.set(&alias(version), name).filter(|old| old != name) {
+            say(&format!("{} is {name} from now on, and was {old}", alias(version)));
+        }
+        aliases.write()
+    }
+
+    fn add_deb(&self, path: &Path, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
+        let path = path.canonicalize().doing("read", path)?;
+        say(&format!("unpacking {}", path.display()));
+        let stage = self.stage()?;
+        let tree = stage.path().join("tree");
+        debian::unpack(&path, &tree)?;
+        let parts = Parts::find(&tree, &path)?;
+        let name = parts.release.clone();
+        self.keep(&stage, parts, name, path.display().to_string(), say)
+    }
+
+    fn add_files(
+        &self,
+        image: &Path,
+        modules: Option<&Path>,
+        name: Option<&str>,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let bytes = fs::read(image).doing("read", image)?;
+        let release = image::release(&bytes).ok_or_else(|| Error::NoKernel {
+            path: image.to_owned(),
+            problem: "it is neither a bzImage nor a vmlinux that tells its release".into(),
+        })?;
+        let name = name.unwrap_or(&release).to_owned();
+        check_name(&release)?;
+        check_name(&name)?;
+        if let Some(other) = self.read(&name)? {
+            return Err(taken(other));
+        }
+        say(&format!("copying {}", image.display()));
+        let stage = self.stage()?;
+        let copy = stage.path().join("image");
+        fs::write(&copy, bytes).doing("write", &copy)?;
+        let modules = match modules {
+            None => None,
+            Some(modules) if modules.join("kernel").is_dir() => {
+                let copy = stage.path().join("modules");
+                assemble::copy_modules(modules, &copy)?;
+                Some(copy)
+            }
+            Some(modules) => {
+                let problem = "it holds no `kernel` directory, as lib/modules/RELEASE does";
+                return Err(Error::NoKernel { path: modules.to_owned(), problem: problem.into() });
+            }
+        };
+        let origin = std::path::absolute(image).doing("find", image)?.display().to_string();
+        let parts = Parts { release, image: copy, config: None, modules };
+        self.keep(&stage, parts, name, origin, say)
+    }
+
+    /// Makes a kernel of its parts and puts it into its place. One that is there already with
+    /// the same image stays.
+    fn keep(
+        &self,
+        stage: &TempDir,
+        parts: Parts,
+        name: String,
+        origin: String,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        say(&format!("preparing {name}"));
+        let home = stage.path().join("kernel");
+        fs::create_dir(&home).doing("create", &home)?;
+        let kernel = parts.settle(&home, name.clone(), origin, say)?;
+        match self.read(&name)? {
+            Some(same) if same.digest == kernel.digest => return Ok(same),
+            Some(other) => return Err(taken(other)),
+            None => {}
+        }
+        write_record(&home, kernel)?;
+        let place = self.kernels().join(&name);
+        fs::create_dir_all(self.kernels()).doing("create", &self.kernels())?;
+        fs::rename(&home, &place).doing("create", &place)?;
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        self.read(&name)?.ok_or_else(missing).doing("read", &place)
+    }
+
+    /// The kernel in the directory of that name, if there is one.
+    fn read(&self, name: &str) -> Result<Option<Kernel>, Error> {
+        if check_name(name).is_err() {
+            return Ok(None); // such as `debian:6.1`: an alias at most
+        }
+        let home = self.kernels().join(name);
+        let path = home.join("kernel.json");
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.doing("read", &path)?,
+        };
+        let unreadable = |problem| Error::Record { path: path.clone(), problem };
+        let record: Record =
+            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        if record.schema != SCHEMA {
+            return Err(unreadable(format!("its schema is {}, not {SCHEMA}", record.schema)));
+        }
+        let kernel = record.kernel;
+        let absolute = std::path::absolute(&home).doing("find", &home)?;
+        Ok(Some(Kernel {
+            image: absolute.join(kernel.image),
+            vmlinux: kernel.vmlinux.map(|path| absolute.join(path)),
+            modules: kernel.modules.map(|path| absolute.join(path)),
+            config: kernel.config.map(|path| absolute.join(path)),
+            ..kernel
+        }))
+    }
+
+    /// Waits until nobody else changes the cache, and keeps others from it while it is held.
+    fn lock(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
+        fs::create_dir_all(&self.root).doing("create", &self.root)?;
+        let path = self.root.join("lock");
+        let file = File::create(&path).doing("create", &path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                say("waiting for another faultline that is changing the cache");
+                file.lock().doing("lock", &path)?;
+            }
+            Err(TryLockError::Error(error)) => Err(error).doing("lock", &path)?,
+        }
+        Ok(file)
+    }
+
+    /// A new directory on the cache's disk, removed when it is dropped. Only for holders of the
+    /// lock: what else is there was left behind by one that was killed.
+    fn stage(&self) -> Result<TempDir, Error> {
+        let directory = self.root.join("tmp");
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => result.doing("clear", &directory)?,
+        }
+        fs::create_dir_all(&directory).doing("create", &directory)?;
+        TempDir::new_in(&directory).doing("write into", &directory)
+    }
+
+    fn kernels(&self) -> PathBuf {
+        self.root.join("kernels")
+    }
+
+    fn apt(&self) -> PathBuf {
+        self.root.join("apt")
+    }
+
+    fn aliases(&self) -> Result<Aliases, Error> {
+        Aliases::read(self.root.join("aliases.json"))
+    }
+}
+
+/// The alias of a Debian kernel. Names have no colon, so the two are never confused.
+fn alias(version: &str) -> String {
+    format!("{DEBIAN}{version}")
+}
+
+fn taken(other: Kernel) -> Error {
+    Error::NameTaken { name: other.name, origin: other.origin }
+}
+
+/// Writes the record beside the kernel's files, and has all of it on the disk before it returns:
+/// after a loss of power a kernel in its place is whole.
+fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
+    let path = home.join("kernel.json");
+    let record = serde_json::to_vec_pretty(&Record { schema: SCHEMA, kernel })
+        .map_err(io::Error::from)
+        .doing("write", &path)?;
+    fs::write(&path, record).doing("write", &path)?;
+    let directory = File::open(home).doing("open", home)?;
+    rustix::fs::syncfs(&directory).map_err(io::Error::from).doing("write to disk", home)
+}
+
+/// Where the user's cache is, by the XDG base directory specification: paths that are not
+/// absolute do not count.
+fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Error> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let xdg = xdg.map(PathBuf::from).filter(absolute);
+    let home = || home.map(PathBuf::from).filter(absolute).map(|home| home.join(".cache"));
+    Ok(xdg.or_else(home).ok_or(Error::NoCache)?.join("faultline"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_where_the_specification_says() {
+        let at = |xdg: &str, home: &str| location(Some(xdg.into()), Some(home.into())).ok();
+        assert_eq!(at("/x", "/home/me"), Some("/x/faultline".into()));
+        assert_eq!(at("", "/home/me"), Some("/home/me/.cache/faultline".into()));
+        assert_eq!(at("relative", "also"), None);
+    }
+}

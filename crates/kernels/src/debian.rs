@@ -1,0 +1,187 @@
+//! Kernels of the Debian archive: in which suite the wanted one is, its packages fetched and
+//! unpacked. What becomes of the unpacked files is left to the caller.
+
+mod releases;
+mod suite;
+mod version;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use releases::{Package, Release};
+use suite::Suite;
+pub(crate) use version::compare as compare_versions;
+
+use crate::Error;
+use crate::error::Doing;
+use crate::tool::DPKG_DEB;
+
+/// Where kernels are looked for: group after group, until one holds the wanted kernel, so that
+/// not every suite's lists (10 MB for a whole release) are fetched for each.
+const GROUPS: [&[&str]; 4] = [
+    &["bookworm", "bookworm-security", "bookworm-backports"],
+    &["trixie", "trixie-security", "trixie-backports"],
+    &["sid"],
+    &["bullseye", "bullseye-security"],
+];
+/// Where the newest kernel is.
+const NEWEST: &[&str] = &["trixie-backports", "sid"];
+/// Where the shell comes from.
+const SHELL_SUITE: &str = "bookworm";
+const SHELL_PACKAGE: &str = "busybox-static";
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Lists are not fetched twice within this time, wanted kernel or not.
+const JUST_NOW: Duration = Duration::from_secs(600);
+
+/// A kernel in the archive.
+pub(crate) struct Found {
+    suite: Suite,
+    release: Release,
+}
+
+impl Found {
+    /// What `uname -r` will say.
+    pub fn release(&self) -> &str {
+        &self.release.name
+    }
+
+    /// Package version and package.
+    pub fn origin(&self) -> String {
+        format!("Debian {}, {}", self.release.version(), self.release.packages[0].name)
+    }
+
+    /// Whether a kernel of this release came from the same build: of the same package version,
+    /// signed or not.
+    pub fn is_origin(&self, origin: &str) -> bool {
+        origin.starts_with(&format!("Debian {}, ", self.release.version()))
+    }
+
+    /// Fetches the packages and unpacks them into `root`.
+    pub fn unpack(&self, root: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+        if !self.release.complete {
+            say(&format!("{} comes without modules: the archive has them no more", self.release()));
+        }
+        fetch(&self.suite, &self.release.packages, root, say)
+    }
+}
+
+/// Looks for a kernel, in `suite` only if it is given. Lists are kept in `directory` for a day,
+/// and fetched again before a kernel is said not to be there. A suite that cannot be reached is
+/// passed over, with a line that says so.
+pub(crate) fn find(
+    directory: &Path,
+    wanted: &str,
+    suite: Option<&str>,
+    say: &dyn Fn(&str),
+) -> Result<Found, Error> {
+    let given = suite.as_slice();
+    let groups: &[&[&str]] = match wanted {
+        _ if suite.is_some() => &[given],
+        "newest" => &[NEWEST],
+        _ => &GROUPS,
+    };
+    let mut search = Search { directory, wanted, say, known: BTreeSet::new(), failure: None };
+    for age in [DAY, JUST_NOW] {
+        for group in groups {
+            if let Some(found) = search.group(group, age)? {
+                return Ok(found);
+            }
+        }
+        if search.known.is_empty()
+            && let Some(failure) = search.failure
+        {
+            return Err(failure);
+        }
+    }
+    let place = suite.map_or_else(|| "in its suites".into(), |suite| format!("in {suite}"));
+    Err(Error::NotInArchive { wanted: wanted.into(), place, known: listed(search.known) })
+}
+
+/// A search through the suites, and what it has come by.
+struct Search<'a> {
+    directory: &'a Path,
+    wanted: &'a str,
+    say: &'a dyn Fn(&str),
+    /// The series of all kernels seen.
+    known: BTreeSet<String>,
+    /// Why a suite was passed over.
+    failure: Option<Error>,
+}
+
+impl Search<'_> {
+    /// The best of the wanted kernels in a group of suites, by lists no older than `age`. When
+    /// lists cannot be fetched those of the last time serve.
+    fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<Found>, Error> {
+        let mut matches: Vec<Found> = Vec::new();
+        for name in names {
+            let suite = Suite::open(self.directory, name)?;
+            match suite.update(age, self.say) {
+                Err(error @ Error::Tool { .. }) => {
+                    (self.say)(&format!("the lists of {name} cannot be fetched: {error}"));
+                    self.failure = Some(error);
+                }
+                other => other?, // what hinders every suite
+            }
+            for release in releases::releases(&suite.kernel_packages()?) {
+                self.known.insert(release.series());
+                if release.is(self.wanted) {
+                    matches.push(Found { suite: suite.clone(), release });
+                }
+            }
+        }
+        Ok(matches.into_iter().max_by(|a, b| a.release.preference(&b.release)))
+    }
+}
+
+/// Series in the order of their numbers.
+fn listed(series: BTreeSet<String>) -> String {
+    let mut series: Vec<String> = series.into_iter().collect();
+    series.sort_by(|a, b| version::compare(a, b));
+    if series.is_empty() { "none".into() } else { series.join(", ") }
+}
+
+/// Fetches a static busybox and unpacks it into `root`; gives its path.
+pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+    let suite = Suite::open(directory, SHELL_SUITE)?;
+    suite.update(DAY, say)?;
+    let found = suite.packages(&[SHELL_PACKAGE])?;
+    let newest = found.into_iter().max_by(|a, b| version::compare(&a.version, &b.version));
+    fetch(&suite, newest.as_slice(), root, say)?;
+    let places = ["bin/busybox", "usr/bin/busybox"].map(|place| root.join(place));
+    let problem = || format!("the package {SHELL_PACKAGE} holds no busybox");
+    let found = places.into_iter().find(|place| place.is_file());
+    found.ok_or_else(|| Error::Tool { tool: DPKG_DEB.name, problem: problem() })
+}
+
+/// Fetches packages and unpacks them into `root`; nothing of the packages themselves stays.
+fn fetch(
+    suite: &Suite,
+    packages: &[Package],
+    root: &Path,
+    say: &dyn Fn(&str),
+) -> Result<(), Error> {
+    for package in packages {
+        let Package { name, version, size } = package;
+        say(&format!("fetching {name} {version} ({:.1} MB)", *size as f64 / 1e6));
+    }
+    let debs = root.with_extension("debs");
+    fs::create_dir_all(&debs).doing("create", &debs)?;
+    suite.download(packages, &debs)?;
+    for entry in fs::read_dir(&debs).doing("list", &debs)? {
+        let deb = entry.doing("list", &debs)?.path();
+        unpack(&deb, root)?;
+        fs::remove_file(&deb).doing("remove", &deb)?;
+    }
+    fs::remove_dir(&debs).doing("remove", &debs)
+}
+
+/// Unpacks the files of a package into `root`.
+pub(crate) fn unpack(deb: &Path, root: &Path) -> Result<(), Error> {
+    // A path that begins with a dash would be an option.
+    let deb = std::path::absolute(deb).doing("find", deb)?;
+    DPKG_DEB.run(DPKG_DEB.command().arg("-x").arg(deb).arg(root))?;
+    Ok(())
+}

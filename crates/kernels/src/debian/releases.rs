@@ -1,0 +1,238 @@
+//! Which kernels a suite holds, told by the names of its packages; and which of them is wanted.
+//! Pure: packages in, a choice out.
+//!
+//! Up to 6.18 a kernel is one package, `linux-image-RELEASE` (or `...-unsigned`). Newer ones come
+//! in parts: `linux-binary-RELEASE` (or `linux-binary-unsigned-RELEASE`) with the image,
+//! `linux-modules-RELEASE`, and `linux-base-RELEASE` with the configuration; `linux-image-RELEASE`
+//! is then an empty package that depends on them. Signed images come some days after unsigned
+//! ones, and outlive the modules in the archive.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::version;
+
+/// A package of a suite.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub name: String,
+    pub version: String,
+    /// Bytes to fetch.
+    pub size: u64,
+}
+
+/// A kernel that a suite holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// What `uname -r` will say.
+    pub name: String,
+    /// All its packages; the first holds the image.
+    pub packages: Vec<Package>,
+    /// Whether its modules are there.
+    pub complete: bool,
+}
+
+impl Release {
+    /// The version of its package.
+    pub fn version(&self) -> &str {
+        &self.packages[0].version
+    }
+
+    /// Its series, such as `6.1`.
+    pub fn series(&self) -> String {
+        numbers(version::upstream(self.version())).take(2).collect::<Vec<_>>().join(".")
+    }
+
+    /// Whether `wanted` means this kernel: `newest`, a release, a package version, or the first
+    /// numbers of an upstream version.
+    pub fn is(&self, wanted: &str) -> bool {
+        let mut own = numbers(version::upstream(self.version()));
+        wanted == "newest"
+            || wanted == self.name
+            || wanted == self.version()
+            || wanted.split('.').all(|number| own.next() == Some(number))
+    }
+
+    /// Orders kernels by preference: those with modules, then the newest, then those of the cloud
+    /// flavour, which start faster.
+    pub fn preference(&self, other: &Self) -> Ordering {
+        let is_cloud = |release: &Self| release.name.ends_with("-cloud-amd64");
+        self.complete
+            .cmp(&other.complete)
+            .then_with(|| version::compare(self.version(), other.version()))
+            .then_with(|| is_cloud(self).cmp(&is_cloud(other)))
+    }
+}
+
+/// The leading numbers of a version, as text.
+fn numbers(upstream: &str) -> impl Iterator<Item = &str> {
+    let end = upstream.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(upstream.len());
+    upstream[..end].split('.')
+}
+
+/// What a package holds of a kernel, best first among those that hold an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Binary,
+    UnsignedBinary,
+    /// All of it, unless there is a binary: then nothing.
+    Image,
+    UnsignedImage,
+    Modules,
+    Base,
+}
+
+/// Which part of which release a package holds.
+fn part(package: &str) -> Option<(Part, &str)> {
+    const PREFIXES: [(&str, Part); 5] = [
+        ("linux-binary-unsigned-", Part::UnsignedBinary),
+        ("linux-binary-", Part::Binary),
+        ("linux-modules-", Part::Modules),
+        ("linux-base-", Part::Base),
+        ("linux-image-", Part::Image),
+    ];
+    let (part, rest) =
+        PREFIXES.iter().find_map(|(prefix, part)| Some((*part, package.strip_prefix(prefix)?)))?;
+    let (part, release) = match rest.strip_suffix("-unsigned") {
+        Some(release) if part == Part::Image => (Part::UnsignedImage, release),
+        _ => (part, rest),
+    };
+    is_release(release).then_some((part, release))
+}
+
+/// Whether a package with this name is of use here.
+pub(crate) fn is_of_a_kernel(package: &str) -> bool {
+    part(package).is_some()
+}
+
+/// Whether this is `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`, and neither a name without a
+/// full version, which only depends on others, nor a flavour such as `rt`.
+fn is_release(text: &str) -> bool {
+    let Some(rest) = text.strip_suffix("-amd64") else {
+        return false;
+    };
+    let rest = rest.strip_suffix("-cloud").unwrap_or(rest);
+    let (version, build) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
+    let is_number = |number: &str| number.parse::<u32>().is_ok();
+    let full = version.split('.').count() == 3 && version.split('.').all(is_number);
+    full && (!build.starts_with('-') || is_number(&build[1..]))
+}
+
+/// The kernels among `packages`.
+pub(crate) fn releases(packages: &[Package]) -> Vec<Release> {
+    let mut parts: BTreeMap<&str, BTreeMap<Part, &Package>> = BTreeMap::new();
+    for package in packages {
+        let Some((part, release)) = part(&package.name) else {
+            continue;
+        };
+        let best = parts.entry(release).or_default().entry(part).or_insert(package);
+        if version::compare(&package.version, &best.version).is_gt() {
+            *best = package;
+        }
+    }
+    parts.into_iter().filter_map(|(name, parts)| release(name, &parts)).collect()
+}
+
+fn release(name: &str, parts: &BTreeMap<Part, &Package>) -> Option<Release> {
+    let (image, package) = parts.first_key_value()?;
+    let others: &[Part] = match image {
+        Part::Binary | Part::UnsignedBinary => &[Part::Modules, Part::Base],
+        Part::Image | Part::UnsignedImage => &[],
+        Part::Modules | Part::Base => return None,
+    };
+    let complete = others.is_empty() || parts.contains_key(&Part::Modules);
+    let others = others.iter().filter_map(|part| parts.get(part));
+    let packages = [package].into_iter().chain(others).map(|&package| package.clone()).collect();
+    Some(Release { name: name.into(), packages, complete })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(packages: &[(&str, &str)]) -> Vec<Release> {
+        let package = |&(name, version): &(&str, &str)| Package {
+            name: name.into(),
+            version: version.into(),
+            size: 1,
+        };
+        releases(&packages.iter().map(package).collect::<Vec<_>>())
+    }
+
+    fn names(release: &Release) -> Vec<&str> {
+        release.packages.iter().map(|package| package.name.as_str()).collect()
+    }
+
+    /// A choice of what the archive held in November 2026.
+    const ARCHIVE: &[(&str, &str)] = &[
+        ("linux-image-6.1.0-55-cloud-amd64", "6.1.192-1"),
+        ("linux-image-6.1.0-56-amd64", "6.1.192-2"),
+        ("linux-image-6.1.0-56-cloud-amd64", "6.1.192-2"),
+        ("linux-image-6.1.0-56-cloud-amd64-unsigned", "6.1.192-2"),
+        ("linux-image-6.1.0-56-rt-amd64", "6.1.192-2"),
+        ("linux-image-6.1.0-56-cloud-amd64-dbg", "6.1.192-2"),
+        ("linux-image-6.12-cloud-amd64", "6.12.117-1~deb12u1"),
+        ("linux-image-6.12.117+deb12-cloud-amd64", "6.12.117-1~deb12u1"),
+        ("linux-image-cloud-amd64", "6.1.192-2"),
+        ("linux-base", "4.12.1"),
+        ("linux-base-cloud-amd64", "7.2.13-1"),
+        ("linux-binary-7.0.13+deb13-cloud-amd64", "7.0.13-1~bpo13+1"),
+        ("linux-image-7.0.13+deb13-cloud-amd64", "7.0.13-1~bpo13+1"),
+        ("linux-base-7.2.12+deb13-cloud-amd64", "7.2.12-1~bpo13+1"),
+        ("linux-binary-7.2.12+deb13-cloud-amd64", "7.2.12-1~bpo13+1"),
+        ("linux-binary-unsigned-7.2.12+deb13-cloud-amd64", "7.2.12-1~bpo13+1"),
+        ("linux-image-7.2.12+deb13-cloud-amd64", "7.2.12-1~bpo13+1"),
+        ("linux-modules-7.2.12+deb13-cloud-amd64", "7.2.12-1~bpo13+1"),
+        ("linux-base-7.3.4+deb13-cloud-amd64", "7.3.4-1~bpo13+1"),
+        ("linux-binary-unsigned-7.3.4+deb13-cloud-amd64", "7.3.4-1~bpo13+1"),
+        ("linux-modules-7.3.4+deb13-cloud-amd64", "7.3.4-1~bpo13+1"),
+    ];
+
+    fn choice(wanted: &str) -> Option<Release> {
+        let releases = found(ARCHIVE).into_iter();
+        releases.filter(|release| release.is(wanted)).max_by(Release::preference)
+    }
+
+    #[test]
+    fn each_way_to_ask_finds_its_kernel() {
+        for (wanted, release) in [
+            ("6.1", "6.1.0-56-cloud-amd64"),
+            ("6.1.192", "6.1.0-56-cloud-amd64"),
+            ("6.1.192-1", "6.1.0-55-cloud-amd64"),
+            ("6.1.0-56-amd64", "6.1.0-56-amd64"),
+            ("6.12", "6.12.117+deb12-cloud-amd64"),
+            ("7", "7.3.4+deb13-cloud-amd64"),
+            ("newest", "7.3.4+deb13-cloud-amd64"),
+        ] {
+            assert_eq!(choice(wanted).unwrap().name, release, "{wanted}");
+        }
+        for wanted in ["6.2", "6.1.19", "6.1.0-56", "6.1.0-56-rt-amd64", "7.3.4.1"] {
+            assert_eq!(choice(wanted), None, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn kernels_in_parts_bring_all_of_them() {
+        let parts = |prefix: &str, release: &str| {
+            [prefix, "linux-modules-", "linux-base-"].map(|part| format!("{part}{release}"))
+        };
+        let signed = choice("7.2").unwrap();
+        assert_eq!(names(&signed), parts("linux-binary-", "7.2.12+deb13-cloud-amd64"));
+        let unsigned = choice("7.3").unwrap();
+        assert_eq!(names(&unsigned), parts("linux-binary-unsigned-", "7.3.4+deb13-cloud-amd64"));
+        let whole = choice("6.1").unwrap();
+        assert_eq!(names(&whole), ["linux-image-6.1.0-56-cloud-amd64"]);
+    }
+
+    #[test]
+    fn a_kernel_whose_modules_are_gone_comes_last() {
+        let bare = choice("7.0").unwrap();
+        assert!(!bare.complete);
+        assert_eq!(names(&bare), ["linux-binary-7.0.13+deb13-cloud-amd64"]);
+        let mut archive = ARCHIVE.to_vec();
+        archive.push(("linux-binary-7.3.5+deb13-cloud-amd64", "7.3.5-1"));
+        let releases = found(&archive).into_iter();
+        let newest = releases.filter(|release| release.is("7.3")).max_by(Release::preference);
+        assert_eq!(newest.unwrap().name, "7.3.4+deb13-cloud-amd64");
+    }
+}

@@ -1,0 +1,207 @@
+//! One suite of the Debian archive, read by apt with a root of its own: own sources, own lists,
+//! nothing of the host but the settings in its `apt.conf.d` (a proxy, say). Signatures are checked.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::releases::{self, Package};
+use crate::Error;
+use crate::error::Doing;
+use crate::tool::{APT_CACHE, APT_GET};
+
+const MIRROR: &str = "http://deb.debian.org";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Written when the lists are complete; its age is theirs.
+const STAMP: &str = "updated";
+
+/// A suite such as `bookworm-security`.
+#[derive(Clone, Debug)]
+pub(crate) struct Suite {
+    pub name: String,
+    root: PathBuf,
+}
+
+impl Suite {
+    /// Makes the suite's apt root below `directory`, or finds it there.
+    pub fn open(directory: &Path, name: &str) -> Result<Self, Error> {
+        let named_well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(named_well) {
+            let hint = "a suite is named like bookworm-security or sid".into();
+            return Err(Error::Request { text: name.into(), hint });
+        }
+        let suite = Self { name: name.into(), root: directory.join(name) };
+        for directory in ["lists/partial", "cache/archives/partial"] {
+            let directory = suite.root.join(directory);
+            fs::create_dir_all(&directory).doing("create", &directory)?;
+        }
+        suite.write("apt.conf", &suite.configuration()?)?;
+        suite.write("sources.list", &suite.source())?;
+        suite.write("status", "")?;
+        Ok(suite)
+    }
+
+    /// Fetches the lists, unless they are younger than `age`.
+    pub fn update(&self, age: Duration, say: &dyn Fn(&str)) -> Result<(), Error> {
+        let stamp = self.root.join(STAMP);
+        let written = stamp.metadata().and_then(|stamp| stamp.modified());
+        // A clock that was turned back makes lists of the future: those are fetched again.
+        if written.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|is| is < age))
+        {
+            return Ok(());
+        }
+        if !Path::new(KEYRING).exists() {
+            return Err(Error::NoKeyring(KEYRING.into()));
+        }
+        say(&format!("fetching the lists of {}", self.name));
+        APT_GET
+            .run(APT_GET.command().args(["-q", "-c"]).arg(self.file("apt.conf")).arg("update"))?;
+        File::create(&stamp).doing("create", &stamp)?;
+        Ok(())
+    }
+
+    /// The packages of kernels in the lists as they are; none without lists.
+    pub fn kernel_packages(&self) -> Result<Vec<Package>, Error> {
+        let names = self.apt_cache(&["pkgnames", "linux-"])?;
+        let names: Vec<&str> =
+            names.lines().map(str::trim).filter(|name| releases::is_of_a_kernel(name)).collect();
+        self.packages(&names)
+    }
+
+    /// What the lists say of packages by name, every version of each.
+    pub fn packages(&self, names: &[&str]) -> Result<Vec<Package>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(packages(&self.apt_cache(&[&["show"], names].concat())?))
+    }
+
+    /// Fetches packages into `directory`; apt checks their hashes.
+    pub fn download(&self, packages: &[Package], directory: &Path) -> Result<(), Error> {
+        let wanted = packages.iter().map(|package| format!("{}={}", package.name, package.version));
+        let mut command = APT_GET.command();
+        command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download").args(wanted);
+        APT_GET.run(command.current_dir(directory))?;
+        Ok(())
+    }
+
+    fn apt_cache(&self, arguments: &[&str]) -> Result<String, Error> {
+        APT_CACHE.run(APT_CACHE.command().arg("-c").arg(self.file("apt.conf")).args(arguments))
+    }
+
+    /// One line of sources.list(5). Only lists of packages: the host may have more targets set.
+    fn source(&self) -> String {
+        let archive = if self.name.ends_with("-security") { "debian-security" } else { "debian" };
+        format!(
+            "deb [arch=amd64 lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {} \
+             main\n",
+            self.name
+        )
+    }
+
+    /// Settings in the words of apt.conf(5). They are read after the host's and win.
+    fn configuration(&self) -> Result<String, Error> {
+        let root = match self.root.to_str() {
+            Some(root) if !root.contains('"') => root,
+            _ => return Err(Error::CachePath(self.root.clone())),
+        };
+        let cleared = [
+            "APT::Update::Pre-Invoke", // the host's hooks work on the host's lists
+            "APT::Update::Post-Invoke",
+            "APT::Update::Post-Invoke-Success",
+            "APT::Architectures",
+        ];
+        let own = [
+            ("Dir::State", ""),
+            ("Dir::State::lists", "/lists"),
+            ("Dir::State::status", "/status"),
+            ("Dir::Cache", "/cache"),
+            ("Dir::Log", "/log"),
+            ("Dir::Etc::SourceList", "/sources.list"),
+        ];
+        let set = [
+            ("Dir::Cache::pkgcache", "pkgcache.bin"),
+            ("Dir::Cache::srcpkgcache", ""),
+            ("Dir::Etc::SourceParts", "/dev/null"),
+            ("Dir::Etc::Preferences", "/dev/null"),
+            ("Dir::Etc::PreferencesParts", "/dev/null"),
+            ("APT::Architecture", "amd64"),
+            ("APT::Default-Release", ""),
+            ("APT::Sandbox::User", "root"), // the cache need not be open to the user _apt
+            ("APT::Update::Error-Mode", "any"), // lists of which a part is missing are no lists
+            ("APT::Get::AllowUnauthenticated", "false"),
+            ("Acquire::AllowInsecureRepositories", "false"),
+            ("Acquire::AllowWeakRepositories", "false"),
+            ("Acquire::AllowDowngradeToInsecureRepositories", "false"),
+            ("Acquire::Retries", "1"),
+        ];
+        let cleared = cleared.iter().map(|name| format!("#clear {name};\n"));
+        let own = own.iter().map(|(name, path)| format!("{name} \"{root}{path}\";\n"));
+        let set = set.iter().map(|(name, value)| format!("{name} \"{value}\";\n"));
+        Ok(cleared.chain(own).chain(set).collect())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.file(name);
+        fs::write(&path, text).doing("write", &path)
+    }
+}
+
+/// Reads the paragraphs that `apt-cache show` prints (deb822(5)).
+fn packages(text: &str) -> Vec<Package> {
+    let field = |paragraph: &str, name: &str| {
+        let value = paragraph.lines().find_map(|line| line.strip_prefix(name));
+        value.map(|value| value.trim().to_owned())
+    };
+    let package = |paragraph: &str| {
+        Some(Package {
+            name: field(paragraph, "Package:")?,
+            version: field(paragraph, "Version:")?,
+            size: field(paragraph, "Size:")?.parse().ok()?,
+        })
+    };
+    text.split("\n\n").filter_map(package).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_read_from_their_paragraphs() {
+        let text = "Package: one\nInstalled-Size: 15\nVersion: 1.0-1\nDescription: x\n Size: 9\n\
+                    Size: 1920\n\nPackage: damaged\n\nPackage: two\nVersion: 2\nSize: 7\n\n";
+        let package = |name: &str, version: &str, size| Package {
+            name: name.into(),
+            version: version.into(),
+            size,
+        };
+        assert_eq!(packages(text), [package("one", "1.0-1", 1920), package("two", "2", 7)]);
+    }
+
+    #[test]
+    fn a_suite_lives_below_its_directory_only() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["", "..", "a/b", "sid main", "Sid"] {
+            assert!(Suite::open(directory.path(), name).is_err(), "{name}");
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        let suite = Suite::open(directory.path(), "sid").unwrap();
+        let root = directory.path().join("sid");
+        let configuration = fs::read_to_string(root.join("apt.conf")).unwrap();
+        let lists = format!("Dir::State::lists \"{}/lists\";", root.display());
+        assert!(configuration.contains(&lists), "{configuration}");
+        assert_eq!(suite.kernel_packages().unwrap(), []);
+    }
+
+    #[test]
+    fn a_path_that_apt_cannot_read_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Suite::open(&directory.path().join("a\"b"), "sid").unwrap_err();
+        assert!(matches!(error, Error::CachePath(_)), "{error}");
+    }
+}

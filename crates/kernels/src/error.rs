@@ -1,0 +1,115 @@
+//! Why a kernel cannot be had.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody says where the cache is.
+    #[error("no place for the cache: set XDG_CACHE_HOME or HOME to an absolute path")]
+    NoCache,
+    /// The cache lies where apt's configuration cannot name it.
+    #[error(
+        "{}: apt cannot use a directory whose path holds `\"` or is not UTF-8: move the cache with \
+         XDG_CACHE_HOME", .0.display()
+    )]
+    CachePath(PathBuf),
+    /// A file or directory cannot be used.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A record of the cache cannot be understood.
+    #[error("{}: {problem} (remove its directory and add the kernel again)", path.display())]
+    Record {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A program is not installed.
+    #[error("{tool} is not installed: {hint}")]
+    NoTool {
+        /// The program.
+        tool: &'static str,
+        /// How to get it.
+        hint: &'static str,
+    },
+    /// A program failed.
+    #[error("{tool} failed: {problem}")]
+    Tool {
+        /// The program.
+        tool: &'static str,
+        /// What it said.
+        problem: String,
+    },
+    /// Signatures of packages cannot be checked.
+    #[error(
+        "{} is missing, and packages are not fetched unchecked: install debian-archive-keyring",
+        .0.display()
+    )]
+    NoKeyring(PathBuf),
+    /// A request for a kernel that means nothing.
+    #[error("`{text}` is not a kernel: {hint}")]
+    Request {
+        /// The request.
+        text: String,
+        /// What would be one.
+        hint: String,
+    },
+    /// The archive does not hold the kernel.
+    #[error("Debian has no kernel {wanted} {place}; there are {known}")]
+    NotInArchive {
+        /// The version asked for.
+        wanted: String,
+        /// Where it was looked for.
+        place: String,
+        /// The series that there are.
+        known: String,
+    },
+    /// What was given holds no bootable kernel.
+    #[error("{}: {problem}", path.display())]
+    NoKernel {
+        /// The package, image or directory.
+        path: PathBuf,
+        /// What is missing.
+        problem: String,
+    },
+    /// Another kernel has the name.
+    #[error(
+        "the cache holds another kernel named {name} ({origin}): remove it with `faultline kernel \
+         remove {name}`, or give this one another name"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Where the other one came from.
+        origin: String,
+    },
+    /// The cache holds no kernel of that name.
+    #[error("no kernel named {name} in the cache; there {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What there is instead.
+        known: String,
+    },
+}
+
+/// Gives an I/O error the words for what was tried with which file.
+pub(crate) trait Doing<T> {
+    /// Reads as "cannot `doing`".
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, Error>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
+    }
+}

@@ -1,0 +1,19 @@
+//! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and made
+//! ready to boot (uncompressed image, chosen modules, initramfs). It runs `apt-get`, `apt-cache`,
+//! `dpkg-deb` and `depmod`, nothing else; booting is left to the crates above.
+
+mod aliases;
+mod assemble;
+mod cache;
+mod compressed;
+mod debian;
+mod error;
+pub mod image;
+pub mod initramfs;
+pub mod modules;
+mod request;
+mod tool;
+
+pub use cache::Cache;
+pub use error::Error;
+pub use request::Request;

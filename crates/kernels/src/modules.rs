@@ -1,0 +1,211 @@
+//! Choosing modules: which files to load, in which order, for a guest that has no `modprobe`.
+//! `modules.dep` and `modules.builtin` are as `depmod` and the kernel's build write them
+//! (modules.dep(5)). Soft dependencies and aliases are left to those who ask for modules.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use model::Kernel;
+
+use crate::compressed::Format;
+
+/// More than any module has.
+const LIMIT: usize = 256 << 20;
+
+/// A module to be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its name as the kernel prints it, with underscores: `virtio_blk`.
+    pub name: String,
+    /// Its file, perhaps compressed.
+    pub path: PathBuf,
+}
+
+/// Why modules cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel came without modules, and nobody knows what is built in.
+    #[error(
+        "kernel {kernel} came without modules, and {module} is wanted: add it with its modules"
+    )]
+    NoModules {
+        /// The kernel's name.
+        kernel: String,
+        /// The first module wanted.
+        module: String,
+    },
+    /// The kernel has no such module.
+    #[error("kernel {kernel} has no module {module}, neither built in nor as a file")]
+    Unknown {
+        /// The kernel's name.
+        kernel: String,
+        /// The module's name.
+        module: String,
+    },
+    /// A file cannot be read or unpacked.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl Module {
+    /// The module's bytes, decompressed (gzip, xz, zstd).
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn read(&self) -> Result<Vec<u8>, Error> {
+        let failed = |error| Error::Read { path: self.path.clone(), error };
+        let bytes = fs::read(&self.path).map_err(failed)?;
+        match Format::of(&bytes) {
+            Some(format) => format.unpack(&bytes, LIMIT).map_err(failed),
+            None => Ok(bytes),
+        }
+    }
+}
+
+/// The modules of `kernel` to load so that all of `wanted` are there, each after those it needs.
+/// Dashes and underscores in names are the same. What is built in needs no loading.
+///
+/// # Errors
+/// When the kernel has no such module, or its lists cannot be read.
+pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module>, Error> {
+    let Some(first) = wanted.first() else {
+        return Ok(Vec::new());
+    };
+    let Some(directory) = &kernel.modules else {
+        let (kernel, module) = (kernel.name.clone(), first.as_ref().to_owned());
+        return Err(Error::NoModules { kernel, module });
+    };
+    let dependencies = read_list(&directory.join("modules.dep"))?;
+    let builtin = read_list(&directory.join("modules.builtin"))?;
+    let mut choice = Choice {
+        files: dependencies.lines().filter_map(dependency).collect(),
+        begun: HashSet::new(),
+        modules: Vec::new(),
+        directory,
+    };
+    let builtin: HashSet<String> = builtin.lines().map(name).collect();
+    for wanted in wanted {
+        let wanted = wanted.as_ref();
+        let found = builtin.contains(&name(wanted)) || choice.take(&name(wanted));
+        if !found {
+            return Err(Error::Unknown { kernel: kernel.name.clone(), module: wanted.to_owned() });
+        }
+    }
+    Ok(choice.modules)
+}
+
+/// One of the lists beside the modules; one that is not there is empty.
+fn read_list(path: &Path) -> Result<String, Error> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|error| Error::Read { path: path.to_owned(), error }),
+    }
+}
+
+/// A line of `modules.dep`: a file, a colon, the files it needs.
+fn dependency(line: &str) -> Option<(String, (&str, Vec<String>))> {
+    let (file, needed) = line.split_once(':')?;
+    Some((name(file), (file, needed.split_whitespace().map(name).collect())))
+}
+
+/// The name of the module in a file: `kernel/fs/9p/9p.ko.xz` is `9p`.
+fn name(file: &str) -> String {
+    let base = file.rsplit('/').next().unwrap_or(file);
+    let stem = base.split_once(".ko").map_or(base, |(stem, _)| stem);
+    stem.replace('-', "_")
+}
+
+/// A choice in the making.
+struct Choice<'a> {
+    files: HashMap<String, (&'a str, Vec<String>)>,
+    begun: HashSet<String>,
+    modules: Vec<Module>,
+    directory: &'a Path,
+}
+
+impl Choice<'_> {
+    /// Adds a module after those that it needs. False if there is none of that name.
+    fn take(&mut self, name: &str) -> bool {
+        let Some((file, needed)) = self.files.get(name).cloned() else {
+            return false;
+        };
+        if self.begun.insert(name.to_owned()) {
+            for needed in &needed {
+                self.take(needed); // depmod lists only files that it found
+            }
+            self.modules.push(Module { name: name.to_owned(), path: self.directory.join(file) });
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(directory: &Path) -> Kernel {
+        let dependencies = "kernel/a.ko: kernel/b-b.ko.xz kernel/c.ko\n\
+                            kernel/b-b.ko.xz: kernel/c.ko\n\
+                            kernel/c.ko:\n\
+                            kernel/loop1.ko: kernel/loop2.ko\n\
+                            kernel/loop2.ko: kernel/loop1.ko\n";
+        fs::write(directory.join("modules.dep"), dependencies).unwrap();
+        fs::write(directory.join("modules.builtin"), "kernel/fs/ext4.ko\n").unwrap();
+        Kernel {
+            name: "test".into(),
+            release: "1.2.3".into(),
+            origin: String::new(),
+            digest: String::new(),
+            image: PathBuf::new(),
+            vmlinux: None,
+            modules: Some(directory.to_owned()),
+            config: None,
+        }
+    }
+
+    fn names(modules: &[Module]) -> Vec<&str> {
+        modules.iter().map(|module| module.name.as_str()).collect()
+    }
+
+    #[test]
+    fn modules_come_after_what_they_need_and_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let kernel = kernel(directory.path());
+        let modules = choose(&kernel, &["b_b", "a", "ext4", "b-b"]).unwrap();
+        assert_eq!(names(&modules), ["c", "b_b", "a"]);
+        assert_eq!(modules[1].path, directory.path().join("kernel/b-b.ko.xz"));
+        assert_eq!(names(&choose(&kernel, &["loop1"]).unwrap()), ["loop2", "loop1"]);
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut kernel = kernel(directory.path());
+        let error = choose(&kernel, &["a", "nix"]).unwrap_err().to_string();
+        assert_eq!(error, "kernel test has no module nix, neither built in nor as a file");
+        kernel.modules = None;
+        assert!(matches!(choose(&kernel, &["a"]), Err(Error::NoModules { .. })));
+        assert_eq!(choose::<&str>(&kernel, &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn modules_are_decompressed() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            Module { name: "m".into(), path }.read()
+        };
+        assert_eq!(read("m.ko", b"\x7fELF").unwrap(), b"\x7fELF");
+        let packed = zstd::encode_all(&b"\x7fELF module"[..], 1).unwrap();
+        assert_eq!(read("m.ko.zst", &packed).unwrap(), b"\x7fELF module");
+        let error = read("m.ko.gz", b"\x1f\x8bdamaged").unwrap_err().to_string();
+        assert!(error.contains("m.ko.gz"), "{error}");
+    }
+}

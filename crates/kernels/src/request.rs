@@ -1,0 +1,95 @@
+//! What a user may ask for: a Debian kernel by version, a package, or files.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// What comes before the version in the name of a Debian kernel.
+pub(crate) const DEBIAN: &str = "debian:";
+
+/// Which kernel to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A kernel of the Debian archive.
+    Debian {
+        /// A series (`6.1`), an upstream version (`6.1.176`), a package version (`6.1.176-1`), a
+        /// release (`6.1.0-56-cloud-amd64`), or `newest`.
+        version: String,
+        /// The only suite to look in, such as `bookworm-security`.
+        suite: Option<String>,
+    },
+    /// A package in a file.
+    Deb(PathBuf),
+    /// A kernel of one's own.
+    Files {
+        /// The `bzImage` or `vmlinux`.
+        image: PathBuf,
+        /// Its `lib/modules/RELEASE`, which holds `kernel/`.
+        modules: Option<PathBuf>,
+        /// Its name in the cache; left out, its release.
+        name: Option<String>,
+    },
+}
+
+impl FromStr for Request {
+    type Err = Error;
+
+    /// Reads `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let hint = "ask for debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
+                    the path of a .deb (a kernel of your own: `faultline kernel add --image FILE`)";
+        let wrong = || Error::Request { text: text.into(), hint: hint.into() };
+        if text.ends_with(".deb") {
+            return Ok(Self::Deb(text.into()));
+        }
+        let version = text.strip_prefix(DEBIAN).unwrap_or(text);
+        let begins_well = version == "newest" || version.starts_with(|c: char| c.is_ascii_digit());
+        if !begins_well || !version.chars().all(is_plain) {
+            return Err(wrong());
+        }
+        Ok(Self::Debian { version: version.into(), suite: None })
+    }
+}
+
+/// Whether `c` may stand in a version or a kernel's name.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ".+~-_".contains(c)
+}
+
+/// Checks that `name` can name a kernel, and with it a directory of the cache.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins_well && name.len() <= 100 && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let hint =
+        "a name has up to 100 letters, digits and `.+~-_`, and begins with a letter or digit";
+    Err(Error::Request { text: name.escape_default().to_string(), hint: hint.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read() {
+        for text in ["6.1", "6.1.176-1", "6.1.0-56-cloud-amd64", "newest", "7.2.13-1~bpo13+1"] {
+            let wanted = Request::Debian { version: text.into(), suite: None };
+            assert_eq!(text.parse::<Request>().unwrap(), wanted);
+            assert_eq!(format!("debian:{text}").parse::<Request>().unwrap(), wanted);
+        }
+        assert_eq!("a/b.deb".parse::<Request>().unwrap(), Request::Deb("a/b.deb".into()));
+        for text in ["", "debian:", "mine", "../6.1", "debian:6.1/..", "6.1 6.2", "/boot/vmlinuz"] {
+            assert!(text.parse::<Request>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_no_directory_names_are_refused() {
+        assert!(check_name("6.12.117+deb12-cloud-amd64").is_ok());
+        for name in ["", ".", "..", ".x", "-x", "a/b", "a\0", "debian:6.1", &"x".repeat(101)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Running the few programs of the host that this crate needs.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::process::{Command, Stdio};
+
+use crate::Error;
+
+/// A program of the host.
+pub(crate) struct Tool {
+    /// Its file name.
+    pub name: &'static str,
+    /// How to get it.
+    pub hint: &'static str,
+}
+
+const NO_APT: &str = "Debian's kernels are fetched with apt; on a host without it add a kernel with \
+                      `faultline kernel add --image FILE`";
+
+pub(crate) const APT_GET: Tool = Tool { name: "apt-get", hint: NO_APT };
+pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
+pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
+pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
+
+impl Tool {
+    /// The program, to be given arguments. Users other than root often lack the directories of
+    /// `depmod` in their path.
+    pub fn command(&self) -> Command {
+        let mut path = env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+        path.push(":/usr/sbin:/sbin");
+        let mut command = Command::new(self.name);
+        command.env("PATH", path).env("LC_ALL", "C").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `command` to its end and gives what it printed.
+    ///
+    /// # Errors
+    /// When the program is not installed or fails.
+    pub fn run(&self, command: &mut Command) -> Result<String, Error> {
+        let output = command.output().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
+            _ => Error::Tool { tool: self.name, problem: error.to_string() },
+        })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let problem = match complaint(&said) {
+            complaint if complaint.is_empty() => output.status.to_string(),
+            complaint => complaint,
+        };
+        Err(Error::Tool { tool: self.name, problem })
+    }
+}
+
+/// What matters of it: the first of apt's errors, or the last lines of whatever was said.
+fn complaint(said: &str) -> String {
+    if let Some(error) = said.lines().find_map(|line| line.strip_prefix("E: ")) {
+        return error.trim().to_owned();
+    }
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHELL: Tool = Tool { name: "sh", hint: "" };
+
+    #[test]
+    fn failures_say_what_the_program_said() {
+        let run = |script| SHELL.run(SHELL.command().args(["-c", script]));
+        assert_eq!(run("echo out").unwrap(), "out\n");
+        let failed = run("echo noise >&2; echo 'E: no such suite' >&2; exit 100").unwrap_err();
+        assert_eq!(failed.to_string(), "sh failed: no such suite");
+        assert_eq!(run("exit 3").unwrap_err().to_string(), "sh failed: exit status: 3");
+    }
+
+    #[test]
+    fn a_missing_program_says_how_to_get_it() {
+        let tool = Tool { name: "no-such-program-here", hint: "install it" };
+        let error = tool.run(&mut tool.command()).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-program-here is not installed: install it");
+    }
+}

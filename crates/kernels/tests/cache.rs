@@ -1,0 +1,231 @@
+//! The cache with packages and files made by hand; no network.
+
+mod fixture;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fixture::{bzimage, deb, gzip, kernel, vmlinux, write};
+use kernels::{Cache, Error, Request};
+use tempfile::TempDir;
+
+const RELEASE: &str = "6.1.0-9-cloud-amd64";
+
+/// A cache and room for packages, gone with the test.
+struct Bench {
+    directory: TempDir,
+    cache: Cache,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path().join("cache"));
+        Self { directory, cache }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A package in the form of Debian's up to 6.18.
+    fn whole_deb(&self, image: &[u8]) -> PathBuf {
+        let tree = self.path("tree");
+        write(&tree.join("boot/vmlinuz-6.1.0-9-cloud-amd64"), image);
+        write(&tree.join("boot/config-6.1.0-9-cloud-amd64"), b"CONFIG_NUMA=y\n");
+        let modules = tree.join("lib/modules").join(RELEASE);
+        write(&modules.join("modules.builtin"), b"kernel/fs/ext4/ext4.ko\n");
+        write(&modules.join("modules.order"), b"kernel/one.ko\n");
+        write(&modules.join("kernel/one.ko"), &vmlinux("x", 1));
+        deb(&tree, "whole.deb")
+    }
+
+    fn add(&self, request: &Request) -> Result<model::Kernel, Error> {
+        self.cache.add(request, &|_| ())
+    }
+
+    fn leftovers(&self) -> usize {
+        fs::read_dir(self.path("cache/tmp")).map_or(0, Iterator::count)
+    }
+}
+
+fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request {
+    Request::Files { image: image.to_owned(), modules, name: name.map(str::to_owned) }
+}
+
+#[test]
+fn a_package_becomes_a_kernel() {
+    let bench = Bench::new();
+    let deb = bench.whole_deb(&kernel(RELEASE));
+    let said = RefCell::new(Vec::new());
+    let added = bench
+        .cache
+        .add(&Request::Deb(deb.clone()), &|line| said.borrow_mut().push(line.to_owned()));
+    let kernel = added.unwrap();
+
+    assert_eq!((kernel.name.as_str(), kernel.release.as_str()), (RELEASE, RELEASE));
+    assert_eq!(kernel.digest.len(), 64);
+    assert_eq!(fs::read(kernel.vmlinux.as_ref().unwrap()).unwrap(), vmlinux(RELEASE, 18));
+    assert_eq!(fs::read(kernel.config.as_ref().unwrap()).unwrap(), b"CONFIG_NUMA=y\n");
+    let modules = kernels::modules::choose(&kernel, &["one", "ext4"]).unwrap();
+    assert_eq!(modules[0].path, kernel.modules.as_ref().unwrap().join("kernel/one.ko"));
+    assert_eq!(modules.len(), 1);
+    assert_eq!(said.borrow().len(), 2, "{said:?}");
+
+    assert_eq!(bench.cache.get(RELEASE).unwrap().as_ref(), Some(&kernel));
+    assert_eq!(bench.cache.list().unwrap(), std::slice::from_ref(&kernel));
+    let obtained = bench.cache.obtain(RELEASE, &|line| panic!("{line}")).unwrap();
+    assert_eq!(obtained, kernel);
+    assert_eq!(bench.add(&Request::Deb(deb)).unwrap(), kernel, "the same package again");
+    assert_eq!(bench.leftovers(), 0);
+}
+
+#[test]
+fn a_package_with_the_image_alone_is_a_kernel_without_modules() {
+    let bench = Bench::new();
+    let tree = bench.path("tree");
+    let place = "usr/lib/modules/7.3.4+deb13-cloud-amd64/vmlinuz.unsigned";
+    write(&tree.join(place), &kernel("7.3.4+deb13-cloud-amd64"));
+    let path = deb(&tree, "binary.deb");
+    let kernel = bench.cache.obtain(path.to_str().unwrap(), &|_| ()).unwrap();
+    assert_eq!(kernel.name, "7.3.4+deb13-cloud-amd64");
+    assert_eq!((kernel.modules, kernel.config), (None, None));
+}
+
+#[test]
+fn another_kernel_of_the_same_name_is_refused() {
+    let bench = Bench::new();
+    let first = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let other = bzimage(RELEASE, &gzip(&vmlinux("other", 18)));
+    let error = bench.add(&Request::Deb(bench.whole_deb(&other))).unwrap_err();
+    assert!(matches!(error, Error::NameTaken { .. }), "{error}");
+    assert_eq!(bench.cache.list().unwrap(), [first]);
+    assert_eq!(bench.leftovers(), 0);
+}
+
+#[test]
+fn a_kernel_of_ones_own_is_copied() {
+    let bench = Bench::new();
+    let image = bench.path("vmlinux");
+    write(&image, &vmlinux("7.4.0-rc1+", 18));
+    let modules = bench.path("modules");
+    write(&modules.join("kernel/one.ko.gz"), &gzip(b"a module"));
+    std::os::unix::fs::symlink("/nowhere", modules.join("build")).unwrap();
+    let kernel = bench.add(&files(&image, Some(modules.clone()), Some("mine"))).unwrap();
+
+    assert_eq!((kernel.name.as_str(), kernel.release.as_str()), ("mine", "7.4.0-rc1+"));
+    assert_eq!(kernel.vmlinux.as_ref(), Some(&kernel.image));
+    let kept = kernel.modules.unwrap();
+    assert!(kept.join("modules.dep").is_file() && !kept.join("build").is_symlink());
+    assert!(modules.join("kernel/one.ko.gz").is_file(), "the original stays");
+    let again = bench.add(&files(&image, None, Some("mine"))).unwrap_err();
+    assert!(matches!(again, Error::NameTaken { .. }), "{again}");
+    assert_eq!(bench.add(&files(&image, None, None)).unwrap().name, "7.4.0-rc1+");
+}
+
+#[test]
+fn what_cannot_be_added_leaves_no_trace() {
+    let bench = Bench::new();
+    let image = bench.path("image");
+    let refused = |request: Request, reason: &str| {
+        let error = bench.add(&request).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert_eq!((bench.cache.list().unwrap(), bench.leftovers()), (vec![], 0));
+    };
+    refused(files(&image, None, None), "No such file");
+    write(&image, b"MZ");
+    refused(files(&image, None, None), "neither a bzImage nor a vmlinux");
+    write(&image, &kernel("../../escape"));
+    refused(files(&image, None, Some("mine")), "is not a kernel");
+    write(&image, &kernel("6.1.0"));
+    refused(files(&image, None, Some("../mine")), "is not a kernel");
+    refused(files(&image, Some(bench.path("tree")), None), "no `kernel` directory");
+    refused(Request::Deb(image.clone()), "dpkg-deb failed");
+    write(&bench.path("tree/usr/share/doc/readme"), b"");
+    refused(Request::Deb(deb(&bench.path("tree"), "empty.deb")), "holds no kernel image");
+}
+
+#[test]
+fn links_in_a_package_lead_nowhere() {
+    let bench = Bench::new();
+    write(&bench.path("host/vmlinuz-6.1.0"), &kernel("6.1.0"));
+    fs::create_dir(bench.path("tree")).unwrap();
+    std::os::unix::fs::symlink(bench.path("host"), bench.path("tree/boot")).unwrap();
+    let error = bench.add(&Request::Deb(deb(&bench.path("tree"), "link.deb"))).unwrap_err();
+    assert!(matches!(error, Error::NoKernel { .. }), "{error}");
+    assert!(bench.path("host/vmlinuz-6.1.0").is_file());
+}
+
+#[test]
+fn an_image_without_pvh_entry_boots_by_its_bzimage() {
+    let bench = Bench::new();
+    let image = bench.path("bzImage");
+    write(&image, &bzimage("6.1.0", &gzip(&vmlinux("6.1.0", 6))));
+    let said = RefCell::new(String::new());
+    let say = |line: &str| said.borrow_mut().push_str(line);
+    let kernel = bench.cache.add(&files(&image, None, None), &say).unwrap();
+    assert_eq!(kernel.vmlinux, None);
+    assert!(said.borrow().contains("no PVH entry"), "{said:?}");
+}
+
+#[test]
+fn aliases_mean_their_kernel_until_it_is_removed() {
+    let bench = Bench::new();
+    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let aliases = format!(r#"{{"debian:6.1": "{RELEASE}"}}"#);
+    write(&bench.path("cache/aliases.json"), aliases.as_bytes());
+    for name in ["6.1", "debian:6.1"] {
+        assert_eq!(bench.cache.obtain(name, &|_| ()).unwrap(), kernel);
+    }
+    bench.cache.remove("6.1").unwrap();
+    assert_eq!(bench.cache.get("6.1").unwrap(), None);
+    assert_eq!((bench.cache.list().unwrap(), bench.leftovers()), (vec![], 0));
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_those_there_are() {
+    let bench = Bench::new();
+    let error = |name: &str| bench.cache.remove(name).unwrap_err().to_string();
+    assert_eq!(error("x"), "no kernel named x in the cache; there is none at all");
+    bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let expected = format!("no kernel named ../x in the cache; there are {RELEASE}");
+    assert_eq!(error("../x"), expected);
+}
+
+#[test]
+fn a_killed_add_leaves_nothing_that_counts() {
+    let bench = Bench::new();
+    write(&bench.path("cache/tmp/half/kernel/bzImage"), b"half");
+    write(&bench.path("cache/kernels/stray/bzImage"), b"no record");
+    assert_eq!(bench.cache.list().unwrap(), []);
+    let image = bench.path("bzImage");
+    write(&image, &kernel("6.1.0"));
+    bench.add(&files(&image, None, None)).unwrap();
+    assert_eq!((bench.cache.list().unwrap().len(), bench.leftovers()), (1, 0));
+}
+
+#[test]
+fn a_damaged_record_is_named() {
+    let bench = Bench::new();
+    write(&bench.path("cache/kernels/6.1.0/kernel.json"), b"{");
+    let error = bench.cache.get("6.1.0").unwrap_err().to_string();
+    assert!(error.contains("kernels/6.1.0/kernel.json"), "{error}");
+}
+
+#[test]
+fn adds_at_the_same_time_wait_for_each_other() {
+    let bench = Bench::new();
+    let images = ["6.1.0", "6.2.0", "6.3.0", "6.4.0"].map(|release| {
+        let path = bench.path(release);
+        write(&path, &kernel(release));
+        path
+    });
+    std::thread::scope(|scope| {
+        for image in &images {
+            scope.spawn(|| bench.cache.add(&files(image, None, None), &|_| ()).unwrap());
+        }
+    });
+    let names: Vec<_> = bench.cache.list().unwrap().into_iter().map(|kernel| kernel.name).collect();
+    assert_eq!(names, ["6.1.0", "6.2.0", "6.3.0", "6.4.0"]);
+}

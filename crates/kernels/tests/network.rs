@@ -1,0 +1,58 @@
+//! The real archive. Runs only with FAULTLINE_NETWORK=1, since it fetches about 100 MB.
+
+use std::cell::RefCell;
+
+use kernels::{Cache, Error, Request};
+
+fn may_use_the_network() -> bool {
+    let may = std::env::var_os("FAULTLINE_NETWORK").is_some_and(|value| value == "1");
+    if !may {
+        eprintln!("skipped: it fetches from deb.debian.org; set FAULTLINE_NETWORK=1 to run it");
+    }
+    may
+}
+
+#[test]
+fn kernels_of_both_forms_are_fetched_and_stay() {
+    if !may_use_the_network() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::at(directory.path());
+    for (wanted, prefix) in [("debian:6.1", "6.1."), ("newest", "")] {
+        let kernel = cache.obtain(wanted, &|line| eprintln!("{line}")).unwrap();
+        assert!(kernel.name.starts_with(prefix) && kernel.name.ends_with("-cloud-amd64"));
+        assert!(kernel.vmlinux.is_some() && kernel.config.is_some(), "{kernel:?}");
+        let modules = kernels::modules::choose(&kernel, &["xfs", "virtio_blk"]).unwrap();
+        let names: Vec<_> = modules.iter().map(|module| module.name.as_str()).collect();
+        assert!(names.contains(&"xfs"), "{names:?}");
+        for module in modules {
+            assert!(kernels::image::is_elf(&module.read().unwrap()), "{module:?}");
+        }
+        for name in [wanted, &kernel.name] {
+            let again = cache.obtain(name, &|line| panic!("once is enough: {line}")).unwrap();
+            assert_eq!(again, kernel);
+        }
+    }
+    assert_eq!(cache.list().unwrap().len(), 2);
+}
+
+#[test]
+fn what_the_archive_lacks_is_told() {
+    if !may_use_the_network() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::at(directory.path());
+    let said = RefCell::new(String::new());
+    let say = |line: &str| said.borrow_mut().push_str(line);
+    let add = |version: &str, suite: &str| {
+        let request = Request::Debian { version: version.into(), suite: Some(suite.into()) };
+        cache.add(&request, &say).unwrap_err()
+    };
+    let absent = add("2.4", "trixie-backports");
+    assert!(matches!(absent, Error::NotInArchive { .. }), "{absent}");
+    let no_suite = add("6.1", "nosuchsuite");
+    assert!(matches!(no_suite, Error::Tool { tool: "apt-get", .. }), "{no_suite}");
+    assert!(said.borrow().contains("the lists of nosuchsuite cannot be fetched"), "{said:?}");
+}
