@@ -1,0 +1,336 @@
+//! A kernel's configuration (`.config`, `/boot/config-*`), and what by its banner it was built
+//! with: by these two kernels may differ besides their code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::scan;
+
+/// Options that are set, without `CONFIG_`, and their values as written (`y`, `m`, `250`,
+/// `"text"`).
+pub type Config<'a> = BTreeMap<&'a str, &'a str>;
+
+/// An option that two kernels set differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference<'a> {
+    /// Its name, without `CONFIG_`.
+    pub option: &'a str,
+    /// Its value in the first kernel; none if not set.
+    pub first: Option<&'a str>,
+    /// Its value in the second.
+    pub second: Option<&'a str>,
+}
+
+/// Reads the lines `CONFIG_NAME=value`. An option that `is not set` is left out, like one that the
+/// kernel does not know: to the code both are the same.
+pub fn parse(text: &str) -> Config<'_> {
+    let option = |line| -> Option<(_, _)> {
+        let (name, value) = str::strip_prefix(line, "CONFIG_")?.split_once('=')?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let printable = |byte: u8| matches!(byte, b' '..=b'~');
+        let sound = !name.is_empty() && name.bytes().all(plain) && value.bytes().all(printable);
+        sound.then_some((name, value))
+    };
+    text.lines().filter_map(option).collect()
+}
+
+/// The options whose values differ, by name.
+pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Difference<'a>> {
+    let options: BTreeSet<_> = first.keys().chain(second.keys()).copied().collect();
+    let both = options.into_iter().map(|option| Difference {
+        option,
+        first: first.get(option).copied(),
+        second: second.get(option).copied(),
+    });
+    both.filter(|difference| difference.first != difference.second).collect()
+}
+
+/// Timer ticks a second (`CONFIG_HZ`).
+pub fn hz(config: &Config<'_>) -> Option<u32> {
+    config.get("HZ")?.parse().ok()
+}
+
+/// The preemption model in the words of `/sys/kernel/debug/sched/preempt` (`none`, `voluntary`,
+/// `full`, `lazy`) or `rt`; with `, dynamic` behind it where the model can be changed at boot.
+/// None if the configuration does not tell.
+pub fn preemption(config: &Config<'_>) -> Option<String> {
+    const MODELS: [(&str, &str); 5] = [
+        // RT comes on top of one of the others since 6.12.
+        ("PREEMPT_RT", "rt"),
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+        ("PREEMPT_VOLUNTARY", "voluntary"),
+        ("PREEMPT_NONE", "none"),
+    ];
+    let set = |option| config.get(option) == Some(&"y");
+    let (_, model) = MODELS.into_iter().find(|&(option, _)| set(option))?;
+    let dynamic = if set("PREEMPT_DYNAMIC") { ", dynamic" } else { "" };
+    Some(format!("{model}{dynamic}"))
+}
+
+/// Name and version of the compiler, such as `gcc-12 12.2.0`, from `/proc/version`:
+/// `Linux version RELEASE (BUILDER) (COMPILER, LINKER) #1 SMP ...`. Prefixes of cross compilers and
+/// what the distribution puts in parentheses are left out.
+pub fn compiler(banner: &str) -> Option<String> {
+    let toolchain = &banner[banner.find(") (")? + 3..];
+    let mut depth = 0_usize;
+    let mut plain = String::new();
+    for character in toolchain.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => break,
+            ')' => depth -= 1,
+            ',' if depth == 0 => break,
+            other if depth == 0 => plain.push(other),
+            _ => {}
+        }
+    }
+    let words: Vec<_> = plain.split_whitespace().collect();
+    let version =
+        words.iter().position(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
+    let name = words[..version].iter().rfind(|word| **word != "version")?;
+    let name = name.rsplit_once("-gnu-").map_or(*name, |(_, name)| name);
+    Some(scan::printable(&format!("{name} {}", words[version]), scan::MAX_NAME))
+}
+
+/// Beginnings of options that change the performance of memory management, scheduling and file
+/// systems, or that make the whole kernel slower to guard it or to find bugs in it. They count in
+/// whole words: `NUMA` stands for itself and for `NUMA_BALANCING`, not for `NUMACHIP`.
+const RELEVANT: &[&str] = &[
+    // Memory management.
+    "BALLOON",
+    "BASE_SMALL",
+    "CMA",
+    "COMPACTION",
+    "DAMON",
+    "HUGETLBFS",
+    "HUGETLB_PAGE",
+    "IDLE_PAGE_TRACKING",
+    "KSM",
+    "LRU_GEN",
+    "MEMCG",
+    "MEMORY_HOTPLUG",
+    "MIGRATION",
+    "PAGE_REPORTING",
+    "PCP_BATCH_SCALE_MAX",
+    "PER_VMA_LOCK",
+    "PT_RECLAIM",
+    "READ_ONLY_THP_FOR_FS",
+    "SHUFFLE_PAGE_ALLOCATOR",
+    "SLAB",
+    "SLUB",
+    "SPARSEMEM",
+    "SPLIT_PTLOCK_CPUS",
+    "SWAP",
+    "THP_SWAP",
+    "TRANSPARENT_HUGEPAGE",
+    "VMAP_STACK",
+    "VM_EVENT_COUNTERS",
+    "X86_5LEVEL",
+    "ZRAM",
+    "ZSMALLOC",
+    "ZSWAP",
+    // Nodes and processors.
+    "ACPI_HMAT",
+    "ACPI_NUMA",
+    "AMD_NUMA",
+    "NODES_SHIFT",
+    "NR_CPUS",
+    "NUMA",
+    "SMP",
+    "X86_64_ACPI_NUMA",
+    // Scheduling, time and RCU.
+    "BLK_CGROUP",
+    "CFS_BANDWIDTH",
+    "CGROUP",
+    "CGROUPS",
+    "CONTEXT_TRACKING",
+    "CPUSETS",
+    "CPU_FREQ",
+    "CPU_IDLE",
+    "CPU_ISOLATION",
+    "FAIR_GROUP_SCHED",
+    "HZ",
+    "IRQ_TIME_ACCOUNTING",
+    "NO_HZ",
+    "PARAVIRT",
+    "PREEMPT",
+    "PREEMPTION",
+    "PSI",
+    "RCU",
+    "RSEQ",
+    "RT_GROUP_SCHED",
+    "SCHED",
+    "SCHEDSTATS",
+    "TASK_DELAY_ACCT",
+    "TICK_CPU_ACCOUNTING",
+    "UCLAMP_TASK",
+    "VIRT_CPU_ACCOUNTING",
+    "WQ",
+    // Optimisation, hardening and mitigations, these by their names before and since 6.9.
+    "CALL_DEPTH_TRACKING",
+    "CALL_THUNKS",
+    "CC_OPTIMIZE_FOR",
+    "CFI",
+    "CPU_IBPB_ENTRY",
+    "CPU_IBRS_ENTRY",
+    "CPU_MITIGATIONS",
+    "CPU_SRSO",
+    "CPU_UNRET_ENTRY",
+    "FORTIFY_SOURCE",
+    "GDS_FORCE_MITIGATION",
+    "HARDENED_USERCOPY",
+    "INIT_ON_ALLOC_DEFAULT_ON",
+    "INIT_ON_FREE_DEFAULT_ON",
+    "INIT_STACK",
+    "LTO",
+    "MITIGATION",
+    "PAGE_TABLE_ISOLATION",
+    "RANDOMIZE_KSTACK_OFFSET",
+    "RANDOM_KMALLOC_CACHES",
+    "RETHUNK",
+    "RETPOLINE",
+    "SLS",
+    "SPECULATION_MITIGATIONS",
+    "STACKPROTECTOR",
+    "ZERO_CALL_USED_REGS",
+    // Finding bugs.
+    "DEBUG_ATOMIC_SLEEP",
+    "DEBUG_IRQFLAGS",
+    "DEBUG_KMEMLEAK",
+    "DEBUG_LIST",
+    "DEBUG_LOCK_ALLOC",
+    "DEBUG_MUTEXES",
+    "DEBUG_OBJECTS",
+    "DEBUG_PAGEALLOC",
+    "DEBUG_PAGE_REF",
+    "DEBUG_PREEMPT",
+    "DEBUG_RT_MUTEXES",
+    "DEBUG_RWSEMS",
+    "DEBUG_SPINLOCK",
+    "DEBUG_STACK_USAGE",
+    "DEBUG_VM",
+    "DEBUG_WW_MUTEX_SLOWPATH",
+    "FAULT_INJECTION",
+    "FTRACE",
+    "FUNCTION_TRACER",
+    "GCOV",
+    "IRQSOFF_TRACER",
+    "KASAN",
+    "KCOV",
+    "KCSAN",
+    "KFENCE",
+    "KMSAN",
+    "LATENCYTOP",
+    "LIST_HARDENED",
+    "LOCKDEP",
+    "LOCK_STAT",
+    "MEM_ALLOC_PROFILING",
+    "PAGE_EXTENSION",
+    "PAGE_OWNER",
+    "PAGE_POISONING",
+    "PAGE_TABLE_CHECK",
+    "PREEMPT_TRACER",
+    "PROVE_LOCKING",
+    "PROVE_RCU",
+    "TRACE_IRQFLAGS",
+    "UBSAN",
+];
+
+/// Whether an option, named without `CONFIG_`, changes the performance of memory management,
+/// scheduling or file systems, or of the whole kernel.
+pub fn is_relevant(option: &str) -> bool {
+    let begins = |word: &&str| {
+        let rest = option.strip_prefix(*word);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    RELEVANT.iter().any(begins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOKWORM: &str = "# Linux/x86 6.1.0 Kernel Configuration\n\
+        CONFIG_CC_VERSION_TEXT=\"gcc-12 (Debian 12.2.0-14) 12.2.0\"\nCONFIG_HZ_250=y\n\
+        CONFIG_HZ=250\n# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n\
+        CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_LRU_GEN=y\n# CONFIG_LRU_GEN_ENABLED is not set\n";
+
+    #[test]
+    fn set_options_and_their_values() {
+        let config = parse(BOOKWORM);
+        assert_eq!(config.len(), 6);
+        assert_eq!(config["LRU_GEN"], "y");
+        assert_eq!(config["CC_VERSION_TEXT"], "\"gcc-12 (Debian 12.2.0-14) 12.2.0\"");
+        assert_eq!(hz(&config), Some(250));
+        assert_eq!(hz(&parse("CONFIG_HZ=fast")), None);
+        assert!(parse("CONFIG_A\u{1b}=y\nCONFIG_B=\u{1b}\nCONFIG_=y\nA=y\n").is_empty());
+    }
+
+    #[test]
+    fn not_set_and_unknown_are_the_same() {
+        let first = parse(BOOKWORM);
+        let second = BOOKWORM.replace("# CONFIG_LRU_GEN_ENABLED is not set", "CONFIG_X=m");
+        let second = second.replace("CONFIG_HZ=250", "CONFIG_HZ=1000");
+        let second = parse(&second);
+        let option = |option, first, second| Difference { option, first, second };
+        let expected = [option("HZ", Some("250"), Some("1000")), option("X", None, Some("m"))];
+        assert_eq!(differences(&first, &second), expected);
+        assert_eq!(differences(&first, &first), []);
+    }
+
+    #[test]
+    fn preemption_models() {
+        for (text, model) in [
+            (BOOKWORM, Some("voluntary, dynamic")),
+            ("CONFIG_PREEMPT_NONE=y\nCONFIG_PREEMPT_NONE_BUILD=y", Some("none")),
+            ("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y", Some("full, dynamic")),
+            ("CONFIG_PREEMPT_LAZY=y\nCONFIG_PREEMPT_BUILD=y", Some("lazy")),
+            ("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_RT=y", Some("rt")),
+            ("CONFIG_HZ=250", None),
+        ] {
+            assert_eq!(preemption(&parse(text)).as_deref(), model, "{text}");
+        }
+    }
+
+    #[test]
+    fn compilers_of_banners() {
+        for (toolchain, compiler_name) in [
+            (
+                "gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0, GNU ld (GNU Binutils for Debian) 2.40",
+                "gcc-12 12.2.0",
+            ),
+            (
+                "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0, GNU ld (GNU) 2.44",
+                "gcc-14 14.2.0",
+            ),
+            ("gcc-10 (Debian 10.2.1-6) 10.2.1 20210110, GNU ld 2.35.2", "gcc-10 10.2.1"),
+            ("gcc (GCC) 15.3.0, GNU ld (GNU Binutils) 2.46", "gcc 15.3.0"),
+            ("Debian clang version 16.0.6 (15~deb12u1), Debian LLD 16.0.6", "clang 16.0.6"),
+        ] {
+            let banner = format!("Linux version 6.1.0 (a@b.org) ({toolchain}) #1 SMP 6.1.1-1");
+            assert_eq!(compiler(&banner).as_deref(), Some(compiler_name));
+        }
+        for banner in ["", "Linux version 6.1.0", "a) (gcc", "a) ((((", "a) (12.2.0)"] {
+            assert_eq!(compiler(banner), None, "{banner}");
+        }
+    }
+
+    #[test]
+    fn relevant_options_are_whole_words() {
+        for option in [
+            "NUMA",
+            "NUMA_BALANCING_DEFAULT_ENABLED",
+            "LRU_GEN_ENABLED",
+            "HZ_250",
+            "PREEMPT_DYNAMIC",
+            "MITIGATION_PAGE_TABLE_ISOLATION",
+            "DEBUG_VM_PGFLAGS",
+            "TRANSPARENT_HUGEPAGE_MADVISE",
+        ] {
+            assert!(is_relevant(option), "{option}");
+        }
+        for option in ["NUMACHIP", "SND_HDA", "DEBUG_FS", "DEBUG_INFO", "X_HZ", ""] {
+            assert!(!is_relevant(option), "{option}");
+        }
+    }
+}
