@@ -1,0 +1,89 @@
+//! What a boot's facts say in words that can be compared between columns.
+
+use std::collections::BTreeSet;
+
+use kernelfiles::config;
+use model::BootFacts;
+
+const MIB: u64 = 1 << 20;
+const KIB: u64 = 1 << 10;
+
+/// The machine: how it executes, and its shape.
+pub fn machine(facts: &BootFacts) -> Option<String> {
+    if facts.accel.is_empty() {
+        return None;
+    }
+    let BootFacts { accel, emulator, cpus, nodes, memory, page_size, .. } = facts;
+    let mut text = format!("{accel}, {emulator}");
+    if *cpus > 0 {
+        let (mib, kib) = (memory / MIB, page_size / KIB);
+        let shape = format!(", {cpus} CPUs, {nodes} nodes, {mib} MiB, pages of {kib} KiB");
+        text.push_str(&shape);
+    }
+    Some(text)
+}
+
+/// The preemption model: the one in force, which `/sys/kernel/debug/sched/preempt` puts in
+/// parentheses (`kernel/sched/debug.c`) where the kernel can choose, else the one it was built
+/// with.
+pub fn preemption(facts: &BootFacts) -> Option<String> {
+    let in_force = facts.preemption.split_once('(');
+    match in_force.and_then(|(_, rest)| rest.split_once(')')) {
+        Some((mode, _)) => Some(format!("{mode}, dynamic")),
+        None => config::preemption(&config::parse(&facts.config)),
+    }
+}
+
+/// Timer ticks a second.
+pub fn hz(facts: &BootFacts) -> Option<String> {
+    let hz = config::hz(&config::parse(&facts.config))?;
+    Some(hz.to_string())
+}
+
+/// The compiler with its version.
+pub fn compiler(facts: &BootFacts) -> Option<String> {
+    config::compiler(&facts.banner)
+}
+
+/// For each command line, its words that not all of them have.
+pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
+    let known = cmdlines.iter().flatten();
+    let common = known
+        .map(|cmdline| cmdline.split_whitespace().collect::<BTreeSet<_>>())
+        .reduce(|common, words| &common & &words)
+        .unwrap_or_default();
+    let own = |cmdline: &str| {
+        let words = cmdline.split_whitespace();
+        let own: Vec<_> = words.filter(|word| !common.contains(word)).collect();
+        own.join(" ")
+    };
+    cmdlines.iter().map(|cmdline| cmdline.map(own)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preemption_model_in_force_comes_before_the_one_built_in() {
+        let model = |preemption: &str, config: &str| {
+            super::preemption(&BootFacts {
+                preemption: preemption.into(),
+                config: config.into(),
+                ..BootFacts::default()
+            })
+        };
+        let built = "CONFIG_PREEMPT_VOLUNTARY=y\n";
+        let in_force = model("none voluntary (full) lazy", built);
+        assert_eq!(in_force.as_deref(), Some("full, dynamic"));
+        assert_eq!(model("", built).as_deref(), Some("voluntary"));
+        assert_eq!(model("", ""), None);
+    }
+
+    #[test]
+    fn only_words_of_its_own_are_left_of_a_command_line() {
+        let words = own_words(&[Some("quiet a=1 b"), None, Some("quiet  a=2 b")]);
+        assert_eq!(words, [Some("a=1".into()), None, Some("a=2".into())]);
+        assert_eq!(own_words(&[Some("quiet")]), [Some(String::new())]);
+    }
+}

@@ -1,0 +1,283 @@
+//! Notes on the columns: by what they differ besides the code, and what went on while the boots
+//! ran.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Boot, BootFacts, ProblemKind};
+use serde::Serialize;
+
+use crate::{VariantBoots, config, facts};
+
+/// What else there is to know of the columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Notes {
+    /// What the boots say of themselves.
+    pub facts: Vec<Fact>,
+    /// How the configurations of the columns differ from the baseline's.
+    pub config: Vec<ConfigDifference>,
+    /// Variants whose boots are not of one kind.
+    pub mixed: Vec<Mixed>,
+    /// What the kernels complained of.
+    pub complaints: Vec<Complaint>,
+    /// What the host did.
+    pub host: Vec<HostRange>,
+}
+
+/// One fact in all columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// Its name, such as `preemption`.
+    pub name: &'static str,
+    /// One value a column; none where it is not known. Of command lines only the words that not
+    /// all columns have.
+    pub values: Vec<Option<String>>,
+}
+
+impl Fact {
+    /// Whether the columns differ in it.
+    pub fn differs(&self) -> bool {
+        self.values.windows(2).any(|pair| pair[0] != pair[1])
+    }
+}
+
+/// How the configuration of a column differs from the baseline's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConfigDifference {
+    /// The variant's name.
+    pub variant: String,
+    /// Number of options that differ; none if a configuration is not known.
+    pub differing: Option<usize>,
+    /// Those of them that bear on memory management and scheduling.
+    pub relevant: Vec<ConfigChange>,
+}
+
+/// An option that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConfigChange {
+    /// Its name, such as `CONFIG_PREEMPT`.
+    pub option: String,
+    /// Its value in the baseline; `n` if it is not set.
+    pub baseline: String,
+    /// Its value in the column.
+    pub value: String,
+}
+
+/// Boots of one variant that differ in what should be the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mixed {
+    /// The variant's name.
+    pub variant: String,
+    /// What differs, such as `emulator`.
+    pub what: &'static str,
+    /// The values found.
+    pub values: Vec<String>,
+}
+
+/// A complaint of a variant's kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Complaint {
+    /// The variant's name.
+    pub variant: String,
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// The kernel's own line, without its time.
+    pub text: String,
+    /// The boots in which it was made, one entry each time.
+    pub boots: Vec<u32>,
+}
+
+/// What the host did during a variant's complete boots: least and most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostRange {
+    /// The variant's name.
+    pub variant: String,
+    /// One-minute load average.
+    pub load: [f64; 2],
+    /// Share of CPU time stolen by the host's own hypervisor, in percent.
+    pub steal: [f64; 2],
+}
+
+/// Notes on `columns`, of which the first is the baseline.
+pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
+    let known = columns
+        .iter()
+        .map(|column| {
+            let mut complete = column.complete();
+            Some(&complete.next().or(column.boots.first())?.facts)
+        })
+        .collect::<Vec<_>>();
+    Notes {
+        facts: facts(&known),
+        config: config(columns, &known),
+        mixed: columns.iter().flat_map(mixed).collect(),
+        complaints: columns.iter().flat_map(complaints).collect(),
+        host: columns.iter().filter_map(host).collect(),
+    }
+}
+
+/// The facts of each column; none for a column without boots.
+type Known<'a> = Option<&'a BootFacts>;
+
+fn facts(known: &[Known<'_>]) -> Vec<Fact> {
+    let fact = |name, of: fn(&BootFacts) -> Option<String>| Fact {
+        name,
+        values: known.iter().map(|facts| of((*facts)?)).collect(),
+    };
+    let cmdlines: Vec<_> = known.iter().map(|facts| facts.map(|facts| &*facts.cmdline)).collect();
+    vec![
+        fact("kernel", |facts| given(&facts.release)),
+        fact("origin", |facts| given(&facts.kernel_origin)),
+        fact("machine", facts::machine),
+        fact("preemption", facts::preemption),
+        fact("HZ", facts::hz),
+        fact("compiler", facts::compiler),
+        Fact { name: "command line", values: facts::own_words(&cmdlines) },
+    ]
+}
+
+/// The baseline's configuration against that of every other column.
+fn config(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<ConfigDifference> {
+    let texts = known.iter().map(|facts| facts.map_or("", |facts| &*facts.config));
+    let mut columns = columns.iter().zip(texts);
+    let Some((_, baseline)) = columns.next() else {
+        return Vec::new();
+    };
+    columns.map(|(column, text)| config::difference(column.name, baseline, text)).collect()
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// What should be the same in all boots of a variant: its name and where it stands.
+type Kept = (&'static str, fn(&BootFacts) -> &str);
+
+fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a> {
+    let VariantBoots { name, .. } = *column;
+    let boots: Vec<_> = column.complete().collect();
+    let kept: [Kept; 3] = [
+        ("kernel image", |facts| &facts.kernel_digest),
+        ("acceleration", |facts| &facts.accel),
+        ("emulator", |facts| &facts.emulator),
+    ];
+    kept.into_iter().filter_map(move |(what, of)| {
+        let values: BTreeSet<_> = boots.iter().map(|boot| of(&boot.facts)).collect();
+        (values.len() > 1).then(|| Mixed {
+            variant: name.to_owned(),
+            what,
+            values: values.into_iter().map(str::to_owned).collect(),
+        })
+    })
+}
+
+fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> + use<'a> {
+    let VariantBoots { name, boots } = *column;
+    let mut boots_by_complaint: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for boot in boots {
+        for problem in &boot.problems {
+            let complaint = (problem.kind, without_time(&problem.text));
+            let boots = boots_by_complaint.entry(complaint).or_default();
+            boots.push(boot.replicate);
+        }
+    }
+    let complaints = boots_by_complaint.into_iter();
+    complaints.map(move |((kind, text), boots)| Complaint {
+        variant: name.to_owned(),
+        kind,
+        text: text.to_owned(),
+        boots,
+    })
+}
+
+/// A line of the kernel's log without its `[   12.345678] `.
+fn without_time(line: &str) -> &str {
+    let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match time {
+        Some((time, text)) if time.trim().parse::<f64>().is_ok() => text.trim_start(),
+        _ => line,
+    }
+}
+
+fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
+    column.complete().next()?;
+    let range = |of: fn(&Boot) -> [f64; 2]| {
+        let all = column.complete().flat_map(of);
+        all.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, most], value| {
+            [least.min(value), most.max(value)]
+        })
+    };
+    Some(HostRange {
+        variant: column.name.to_owned(),
+        load: range(|boot| [boot.host.load_before, boot.host.load_after]),
+        steal: range(|boot| [100.0 * boot.host.steal; 2]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Problem;
+
+    use super::*;
+    use crate::testing::{boot, failed};
+
+    fn problem(kind: ProblemKind, text: &str) -> Problem {
+        Problem { kind, text: text.into() }
+    }
+
+    fn of_one(boots: &[Boot]) -> Notes {
+        notes(&[VariantBoots { name: "a", boots }])
+    }
+
+    #[test]
+    fn equal_complaints_are_said_once_with_their_boots() {
+        let mut boots = [boot(0), failed(1, "timeout")];
+        boots[0].problems = vec![
+            problem(ProblemKind::Stall, "[   61.200000] rcu: INFO: stall"),
+            problem(ProblemKind::Warning, "[drm] no time"),
+        ];
+        boots[1].problems = vec![problem(ProblemKind::Stall, "[    7.1] rcu: INFO: stall"); 2];
+        let complaints = of_one(&boots).complaints;
+        let said: Vec<_> = complaints.iter().map(|it| (it.kind, &*it.text, &*it.boots)).collect();
+        assert_eq!(
+            said,
+            [
+                (ProblemKind::Warning, "[drm] no time", &[0][..]),
+                (ProblemKind::Stall, "rcu: INFO: stall", &[0, 1, 1][..]),
+            ]
+        );
+    }
+
+    #[test]
+    fn boots_that_are_not_alike_are_told() {
+        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+        boots[0].facts.emulator = "QEMU 10.0.2".into();
+        boots[1].facts.emulator = "QEMU 10.0.3".into();
+        boots[2].facts.accel = "kvm".into();
+        let [mixed] = of_one(&boots).mixed.try_into().unwrap();
+        assert_eq!(mixed.what, "emulator");
+        assert_eq!(mixed.values, ["QEMU 10.0.2", "QEMU 10.0.3"]);
+    }
+
+    #[test]
+    fn the_hosts_load_is_a_range_over_complete_boots() {
+        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+        for (boot, load) in boots.iter_mut().zip([1.0, 3.0, 9.0]) {
+            boot.host.load_before = load;
+            boot.host.load_after = load / 2.0;
+            boot.host.steal = load / 100.0;
+        }
+        let [host] = of_one(&boots).host.try_into().unwrap();
+        assert_eq!((host.load, host.steal), ([0.5, 3.0], [1.0, 3.0]));
+        assert_eq!(of_one(&[]).host, []);
+    }
+
+    #[test]
+    fn facts_come_from_a_complete_boot_if_there_is_one() {
+        let mut boots = [failed(0, "no answer"), boot(1)];
+        boots[1].facts.release = "6.1.0".into();
+        let kernel = |boots| of_one(boots).facts[0].values.clone();
+        assert_eq!(kernel(&boots), [Some("6.1.0".into())]);
+        assert_eq!(kernel(&boots[..1]), [None]);
+        assert_eq!(kernel(&[]), [None]);
+    }
+}

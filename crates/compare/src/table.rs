@@ -1,0 +1,108 @@
+//! A table: rows of figures with a column for each variant.
+
+use std::fmt;
+
+use model::Better;
+use serde::Serialize;
+
+/// What a table is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Statistics of the workload's metrics, over all values of all iterations of all boots.
+    Metrics,
+    /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
+    Duration,
+    /// Differences of the kernel's counters over a boot's iterations: the mean over boots.
+    Counters,
+}
+
+/// A figure that stands for many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// Arithmetic mean.
+    Amean,
+    /// Harmonic mean.
+    Hmean,
+    /// Geometric mean.
+    Gmean,
+    /// Sample standard deviation.
+    Stddev,
+    /// Coefficient of variation.
+    CoeffVar,
+    /// The largest value.
+    Max,
+}
+
+impl Statistic {
+    /// The name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Min => "Min",
+            Self::Amean => "Amean",
+            Self::Hmean => "Hmean",
+            Self::Gmean => "Gmean",
+            Self::Stddev => "Stddev",
+            Self::CoeffVar => "CoeffVar",
+            Self::Max => "Max",
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How much stands behind one column of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pool {
+    /// Number of iterations of each boot that counts.
+    pub iterations: Vec<usize>,
+}
+
+/// One line of a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The metric with its label and phase, such as `Elapsed-NUMA01`, or the counter's label.
+    pub metric: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// Which direction is good; none for what only describes.
+    pub better: Option<Better>,
+    /// What the values are. In tables of durations and counters the mean over boots; a percentage
+    /// there is one of means.
+    pub statistic: Statistic,
+    /// One value a column.
+    pub values: Vec<Option<f64>>,
+    /// Gain over the baseline in percent, one a column; positive is better.
+    pub gains: Vec<Option<f64>>,
+    /// Decimals that make sense in print.
+    #[serde(skip)]
+    pub decimals: usize,
+}
+
+/// A table with a column for each variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The workload's name.
+    pub workload: String,
+    /// What it is of.
+    pub kind: Kind,
+    /// What stands behind each column.
+    pub pooled: Vec<Pool>,
+    /// Metrics and their units, in the order of the rows.
+    pub units: Vec<(String, String)>,
+    /// The lines.
+    pub rows: Vec<Row>,
+}
+
+/// Gain of each value over the first, where both are there and there is a good direction.
+pub(crate) fn gains(better: Option<Better>, values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let base = values.first().copied().flatten();
+    let gain = |value: &Option<f64>| stats::gain(better?, (*value)?, base?);
+    values.iter().map(gain).collect()
+}

@@ -1,0 +1,76 @@
+//! Text from anywhere, made fit for a terminal and a mail: printable ASCII, lines of bounded
+//! width.
+
+use textwrap::{Options, WordSeparator, WordSplitter};
+
+/// The width that text keeps to.
+pub const WIDTH: usize = 100;
+/// More of a foreign text than this is not printed.
+const MAX_TEXT: usize = 300;
+
+/// `text` with everything but printable ASCII escaped, so that a guest can't move a cursor.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            ' '..='~' => escaped.push(letter),
+            _ => escaped.extend(letter.escape_default()),
+        }
+    }
+    escaped
+}
+
+/// `text` escaped, and cut where it is too long to be read.
+pub fn excerpt(text: &str) -> String {
+    let mut excerpt = escape(text);
+    if excerpt.len() > MAX_TEXT {
+        excerpt.truncate(MAX_TEXT);
+        excerpt.push_str("...");
+    }
+    excerpt
+}
+
+/// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began.
+/// Words that are too long stay whole, so that they can be searched for.
+pub fn wrap(first: &str, text: &str) -> String {
+    let indent = " ".repeat(first.len());
+    let options = Options::new(WIDTH)
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false);
+    let mut lines = String::new();
+    for line in textwrap::wrap(text, options) {
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_printable_ascii_is_left() {
+        assert_eq!(escape("a-b_c ~"), "a-b_c ~");
+        assert_eq!(escape("\x1b[2J\r\n\0"), "\\u{1b}[2J\\r\\n\\u{0}");
+        assert_eq!(escape("caf\u{e9} \u{202e}x"), "caf\\u{e9} \\u{202e}x");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let excerpt = excerpt(&"\u{e9}".repeat(1000));
+        assert_eq!(excerpt.len(), MAX_TEXT + 3);
+    }
+
+    #[test]
+    fn lines_hang_below_their_first_word() {
+        let wrapped = wrap("name: ", &"word ".repeat(30));
+        let lines: Vec<_> = wrapped.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].starts_with("      word"));
+        assert!(lines.iter().all(|line| line.len() <= WIDTH && !line.ends_with(' ')));
+    }
+}

@@ -1,0 +1,25 @@
+//! Compared results as text to paste into a mail, and as JSON. Layout only: every figure comes
+//! from the comparison, and where the result goes is for the caller to say.
+
+mod ascii;
+mod header;
+mod heading;
+mod json;
+mod notes;
+mod table;
+
+use compare::Comparison;
+
+pub use json::json;
+
+/// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
+/// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
+pub fn text(comparison: &Comparison) -> String {
+    let tables = comparison.tables.iter();
+    let mut parts: Vec<String> = tables.map(|table| table::text(table, comparison)).collect();
+    if parts.is_empty() {
+        parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
+    }
+    parts.push(notes::text(comparison));
+    parts.join("\n")
+}

@@ -1,0 +1,188 @@
+//! Below the tables: what else there is to know of the columns, as a list of topics.
+
+use std::collections::BTreeSet;
+
+use compare::{Comparison, Complaint, ConfigDifference, Fact, HostRange, Mixed, Variant};
+
+use crate::ascii::{escape, excerpt, wrap};
+use crate::heading::count;
+
+/// Complaints of one kind that are printed for a variant; the others are counted.
+const MAX_COMPLAINTS: usize = 3;
+/// Options that are printed for a variant; the others are counted.
+const MAX_OPTIONS: usize = 30;
+/// Longer names push only their own line to the right.
+const MAX_NAME_WIDTH: usize = 40;
+
+const CONFIGURATION: &str = "configuration";
+
+/// One note.
+struct Note {
+    topic: &'static str,
+    /// The variant it is about; none if it holds for all.
+    variant: Option<String>,
+    text: String,
+}
+
+impl Note {
+    fn on(topic: &'static str, variant: &str, text: String) -> Self {
+        Self { topic, variant: Some(escape(variant)), text }
+    }
+
+    fn on_all(topic: &'static str, text: String) -> Self {
+        Self { topic, variant: None, text }
+    }
+}
+
+/// All notes.
+pub fn text(comparison: &Comparison) -> String {
+    let Comparison { variants, notes, .. } = comparison;
+    let baseline = variants.first().map_or("", |variant| &*variant.name);
+    let mut all: Vec<Note> = Vec::new();
+    all.extend(notes.facts.iter().flat_map(|it| fact(it, variants)));
+    all.extend(configs(&notes.config, baseline));
+    all.extend(notes.host.iter().map(host));
+    all.extend(notes.mixed.iter().map(mixed));
+    all.extend(variants.iter().flat_map(failed));
+    all.extend(complaints(&notes.complaints));
+    lay_out(&all)
+}
+
+/// Topics to the left, each said once; then the variant; then the text.
+fn lay_out(notes: &[Note]) -> String {
+    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let topics = longest(&mut notes.iter().map(|note| note.topic.len()));
+    let variants = notes.iter().filter_map(|note| note.variant.as_ref());
+    let names = longest(&mut variants.map(String::len)).min(MAX_NAME_WIDTH);
+
+    let mut text = String::from("Notes:\n");
+    let mut last = "";
+    for note in notes {
+        let topic = if note.topic == last { "" } else { note.topic };
+        last = note.topic;
+        let name = match &note.variant {
+            Some(name) => format!("{name:<names$}  "),
+            None => String::new(),
+        };
+        text.push_str(&wrap(&format!("  {topic:<topics$}  {name}"), &note.text));
+    }
+    text
+}
+
+/// Said once if it is the same for all, else for each column.
+fn fact(fact: &Fact, variants: &[Variant]) -> Vec<Note> {
+    let words = |value: &Option<String>| match value.as_deref() {
+        None => "not known".to_owned(),
+        Some("") => "nothing of its own".to_owned(),
+        Some(value) => excerpt(value),
+    };
+    if fact.differs() {
+        let columns = variants.iter().zip(&fact.values);
+        return columns
+            .map(|(variant, value)| Note::on(fact.name, &variant.name, words(value)))
+            .collect();
+    }
+    match fact.values.first() {
+        None | Some(None) => Vec::new(),
+        Some(Some(same)) if same.is_empty() && variants.len() == 1 => Vec::new(),
+        Some(Some(same)) if same.is_empty() => vec![Note::on_all(fact.name, "the same".into())],
+        Some(same) => vec![Note::on_all(fact.name, words(same))],
+    }
+}
+
+/// Said once if it is the same for all, else for each column but the baseline's.
+fn configs(differences: &[ConfigDifference], baseline: &str) -> Vec<Note> {
+    let mut others = differences.iter();
+    if !differences.is_empty() && others.all(|it| it.differing == Some(0)) {
+        return vec![Note::on_all(CONFIGURATION, "the same".into())];
+    }
+    differences.iter().map(|it| config(it, baseline)).collect()
+}
+
+fn config(difference: &ConfigDifference, baseline: &str) -> Note {
+    let baseline = escape(baseline);
+    let text = match difference.differing {
+        None => "not known".to_owned(),
+        Some(0) => format!("the same as {baseline}"),
+        Some(differing) => {
+            let differing = count(differing, "option");
+            let relevant = relevant(difference);
+            format!(
+                "{differing} not as in {baseline}; of memory management and scheduling: {relevant}"
+            )
+        }
+    };
+    Note::on(CONFIGURATION, &difference.variant, text)
+}
+
+fn relevant(difference: &ConfigDifference) -> String {
+    let options = difference.relevant.iter();
+    let mut texts: Vec<String> = options
+        .take(MAX_OPTIONS)
+        .map(|change| {
+            let change = [&change.option, &change.baseline, &change.value].map(|it| excerpt(it));
+            let [option, baseline, value] = change;
+            format!("{option} {baseline} -> {value}")
+        })
+        .collect();
+    match difference.relevant.len() {
+        0 => texts.push("none".to_owned()),
+        all if all > MAX_OPTIONS => texts.push(format!("{} more", all - MAX_OPTIONS)),
+        _ => {}
+    }
+    texts.join(", ")
+}
+
+fn host(host: &HostRange) -> Note {
+    let text = format!("load {}, steal {} %", range(host.load), range(host.steal));
+    Note::on("host", &host.variant, text)
+}
+
+fn range([least, most]: [f64; 2]) -> String {
+    let [least, most] = [least, most].map(|it| format!("{it:.1}"));
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
+fn mixed(mixed: &Mixed) -> Note {
+    let values: Vec<_> = mixed.values.iter().map(|value| excerpt(value)).collect();
+    let text = format!("{}: {}", mixed.what, values.join("; "));
+    Note::on("boots differ", &mixed.variant, text)
+}
+
+fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
+    variant.failed.iter().map(|failed| {
+        let text = format!("boot {}: {}", failed.boot, excerpt(&failed.outcome));
+        Note::on("failed, left out", &variant.name, text)
+    })
+}
+
+fn complaints(complaints: &[Complaint]) -> Vec<Note> {
+    const TOPIC: &str = "complaints";
+    if complaints.is_empty() {
+        return vec![Note::on_all(TOPIC, "none".into())];
+    }
+    let alike = |a: &Complaint, b: &Complaint| a.variant == b.variant && a.kind == b.kind;
+    let mut notes = Vec::new();
+    for complaints in complaints.chunk_by(alike) {
+        let Complaint { variant, kind, .. } = &complaints[0];
+        let shown = complaints.iter().take(MAX_COMPLAINTS);
+        notes.extend(shown.map(|it| Note::on(TOPIC, variant, complaint(it))));
+        if let Some(more) = complaints.get(MAX_COMPLAINTS..).filter(|it| !it.is_empty()) {
+            let text = format!("{kind}: {} more like these", more.len());
+            notes.push(Note::on(TOPIC, variant, text));
+        }
+    }
+    notes
+}
+
+fn complaint(complaint: &Complaint) -> String {
+    let boots: BTreeSet<u32> = complaint.boots.iter().copied().collect();
+    let plural = if boots.len() == 1 { "" } else { "s" };
+    let numbers: Vec<_> = boots.iter().map(u32::to_string).collect();
+    let times = match complaint.boots.len() {
+        times if times > boots.len() => format!(" ({times} times)"),
+        _ => String::new(),
+    };
+    let (numbers, text) = (numbers.join(", "), excerpt(&complaint.text));
+    format!("boot{plural} {numbers}{times}: {}: {text}", complaint.kind)
+}

@@ -1,0 +1,158 @@
+//! A table in the layout of the field: labels to the left, under each name a value and, in
+//! parentheses, its gain.
+
+use compare::{Comparison, Kind, Row, Table};
+
+use crate::ascii::escape;
+use crate::header::Name;
+use crate::heading;
+
+/// A value's width with the space before it is at least this, next to a gain ...
+const MIN_WIDTH_WITH_GAIN: usize = 10;
+/// ... and this without one.
+const MIN_WIDTH: usize = 12;
+/// Width of a gain's number, unless a longer one needs more.
+const MIN_GAIN_WIDTH: usize = 7;
+/// Longer labels push only their own line to the right.
+const MAX_LABEL_WIDTH: usize = 60;
+/// Figures from here on are printed in powers of ten.
+const HUGE: f64 = 1e15;
+/// Said under every table that has times in it.
+const EMULATED: &str = "Times under emulation (TCG) are not performance.\n";
+
+/// `table` with its heading.
+pub fn text(table: &Table, comparison: &Comparison) -> String {
+    let labels = labels(table);
+    let names = comparison.variants.iter();
+    let columns: Vec<Column> = names
+        .enumerate()
+        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name)))
+        .collect();
+    let label_width = longest(labels.iter().map(String::len)).min(MAX_LABEL_WIDTH);
+
+    let mut text = heading::text(table, comparison);
+    let mut line = |label: &str, cells: &dyn Fn(&Column) -> String| {
+        let cells: String = columns.iter().map(cells).collect();
+        let line = format!("{label:<label_width$}{cells}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line("", &|column| column.right_aligned(&column.name.top));
+    if columns.iter().any(|column| !column.name.bottom.is_empty()) {
+        line("", &|column| column.right_aligned(&column.name.bottom));
+    }
+    for (number, label) in labels.iter().enumerate() {
+        line(label, &|column| column.cell(number));
+    }
+    if comparison.emulated && table.kind != Kind::Counters {
+        text.push_str(EMULATED);
+    }
+    text
+}
+
+/// What stands to the left of each row: the statistic and the metric, or the metric alone where
+/// all rows are means.
+fn labels(table: &Table) -> Vec<String> {
+    let rows = table.rows.iter();
+    if table.kind != Kind::Metrics {
+        return rows.map(|row| escape(&row.metric)).collect();
+    }
+    let width = longest(table.rows.iter().map(|row| row.statistic.name().len()));
+    rows.map(|row| format!("{:<width$} {}", row.statistic, escape(&row.metric))).collect()
+}
+
+/// One variant's column: its texts and how wide they are.
+struct Column {
+    name: Name,
+    values: Vec<String>,
+    gains: Vec<String>,
+    value_width: usize,
+    gain_width: usize,
+}
+
+impl Column {
+    fn new(table: &Table, number: usize, name: &str) -> Self {
+        let rows = table.rows.iter();
+        let values: Vec<String> =
+            rows.map(|row| decimal(at(number, &row.values), row.decimals)).collect();
+        let directed = table.rows.iter().any(|row| row.better.is_some());
+        let (gains, min_width) = if directed && table.pooled.len() > 1 {
+            (gains(table, number), MIN_WIDTH_WITH_GAIN)
+        } else {
+            (vec![String::new(); values.len()], MIN_WIDTH)
+        };
+        let gain_width = longest(gains.iter().map(String::len));
+        let needed = min_width.max(1 + longest(values.iter().map(String::len)));
+        let name = Name::cut(name, needed + gain_width - 1);
+        let value_width = needed.max((1 + name.longer()).saturating_sub(gain_width));
+        Self { name, values, gains, value_width, gain_width }
+    }
+
+    fn right_aligned(&self, text: &str) -> String {
+        let width = self.value_width + self.gain_width;
+        format!("{text:>width$}")
+    }
+
+    fn cell(&self, row: usize) -> String {
+        let Self { value_width, gain_width, .. } = self;
+        let (value, gain) = (&self.values[row], &self.gains[row]);
+        format!("{value:>value_width$}{gain:>gain_width$}")
+    }
+}
+
+/// The gains of a column, each with a space before it: ` (   0.91%)`. Blank where there is no
+/// value or no good direction; a dash where there is no percentage.
+fn gains(table: &Table, column: usize) -> Vec<String> {
+    let number = |row: &Row| decimal(at(column, &row.gains), 2);
+    let width = longest(table.rows.iter().map(|row| number(row).len())).max(MIN_GAIN_WIDTH);
+    let gain = |row: &Row| {
+        if row.better.is_none() || at(column, &row.values).is_none() {
+            return " ".repeat(width + 4);
+        }
+        match at(column, &row.gains) {
+            Some(_) => format!(" ({:>width$}%)", number(row)),
+            None => format!(" ({:>width$})", "-", width = width + 1),
+        }
+    };
+    table.rows.iter().map(gain).collect()
+}
+
+/// The figure of a column, if there is one.
+fn at(column: usize, cells: &[Option<f64>]) -> Option<f64> {
+    cells.get(column).copied().flatten()
+}
+
+/// A figure with so many decimals; a dash if there is none. What rounds to zero has no sign.
+fn decimal(value: Option<f64>, decimals: usize) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else {
+        return "-".to_owned();
+    };
+    if value.abs() >= HUGE {
+        return format!("{value:.6e}");
+    }
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|digit| matches!(digit, '0' | '.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+fn longest(lengths: impl Iterator<Item = usize>) -> usize {
+    lengths.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_as_printf_does_it() {
+        assert_eq!(decimal(Some(1.005), 2), "1.00");
+        assert_eq!(decimal(Some(12.5), 0), "12");
+        assert_eq!(decimal(Some(-0.004), 2), "0.00");
+        assert_eq!(decimal(Some(-0.006), 2), "-0.01");
+        assert_eq!(decimal(Some(1e300), 2), "1.000000e300");
+        assert_eq!(decimal(Some(f64::NAN), 2), "-");
+        assert_eq!(decimal(None, 2), "-");
+    }
+}

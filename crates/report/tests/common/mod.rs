@@ -1,0 +1,139 @@
+//! Boots for tests, spelled briefly.
+
+use std::collections::BTreeMap;
+
+use compare::{Comparison, VariantBoots, compare};
+use model::{
+    Better, Boot, BootFacts, Chunk, Column, HostLoad, Manifest, Mean, Metric, Outcome, Sample,
+    Usage,
+};
+
+/// The workload of all tests: times, a rate, and a figure without direction.
+pub fn manifest() -> Manifest {
+    let metric = |name: &str, unit: &str, better, mean| Metric {
+        name: name.into(),
+        unit: unit.into(),
+        better,
+        mean,
+    };
+    let lower = Some(Better::Lower);
+    Manifest {
+        name: "autonuma".into(),
+        description: String::new(),
+        command: Vec::new(),
+        parameters: BTreeMap::new(),
+        modules: Vec::new(),
+        metrics: vec![
+            metric("System", "s", lower, Mean::Amean),
+            metric("Elapsed", "s", lower, Mean::Amean),
+            metric("Rate", "MB/s", Some(Better::Higher), Mean::Hmean),
+            metric("CPU", "%", None, Mean::Amean),
+        ],
+    }
+}
+
+/// A complete boot under KVM that measured nothing yet.
+pub fn boot(replicate: u32) -> Boot {
+    Boot {
+        variant: String::new(),
+        replicate,
+        block: 0,
+        started: 1_700_000_000,
+        outcome: Outcome::Complete,
+        facts: BootFacts {
+            release: "6.1.0-49-cloud-amd64".into(),
+            version: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.174-1 (2026-06-06)".into(),
+            banner: "Linux version 6.1.0-49-cloud-amd64 (debian-kernel@lists.debian.org) \
+                     (gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0, GNU ld (GNU Binutils for Debian) \
+                     2.40) #1 SMP PREEMPT_DYNAMIC Debian 6.1.174-1 (2026-06-06)"
+                .into(),
+            cmdline: "console=ttyS0 quiet panic=-1".into(),
+            preemption: "none (voluntary) full".into(),
+            cpus: 4,
+            nodes: 2,
+            memory: 2048 << 20,
+            page_size: 4096,
+            accel: "kvm".into(),
+            emulator: "QEMU 10.0.2".into(),
+            kernel_origin: "debian linux-image-6.1.0-49-cloud-amd64 6.1.174-1".into(),
+            kernel_digest: "5bd1".into(),
+            config: "CONFIG_HZ=250\nCONFIG_LRU_GEN=y\nCONFIG_NR_CPUS=512\n".into(),
+        },
+        host: HostLoad { load_before: 0.8, load_after: 2.4, steal: 0.012, wall: 61.0 },
+        problems: Vec::new(),
+        notes: Vec::new(),
+        samples: Vec::new(),
+        usage: Vec::new(),
+        chunks: Vec::new(),
+        console: String::new(),
+    }
+}
+
+/// Adds values of a metric, one an iteration.
+pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
+    for (iteration, &value) in values.iter().enumerate() {
+        boot.samples.push(Sample {
+            workload: "autonuma".into(),
+            iteration: iteration as u32,
+            phase: String::new(),
+            metric: metric.into(),
+            label: label.into(),
+            value,
+        });
+    }
+}
+
+/// Adds the times of one iteration.
+pub fn spend(boot: &mut Boot, iteration: u32, user: f64, system: f64, elapsed: f64) {
+    boot.usage.push(Usage { workload: "autonuma".into(), iteration, user, system, elapsed });
+}
+
+/// Adds growth of counters of `/proc/vmstat` during one iteration.
+pub fn count(boot: &mut Boot, iteration: u32, grown: &[(&str, i64)]) {
+    let column = |&(name, by): &(&str, i64)| Column {
+        name: name.into(),
+        values: vec![Some(1000), Some(1000 + by)],
+    };
+    boot.chunks.push(Chunk {
+        workload: "autonuma".into(),
+        iteration,
+        phase: String::new(),
+        source: "vmstat".into(),
+        times: vec![0, 1_000_000_000],
+        columns: grown.iter().map(column).collect(),
+    });
+}
+
+/// Two boots like a real run: `scale` says how much slower, and how much less is scanned.
+pub fn boots(scale: f64) -> Vec<Boot> {
+    let boots = (0..2).map(|replicate| {
+        let mut boot = boot(replicate);
+        let drift = scale + 0.01 * f64::from(replicate);
+        measure(&mut boot, "System", "NUMA01", &[31.5 * drift, 30.1 * drift]);
+        measure(&mut boot, "System", "NUMA01_THREADLOCAL", &[0.61 * drift, 0.6 * drift]);
+        measure(&mut boot, "Elapsed", "NUMA01", &[62.44 * drift, 64.0 * drift]);
+        measure(&mut boot, "Elapsed", "NUMA01_THREADLOCAL", &[38.1 * drift, 38.2 * drift]);
+        measure(&mut boot, "CPU", "NUMA01", &[397.2, 398.0]);
+        let scans = (438_792.0 / drift) as i64;
+        let counters = [
+            ("numa_pte_updates", scans),
+            ("numa_huge_pte_updates", scans / 600),
+            ("numa_hint_faults", scans / 500),
+            ("numa_hint_faults_local", scans / 900),
+            ("numa_pages_migrated", scans / 9),
+        ];
+        for iteration in 0..2 {
+            spend(&mut boot, iteration, 150.0 * drift, 31.3 * drift, 102.5 * drift);
+            count(&mut boot, iteration, &counters);
+        }
+        boot
+    });
+    boots.collect()
+}
+
+/// Compares variants by the workload of all tests; the first is the baseline.
+pub fn compared(variants: &[(&str, &[Boot])]) -> Comparison {
+    let variants: Vec<_> =
+        variants.iter().map(|&(name, boots)| VariantBoots { name, boots }).collect();
+    compare(&[manifest()], &variants, 0)
+}

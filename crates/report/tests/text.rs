@@ -1,0 +1,188 @@
+//! What people see.
+
+mod common;
+
+use common::{boot, boots, compared, measure, spend};
+use model::{Boot, Outcome, Problem, ProblemKind};
+
+/// The text, checked for what holds for all of it.
+fn text(variants: &[(&str, &[Boot])]) -> String {
+    let text = report::text(&compared(variants));
+    for line in text.lines() {
+        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
+        assert!(!line.ends_with(' '), "{line}");
+    }
+    text
+}
+
+fn complain(boot: &mut Boot, kind: ProblemKind, text: &str) {
+    boot.problems.push(Problem { kind, text: text.into() });
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(str::len).max().unwrap_or(0)
+}
+
+#[test]
+fn one_variant() {
+    insta::assert_snapshot!(text(&[("6.1", &boots(1.0))]));
+}
+
+#[test]
+fn two_variants() {
+    let mut new = boots(0.9);
+    for boot in &mut new {
+        boot.facts.release = "6.12.57+deb12-cloud-amd64".into();
+        boot.facts.banner = boot.facts.banner.replace("12.2.0", "14.2.0");
+        boot.facts.cmdline.push_str(" transparent_hugepage=never");
+        boot.facts.config.push_str("CONFIG_LRU_GEN_ENABLED=y\nCONFIG_FOO=m\n");
+        boot.facts.kernel_origin = "debian linux-image-6.12.57+deb12-cloud-amd64 6.12.57-1".into();
+    }
+    let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
+    assert!(widest(&text) <= 100);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn three_variants_with_long_names() {
+    let text = text(&[
+        ("4.16.0-rc4-schedtip-20180309", &boots(1.0)),
+        ("4.16.0-rc4-nodirty-v1", &boots(0.8)),
+        ("mmotm_20160623_nodelru_v8_and_more", &boots(1.3)),
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn three_variants_fit_a_mail() {
+    let variants = [("6.1", 1.0), ("6.12", 0.9), ("7.2-patched", 1.1)];
+    let boots = variants.map(|(name, scale)| (name, boots(scale)));
+    let columns: Vec<_> = boots.iter().map(|(name, boots)| (*name, &**boots)).collect();
+    assert!(widest(&text(&columns)) <= 100);
+}
+
+#[test]
+fn missing_metrics_and_percentages() {
+    let mut old = boot(0);
+    measure(&mut old, "Elapsed", "NUMA01", &[12.5]);
+    measure(&mut old, "System", "NUMA01", &[0.0]);
+    let mut new = boot(0);
+    measure(&mut new, "Elapsed", "NUMA02", &[3.25]);
+    measure(&mut new, "System", "NUMA01", &[1.5]);
+    spend(&mut new, 0, 5.0, 1.5, 3.25);
+    insta::assert_snapshot!(text(&[("old", &[old]), ("new", &[new])]));
+}
+
+#[test]
+fn failed_boots() {
+    let mut panicked = boot(2);
+    panicked.outcome =
+        Outcome::Panicked("Kernel panic - not syncing: sysrq triggered crash".into());
+    let mut hung = boot(0);
+    hung.outcome = Outcome::TimedOut("no frame of the agent within 180 s".into());
+    let mut old = boots(1.0);
+    old.push(panicked);
+    insta::assert_snapshot!(text(&[("6.1", &old), ("7.3-rc1", &[hung])]));
+}
+
+#[test]
+fn no_boot_at_all() {
+    insta::assert_snapshot!(text(&[("6.1", &[]), ("7.3", &[])]));
+}
+
+#[test]
+fn emulated_with_complaints() {
+    let emulated = |scale| {
+        let mut boots = boots(scale);
+        for boot in &mut boots {
+            boot.facts.accel = "tcg".into();
+            boot.problems.clear();
+        }
+        boots
+    };
+    let (old, mut new) = (emulated(1.0), emulated(1.1));
+    let warning = "[   12.345678] WARNING: CPU: 1 PID: 312 at mm/page_alloc.c:4402 \
+                   __alloc_pages+0x3d1/0x14a0 which is a line that goes on and on";
+    for boot in &mut new {
+        complain(boot, ProblemKind::Warning, warning);
+        complain(boot, ProblemKind::Taint, "W: kernel issued warning");
+    }
+    for process in 0..5 {
+        let text = format!("Out of memory: Killed process {process} (numa01)");
+        complain(&mut new[1], ProblemKind::OomKill, &text);
+    }
+    complain(&mut new[1], ProblemKind::SeriesDropped, "the recorder was full");
+    new[1].facts.emulator = "QEMU 10.0.3".into();
+    insta::assert_snapshot!(text(&[("6.1", &old), ("6.1-patched", &new)]));
+}
+
+#[test]
+fn huge_values() {
+    let mut old = boot(0);
+    measure(&mut old, "Elapsed", "NUMA01", &[123_456_789_012.25, 0.5]);
+    measure(&mut old, "Rate", "", &[1e-7]);
+    let mut new = boot(0);
+    measure(&mut new, "Elapsed", "NUMA01", &[1e300, -1e300, 3.0]);
+    measure(&mut new, "Rate", "", &[25.0]);
+    insta::assert_snapshot!(text(&[("old", &[old]), ("new", &[new])]));
+}
+
+#[test]
+fn nothing_from_a_guest_reaches_the_terminal_raw() {
+    let mut hostile = boot(0);
+    measure(&mut hostile, "Elapsed\x1b[2J", "\u{202e}caf\u{e9}", &[1.0]);
+    measure(&mut hostile, &"long".repeat(50), "", &[1.0]);
+    complain(&mut hostile, ProblemKind::Bug, "\x07bell\r\nFORGED: line");
+    hostile.facts.release = "6.1\x1b]0;title\x07".into();
+    insta::assert_snapshot!(text(&[("a\tb", &[hostile])]));
+}
+
+/// "mm: numa: Slow PTE scan rate if migration failures occur" (Mel Gorman, 7 March 2015): the
+/// table "Time", and of "xfsrepair" the rows that its two decimals determine.
+const MAIL: &str = "\
+System-NUMA01                  602.44 (  0.00%)      209.42 ( 65.24%)      194.70 ( 67.68%)
+System-NUMA01_THEADLOCAL        78.10 (  0.00%)       92.70 (-18.69%)       98.52 (-26.15%)
+System-NUMA02                    6.47 (  0.00%)        6.06 (  6.34%)        9.28 (-43.43%)
+System-NUMA02_SMT                5.06 (  0.00%)        3.39 ( 33.00%)        3.79 ( 25.10%)
+Elapsed-NUMA01                 755.96 (  0.00%)      833.63 (-10.27%)      558.84 ( 26.08%)
+Elapsed-NUMA01_THEADLOCAL      382.22 (  0.00%)      395.45 ( -3.46%)      382.54 ( -0.08%)
+Elapsed-NUMA02                  49.38 (  0.00%)       50.21 ( -1.68%)       49.83 ( -0.91%)
+Elapsed-NUMA02_SMT              47.70 (  0.00%)       48.55 ( -1.78%)       46.59 (  2.33%)
+Elapsed-min-real-fsmark       1157.41 (  0.00%)     1150.38 (  0.61%)     1164.44 ( -0.61%)
+Elapsed-min-syst-fsmark       3998.06 (  0.00%)     3988.42 (  0.24%)     4016.12 ( -0.45%)
+Elapsed-min-real-xfsrepair     497.64 (  0.00%)      456.87 (  8.19%)      442.64 ( 11.05%)
+Elapsed-min-syst-xfsrepair     500.61 (  0.00%)      263.41 ( 47.38%)      194.97 ( 61.05%)
+Elapsed-real-fsmark           1166.63 (  0.00%)     1155.97 (  0.91%)     1166.28 (  0.03%)
+Elapsed-syst-fsmark           4020.94 (  0.00%)     4004.19 (  0.42%)     4025.87 ( -0.12%)
+Elapsed-real-xfsrepair         507.85 (  0.00%)      459.58 (  9.50%)      447.66 ( 11.85%)
+Elapsed-syst-xfsrepair         519.88 (  0.00%)      281.63 ( 45.83%)      202.93 ( 60.97%)
+Elapsed-max-real-fsmark       1171.98 (  0.00%)     1159.25 (  1.09%)     1167.96 (  0.34%)
+Elapsed-max-syst-fsmark       4033.84 (  0.00%)     4024.53 (  0.23%)     4039.20 ( -0.13%)
+Elapsed-max-real-xfsrepair     523.40 (  0.00%)      464.40 ( 11.27%)      455.42 ( 12.99%)
+Elapsed-max-syst-xfsrepair     533.37 (  0.00%)      309.38 ( 42.00%)      207.94 ( 61.01%)
+";
+
+#[test]
+fn a_mails_values_give_its_table() {
+    let mut boots = [boot(0), boot(0), boot(0)];
+    for line in MAIL.lines() {
+        let (metric, rest) = line.split_once('-').unwrap();
+        let (label, rest) = rest.split_once(' ').unwrap();
+        let values = rest.split(')').filter_map(|cell| cell.split('(').next());
+        let values = values.filter_map(|value| value.trim().parse().ok());
+        for (boot, value) in boots.iter_mut().zip(values) {
+            measure(boot, metric, label, &[value]);
+        }
+    }
+    let text = text(&[
+        ("4.0.0-rc1-vanilla", &boots[..1]),
+        ("4.0.0-rc1-slowscan-v2", &boots[1..2]),
+        ("3.19.0-vanilla", &boots[2..]),
+    ]);
+    let unspaced = |line: &str| line.replace(' ', "");
+    let printed: Vec<String> =
+        text.lines().filter_map(|line| line.strip_prefix("Amean ")).map(unspaced).collect();
+    let expected: Vec<String> = MAIL.lines().map(unspaced).collect();
+    assert_eq!(printed, expected);
+    assert!(widest(&text) <= 100);
+}

@@ -1,0 +1,140 @@
+//! What a handful of values amounts to.
+
+/// Number, extremes, means and spread of some values, all in the values' own unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// Arithmetic mean: `sum x / n`.
+    pub amean: f64,
+    /// Harmonic mean: `n / sum (1 / x)`. None unless every value is above 0.
+    pub hmean: Option<f64>,
+    /// Geometric mean: `exp (sum ln x / n)`. None unless every value is above 0.
+    pub gmean: Option<f64>,
+    /// Sample standard deviation: `sqrt (sum (x - amean)^2 / (n - 1))`. None for a single value.
+    pub stddev: Option<f64>,
+    /// Coefficient of variation in percent: `100 stddev / amean`. None for a single value and
+    /// for a mean of 0.
+    pub coeffvar: Option<f64>,
+}
+
+impl Summary {
+    /// Summarises `values`. None when there are none, or one of them is not finite.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let n = values.len() as f64;
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Rounding can push a mean past the extremes; equal values must have no spread at all.
+        let mean = |x: f64| x.clamp(min, max);
+
+        let amean = mean(values.iter().sum::<f64>() / n);
+        let positive = min > 0.0;
+        let hmean = positive.then(|| mean(n / values.iter().map(|x| x.recip()).sum::<f64>()));
+        let gmean = positive.then(|| mean((values.iter().map(|x| x.ln()).sum::<f64>() / n).exp()));
+
+        let squares: f64 = values.iter().map(|x| (x - amean).powi(2)).sum();
+        let stddev = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
+        let coeffvar = stddev.filter(|_| amean != 0.0).map(|stddev| 100.0 * stddev / amean);
+        Some(Self { n: values.len(), min, max, amean, hmean, gmean, stddev, coeffvar })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values and what NumPy 2.4.6 and SciPy 1.17.1 say of them: `numpy.mean(x)`,
+    /// `scipy.stats.hmean(x)`, `scipy.stats.gmean(x)`, `numpy.std(x, ddof=1)`,
+    /// `100 * scipy.stats.variation(x, ddof=1)`.
+    const REFERENCE: [(&[f64], [f64; 5]); 2] = [
+        (
+            &[755.96, 833.63, 558.84, 382.22, 395.45],
+            [585.22, 528.7159267043355, 556.2024848147317, 205.41253187184077, 35.10005329138457],
+        ),
+        (
+            &[71471.91, 70627.04, 11078.96, 8256.13, 661.66, 632.74, 0.5],
+            [
+                23246.99142857143,
+                3.494179898431055,
+                1921.3289495507438,
+                32927.19143863949,
+                141.64065719992794,
+            ],
+        ),
+    ];
+
+    fn assert_close(found: f64, expected: f64, relative: f64) {
+        let error = (found - expected).abs();
+        assert!(error <= relative * expected.abs(), "{found}, not {expected}");
+    }
+
+    #[test]
+    fn means_and_spread_agree_with_scipy() {
+        for (values, [amean, hmean, gmean, stddev, coeffvar]) in REFERENCE {
+            let summary = Summary::of(values).unwrap();
+            assert_eq!(summary.n, values.len());
+            assert_close(summary.amean, amean, 1e-14);
+            assert_close(summary.hmean.unwrap(), hmean, 1e-14);
+            assert_close(summary.gmean.unwrap(), gmean, 1e-14);
+            assert_close(summary.stddev.unwrap(), stddev, 1e-14);
+            assert_close(summary.coeffvar.unwrap(), coeffvar, 1e-14);
+        }
+    }
+
+    /// NIST's Statistical Reference Datasets, `NumAcc3`: certified mean 1000000.2 and standard
+    /// deviation 0.1. A formula that subtracts sums of squares fails here.
+    #[test]
+    fn a_small_spread_far_from_zero_is_found() {
+        let pairs = [1_000_000.1, 1_000_000.3].into_iter().cycle().take(1000);
+        let values: Vec<f64> = [1_000_000.2].into_iter().chain(pairs).collect();
+        let summary = Summary::of(&values).unwrap();
+        assert_close(summary.amean, 1_000_000.2, 1e-13);
+        assert_close(summary.stddev.unwrap(), 0.1, 1e-8);
+    }
+
+    #[test]
+    fn a_single_value_has_no_spread() {
+        let summary = Summary::of(&[3.5]).unwrap();
+        assert_eq!((summary.min, summary.amean, summary.max), (3.5, 3.5, 3.5));
+        assert_eq!((summary.stddev, summary.coeffvar), (None, None));
+    }
+
+    #[test]
+    fn what_is_undefined_is_absent() {
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
+        assert_eq!(Summary::of(&[1.0, f64::INFINITY]), None);
+        let with_zero = Summary::of(&[0.0, 2.0]).unwrap();
+        assert_eq!((with_zero.hmean, with_zero.gmean), (None, None));
+        let around_zero = Summary::of(&[-1.0, 1.0]).unwrap();
+        assert_eq!(around_zero.coeffvar, None);
+    }
+
+    #[test]
+    fn equal_values_have_exactly_no_spread() {
+        let summary = Summary::of(&[0.1; 3]).unwrap();
+        assert_eq!((summary.amean, summary.stddev), (0.1, Some(0.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn means_keep_their_order(values in prop::collection::vec(1e-6..1e9_f64, 1..50)) {
+            let summary = Summary::of(&values).unwrap();
+            let (hmean, gmean) = (summary.hmean.unwrap(), summary.gmean.unwrap());
+            let slack = 1.0 + 1e-12;
+            prop_assert!(summary.min <= hmean);
+            prop_assert!(hmean <= gmean * slack);
+            prop_assert!(gmean <= summary.amean * slack);
+            prop_assert!(summary.amean <= summary.max);
+        }
+    }
+}
