@@ -1,0 +1,302 @@
+//! QEMU's command line for a machine.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use model::Topology;
+
+use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm};
+
+/// Who is at the other end of the guest's serial console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Console {
+    /// Nobody: it goes to a file, and QMP has QEMU's standard input and output.
+    File,
+    /// The terminal, shared with QEMU's monitor (C-a c); a copy goes to the file.
+    Terminal,
+}
+
+/// What a machine adds to the kernel's command line, before the words of the variant
+/// (`Documentation/admin-guide/kernel-parameters.txt`).
+///
+/// - `console=ttyS0`: the console that is captured.
+/// - `panic=-1`: a panic resets at once, and a reset ends QEMU.
+/// - `quiet`: the emulated UART is slow; the agent records the whole log. Errors, oopses and
+///   panics are printed all the same.
+/// - `cryptomgr.notests`: saves a seventh of the boot time under emulation.
+/// - `tsc=reliable` (emulation): the TSCs of emulated CPUs are one clock, but their threads are
+///   too unsteady for the kernel to find that out, and every other clock is a device.
+/// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and
+///   then the kernel panics. Under KVM kernels leave it out themselves.
+pub const fn boot_parameters(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Kvm => "console=ttyS0 panic=-1 quiet cryptomgr.notests",
+        Engine::Tcg => "console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check",
+    }
+}
+
+/// All arguments of QEMU.
+pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
+    let mut arguments = Arguments::default();
+    arguments.flags("-nodefaults -no-user-config -no-reboot -display none");
+    arguments.option("-machine", "q35,dump-guest-core=off");
+    arguments.engine(vm);
+    arguments.topology(vm.topology);
+    arguments.option("-kernel", vm.image);
+    arguments.option("-initrd", vm.initramfs);
+    let cmdline = format!("{} {}", boot_parameters(vm.engine), vm.cmdline);
+    arguments.option("-append", cmdline.trim_end());
+    arguments.console(console, &vm.directory.join(CONSOLE_FILE));
+    let recorder = format!("memory-backend-file,id=recorder,share=on,size={}", vm.recorder.0);
+    let path = vm.directory.join(RECORDER_FILE);
+    arguments.option("-object", with_path(&recorder, "mem-path", &path));
+    arguments.option("-device", "ivshmem-plain,memdev=recorder");
+    arguments.0
+}
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn flags(&mut self, words: &str) {
+        self.0.extend(words.split_whitespace().map(OsString::from));
+    }
+
+    fn option(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.0.extend([name.into(), value.as_ref().to_owned()]);
+    }
+
+    fn engine(&mut self, vm: &Vm<'_>) {
+        match vm.engine {
+            Engine::Kvm => self.flags("-accel kvm -cpu host"),
+            Engine::Tcg => {
+                self.flags("-accel tcg,thread=multi");
+                self.option("-cpu", emulated_cpu(vm.emulator.major()));
+            }
+        }
+    }
+
+    /// CPUs, memory, nodes and distances (`qemu(1)`, `-smp` and `-numa`).
+    fn topology(&mut self, topology: &Topology) {
+        let (cpus, sockets) = (topology.cpus(), sockets(topology));
+        let cores = cpus / sockets;
+        self.option("-smp", format!("cpus={cpus},sockets={sockets},cores={cores},threads=1"));
+        self.option("-m", format!("{}M", topology.memory().0 >> 20));
+        for (number, node) in topology.nodes.iter().enumerate() {
+            let size = node.memory.0 >> 20;
+            self.option("-object", format!("memory-backend-ram,id=memory{number},size={size}M"));
+            let mut numa = format!("node,nodeid={number},memdev=memory{number}");
+            for range in node.cpus.to_string().split(',').filter(|range| !range.is_empty()) {
+                numa += &format!(",cpus={range}");
+            }
+            self.option("-numa", numa);
+        }
+        self.distances(topology);
+    }
+
+    /// All distances, if any was given: QEMU wants all or none. Without, the machine has no SLIT,
+    /// and the kernel takes 10 and 20.
+    fn distances(&mut self, topology: &Topology) {
+        if topology.nodes.iter().all(|node| node.distances.is_empty()) {
+            return;
+        }
+        let count = topology.nodes.len();
+        for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))) {
+            if from != to {
+                let distance = topology.distance(from, to);
+                self.option("-numa", format!("dist,src={from},dst={to},val={distance}"));
+            }
+        }
+    }
+
+    fn console(&mut self, console: Console, path: &Path) {
+        match console {
+            Console::File => {
+                self.option("-chardev", with_path("file,id=console", "path", path));
+                self.flags("-qmp stdio");
+            }
+            Console::Terminal => {
+                let terminal = "stdio,id=console,mux=on,signal=off";
+                self.option("-chardev", with_path(terminal, "logfile", path));
+                self.flags("-mon chardev=console,mode=readline");
+            }
+        }
+        self.flags("-serial chardev:console");
+    }
+}
+
+/// The CPU that is emulated: everything QEMU can, except that string instructions are not said to
+/// be fast. Each of their iterations is emulated, and kernels that believe in them copy and clear
+/// pages byte by byte.
+fn emulated_cpu(major: u32) -> &'static str {
+    match major {
+        ..9 => "max,-erms,-fsrm",
+        _ => "max,-erms,-fsrm,-fzrm,-fsrs,-fsrc",
+    }
+}
+
+/// Number of sockets, so that no socket spans nodes: the kernel would complain of last-level
+/// caches shared between nodes and build wrong scheduling domains. One for each node that has
+/// CPUs if these are alike and in order, else one for each CPU.
+fn sockets(topology: &Topology) -> u32 {
+    let with_cpus: Vec<&[u32]> = topology
+        .nodes
+        .iter()
+        .map(|node| node.cpus.0.as_slice())
+        .filter(|cpus| !cpus.is_empty())
+        .collect();
+    let alike = with_cpus.windows(2).all(|pair| pair[0].len() == pair[1].len());
+    let in_order = with_cpus.iter().copied().flatten().is_sorted();
+    if alike && in_order { with_cpus.len() as u32 } else { topology.cpus() }
+}
+
+/// `options` with the option `name` set to a path, in which QEMU wants commas doubled.
+fn with_path(options: &str, name: &str, path: &Path) -> OsString {
+    let mut bytes = format!("{options},{name}=").into_bytes();
+    for &byte in path.as_os_str().as_bytes() {
+        bytes.push(byte);
+        if byte == b',' {
+            bytes.push(byte);
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Bytes, Limits, Node};
+
+    use super::*;
+    use crate::Emulator;
+
+    fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
+        Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
+    }
+
+    /// The command line, an option and its value a line.
+    fn written(topology: &Topology, engine: Engine, directory: &str, console: Console) -> String {
+        let vm = Vm {
+            emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
+            engine,
+            topology,
+            image: Path::new("/cache/6.1/vmlinux"),
+            initramfs: Path::new("/run/initramfs.cpio"),
+            cmdline: "numa_balancing=disable",
+            directory: Path::new(directory),
+            recorder: Bytes::mib(256),
+            limits: &Limits::default(),
+        };
+        let words = arguments(&vm, console);
+        let words = words.iter().map(|word| word.to_str().unwrap());
+        words.collect::<Vec<_>>().join(" ").replace(" -", "\n-")
+    }
+
+    #[test]
+    fn one_node() {
+        let topology = Topology::even(2, Bytes::mib(512), 1).unwrap();
+        insta::assert_snapshot!(written(&topology, Engine::Tcg, "/run", Console::File), @r"
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -display none
+        -machine q35,dump-guest-core=off
+        -accel tcg,thread=multi
+        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc
+        -smp cpus=2,sockets=1,cores=2,threads=1
+        -m 512M
+        -object memory-backend-ram,id=memory0,size=512M
+        -numa node,nodeid=0,memdev=memory0,cpus=0-1
+        -kernel /cache/6.1/vmlinux
+        -initrd /run/initramfs.cpio
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check numa_balancing=disable
+        -chardev file,id=console,path=/run/console.log
+        -qmp stdio
+        -serial chardev:console
+        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/flight.bin
+        -device ivshmem-plain,memdev=recorder
+        ");
+    }
+
+    #[test]
+    fn two_nodes_under_kvm_on_the_terminal() {
+        let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
+        let written = written(&topology, Engine::Kvm, "/run/a,b", Console::Terminal);
+        insta::assert_snapshot!(written, @r"
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -display none
+        -machine q35,dump-guest-core=off
+        -accel kvm
+        -cpu host
+        -smp cpus=4,sockets=2,cores=2,threads=1
+        -m 2048M
+        -object memory-backend-ram,id=memory0,size=1024M
+        -numa node,nodeid=0,memdev=memory0,cpus=0-1
+        -object memory-backend-ram,id=memory1,size=1024M
+        -numa node,nodeid=1,memdev=memory1,cpus=2-3
+        -kernel /cache/6.1/vmlinux
+        -initrd /run/initramfs.cpio
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests numa_balancing=disable
+        -chardev stdio,id=console,mux=on,signal=off,logfile=/run/a,,b/console.log
+        -mon chardev=console,mode=readline
+        -serial chardev:console
+        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/a,,b/flight.bin
+        -device ivshmem-plain,memdev=recorder
+        ");
+    }
+
+    #[test]
+    fn a_node_with_memory_only_and_distances() {
+        let nodes = vec![
+            node("0,2", 256, &[10, 21, 31]),
+            node("1,3", 256, &[21, 10, 31]),
+            node("", 512, &[31, 31, 10]),
+        ];
+        let topology = Topology { nodes };
+        insta::assert_snapshot!(written(&topology, Engine::Tcg, "/run", Console::File), @r"
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -display none
+        -machine q35,dump-guest-core=off
+        -accel tcg,thread=multi
+        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc
+        -smp cpus=4,sockets=4,cores=1,threads=1
+        -m 1024M
+        -object memory-backend-ram,id=memory0,size=256M
+        -numa node,nodeid=0,memdev=memory0,cpus=0,cpus=2
+        -object memory-backend-ram,id=memory1,size=256M
+        -numa node,nodeid=1,memdev=memory1,cpus=1,cpus=3
+        -object memory-backend-ram,id=memory2,size=512M
+        -numa node,nodeid=2,memdev=memory2
+        -numa dist,src=0,dst=1,val=21
+        -numa dist,src=0,dst=2,val=31
+        -numa dist,src=1,dst=0,val=21
+        -numa dist,src=1,dst=2,val=31
+        -numa dist,src=2,dst=0,val=31
+        -numa dist,src=2,dst=1,val=31
+        -kernel /cache/6.1/vmlinux
+        -initrd /run/initramfs.cpio
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check numa_balancing=disable
+        -chardev file,id=console,path=/run/console.log
+        -qmp stdio
+        -serial chardev:console
+        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/flight.bin
+        -device ivshmem-plain,memdev=recorder
+        ");
+    }
+
+    #[test]
+    fn no_socket_spans_nodes() {
+        let sockets = |lists: &[&str]| {
+            let nodes = lists.iter().map(|cpus| node(cpus, 128, &[])).collect();
+            sockets(&Topology { nodes })
+        };
+        assert_eq!(sockets(&["0-3"]), 1);
+        assert_eq!(sockets(&["0-1", "2-3", ""]), 2);
+        assert_eq!(sockets(&["0-2", "3"]), 4);
+        assert_eq!(sockets(&["2-3", "0-1"]), 4);
+    }
+}

@@ -1,0 +1,122 @@
+//! The QEMU on this host: where it is, its version, and whether it has what a machine needs.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::Error;
+
+/// The name of QEMU for the guests that are run.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// The oldest version that knows the options used.
+const OLDEST_MAJOR: u32 = 7;
+
+/// A QEMU that can run machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emulator {
+    path: PathBuf,
+    version: String,
+    major: u32,
+}
+
+impl Emulator {
+    /// The `qemu-system-x86_64` of the search path.
+    ///
+    /// # Errors
+    /// When there is none, or it is too old, or it lacks the memory shared with the host.
+    pub fn find() -> Result<Self, Error> {
+        Self::at(Path::new(PROGRAM))
+    }
+
+    /// The QEMU at `path`, or of this name in the search path.
+    ///
+    /// # Errors
+    /// As with [`Emulator::find`].
+    pub fn at(path: &Path) -> Result<Self, Error> {
+        let said = ask(path, ["--version"])?;
+        let said = String::from_utf8_lossy(&said.stdout);
+        let line = said.lines().next().unwrap_or_default();
+        let (version, major) = version(line)
+            .ok_or_else(|| Error::NoVersion { path: path.to_owned(), said: line.to_owned() })?;
+        if major < OLDEST_MAJOR {
+            let path = path.to_owned();
+            return Err(Error::OldEmulator { path, version });
+        }
+        if !ask(path, ["-device", "ivshmem-plain,help"])?.status.success() {
+            return Err(Error::NoIvshmem(path.to_owned()));
+        }
+        Ok(Self { path: path.to_owned(), version, major })
+    }
+
+    /// What it says of itself, such as `QEMU 10.0.2 (Debian 1:10.0.2+ds-2)`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The first number of its version.
+    pub(crate) fn major(&self) -> u32 {
+        self.major
+    }
+
+    /// The program.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An emulator that is not asked anything.
+    #[cfg(test)]
+    pub(crate) fn unchecked(path: &Path, major: u32) -> Self {
+        Self { path: path.to_owned(), version: format!("QEMU {major}.0.0"), major }
+    }
+}
+
+fn ask<const N: usize>(path: &Path, arguments: [&str; N]) -> Result<Output, Error> {
+    let output = Command::new(path).args(arguments.map(OsStr::new)).stdin(Stdio::null()).output();
+    output.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoEmulator(path.to_owned()),
+        _ => Error::Emulator { path: path.to_owned(), error },
+    })
+}
+
+/// Version and its first number from `QEMU emulator version 10.0.2 (Debian ...)`.
+fn version(line: &str) -> Option<(String, u32)> {
+    let version = line.strip_prefix("QEMU emulator version ")?;
+    let major = version.split('.').next()?.parse().ok()?;
+    Some((format!("QEMU {version}"), major))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::testing::script;
+
+    #[test]
+    fn versions_are_read() {
+        let debian = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)";
+        let expected = "QEMU 10.0.2 (Debian 1:10.0.2+ds-2)".to_owned();
+        assert_eq!(version(debian), Some((expected, 10)));
+        assert_eq!(version("GNU bash, version 5.2"), None);
+        assert_eq!(version("QEMU emulator version x"), None);
+    }
+
+    #[test]
+    fn an_absent_emulator_is_said_with_the_cure() {
+        let error = Emulator::at(Path::new("/nonexistent/qemu")).unwrap_err();
+        assert!(error.to_string().contains("apt-get install"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_run_machines_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let cases = [
+            ("echo 'QEMU emulator version 6.2.0'", "version 7.0 or newer"),
+            ("echo 'bash 5.2'", "is it QEMU?"),
+            ("[ $1 = --version ] && echo 'QEMU emulator version 9.1.0 (rhel)'", "ivshmem-plain"),
+        ];
+        for (body, complaint) in cases {
+            let error = Emulator::at(&script(directory.path(), body)).unwrap_err();
+            assert!(error.to_string().contains(complaint), "{error}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a machine could not be run at all. What goes wrong in a machine that was started is an
+//! [`crate::Ending`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::{Bytes, Millis};
+
+/// The host lacks something, or refused something.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// QEMU is not there.
+    #[error(
+        "{0} was not found: install QEMU for x86 (Debian, Ubuntu: apt-get install qemu-system-x86; \
+         Fedora: dnf install qemu-system-x86)"
+    )]
+    NoEmulator(PathBuf),
+    /// QEMU is there but can't be started.
+    #[error("{path} cannot be started: {error}")]
+    Emulator {
+        /// The program.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// `--version` says nothing that QEMU says.
+    #[error("{path} does not tell its version: it said `{said}`; is it QEMU?")]
+    NoVersion {
+        /// The program.
+        path: PathBuf,
+        /// Its first line.
+        said: String,
+    },
+    /// QEMU is too old.
+    #[error(
+        "{path} is {version}: version 7.0 or newer is needed (Debian 12: apt-get install \
+         -t bookworm-backports qemu-system-x86)"
+    )]
+    OldEmulator {
+        /// The program.
+        path: PathBuf,
+        /// What it says of itself.
+        version: String,
+    },
+    /// QEMU was built without the memory that host and guest share.
+    #[error(
+        "{0} has no device `ivshmem-plain`, which the flight recorder needs: the QEMU of RHEL and \
+         its kin is built without it; use that of Debian or Fedora, or one built from source"
+    )]
+    NoIvshmem(PathBuf),
+    /// `setpriv` can't be started.
+    #[error("setpriv (package util-linux), which ties QEMU's life to ours, cannot be started: {0}")]
+    Setpriv(io::Error),
+    /// Too little room for the recording.
+    #[error(
+        "{directory} has {free} free, and a machine needs at least {needed} to record: make room, \
+         or use another directory"
+    )]
+    NoSpace {
+        /// The machine's directory.
+        directory: PathBuf,
+        /// What an unprivileged user may still write there.
+        free: Bytes,
+        /// What is asked for.
+        needed: Bytes,
+    },
+    /// A file of the machine cannot be written or read.
+    #[error("{path}: {error}")]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// KVM was asked for by name and can't be opened.
+    #[error(
+        "/dev/kvm cannot be opened: {0}; load the module kvm_intel or kvm_amd, join the group kvm, \
+         or set accel to `tcg` for emulation"
+    )]
+    NoKvm(io::Error),
+    /// KVM was asked for by name, and guests don't come up under it.
+    #[error(
+        "/dev/kvm is there, but the guest did not start under it within {limit} (remembered in \
+         {answers}; remove that file to try again): set accel to `tcg` for emulation"
+    )]
+    KvmHangs {
+        /// How long it was given.
+        limit: Millis,
+        /// The file that remembers it.
+        answers: PathBuf,
+    },
+    /// KVM was asked for by name, and QEMU ended with it.
+    #[error("the guest did not start under KVM: {0}; set accel to `tcg` for emulation")]
+    KvmFails(String),
+}
+
+impl Error {
+    /// For `map_err`: what went wrong with the file at `path`.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |error| Self::File { path, error }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the host did while a machine ran: its load, and the time its own hypervisor took from it.
+
+use std::fs;
+use std::time::Instant;
+
+use model::HostLoad;
+
+/// The host's counters at one instant. What the host does not tell reads as 0.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    at: Instant,
+    load: f64,
+    cpu: CpuTime,
+}
+
+/// CPU time of all CPUs since the host's boot, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CpuTime {
+    all: u64,
+    stolen: u64,
+}
+
+impl Reading {
+    /// Reads the counters now.
+    pub fn take() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self {
+            at: Instant::now(),
+            load: load(&read("/proc/loadavg")),
+            cpu: cpu_time(&read("/proc/stat")),
+        }
+    }
+
+    /// What the host did from this reading until now.
+    pub fn until_now(&self) -> HostLoad {
+        let now = Self::take();
+        HostLoad {
+            load_before: self.load,
+            load_after: now.load,
+            steal: steal(self.cpu, now.cpu),
+            wall: now.at.duration_since(self.at).as_secs_f64(),
+        }
+    }
+}
+
+/// The average over one minute: the first word of `/proc/loadavg` (`proc_loadavg(5)`).
+fn load(loadavg: &str) -> f64 {
+    let first = loadavg.split_whitespace().next();
+    first.and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+/// The `cpu` line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what
+/// follows, guest time, is in user and nice already (`proc_stat(5)`).
+fn cpu_time(stat: &str) -> CpuTime {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let ticks: Vec<u64> = line
+        .unwrap_or_default()
+        .split_whitespace()
+        .take(8)
+        .map_while(|word| word.parse().ok())
+        .collect();
+    CpuTime { all: ticks.iter().sum(), stolen: ticks.get(7).copied().unwrap_or_default() }
+}
+
+/// The stolen share of the time between two readings, 0 to 1.
+fn steal(before: CpuTime, after: CpuTime) -> f64 {
+    let all = after.all.saturating_sub(before.all);
+    let stolen = after.stolen.saturating_sub(before.stolen);
+    if all == 0 { 0.0 } else { stolen as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read() {
+        assert_eq!(load("1.25 0.80 0.40 2/345 6789\n"), 1.25);
+        let stat = "cpu  10 1 20 100 5 0 4 60 7 0\ncpu0 5 0 10 50 2 0 2 30 3 0\n";
+        assert_eq!(cpu_time(stat), CpuTime { all: 200, stolen: 60 });
+        assert_eq!(load(""), 0.0);
+        assert_eq!(cpu_time("intr 1\n"), CpuTime::default());
+    }
+
+    #[test]
+    fn stolen_time_is_a_share() {
+        let (before, after) = (CpuTime { all: 100, stolen: 10 }, CpuTime { all: 300, stolen: 60 });
+        assert_eq!(steal(before, after), 0.25);
+        assert_eq!(steal(before, before), 0.0);
+    }
+
+    #[test]
+    fn this_host_is_read() {
+        let load = Reading::take().until_now();
+        assert!((0.0..=1.0).contains(&load.steal) && load.wall >= 0.0);
+    }
+}

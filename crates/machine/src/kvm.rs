@@ -1,0 +1,252 @@
+//! Whether guests really run under KVM here. That `/dev/kvm` can be opened does not tell: under
+//! some outer hypervisors a guest then never gets past its first instructions. So one is booted,
+//! for a bounded time, and the answer remembered.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use model::{Accel, Bytes, CpuSet, Limits, Millis, Node, Topology};
+use serde::{Deserialize, Serialize};
+
+use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
+
+/// How long a guest under KVM has to come up: enough for a busy host.
+pub const KVM_LIMIT: Millis = Millis(20_000);
+/// KVM's device.
+const DEVICE: &str = "/dev/kvm";
+/// Version of the file that remembers.
+const SCHEMA: u32 = 1;
+
+/// What it takes to find out whether KVM works.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// The QEMU to boot with.
+    pub emulator: &'a Emulator,
+    /// A kernel that is to be booted anyway.
+    pub image: &'a Path,
+    /// Its initramfs; the boot is ended as soon as the agent is up.
+    pub initramfs: &'a Path,
+    /// A directory for the boot's files, made and removed.
+    pub directory: &'a Path,
+    /// The file that remembers the answer, for this host kernel, QEMU and CPU.
+    pub answers: &'a Path,
+    /// How long the guest has to come up, such as [`KVM_LIMIT`].
+    pub limit: Millis,
+}
+
+/// What is remembered.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    schema: u32,
+    /// Of which host: see [`host`].
+    host: String,
+    works: bool,
+}
+
+impl Probe<'_> {
+    /// The engine for `accel`. [`Accel::Auto`] is KVM where a guest comes up under it, else
+    /// emulation; `say` is then given a line that tells why.
+    ///
+    /// # Errors
+    /// When KVM was asked for by name and doesn't work, or the probe's own files fail.
+    pub fn choose(&self, accel: Accel, say: &mut dyn FnMut(&str)) -> Result<Engine, Error> {
+        self.choose_on(Path::new(DEVICE), accel, say)
+    }
+
+    fn choose_on(
+        &self,
+        device: &Path,
+        accel: Accel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Engine, Error> {
+        let why_not = match accel {
+            Accel::Tcg => return Ok(Engine::Tcg),
+            Accel::Auto | Accel::Kvm => match self.try_kvm(device, say) {
+                Ok(()) => return Ok(Engine::Kvm),
+                Err(error) if accel == Accel::Kvm => return Err(error),
+                Err(error) => error,
+            },
+        };
+        let why_not = match why_not {
+            Error::NoKvm(error) => format!("no KVM here ({error})"),
+            Error::KvmHangs { limit, answers } => format!(
+                "KVM is here but the guest did not start under it within {limit} (remembered in \
+                 {})",
+                answers.display()
+            ),
+            Error::KvmFails(how) => format!("KVM is here but failed ({how})"),
+            other => return Err(other),
+        };
+        say(&format!("{why_not}: using TCG, emulation"));
+        Ok(Engine::Tcg)
+    }
+
+    /// # Errors
+    /// One of the three of KVM if it doesn't work.
+    fn try_kvm(&self, device: &Path, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        File::options().read(true).write(true).open(device).map_err(Error::NoKvm)?;
+        let host = host(self.emulator);
+        let works = match self.recall(&host) {
+            Some(works) => works,
+            None => {
+                let works = self.boot(say)?;
+                let answer = Answer { schema: SCHEMA, host, works };
+                if let Err(error) = self.remember(&answer) {
+                    say(&format!("{}: {error}: KVM will be tried again", self.answers.display()));
+                }
+                works
+            }
+        };
+        let (limit, answers) = (self.limit, self.answers.to_owned());
+        if works { Ok(()) } else { Err(Error::KvmHangs { limit, answers }) }
+    }
+
+    /// Boots under KVM, and tells whether the guest's kernel ran.
+    fn boot(&self, say: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+        fs::create_dir_all(self.directory).map_err(Error::file(self.directory))?;
+        let node =
+            Node { cpus: CpuSet(vec![0, 1]), memory: Bytes::mib(1024), distances: Vec::new() };
+        let vm = Vm {
+            emulator: self.emulator,
+            engine: Engine::Kvm,
+            topology: &Topology { nodes: vec![node] },
+            image: self.image,
+            initramfs: self.initramfs,
+            cmdline: "",
+            directory: self.directory,
+            recorder: Bytes::mib(64),
+            limits: &Limits { boot: self.limit, run: Millis(0), shutdown: Millis(0) },
+        };
+        let ending = run(&vm, &mut |_| {})?;
+        fs::remove_dir_all(self.directory).map_err(Error::file(self.directory))?;
+        ending.remarks.iter().for_each(|remark| say(remark));
+        match ending.how {
+            How::TimedOut(Limit::Boot(_)) => Ok(false),
+            How::Died(how) => Err(Error::KvmFails(how)),
+            // The agent was up, or the kernel ran as far as a panic.
+            How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(true),
+        }
+    }
+
+    fn recall(&self, host: &str) -> Option<bool> {
+        let answer: Answer = serde_json::from_slice(&fs::read(self.answers).ok()?).ok()?;
+        (answer.schema == SCHEMA && answer.host == host).then_some(answer.works)
+    }
+
+    fn remember(&self, answer: &Answer) -> io::Result<()> {
+        if let Some(directory) = self.answers.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        fs::write(self.answers, serde_json::to_vec_pretty(answer)?)
+    }
+}
+
+/// What the answer depends on: the host's kernel, QEMU and CPU.
+fn host(emulator: &Emulator) -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let release = read("/proc/sys/kernel/osrelease");
+    let cpus = read("/proc/cpuinfo");
+    let model = cpus.lines().find(|line| line.starts_with("model name"));
+    let model = model.and_then(|line| line.split_once(':')).unwrap_or_default().1;
+    format!("{}; {}; {}", release.trim(), emulator.version(), model.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use flight::Event;
+    use flight::event::Hello;
+
+    use super::*;
+    use crate::process::testing::script;
+    use crate::run::testing::{HANG, LONG, SHORT, recording};
+
+    /// Asks with a fake QEMU of this body, which has no time to speak of.
+    fn choose(directory: &Path, body: &str, accel: Accel) -> (Result<Engine, Error>, Vec<String>) {
+        choose_within(SHORT, directory, body, accel)
+    }
+
+    /// Asks with a fake QEMU of this body, on a device that can be opened.
+    fn choose_within(
+        limit: Millis,
+        directory: &Path,
+        body: &str,
+        accel: Accel,
+    ) -> (Result<Engine, Error>, Vec<String>) {
+        let device = directory.join("kvm");
+        File::create(&device).unwrap();
+        let probe = Probe {
+            emulator: &Emulator::unchecked(&script(directory, body), 10),
+            image: Path::new("vmlinux"),
+            initramfs: Path::new("initramfs"),
+            directory: &directory.join("probe"),
+            answers: &directory.join("cache/kvm.json"),
+            limit,
+        };
+        let mut said = Vec::new();
+        let engine = probe.choose_on(&device, accel, &mut |line| said.push(line.to_owned()));
+        (engine, said)
+    }
+
+    #[test]
+    fn a_hanging_guest_means_emulation_and_is_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let (engine, said) = choose(directory, HANG, Accel::Auto);
+        assert_eq!(engine.unwrap(), Engine::Tcg);
+        assert!(said[0].contains("did not start under it within 300ms"), "{said:?}");
+        assert_eq!(said.len(), 1);
+        assert!(!directory.join("probe").exists());
+        // It is not tried again: this one would fail.
+        let (engine, again) = choose(directory, "exit 1", Accel::Auto);
+        assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
+        let (engine, _) = choose(directory, "exit 1", Accel::Kvm);
+        assert!(matches!(engine, Err(Error::KvmHangs { .. })));
+    }
+
+    #[test]
+    fn a_guest_that_comes_up_means_kvm() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let frames = recording(directory, &[Event::Hello(Hello::default())]);
+        let body = format!("{frames}\n{HANG}");
+        let (engine, said) = choose_within(LONG, directory, &body, Accel::Auto);
+        assert_eq!((engine.unwrap(), said), (Engine::Kvm, Vec::new()));
+        let (engine, said) = choose(directory, "exit 1", Accel::Kvm);
+        assert_eq!((engine.unwrap(), said), (Engine::Kvm, Vec::new()));
+    }
+
+    #[test]
+    fn a_failing_emulator_is_not_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let body = "echo 'failed to initialize kvm' >&2; exit 1";
+        let (engine, said) = choose(directory, body, Accel::Auto);
+        assert_eq!(engine.unwrap(), Engine::Tcg);
+        assert!(said[0].contains("failed to initialize kvm"), "{said:?}");
+        assert!(!directory.join("cache/kvm.json").exists());
+        let (engine, _) = choose(directory, body, Accel::Kvm);
+        assert!(matches!(engine, Err(Error::KvmFails(_))));
+    }
+
+    #[test]
+    fn without_the_device_there_is_no_kvm() {
+        let emulator = Emulator::unchecked(Path::new("/nonexistent"), 10);
+        let nowhere = Path::new("/nonexistent");
+        let probe = Probe {
+            emulator: &emulator,
+            image: nowhere,
+            initramfs: nowhere,
+            directory: nowhere,
+            answers: nowhere,
+            limit: KVM_LIMIT,
+        };
+        let mut said = Vec::new();
+        let mut say = |line: &str| said.push(line.to_owned());
+        assert_eq!(probe.choose_on(nowhere, Accel::Auto, &mut say).unwrap(), Engine::Tcg);
+        assert_eq!(probe.choose_on(nowhere, Accel::Tcg, &mut say).unwrap(), Engine::Tcg);
+        let error = probe.choose_on(nowhere, Accel::Kvm, &mut say).unwrap_err();
+        assert!(matches!(error, Error::NoKvm(_)));
+        assert_eq!(said.len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+//! Where things run: a QEMU VM of a given topology, started, watched and bounded in time, and the
+//! files it leaves behind in its directory. What the guest does is the agent's part, what its
+//! events mean the laboratory's.
+//!
+//! [`run`] starts QEMU and returns within the limits, whatever becomes of guest and emulator: a
+//! panic, a hang, a stopped or spinning guest, a kill. What the guest recorded before is in the
+//! directory's recorder file; [`read_log`] gives it.
+
+mod arguments;
+mod emulator;
+mod ending;
+mod error;
+pub mod host;
+mod kvm;
+mod monitor;
+mod process;
+mod run;
+mod tail;
+
+pub use arguments::boot_parameters;
+pub use emulator::Emulator;
+pub use ending::{Ending, How, Limit};
+pub use error::Error;
+pub use kvm::{KVM_LIMIT, Probe};
+pub use run::{run, run_interactive};
+pub use tail::read_log;
+
+use std::path::Path;
+
+use model::{Bytes, Limits, Topology};
+
+/// The flight recorder in a machine's directory: memory that host and guest share.
+pub const RECORDER_FILE: &str = "flight.bin";
+/// What the guest wrote to its serial console, in a machine's directory.
+pub const CONSOLE_FILE: &str = "console.log";
+/// What QEMU said to its standard error, in a machine's directory.
+pub const EMULATOR_FILE: &str = "qemu.log";
+
+/// What executes a guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Hardware virtualisation.
+    Kvm,
+    /// QEMU's emulation, a host thread for each guest CPU.
+    Tcg,
+}
+
+impl Engine {
+    /// The name used in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+}
+
+/// One start of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Vm<'a> {
+    /// The QEMU that runs it.
+    pub emulator: &'a Emulator,
+    /// What executes its instructions.
+    pub engine: Engine,
+    /// Its shape.
+    pub topology: &'a Topology,
+    /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
+    pub image: &'a Path,
+    /// The initramfs, whose `/init` is the agent.
+    pub initramfs: &'a Path,
+    /// Words for the kernel's command line, behind those of [`boot_parameters`].
+    pub cmdline: &'a str,
+    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`] and [`EMULATOR_FILE`];
+    /// those of an earlier start are replaced.
+    pub directory: &'a Path,
+    /// Size of the recorder: a power of two, for it is a PCI memory region. Only what the guest
+    /// writes takes space on disk.
+    pub recorder: Bytes,
+    /// How long boot, run and shutdown may take.
+    pub limits: &'a Limits,
+}

@@ -1,0 +1,84 @@
+//! What QEMU says over QMP while it runs: why it ends, and whether the guest is stopped
+//! (`docs/interop/qmp-spec.rst` and `qapi/run-state.json` of QEMU).
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+/// How long the last messages may take to arrive once QEMU has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Listens to QMP.
+pub struct Monitor {
+    messages: Receiver<Message>,
+    /// Held open: QEMU takes the end of its input for the end of the connection.
+    _input: ChildStdin,
+}
+
+/// What QEMU has said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Why it ends: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.
+    pub cause: Option<String>,
+    /// The guest's CPUs were stopped at the end.
+    pub stopped: bool,
+}
+
+/// A message that tells of an event; others are not of interest.
+#[derive(Deserialize)]
+struct Message {
+    event: String,
+    #[serde(default)]
+    data: Data,
+}
+
+#[derive(Default, Deserialize)]
+struct Data {
+    reason: Option<String>,
+}
+
+impl Monitor {
+    /// Begins to listen to the QMP of a process that was just started.
+    pub fn attach(mut input: ChildStdin, output: ChildStdout) -> Self {
+        let (sender, messages) = mpsc::channel();
+        // A QEMU that is gone already is found out by whoever waits for it.
+        let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
+        thread::spawn(move || {
+            let lines = BufReader::new(output).split(b'\n');
+            for line in lines.map_while(Result::ok) {
+                if let Ok(message) = serde_json::from_slice(&line)
+                    && sender.send(message).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        Self { messages, _input: input }
+    }
+
+    /// Everything that was said, once QEMU has ended.
+    pub fn last_words(self) -> Heard {
+        let end = Instant::now() + LAST_WORDS;
+        let left = || end.saturating_duration_since(Instant::now());
+        let mut heard = Heard::default();
+        while let Ok(message) = self.messages.recv_timeout(left()) {
+            heard.take(message);
+        }
+        heard
+    }
+}
+
+impl Heard {
+    fn take(&mut self, message: Message) {
+        match message.event.as_str() {
+            "SHUTDOWN" => self.cause = message.data.reason,
+            "STOP" => self.stopped = true,
+            "RESUME" => self.stopped = false,
+            _ => {}
+        }
+    }
+}

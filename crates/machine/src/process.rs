@@ -1,0 +1,149 @@
+//! QEMU as a process: it does not outlive us, and its end is never waited for without bound.
+
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+
+/// How long a killed process may take to end: with KVM it may be deep in the host's kernel.
+pub const KILL_LIMIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether a killed process has ended.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A running process, killed when dropped.
+pub struct Process {
+    child: Child,
+    /// It ended, or was killed and did not end: there is nothing more to do about it.
+    done: bool,
+}
+
+/// A command for `program` that the kernel kills when the thread that starts it ends
+/// (`PR_SET_PDEATHSIG`, `prctl(2)`), be it by SIGKILL: no machine is left running unwatched. That
+/// thread must therefore live as long as the machine is to.
+pub fn tied(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}
+
+impl Process {
+    /// Starts a command made by [`tied`].
+    pub fn start(mut command: Command) -> Result<Self, Error> {
+        let child = command.spawn().map_err(Error::Setpriv)?;
+        Ok(Self { child, done: false })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its standard input and output, once, if both are pipes.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.child.stdin.take().zip(self.child.stdout.take())
+    }
+
+    /// Its status, if it has ended.
+    pub fn status(&mut self) -> Option<ExitStatus> {
+        // Waiting for one's own child fails only if somebody else has taken its status: it ended.
+        let status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()));
+        self.done |= status.is_some();
+        status
+    }
+
+    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. False if it has not ended even then.
+    pub fn kill(&mut self) -> bool {
+        let start = Instant::now();
+        // An error means that it has ended.
+        let _ = self.child.kill();
+        while self.status().is_none() && start.elapsed() < KILL_LIMIT {
+            thread::sleep(TICK);
+        }
+        std::mem::replace(&mut self.done, true)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.done {
+            self.kill();
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod testing {
+    use super::*;
+
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::process::Stdio;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// An executable shell script. Another process writes it: a test that forks meanwhile would
+    /// inherit our descriptor, and a file open for writing can't be executed.
+    pub fn script(directory: &Path, body: &str) -> PathBuf {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("qemu-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = directory.join(name);
+        let mut install = Command::new("install")
+            .args(["-m", "755", "/dev/stdin"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = install.stdin.take().unwrap();
+        writeln!(input, "#!/bin/sh\n{body}").unwrap();
+        drop(input);
+        assert!(install.wait().unwrap().success());
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    use super::*;
+
+    /// A process that has told that it runs, and would run for ever.
+    fn started(directory: &Path) -> Process {
+        let script = testing::script(directory, "echo up; exec sleep 1000000");
+        let mut command = tied(&script);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Process::start(command).unwrap();
+        let (_, output) = process.pipes().unwrap();
+        BufReader::new(output).read_line(&mut String::new()).unwrap();
+        process
+    }
+
+    #[test]
+    fn a_process_ends_with_the_thread_that_started_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process =
+            thread::scope(|scope| scope.spawn(|| started(directory.path())).join().unwrap());
+        let start = Instant::now();
+        let status = loop {
+            match process.status() {
+                Some(status) => break status,
+                None => assert!(start.elapsed() < Duration::from_secs(60), "it lives on"),
+            }
+            thread::sleep(TICK);
+        };
+        assert_eq!(status.signal(), Some(9));
+    }
+
+    #[test]
+    fn a_process_is_killed_when_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = started(directory.path());
+        let path = format!("/proc/{}", process.id());
+        assert!(Path::new(&path).exists());
+        drop(process);
+        assert!(!Path::new(&path).exists());
+    }
+}

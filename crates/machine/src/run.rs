@@ -1,0 +1,265 @@
+//! Starts a machine, watches it, and ends it when it takes too long.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flight::Event;
+use flight::frame::Kind;
+use model::{Bytes, Limits, Millis};
+use rustix::termios::{self, OptionalActions};
+
+use crate::arguments::{Console, arguments};
+use crate::monitor::{Heard, Monitor};
+use crate::process::{KILL_LIMIT, Process, tied};
+use crate::tail::Tail;
+use crate::{CONSOLE_FILE, EMULATOR_FILE, Ending, Error, How, Limit, RECORDER_FILE, Vm};
+
+/// How often the recorder is read and the limits are checked.
+const TICK: Duration = Duration::from_millis(50);
+/// A machine is not started with less room for its recording.
+const ROOM: Bytes = Bytes::mib(64);
+/// With less room than this, a machine that died has probably died of it.
+const NO_ROOM: Bytes = Bytes::mib(4);
+/// A guest that writes more than this to its console is stopped: it would fill the disk.
+const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
+/// So much of the end of QEMU's own messages is told.
+const LAST_WORDS: u64 = 1024;
+/// Longer than anything runs.
+const NEVER: Millis = Millis(u64::MAX);
+
+/// Runs a machine to its end, and hands each event to `watch` soon after the guest recorded it.
+/// Returns within the limits, whatever guest and emulator do; QEMU is gone then, unless a remark
+/// of the ending says otherwise. If our process ends first, QEMU is killed with it.
+///
+/// # Errors
+/// When the host can't run it. What goes wrong after the start is an ending.
+pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
+    let files = Files::create(vm)?;
+    let mut command = tied(vm.emulator.path());
+    command.args(arguments(vm, Console::File));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(files.messages);
+    let mut process = Process::start(command)?;
+    let pipes = process.pipes();
+    let monitor = pipes.map(|(input, output)| Monitor::attach(input, output));
+    Watch::new(vm, vm.limits, process, monitor, files.recorder).until_the_end(watch)
+}
+
+/// Runs a machine with its console on our standard input and output, for people. C-a x ends it,
+/// C-a c talks to QEMU. Only the limit of the boot holds. Any end of QEMU's own accord counts as
+/// [`How::PoweredOff`].
+///
+/// # Errors
+/// As with [`run`].
+pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
+    let files = Files::create(vm)?;
+    let mut command = tied(vm.emulator.path());
+    command.args(arguments(vm, Console::Terminal));
+    let limits = Limits { boot: vm.limits.boot, run: NEVER, shutdown: NEVER };
+    let terminal = termios::tcgetattr(io::stdin()).ok();
+    let process = Process::start(command)?;
+    let ending = Watch::new(vm, &limits, process, None, files.recorder).until_the_end(&mut |_| {});
+    if let Some(terminal) = terminal {
+        // A killed QEMU leaves it raw. If this fails there is no terminal any more.
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &terminal);
+    }
+    ending
+}
+
+/// The files of a machine that are open before it starts.
+struct Files {
+    recorder: File,
+    messages: File,
+}
+
+impl Files {
+    /// Makes them anew, if there is room for what will be written.
+    fn create(vm: &Vm<'_>) -> Result<Self, Error> {
+        let free = room(vm.directory).map_err(Error::file(vm.directory))?;
+        let needed = ROOM.min(vm.recorder);
+        if free < needed {
+            let directory = vm.directory.to_owned();
+            return Err(Error::NoSpace { directory, free, needed });
+        }
+        let create = |name| {
+            let path = vm.directory.join(name);
+            let mut options = File::options();
+            options.read(true).write(true).create(true).truncate(true);
+            options.open(&path).map_err(Error::file(&path))
+        };
+        let recorder = create(RECORDER_FILE)?;
+        let path = vm.directory.join(RECORDER_FILE);
+        recorder.set_len(vm.recorder.0).map_err(Error::file(&path))?;
+        create(CONSOLE_FILE)?;
+        let messages = create(EMULATOR_FILE)?;
+        Ok(Self { recorder, messages })
+    }
+}
+
+/// What may still be written into `directory`.
+fn room(directory: &Path) -> io::Result<Bytes> {
+    let file_system = rustix::fs::statvfs(directory)?;
+    Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
+}
+
+/// A machine under watch.
+struct Watch<'a> {
+    vm: &'a Vm<'a>,
+    limits: &'a Limits,
+    process: Process,
+    monitor: Option<Monitor>,
+    recorder: Tail,
+    started: Instant,
+    /// The limit in force, and since when.
+    limit: Limit,
+    since: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn new(
+        vm: &'a Vm<'a>,
+        limits: &'a Limits,
+        process: Process,
+        monitor: Option<Monitor>,
+        recorder: File,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            vm,
+            limits,
+            process,
+            monitor,
+            recorder: Tail::new(recorder),
+            started: now,
+            limit: Limit::Boot(limits.boot),
+            since: now,
+        }
+    }
+
+    fn until_the_end(mut self, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
+        loop {
+            // In this order, so that what was recorded last is read.
+            let status = self.process.status();
+            self.read(watch)?;
+            if let Some(status) = status {
+                let heard = self.monitor.take().map(Monitor::last_words);
+                let how = self.ended(status, heard);
+                return Ok(self.ending(how, Vec::new()));
+            }
+            if let Some(how) = self.too_much() {
+                let remarks = self.kill();
+                self.read(watch)?;
+                return Ok(self.ending(how, remarks));
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Reads what the guest recorded since, and goes over to the limit that holds from there on.
+    fn read(&mut self, watch: &mut dyn FnMut(&Event)) -> Result<(), Error> {
+        let mut limit = self.limit;
+        let read = self.recorder.read(|frame| {
+            if frame.kind != Kind::Event as u16 {
+                return;
+            }
+            let Ok(event) = Event::decode(frame.payload) else { return };
+            limit = match (limit, &event) {
+                (Limit::Boot(_), Event::Hello(_)) => Limit::Run(self.limits.run),
+                (Limit::Boot(_) | Limit::Run(_), Event::Bye { .. }) => {
+                    Limit::Shutdown(self.limits.shutdown)
+                }
+                // A guest that repeats itself gains no time.
+                _ => limit,
+            };
+            watch(&event);
+        });
+        read.map_err(Error::file(&self.vm.directory.join(RECORDER_FILE)))?;
+        if limit != self.limit {
+            (self.limit, self.since) = (limit, Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Why the machine must not go on, if so.
+    fn too_much(&self) -> Option<How> {
+        let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
+        if self.since.elapsed() >= Duration::from_millis(limit.0) {
+            return Some(How::TimedOut(self.limit));
+        }
+        let console = fs::metadata(self.vm.directory.join(CONSOLE_FILE));
+        let flooded = console.is_ok_and(|console| console.len() > CONSOLE_LIMIT.0);
+        let why = || How::Died(format!("the guest wrote more than {CONSOLE_LIMIT} to its console"));
+        flooded.then(why)
+    }
+
+    /// Kills QEMU, and says what was odd about it.
+    fn kill(&mut self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if !self.process.kill() {
+            let (id, limit) = (self.process.id(), KILL_LIMIT.as_secs());
+            remarks.push(format!("QEMU (process {id}) had not ended {limit}s after SIGKILL"));
+        }
+        let heard = self.monitor.take().map(Monitor::last_words);
+        if heard.is_some_and(|heard| heard.stopped) {
+            remarks.push("the guest's CPUs were stopped by somebody, or by QEMU itself".to_owned());
+        }
+        remarks
+    }
+
+    /// What it means that QEMU ended like this.
+    fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
+        let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
+        match cause {
+            _ if !status.success() => How::Died(self.death(status, cause)),
+            Some("guest-shutdown") => How::PoweredOff,
+            Some("guest-reset" | "guest-panic") => How::Reset,
+            None if heard.is_none() => How::PoweredOff,
+            _ => How::Died(self.death(status, cause)),
+        }
+    }
+
+    fn death(&self, status: ExitStatus, cause: Option<&str>) -> String {
+        let mut text = format!("QEMU ended with {status}");
+        if let Some(cause) = cause {
+            text += &format!(" ({cause})");
+        }
+        let directory = self.vm.directory;
+        let words = last_words(&directory.join(EMULATOR_FILE)).unwrap_or_default();
+        if !words.is_empty() {
+            text += &format!(": {words}");
+        }
+        if room(directory).is_ok_and(|room| room < NO_ROOM) {
+            let recorder = self.vm.recorder;
+            text += &format!(
+                "; the file system of {} is full: a machine records up to {recorder}",
+                directory.display()
+            );
+        }
+        text
+    }
+
+    fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
+        let said_bye = matches!(self.limit, Limit::Shutdown(_));
+        Ending { how, said_bye, wall: self.started.elapsed(), remarks }
+    }
+}
+
+/// The end of a file as one line of text.
+fn last_words(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let start = file.metadata()?.len().saturating_sub(LAST_WORDS);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_WORDS).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Ok(lines.join("; ").replace(char::is_control, " "))
+}
+
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Shell scripts that behave as QEMUs do.
+
+use std::fs;
+use std::path::Path;
+
+use flight::Event;
+use flight::frame::{self, Kind};
+use flight::log::Cursor;
+use model::Millis;
+
+/// A limit so long that no host is too busy.
+pub const LONG: Millis = Millis(600_000);
+/// A limit on what would take for ever.
+pub const SHORT: Millis = Millis(300);
+/// Runs for ever, and holds no pipe open when it is killed.
+pub const HANG: &str = "exec sleep 1000000";
+
+/// Shell code that puts these events into the recorder whose path is among the arguments.
+pub fn recording(directory: &Path, events: &[Event]) -> String {
+    let mut cursor = Cursor::new(1 << 20);
+    let mut log = Vec::new();
+    for event in events {
+        let payload = event.encode().unwrap();
+        let place = cursor.place(Kind::Event, payload.len()).unwrap();
+        log.extend(frame::header(Kind::Event, place.sequence, 7, &payload));
+        log.extend(payload);
+        log.resize(log.len().next_multiple_of(frame::ALIGNMENT), 0);
+    }
+    let path = directory.join("frames");
+    fs::write(&path, log).unwrap();
+    format!(
+        "for argument; do case $argument in *mem-path=*) recorder=${{argument##*mem-path=}}; esac; \
+         done\ndd if={} of=\"$recorder\" conv=notrunc status=none",
+        path.display()
+    )
+}

@@ -1,0 +1,196 @@
+//! Reads the flight recorder's file, while the guest writes it and after.
+//!
+//! The file is copied by `pread` and then validated, never mapped: the guest may change any byte
+//! at any time.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use flight::frame::{self, Frame};
+use flight::log::Frames;
+
+use crate::RECORDER_FILE;
+
+/// Bytes copied at a time, enough for any frame but the longest.
+const COPY: usize = 64 << 10;
+/// Bytes of the longest frame.
+const LONGEST: usize = frame::size(frame::MAX_PAYLOAD);
+
+/// A recorder's file, read up to some frame.
+pub struct Tail {
+    file: File,
+    copy: Vec<u8>,
+    offset: u64,
+    sequence: u64,
+}
+
+impl Tail {
+    /// A recorder of which nothing was read yet.
+    pub fn new(file: File) -> Self {
+        Self { file, copy: Vec::new(), offset: 0, sequence: 0 }
+    }
+
+    /// Hands every frame that is there and was not read before to `each`.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(&mut self, mut each: impl FnMut(&Frame<'_>)) -> io::Result<()> {
+        while let Some(run) = self.next_run()? {
+            Frames::resume(run.bytes, run.sequence).for_each(|frame| each(&frame));
+        }
+        Ok(())
+    }
+
+    /// Copies the next frames that are there whole; none if there is not even one.
+    fn next_run(&mut self) -> io::Result<Option<Run<'_>>> {
+        let mut length = self.copy(COPY)?;
+        let (mut end, mut count) = self.frames(length);
+        if count == 0 && length == COPY && self.copy.starts_with(&frame::MAGIC) {
+            length = self.copy(LONGEST)?;
+            (end, count) = self.frames(length);
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        let sequence = self.sequence;
+        self.offset += end as u64;
+        self.sequence += count;
+        let bytes = &self.copy[..end.min(length)];
+        Ok(Some(Run { bytes, sequence }))
+    }
+
+    /// Copies up to `length` bytes from where reading stopped; fewer at the end of the file.
+    fn copy(&mut self, length: usize) -> io::Result<usize> {
+        if self.copy.len() < length {
+            self.copy.resize(length, 0);
+        }
+        self.file.read_at(&mut self.copy[..length], self.offset)
+    }
+
+    /// Where the frames in the first `length` bytes of the copy end, and how many there are.
+    fn frames(&self, length: usize) -> (usize, u64) {
+        let mut frames = Frames::resume(&self.copy[..length], self.sequence);
+        let count = frames.by_ref().count();
+        (frames.offset(), count as u64)
+    }
+}
+
+/// Frames one after the other.
+struct Run<'a> {
+    bytes: &'a [u8],
+    /// The number of the first.
+    sequence: u64,
+}
+
+/// What a machine recorded: the bytes of its log from the start to the last whole frame, for
+/// [`flight::log::Frames`]. Empty if the machine never had a recorder.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read_log(directory: &Path) -> io::Result<Vec<u8>> {
+    let file = match File::open(directory.join(RECORDER_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let mut tail = Tail::new(file);
+    let mut log = Vec::new();
+    while let Some(run) = tail.next_run()? {
+        log.extend_from_slice(run.bytes);
+    }
+    Ok(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use flight::frame::Kind;
+    use flight::log::Cursor;
+
+    use super::*;
+
+    /// A sparse recorder, and a writer as the agent is one.
+    struct Recorder {
+        directory: tempfile::TempDir,
+        file: File,
+        cursor: Cursor,
+    }
+
+    impl Recorder {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let file = File::create(directory.path().join(RECORDER_FILE)).unwrap();
+            file.set_len(64 << 20).unwrap();
+            let cursor = Cursor::new(64 << 20);
+            Self { directory, file, cursor }
+        }
+
+        /// Writes a frame; without its magic if it is `unfinished`.
+        fn write(&mut self, payload: &[u8], unfinished: bool) -> u64 {
+            let place = self.cursor.place(Kind::Event, payload.len()).unwrap();
+            let header = frame::header(Kind::Event, place.sequence, 7, payload);
+            let offset = place.offset as u64;
+            self.file.write_all_at(payload, offset + frame::HEADER as u64).unwrap();
+            let skipped = if unfinished { frame::MAGIC.len() } else { 0 };
+            self.file.write_all_at(&header[skipped..], offset + skipped as u64).unwrap();
+            offset
+        }
+
+        fn tail(&self) -> Tail {
+            Tail::new(File::open(self.directory.path().join(RECORDER_FILE)).unwrap())
+        }
+    }
+
+    fn payloads(tail: &mut Tail) -> Vec<Vec<u8>> {
+        let mut payloads = Vec::new();
+        tail.read(|frame| payloads.push(frame.payload.to_vec())).unwrap();
+        payloads
+    }
+
+    #[test]
+    fn a_growing_file_is_read_as_it_grows() {
+        let mut recorder = Recorder::new();
+        let mut tail = recorder.tail();
+        assert!(payloads(&mut tail).is_empty());
+        recorder.write(b"one", false);
+        recorder.write(b"two", false);
+        assert_eq!(payloads(&mut tail), [b"one", b"two"]);
+        assert!(payloads(&mut tail).is_empty());
+        let unfinished = recorder.write(b"three", true);
+        assert!(payloads(&mut tail).is_empty());
+        recorder.file.write_all_at(&frame::MAGIC, unfinished).unwrap();
+        assert_eq!(payloads(&mut tail), [b"three"]);
+    }
+
+    #[test]
+    fn frames_of_every_length_are_read_across_copies() {
+        let mut recorder = Recorder::new();
+        let lengths = [0, COPY - frame::HEADER - 1, 1, COPY, 5, frame::MAX_PAYLOAD, 3];
+        let written = lengths.map(|length| vec![length as u8 + 1; length]);
+        for payload in &written {
+            recorder.write(payload, false);
+        }
+        assert_eq!(payloads(&mut recorder.tail()), written);
+        let log = read_log(recorder.directory.path()).unwrap();
+        let read: Vec<_> = Frames::new(&log).map(|frame| frame.payload.to_vec()).collect();
+        assert_eq!(read, written);
+    }
+
+    #[test]
+    fn damage_ends_the_log_and_spares_what_is_before() {
+        let mut recorder = Recorder::new();
+        recorder.write(b"whole", false);
+        let torn = recorder.write(&[1; COPY], false);
+        recorder.write(b"after", false);
+        recorder.file.write_all_at(&[2], torn + 100).unwrap();
+        assert_eq!(payloads(&mut recorder.tail()), [b"whole"]);
+        let log = read_log(recorder.directory.path()).unwrap();
+        assert_eq!(log.len(), frame::size(5));
+    }
+
+    #[test]
+    fn a_machine_without_a_recorder_recorded_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(read_log(directory.path()).unwrap().is_empty());
+    }
+}
