@@ -4,9 +4,6 @@ use kernelfiles::config::{self, Difference};
 
 use crate::notes::{ConfigChange, ConfigDifference};
 
-/// What an option is that is not set.
-const NOT_SET: &str = "n";
-
 /// How `config` of `variant` differs from `baseline`; either may be empty, which is: not known.
 pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifference {
     let known = !baseline.is_empty() && !config.is_empty();
@@ -24,11 +21,10 @@ pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifferen
 }
 
 fn change(difference: &Difference<'_>) -> ConfigChange {
-    let value = |value: Option<&str>| value.unwrap_or(NOT_SET).to_owned();
     ConfigChange {
         option: format!("CONFIG_{}", difference.option),
-        baseline: value(difference.first),
-        value: value(difference.second),
+        baseline: difference.first.map(str::to_owned),
+        value: difference.second.map(str::to_owned),
     }
 }
 
@@ -51,7 +47,7 @@ CONFIG_CC_VERSION_TEXT=\"gcc-14\"
         assert_eq!(difference.differing, Some(2));
         let [change] = difference.relevant.as_slice() else { panic!("{difference:?}") };
         assert_eq!(change.option, "CONFIG_LRU_GEN_ENABLED");
-        assert_eq!((&*change.baseline, &*change.value), ("n", "y"));
+        assert_eq!((change.baseline.as_deref(), change.value.as_deref()), (Some("n"), Some("y")));
     }
 
     #[test]

@@ -109,6 +109,9 @@ fn operation(workload: &Manifest, sample: &Sample, columns: usize) -> Operation 
     }
 }
 
+/// Decimals of a percentage, whatever it is of.
+const PERCENT_DECIMALS: usize = 2;
+
 fn row(operation: &Operation, statistic: Statistic, decimals: usize) -> Row {
     let Metric { unit, better, .. } = &operation.metric;
     let values: Vec<Option<f64>> =
@@ -118,9 +121,9 @@ fn row(operation: &Operation, statistic: Statistic, decimals: usize) -> Row {
         Statistic::Stddev | Statistic::CoeffVar => better.map(|_| Better::Lower),
         _ => *better,
     };
-    let unit = match statistic {
-        Statistic::CoeffVar => "%",
-        _ => unit,
+    let (unit, decimals) = match statistic {
+        Statistic::CoeffVar => ("%", PERCENT_DECIMALS),
+        _ => (&**unit, decimals),
     };
     Row {
         metric: operation.name.clone(),

@@ -56,10 +56,10 @@ pub struct ConfigDifference {
 pub struct ConfigChange {
     /// Its name, such as `CONFIG_PREEMPT`.
     pub option: String,
-    /// Its value in the baseline; `n` if it is not set.
-    pub baseline: String,
-    /// Its value in the column.
-    pub value: String,
+    /// Its value in the baseline, `n` if it is not set; none if that kernel does not know it.
+    pub baseline: Option<String>,
+    /// Its value in the column, likewise.
+    pub value: Option<String>,
 }
 
 /// Boots of one variant that differ in what should be the same.

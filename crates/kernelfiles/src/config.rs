@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::scan;
 
-/// Options that are set, without `CONFIG_`, and their values as written (`y`, `m`, `250`,
-/// `"text"`).
+/// Options without `CONFIG_`, and their values as written (`y`, `m`, `250`, `"text"`); `n` for one
+/// that the kernel knows and that is not set.
 pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 
 /// An option that two kernels set differently.
@@ -14,26 +14,35 @@ pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 pub struct Difference<'a> {
     /// Its name, without `CONFIG_`.
     pub option: &'a str,
-    /// Its value in the first kernel; none if not set.
+    /// Its value in the first kernel; none if the configuration does not know it.
     pub first: Option<&'a str>,
     /// Its value in the second.
     pub second: Option<&'a str>,
 }
 
-/// Reads the lines `CONFIG_NAME=value`. An option that `is not set` is left out, like one that the
-/// kernel does not know: to the code both are the same.
+/// What an option is that is not set.
+const NOT_SET: &str = "n";
+
+/// Reads the lines `CONFIG_NAME=value` and `# CONFIG_NAME is not set`.
 pub fn parse(text: &str) -> Config<'_> {
-    let option = |line| -> Option<(_, _)> {
-        let (name, value) = str::strip_prefix(line, "CONFIG_")?.split_once('=')?;
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let printable = |byte: u8| matches!(byte, b' '..=b'~');
-        let sound = !name.is_empty() && name.bytes().all(plain) && value.bytes().all(printable);
-        sound.then_some((name, value))
-    };
     text.lines().filter_map(option).collect()
 }
 
-/// The options whose values differ, by name.
+fn option(line: &str) -> Option<(&str, &str)> {
+    let unset = line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set"));
+    let (name, value) = match unset {
+        Some(name) => (name, NOT_SET),
+        None => line.split_once('=')?,
+    };
+    let name = name.strip_prefix("CONFIG_")?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let printable = |byte: u8| matches!(byte, b' '..=b'~');
+    let sound = !name.is_empty() && name.bytes().all(plain) && value.bytes().all(printable);
+    sound.then_some((name, value))
+}
+
+/// The options whose values differ, by name. To the code, one that is not set and one that the
+/// kernel does not know are the same.
 pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Difference<'a>> {
     let options: BTreeSet<_> = first.keys().chain(second.keys()).copied().collect();
     let both = options.into_iter().map(|option| Difference {
@@ -41,7 +50,10 @@ pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Differenc
         first: first.get(option).copied(),
         second: second.get(option).copied(),
     });
-    both.filter(|difference| difference.first != difference.second).collect()
+    let differs = |difference: &Difference<'_>| {
+        difference.first.unwrap_or(NOT_SET) != difference.second.unwrap_or(NOT_SET)
+    };
+    both.filter(differs).collect()
 }
 
 /// Timer ticks a second (`CONFIG_HZ`).
@@ -258,7 +270,8 @@ mod tests {
     #[test]
     fn set_options_and_their_values() {
         let config = parse(BOOKWORM);
-        assert_eq!(config.len(), 6);
+        assert_eq!(config.len(), 8);
+        assert_eq!(config["LRU_GEN_ENABLED"], "n");
         assert_eq!(config["LRU_GEN"], "y");
         assert_eq!(config["CC_VERSION_TEXT"], "\"gcc-12 (Debian 12.2.0-14) 12.2.0\"");
         assert_eq!(hz(&config), Some(250));

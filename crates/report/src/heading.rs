@@ -8,12 +8,12 @@ use crate::ascii::{escape, wrap};
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let pooled = pooled(table, comparison);
     let what = match table.kind {
-        Kind::Metrics => format!("metrics pooled over {pooled}{}", units(table)),
+        Kind::Metrics => format!("pooled over {pooled}{}", units(table)),
         Kind::Duration => {
-            format!("seconds, sum over iterations, mean over boots: {pooled}")
+            format!("seconds summed over iterations, mean of boots: {pooled}")
         }
         Kind::Counters => {
-            format!("counters, sum over iterations, mean over boots: {pooled}")
+            format!("counters summed over iterations, mean of boots: {pooled}")
         }
     };
     wrap("", &format!("{}: {what}", escape(&table.workload)))
@@ -25,7 +25,7 @@ fn pooled(table: &Table, comparison: &Comparison) -> String {
     match amounts.as_slice() {
         [only] => only.clone(),
         [first, rest @ ..] if rest.iter().all(|other| other == first) => {
-            format!("{first} in each column")
+            format!("{first} a column")
         }
         _ => {
             let variants = comparison.variants.iter();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use compare::{Comparison, Complaint, ConfigDifference, Fact, HostRange, Mixed, Variant};
+use compare::{
+    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Variant,
+};
 
 use crate::ascii::{escape, excerpt, wrap};
 use crate::heading::count;
@@ -10,7 +12,7 @@ use crate::heading::count;
 /// Complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
 /// Options that are printed for a variant; the others are counted.
-const MAX_OPTIONS: usize = 30;
+const MAX_OPTIONS: usize = 20;
 /// Longer names push only their own line to the right.
 const MAX_NAME_WIDTH: usize = 40;
 
@@ -115,22 +117,25 @@ fn config(difference: &ConfigDifference, baseline: &str) -> Note {
     Note::on(CONFIGURATION, &difference.variant, text)
 }
 
+/// The options that both kernels know and set differently, and how many only one of them knows:
+/// those came or went with the code.
 fn relevant(difference: &ConfigDifference) -> String {
-    let options = difference.relevant.iter();
-    let mut texts: Vec<String> = options
-        .take(MAX_OPTIONS)
-        .map(|change| {
-            let change = [&change.option, &change.baseline, &change.value].map(|it| excerpt(it));
-            let [option, baseline, value] = change;
-            format!("{option} {baseline} -> {value}")
-        })
-        .collect();
-    match difference.relevant.len() {
-        0 => texts.push("none".to_owned()),
-        all if all > MAX_OPTIONS => texts.push(format!("{} more", all - MAX_OPTIONS)),
-        _ => {}
+    let changed: Vec<String> = difference.relevant.iter().filter_map(changed).collect();
+    let one_sided = difference.relevant.len() - changed.len();
+    let mut texts: Vec<String> = changed.iter().take(MAX_OPTIONS).cloned().collect();
+    if changed.len() > MAX_OPTIONS {
+        texts.push(format!("{} more", changed.len() - MAX_OPTIONS));
     }
-    texts.join(", ")
+    if one_sided > 0 {
+        texts.push(format!("{one_sided} that one of the kernels does not have"));
+    }
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}
+
+fn changed(change: &ConfigChange) -> Option<String> {
+    let (baseline, value) = (change.baseline.as_ref()?, change.value.as_ref()?);
+    let option = change.option.strip_prefix("CONFIG_").unwrap_or(&change.option);
+    Some(format!("{} {} -> {}", excerpt(option), excerpt(baseline), excerpt(value)))
 }
 
 fn host(host: &HostRange) -> Note {

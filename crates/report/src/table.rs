@@ -19,6 +19,11 @@ const MAX_LABEL_WIDTH: usize = 60;
 const HUGE: f64 = 1e15;
 /// Said under every table that has times in it.
 const EMULATED: &str = "Times under emulation (TCG) are not performance.\n";
+/// Said under a table with the row of this name: no other row is a model.
+const MODEL: (&str, &str) = (
+    "AutoNUMA cost",
+    "AutoNUMA cost: (7 x range updates + 5000 x hint faults + 19 x pages migrated) / 10^6, a model.\n",
+);
 
 /// `table` with its heading.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
@@ -46,6 +51,9 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
     }
     if comparison.emulated && table.kind != Kind::Counters {
         text.push_str(EMULATED);
+    }
+    if table.rows.iter().any(|row| row.metric == MODEL.0) {
+        text.push_str(MODEL.1);
     }
     text
 }
