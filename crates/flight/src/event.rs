@@ -12,7 +12,7 @@ pub enum Event {
     Hello(Hello),
     /// The list of files that series frames refer to by index.
     Files(Vec<File>),
-    /// An iteration of a workload begins.
+    /// An iteration of a workload begins. Files were sampled just before this frame.
     Begin {
         /// Index into the job's workloads.
         workload: u16,

@@ -1,0 +1,45 @@
+//! What the guest says of itself.
+
+use std::fs;
+
+use flight::event::Hello;
+use model::CpuSet;
+use rustix::system::{sysinfo, uname};
+
+/// Collects it from the running kernel. What a kernel does not tell stays empty.
+pub fn hello() -> Hello {
+    let names = uname();
+    let memory = sysinfo();
+    Hello {
+        release: names.release().to_string_lossy().into_owned(),
+        version: names.version().to_string_lossy().into_owned(),
+        banner: text("/proc/version"),
+        cmdline: text("/proc/cmdline"),
+        preemption: text("/sys/kernel/debug/sched/preempt"),
+        cpus: count("/sys/devices/system/cpu/online"),
+        nodes: count("/sys/devices/system/node/online"),
+        memory: memory.totalram as u64 * u64::from(memory.mem_unit),
+        page_size: rustix::param::page_size() as u64,
+    }
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// How many a list such as `0-3` has. A kernel without the file has one.
+fn count(path: &str) -> u32 {
+    text(path).parse::<CpuSet>().map_or(1, |set| set.0.len().max(1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_says_what_it_is() {
+        let hello = hello();
+        assert!(hello.banner.contains(&hello.release), "{hello:?}");
+        assert!(hello.cpus >= 1 && hello.nodes >= 1 && hello.memory > 1 << 20);
+    }
+}

@@ -1,0 +1,162 @@
+//! The agent: PID 1 of the guest. It maps the recorder, sets the kernel up as the job says, runs
+//! the workloads unattended, says goodbye and powers off. Whatever goes wrong is recorded, and ends
+//! the job.
+//!
+//! The OOM killer never takes PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`), so there is no score
+//! to be set, nor one that children would inherit.
+
+mod device;
+mod hello;
+mod modules;
+mod mounts;
+mod settings;
+mod shell;
+
+use std::fs;
+use std::io::{self, Write};
+use std::panic;
+use std::path::Path;
+use std::process;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use flight::Event;
+use flight::job::{JOB_PATH, Job};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::system::{RebootCommand, reboot};
+
+use crate::clock::boot_time;
+use crate::reason;
+use crate::recorder::{RecordError, Recorder};
+use crate::run::{self, RunError};
+use crate::watch::Watch;
+
+/// Why the agent can't even begin. Only the console hears of it.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Mount(#[from] mounts::MountError),
+    #[error(transparent)]
+    Device(#[from] device::DeviceError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Why the job ended early.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error("the job {JOB_PATH} cannot be read ({})", reason(.0))]
+    Read(io::Error),
+    #[error("the job {JOB_PATH} is not of this agent's making: {0}")]
+    Parse(serde_json::Error),
+    #[error(transparent)]
+    Module(#[from] modules::ModuleError),
+    #[error(transparent)]
+    Setting(#[from] settings::SettingError),
+    #[error("workload {name}, iteration {iteration}: {error}")]
+    Workload { name: String, iteration: u32, error: RunError },
+    #[error("the sampler cannot be started ({})", reason(.0))]
+    Sampler(io::Error),
+    #[error("there is no shell ({})", reason(.0))]
+    Shell(io::Error),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Lives the agent's life, and ends the machine's. Started by hand on some machine, it leaves that
+/// alone.
+pub fn main() -> ! {
+    if process::id() != 1 {
+        say("this program is PID 1 of a guest, and no command");
+        process::exit(1);
+    }
+    if let Err(error) = live() {
+        say(&error.to_string());
+    }
+    power_off()
+}
+
+fn live() -> Result<(), StartError> {
+    mounts::mount_all()?;
+    let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
+    record_panics(recorder.clone());
+    // A sampler that waits for its own pages would be late just when it matters. A machine too
+    // small for it works all the same.
+    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
+    let watch = Arc::new(Watch::new(recorder, Path::new("/")));
+    watch.event(&Event::Hello(hello::hello()))?;
+    if let Err(error) = read_job().and_then(|job| carry_out(&job, &watch)) {
+        let failure = error.to_string();
+        say(&failure);
+        watch.event(&Event::Failed(failure))?;
+    }
+    watch.drain_log();
+    Ok(watch.event(&Event::Bye { tainted: tainted() })?)
+}
+
+fn read_job() -> Result<Job, JobError> {
+    let text = fs::read(JOB_PATH).map_err(JobError::Read)?;
+    serde_json::from_slice(&text).map_err(JobError::Parse)
+}
+
+fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
+    for module in &job.modules {
+        modules::load(module)?;
+    }
+    for setting in &job.settings {
+        settings::apply(Path::new("/"), setting)?;
+    }
+    watch.open(&job.sampler.sources)?;
+    watch.drain_log();
+    show_warnings();
+    let interval = Duration::from_millis(job.sampler.interval.0);
+    watch.tick_every(interval).map_err(JobError::Sampler)?;
+    for (index, workload) in job.workloads.iter().enumerate() {
+        for iteration in 0..workload.iterations {
+            let ran = run::run(watch, index as u16, workload, iteration);
+            let name = || workload.name.clone();
+            ran.map_err(|error| JobError::Workload { name: name(), iteration, error })?;
+        }
+    }
+    if job.shell {
+        shell::run().map_err(JobError::Shell)?;
+    }
+    Ok(())
+}
+
+/// Lets the console have what the kernel complains of, should the recorder not live to tell
+/// (`Documentation/admin-guide/sysctl/kernel.rst`, printk). `quiet` kept it short during the boot.
+fn show_warnings() {
+    let _ = fs::write("/proc/sys/kernel/printk", "7");
+}
+
+fn tainted() -> u64 {
+    let text = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
+
+/// Makes a panic of the agent itself the job's failure.
+fn record_panics(recorder: Arc<Recorder>) {
+    panic::set_hook(Box::new(move |info| {
+        let failure = format!("the agent panicked, which is an error in it: {info}");
+        say(&failure);
+        recorder.last_words(boot_time(), &failure, tainted());
+        power_off()
+    }));
+}
+
+/// Tells the console.
+fn say(text: &str) {
+    // A console that is not there can't be told so.
+    let _ = writeln!(io::stderr(), "faultline: {text}");
+}
+
+fn power_off() -> ! {
+    rustix::fs::sync();
+    let error = reboot(RebootCommand::PowerOff);
+    say(&format!("the machine cannot be powered off: {error:?}"));
+    loop {
+        thread::park();
+    }
+}

@@ -1,0 +1,46 @@
+//! The file systems that a freshly booted guest lacks.
+
+use std::fs;
+use std::io;
+
+use rustix::mount::{MountFlags, mount};
+
+use crate::reason;
+
+/// Type, place, and whether nothing goes without it. The order matters: one may lie in another.
+const MOUNTS: [(&str, &str, bool); 8] = [
+    ("proc", "/proc", true),
+    ("sysfs", "/sys", true),
+    ("devtmpfs", "/dev", true),
+    ("debugfs", "/sys/kernel/debug", false),
+    ("devpts", "/dev/pts", false),
+    ("tmpfs", "/dev/shm", false),
+    ("tmpfs", "/tmp", false),
+    ("tmpfs", "/run", false),
+];
+
+/// A file system without which the agent can't work.
+#[derive(Debug, thiserror::Error)]
+#[error("{kind} cannot be mounted on {place} ({})", reason(.error))]
+pub struct MountError {
+    kind: &'static str,
+    place: &'static str,
+    error: io::Error,
+}
+
+/// Mounts what a program may expect to find.
+///
+/// # Errors
+/// When one that the agent itself needs can't be mounted. Others are left out: a kernel may lack
+/// them.
+pub fn mount_all() -> Result<(), MountError> {
+    for (kind, place, needed) in MOUNTS {
+        // If the place can't be made, mounting says so.
+        let _ = fs::create_dir_all(place);
+        let mounted = mount(kind, place, kind, MountFlags::empty(), None);
+        if let (true, Err(error)) = (needed, mounted) {
+            return Err(MountError { kind, place, error: error.into() });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! A shell on the console, for a look around.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use flight::job::SHELL_PATH;
+
+/// Gives a shell on the serial console and waits for its end. All that is in the guest is at its
+/// disposal, under the names of busybox.
+///
+/// # Errors
+/// When there is no shell in the guest, or no console.
+pub fn run() -> io::Result<()> {
+    let names = Command::new(SHELL_PATH).args(["--install", "-s", "/bin"]).status()?;
+    if !names.success() {
+        return Err(io::Error::other("busybox cannot make its names in /bin"));
+    }
+    let console = OpenOptions::new().read(true).write(true).open(console()?)?;
+    // A session of its own with the console as its terminal, so that ^C reaches what runs in it.
+    Command::new(SHELL_PATH)
+        .args(["setsid", "-c", SHELL_PATH, "sh", "-i"])
+        .stdin(console.try_clone()?)
+        .stdout(console.try_clone()?)
+        .stderr(console)
+        .status()
+        .map(drop)
+}
+
+/// The device behind `/dev/console`, which itself can't be a terminal of a session: the last that
+/// the kernel lists.
+fn console() -> io::Result<std::path::PathBuf> {
+    let active = fs::read_to_string("/sys/class/tty/console/active")?;
+    let name = active.split_whitespace().last().unwrap_or("ttyS0");
+    Ok(Path::new("/dev").join(name))
+}

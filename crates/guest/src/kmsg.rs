@@ -1,0 +1,119 @@
+//! The kernel's log, read from `/dev/kmsg` without waiting. Console output is another way for the
+//! same lines; what is recorded here survives a console that is slow or silent.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use flight::event::MAX_TEXT;
+use rustix::io::Errno;
+
+/// A record is never longer (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
+const MAX_RECORD: usize = 8192;
+/// The longest line kept, so that a piece of the log is never longer than an event may be.
+const MAX_LINE: usize = MAX_TEXT / 2;
+
+/// A reader of the kernel's log from its start.
+pub struct KernelLog {
+    file: Option<File>,
+    room: usize,
+}
+
+impl KernelLog {
+    /// Reads `/dev/kmsg`, `room` bytes of lines at most: a kernel that logs without end must not
+    /// push out the samples. Without the device, or the right to read it, there are no lines.
+    pub fn open(room: usize) -> Self {
+        let device = Path::new("/dev/kmsg");
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device);
+        Self { file: file.ok(), room }
+    }
+
+    /// A log without lines.
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self { file: None, room: 0 }
+    }
+
+    /// Gives all lines that came since the last call to `sink`, in pieces that fit into an event.
+    pub fn drain(&mut self, mut sink: impl FnMut(String)) {
+        let mut piece = String::new();
+        while let Some(line) = self.next_line() {
+            if piece.len() + line.len() >= MAX_TEXT {
+                sink(std::mem::take(&mut piece));
+            }
+            piece.push_str(&line);
+            piece.push('\n');
+        }
+        if !piece.is_empty() {
+            sink(piece);
+        }
+    }
+
+    /// The next line; none when there is none yet, or no room for more.
+    fn next_line(&mut self) -> Option<String> {
+        let mut record = [0; MAX_RECORD];
+        loop {
+            let line = match self.file.as_mut()?.read(&mut record) {
+                Ok(0) => return None,
+                Ok(length) => line(&record[..length]),
+                // Lines were overwritten before they were read; the next read goes on behind them.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::PIPE) => {
+                    Some("(lines of the kernel's log were lost here)".into())
+                }
+                Err(_) => return None,
+            };
+            let Some(line) = line else { continue };
+            let Some(room) = self.room.checked_sub(line.len() + 1) else {
+                self.file = None;
+                return Some("(the kernel's log goes on: see the console)".into());
+            };
+            self.room = room;
+            return Some(line);
+        }
+    }
+}
+
+/// `[seconds] text` of a record: `level,sequence,microseconds,flags;text`, then lines that begin
+/// with a blank and name the device (`Documentation/ABI/testing/dev-kmsg`). None if it is no such.
+fn line(record: &[u8]) -> Option<String> {
+    let record = String::from_utf8_lossy(record);
+    let (prefix, text) = record.split_once(';')?;
+    let microseconds: u64 = prefix.split(',').nth(2)?.parse().ok()?;
+    let text = text.lines().next().unwrap_or_default();
+    let (seconds, fraction) = (microseconds / 1_000_000, microseconds % 1_000_000);
+    Some(format!("[{seconds:5}.{fraction:06}] {}", crate::cut(text, MAX_LINE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_becomes_a_line_as_the_console_has_it() {
+        let record = b"6,339,5140900,-;NET: Registered protocol family 10\n SUBSYSTEM=net\n";
+        assert_eq!(line(record).unwrap(), "[    5.140900] NET: Registered protocol family 10");
+        assert_eq!(line(b"4,1,123456000007,c,caller=T1;x;y\n").unwrap(), "[123456.000007] x;y");
+        assert_eq!(line(b"4,1,0,-;\n").unwrap(), "[    0.000000] ");
+        assert_eq!(line(b"4,1,0,-;\xff\n").unwrap(), "[    0.000000] \u{fffd}");
+    }
+
+    #[test]
+    fn what_is_no_record_is_passed_over() {
+        for record in [&b""[..], b"text", b"4,1;x", b"4,1,x,-;y"] {
+            assert_eq!(line(record), None);
+        }
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_says_so() {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, b"4,1,0,-;x\n").unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        let mut log = KernelLog { file: Some(file), room: 3 };
+        let mut pieces = Vec::new();
+        log.drain(|piece| pieces.push(piece));
+        assert_eq!(pieces, ["(the kernel's log goes on: see the console)\n"]);
+        log.drain(|piece| panic!("{piece}"));
+    }
+}

@@ -1,0 +1,296 @@
+//! The flight recorder's writer: puts frames into memory that outlives the guest. It knows no
+//! devices; the agent maps the one, and tests map files.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+
+use flight::Event;
+use flight::event::EventError;
+use flight::frame::{self, HEADER, Kind};
+use flight::log::{Cursor, Place};
+use flight::patch::Record;
+
+use crate::cut;
+use crate::words::Words;
+
+/// Room at the log's end that is kept for the last words: why the job failed, and goodbye.
+const RESERVE: usize = 8 << 10;
+/// The longest text of a failure, so that it fits in the reserve.
+const MAX_FAILURE: usize = 4 << 10;
+/// Bytes of a word of the log.
+const WORD: usize = 8;
+
+/// Why something was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The log has no room for it.
+    #[error("the flight recorder is full: give it more memory, or record less")]
+    Full,
+    /// The job is over, and the log with it.
+    #[error("the flight recorder is closed")]
+    Closed,
+    /// The event has no form in bytes.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// The record has no form in bytes.
+    #[error("a sampled file cannot be recorded: {0}")]
+    Record(#[from] postcard::Error),
+}
+
+/// Writes the log. Threads may share it.
+pub struct Recorder {
+    words: Words,
+    state: Mutex<State>,
+}
+
+struct State {
+    cursor: Cursor,
+    used: usize,
+    closed: bool,
+    payload: Vec<u8>,
+}
+
+impl Recorder {
+    /// An empty log over `words`, which must be zero.
+    pub fn new(words: Words) -> Self {
+        let state = State {
+            cursor: Cursor::new(words.len() * WORD),
+            used: 0,
+            closed: false,
+            payload: Vec::new(),
+        };
+        Self { words, state: Mutex::new(state) }
+    }
+
+    /// Bytes of the whole log.
+    pub fn capacity(&self) -> usize {
+        self.words.len() * WORD
+    }
+
+    /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. After `Bye` nothing more is.
+    ///
+    /// # Errors
+    /// When there is no room but that kept for `Failed` and `Bye`.
+    pub fn event(&self, time: u64, event: &Event) -> Result<(), RecordError> {
+        self.record_event(&mut self.lock(), time, event)
+    }
+
+    /// Records a sampled file at `time`.
+    ///
+    /// # Errors
+    /// When no room is left for series.
+    pub fn series(&self, time: u64, record: &Record<'_>) -> Result<(), RecordError> {
+        let mut state = self.lock();
+        let mut payload = std::mem::take(&mut state.payload);
+        payload.clear();
+        let payload = postcard::to_extend(record, payload)?;
+        let written = self.write(&mut state, Kind::Series, time, &payload);
+        state.payload = payload;
+        written
+    }
+
+    /// Records why the agent itself is at its end, and goodbye, from a thread that may have
+    /// panicked while it held the log's lock: then nothing is recorded.
+    pub fn last_words(&self, time: u64, failure: &str, tainted: u64) {
+        for _ in 0..1000 {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    thread::yield_now();
+                    continue;
+                }
+            };
+            // There is nobody left to tell of an error.
+            let _ = self.record_event(&mut state, time, &Event::Failed(failure.into()));
+            let _ = self.record_event(&mut state, time, &Event::Bye { tainted });
+            return;
+        }
+    }
+
+    fn record_event(&self, state: &mut State, time: u64, event: &Event) -> Result<(), RecordError> {
+        let (payload, reserve) = match event {
+            Event::Failed(text) => (Event::Failed(cut(text, MAX_FAILURE).into()).encode()?, 0),
+            Event::Bye { .. } => (event.encode()?, 0),
+            _ => (event.encode()?, RESERVE),
+        };
+        let end = state.used + frame::size(payload.len()) + reserve;
+        if end > self.capacity() && !state.closed {
+            return Err(RecordError::Full);
+        }
+        self.write(state, Kind::Event, time, &payload)?;
+        state.closed = matches!(event, Event::Bye { .. });
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        state: &mut State,
+        kind: Kind,
+        time: u64,
+        payload: &[u8],
+    ) -> Result<(), RecordError> {
+        if state.closed {
+            return Err(RecordError::Closed);
+        }
+        let place = state.cursor.place(kind, payload.len()).ok_or(RecordError::Full)?;
+        state.used = place.offset + frame::size(payload.len());
+        let header = frame::header(kind, place.sequence, time, payload);
+        self.store(place, &header, payload);
+        Ok(())
+    }
+
+    /// Puts the frame down from behind. Its first word, the magic and the checksum, comes last and
+    /// at once: a reader finds no frame before the frame is whole.
+    fn store(&self, place: Place, header: &[u8; HEADER], payload: &[u8]) {
+        let frame = &self.words[place.offset / WORD..];
+        let (head, body) = frame.split_at(HEADER / WORD);
+        let (whole, rest) = payload.as_chunks::<WORD>();
+        for (word, bytes) in body.iter().zip(whole) {
+            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut padded = [0; WORD];
+            padded[..rest.len()].copy_from_slice(rest);
+            body[whole.len()].store(u64::from_ne_bytes(padded), Relaxed);
+        }
+        let (header, _) = header.as_chunks::<WORD>();
+        for (word, bytes) in head.iter().zip(header).skip(1) {
+            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        }
+        head[0].store(u64::from_ne_bytes(header[0]), Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use flight::log::Frames;
+    use flight::patch::Content;
+
+    use super::*;
+
+    /// A log in a file that is gone when the test is.
+    pub struct Log {
+        file: File,
+        pub recorder: std::sync::Arc<Recorder>,
+    }
+
+    /// An event with its time, or a file's record: its index and whether it is whole.
+    #[derive(Debug, PartialEq)]
+    pub enum Entry {
+        Event(u64, Event),
+        Whole(u64, u16, String),
+        Patch(u64, u16, Vec<u8>),
+    }
+
+    impl Log {
+        pub fn new(capacity: u64) -> Self {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(capacity).unwrap();
+            let recorder = Recorder::new(Words::shared(&file).unwrap());
+            Self { file, recorder: recorder.into() }
+        }
+
+        pub fn entries(&self) -> Vec<Entry> {
+            let mut bytes = vec![0; self.file.metadata().unwrap().len() as usize];
+            self.file.read_exact_at(&mut bytes, 0).unwrap();
+            let entry = |frame: frame::Frame<'_>| match Kind::from_number(frame.kind) {
+                Some(Kind::Event) => {
+                    Entry::Event(frame.time, Event::decode(frame.payload).unwrap())
+                }
+                _ => {
+                    let record: Record<'_> = postcard::from_bytes(frame.payload).unwrap();
+                    match record.content {
+                        Content::Whole(text) => Entry::Whole(
+                            frame.time,
+                            record.file,
+                            String::from_utf8(text.to_vec()).unwrap(),
+                        ),
+                        Content::Patch(patch) => {
+                            Entry::Patch(frame.time, record.file, patch.to_vec())
+                        }
+                    }
+                }
+            };
+            Frames::new(&bytes).map(entry).collect()
+        }
+
+        pub fn events(&self) -> Vec<Event> {
+            let event = |entry| match entry {
+                Entry::Event(_, event) => Some(event),
+                _ => None,
+            };
+            self.entries().into_iter().filter_map(event).collect()
+        }
+    }
+
+    #[test]
+    fn the_host_reads_what_was_recorded() {
+        let log = Log::new(1 << 16);
+        // Of every length modulo a word.
+        let notes = (0..8).map(|length| Event::Note("nine bytes"[..length].into()));
+        for note in notes.clone() {
+            log.recorder.event(5, &note).unwrap();
+        }
+        let record = Record { file: 3, content: Content::Whole(b"a 1\n") };
+        log.recorder.series(6, &record).unwrap();
+        log.recorder.event(7, &Event::Bye { tainted: 1 }).unwrap();
+        let mut expected: Vec<_> = notes.map(|note| Entry::Event(5, note)).collect();
+        expected.push(Entry::Whole(6, 3, "a 1\n".into()));
+        expected.push(Entry::Event(7, Event::Bye { tainted: 1 }));
+        assert_eq!(log.entries(), expected);
+    }
+
+    #[test]
+    fn a_full_log_still_takes_the_last_words() {
+        let log = Log::new(16 << 10);
+        let note = Event::Note("x".repeat(1000));
+        while log.recorder.event(0, &note).is_ok() {}
+        assert!(matches!(log.recorder.event(0, &note), Err(RecordError::Full)));
+        let long = Event::Failed("y".repeat(1 << 20));
+        log.recorder.event(1, &long).unwrap();
+        log.recorder.event(2, &Event::Bye { tainted: 0 }).unwrap();
+        assert!(matches!(log.recorder.event(3, &note), Err(RecordError::Closed)));
+        assert_eq!(log.events().last(), Some(&Event::Bye { tainted: 0 }));
+    }
+
+    #[test]
+    fn last_words_come_out_of_a_poisoned_lock_and_of_a_held_one_nothing() {
+        let log = Log::new(16 << 10);
+        let held = log.recorder.lock();
+        log.recorder.last_words(1, "unheard", 0);
+        drop(held);
+        let poisoner = log.recorder.clone();
+        let panicked = thread::spawn(move || {
+            let _state = poisoner.state.lock();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(panicked.join().is_err());
+        log.recorder.last_words(2, "heard", 4);
+        assert_eq!(log.events(), [Event::Failed("heard".into()), Event::Bye { tainted: 4 }]);
+    }
+
+    #[test]
+    fn threads_share_a_log() {
+        let log = Log::new(1 << 20);
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let recorder = &log.recorder;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        recorder.event(thread, &Event::Note("n".into())).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(log.entries().len(), 400);
+    }
+}

@@ -1,0 +1,136 @@
+//! A workload's program as a process: started with its pipes, watched, ended with all its kin.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{self, Command, Stdio};
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
+};
+
+/// The program's descriptors: of one digit, for a plain shell redirects to no others.
+const LINES_FD: i32 = 3;
+const ACK_FD: i32 = 4;
+
+/// A running program.
+///
+/// Its own ends of the pipes stay open here too, so that a program that closes them does not make
+/// polling return at once for ever.
+pub struct Child {
+    pid: Pid,
+    ended: OwnedFd,
+    lines: PipeReader,
+    output: PipeReader,
+    ack: PipeWriter,
+    _its_ends: (PipeWriter, PipeWriter, PipeReader),
+}
+
+impl Child {
+    /// Starts a program in a process group of its own. Its output and its errors go into one pipe.
+    ///
+    /// # Errors
+    /// When there is no such program, or it can't be started.
+    pub fn start(command: &[String]) -> io::Result<Self> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+        };
+        let (lines, its_lines) = io::pipe()?;
+        let (output, its_output) = io::pipe()?;
+        let (its_ack, ack) = io::pipe()?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env(FD_VARIABLE, LINES_FD.to_string())
+            .env(ACK_VARIABLE, ACK_FD.to_string())
+            .stdin(Stdio::null())
+            .stdout(its_output.try_clone()?)
+            .stderr(its_output.try_clone()?)
+            .process_group(0)
+            .fd_mappings(vec![
+                FdMapping { parent_fd: its_lines.try_clone()?.into(), child_fd: LINES_FD },
+                FdMapping { parent_fd: its_ack.try_clone()?.into(), child_fd: ACK_FD },
+            ])
+            .map_err(io::Error::other)?
+            .spawn()?;
+        let pid = Pid::from_child(&child);
+        for end in [lines.as_fd(), output.as_fd(), ack.as_fd()] {
+            ioctl_fionbio(end, true)?;
+        }
+        let ended = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self { pid, ended, lines, output, ack, _its_ends: (its_lines, its_output, its_ack) })
+    }
+
+    /// Waits until the program wrote something or ended, or `timeout` has passed.
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        let mut ends = [self.lines.as_fd(), self.output.as_fd(), self.ended.as_fd()]
+            .map(|end| PollFd::from_borrowed_fd(end, PollFlags::IN));
+        match poll(&mut ends, Some(&timeout)) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the program wrote to its protocol descriptor; empty if there is nothing now.
+    pub fn lines(&mut self) -> io::Result<Vec<u8>> {
+        available(&mut self.lines)
+    }
+
+    /// What the program printed; empty if there is nothing now.
+    pub fn output(&mut self) -> io::Result<Vec<u8>> {
+        available(&mut self.output)
+    }
+
+    /// Tells the program that its phase has begun. A pipe that is full of such news, because the
+    /// program does not read them, takes no more.
+    pub fn acknowledge(&mut self) {
+        let _ = self.ack.write(b"\n");
+    }
+
+    /// How the program ended, once it has. Orphans that ended are waited for on the way.
+    pub fn ended(&self) -> Option<WaitStatus> {
+        self.reap(WaitOptions::NOHANG)
+    }
+
+    /// Ends the program's process group, and as PID 1 every other process, and waits for them.
+    pub fn end(&self) {
+        // kill(2): the group of PID 1 stands for all processes but the caller.
+        let group = if is_init() { Pid::INIT } else { self.pid };
+        // Fails if nobody is left, which is the aim.
+        let _ = kill_process_group(group, Signal::KILL);
+        self.reap(WaitOptions::empty());
+    }
+
+    /// Waits for children: as PID 1 for all, since the orphans are ours, else for the program.
+    fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
+        let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
+        let mut status = None;
+        while let Ok(Some((pid, how))) = next() {
+            if pid == self.pid {
+                status = Some(how);
+            }
+        }
+        status
+    }
+}
+
+fn is_init() -> bool {
+    process::id() == 1
+}
+
+/// Up to a pipe's fill of what is there now.
+fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 64 << 10];
+    let length = match pipe.read(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        length => length?,
+    };
+    bytes.truncate(length);
+    Ok(bytes)
+}

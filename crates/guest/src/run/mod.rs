@@ -1,0 +1,297 @@
+//! Runs one iteration of a workload: starts its program, records the lines it writes, cuts the
+//! counters at its phases, and says what it took or how it failed.
+
+mod child;
+mod lines;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use flight::Event;
+use flight::event::Usage;
+use flight::job::Workload;
+use flight::protocol::{self, Line, LineError};
+use model::Millis;
+use rustix::process::WaitStatus;
+
+use crate::reason;
+use crate::recorder::RecordError;
+use crate::sys::children_time;
+use crate::watch::Watch;
+use child::Child;
+use lines::{Lines, Tail};
+
+/// Orphans are waited for at least this often.
+const REAP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why an iteration failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program can't be started.
+    #[error("{program} cannot be started ({})", reason(.error))]
+    Start {
+        /// The program.
+        program: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// It says itself that it failed.
+    #[error("it ended with status {status}{}", printed(.output))]
+    Status {
+        /// Its exit status.
+        status: i32,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// A signal ended it.
+    #[error("signal {signal} ended it{}", printed(.output))]
+    Signal {
+        /// The signal's number; 9 is the OOM killer's too.
+        signal: i32,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// It took too long, and was killed.
+    #[error("it took longer than {limit}{}", printed(.output))]
+    Timeout {
+        /// What it may take.
+        limit: Millis,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// A line is none of the metric protocol's.
+    #[error("it wrote a line that is not of the metric protocol: {0}")]
+    Line(#[from] LineError),
+    /// What it wrote can't be recorded.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// It can't be watched.
+    #[error("it cannot be watched ({})", reason(.0))]
+    Watch(#[from] io::Error),
+}
+
+fn printed(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("; it printed last: {output}") }
+}
+
+/// Runs iteration `iteration` of `workload`, the job's number `index`, and records it from `Begin`
+/// to `End`. `End` is missing if it failed.
+///
+/// User and system time are those of all processes that the program started, the orphans too when
+/// this is PID 1.
+///
+/// # Errors
+/// When the program can't be run, fails, takes too long, or writes what can't be recorded.
+pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Result<(), RunError> {
+    watch.cut(&Event::Begin { workload: index, iteration })?;
+    let (before, start) = (children_time(), Instant::now());
+    let child = Child::start(&workload.command).map_err(|error| RunError::Start {
+        program: workload.command.first().cloned().unwrap_or_default(),
+        error,
+    })?;
+    let mut attendant = Attendant { watch, child, lines: Lines::default(), tail: Tail::default() };
+    let ended = attendant.attend(start, workload.timeout);
+    let elapsed = start.elapsed().as_secs_f64();
+    attendant.child.end();
+    attendant.judge(ended?, workload.timeout)?;
+    let spent = children_time().since(before);
+    let usage = Usage { user: spent.user, system: spent.system, elapsed };
+    Ok(watch.cut(&Event::End(usage))?)
+}
+
+/// Looks after a running program.
+struct Attendant<'a> {
+    watch: &'a Watch,
+    child: Child,
+    lines: Lines,
+    tail: Tail,
+}
+
+impl Attendant<'_> {
+    /// Serves the program until it ended, or until `timeout` after `start`: then there is no status.
+    fn attend(&mut self, start: Instant, timeout: Millis) -> Result<Option<WaitStatus>, RunError> {
+        let limit = Duration::from_millis(timeout.0);
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            self.child.wait(left.min(REAP_INTERVAL))?;
+            let status = self.child.ended();
+            self.serve()?;
+            if status.is_some() || left.is_zero() {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Records what the program wrote.
+    fn serve(&mut self) -> Result<(), RunError> {
+        let output = self.child.output()?;
+        self.tail.feed(&output);
+        let bytes = self.child.lines()?;
+        for line in self.lines.feed(&bytes) {
+            self.record(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Says whether the program, which has ended and all its kin, did what it should.
+    fn judge(&mut self, status: Option<WaitStatus>, limit: Millis) -> Result<(), RunError> {
+        // Nobody is left to write: a pipe's fill, taken in pieces of that size, is all there is.
+        self.serve()?;
+        let output = self.tail.text();
+        let Some(status) = status else {
+            return Err(RunError::Timeout { limit, output });
+        };
+        if let Some(signal) = status.terminating_signal() {
+            return Err(RunError::Signal { signal, output });
+        }
+        match status.exit_status() {
+            Some(0) | None => {
+                let rest = self.lines.rest();
+                self.record(&rest)
+            }
+            Some(status) => Err(RunError::Status { status, output }),
+        }
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<(), RunError> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        match protocol::parse(line)? {
+            Line::Phase(phase) => {
+                self.watch.cut(&Event::Phase(phase))?;
+                self.child.acknowledge();
+            }
+            Line::Sample { metric, label, value } => {
+                self.watch.event(&Event::Sample { metric, label, value })?;
+            }
+            Line::Point { series, value } => self.watch.event(&Event::Point { series, value })?,
+            Line::Note(note) => self.watch.event(&Event::Note(note))?,
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::tests::{Entry, Log};
+
+    /// Runs a shell script as a workload, and gives what was recorded and how it went.
+    fn script(script: &str, timeout: u64) -> (Vec<Event>, Result<(), String>) {
+        let log = Log::new(1 << 20);
+        let root = tempfile::tempdir().unwrap();
+        let watch = Watch::new(log.recorder.clone(), root.path());
+        let workload = Workload {
+            name: "script".into(),
+            command: ["/bin/sh", "-c", script].map(String::from).into(),
+            iterations: 1,
+            timeout: Millis(timeout),
+        };
+        let result = run(&watch, 7, &workload, 2).map_err(|error| error.to_string());
+        let kernel_log = |event: &Event| matches!(event, Event::Log(_));
+        (log.events().into_iter().filter(|event| !kernel_log(event)).collect(), result)
+    }
+
+    #[test]
+    fn every_line_is_recorded_in_order() {
+        let (events, result) = script(
+            "exec >&$FAULTLINE_FD; echo phase fill; read ok <&$FAULTLINE_ACK_FD; \
+             echo sample Elapsed 1.5; echo; echo series share 0.25; printf 'note \"done\"'",
+            60_000,
+        );
+        assert_eq!(result, Ok(()));
+        let sample = Event::Sample { metric: "Elapsed".into(), label: String::new(), value: 1.5 };
+        let expected = [
+            Event::Begin { workload: 7, iteration: 2 },
+            Event::Phase("fill".into()),
+            sample,
+            Event::Point { series: "share".into(), value: 0.25 },
+            Event::Note("done".into()),
+        ];
+        let (last, before) = events.split_last().unwrap();
+        assert_eq!(before, expected);
+        assert!(matches!(last, Event::End(usage) if usage.elapsed > 0.0 && usage.user >= 0.0));
+    }
+
+    #[test]
+    fn the_program_goes_on_after_its_counters_were_cut() {
+        let log = Log::new(1 << 20);
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("proc/stat");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "before\n").unwrap();
+        let watch = Watch::new(log.recorder.clone(), root.path());
+        watch.open(&[model::Source::Stat]).unwrap();
+        let script =
+            "echo phase p >&$FAULTLINE_FD; read ok <&$FAULTLINE_ACK_FD; echo after > \"$0\"";
+        let workload = Workload {
+            name: "script".into(),
+            command: ["/bin/sh", "-c", script, file.to_str().unwrap()].map(String::from).into(),
+            iterations: 1,
+            timeout: Millis(60_000),
+        };
+        run(&watch, 0, &workload, 0).unwrap();
+        let entries = log.entries();
+        let at_phase = entries.iter().position(|e| matches!(e, Entry::Event(_, Event::Phase(_))));
+        let after =
+            entries.iter().position(|e| matches!(e, Entry::Whole(_, 0, text) if text == "after\n"));
+        assert!(at_phase.unwrap() < after.unwrap(), "{entries:?}");
+    }
+
+    #[test]
+    fn failures_are_told_with_what_was_printed() {
+        let told = |text: &str, timeout| script(text, timeout).1.unwrap_err();
+        assert_eq!(
+            told("echo no disk >&2; exit 3", 60_000),
+            "it ended with status 3; it printed last: no disk"
+        );
+        assert_eq!(told("kill -9 $$", 60_000), "signal 9 ended it");
+        assert!(told("sleep 100", 300).starts_with("it took longer than 300ms"));
+        assert_eq!(
+            told("echo fase fill >&$FAULTLINE_FD; sleep 100", 60_000),
+            "it wrote a line that is not of the metric protocol: `fase` is none of phase, sample, \
+             series, note"
+        );
+    }
+
+    #[test]
+    fn a_failed_iteration_has_no_end() {
+        let (events, _) = script("echo sample x 1 >&$FAULTLINE_FD; exit 1", 60_000);
+        assert!(matches!(events.as_slice(), [Event::Begin { .. }, Event::Sample { .. }]));
+    }
+
+    #[test]
+    fn what_a_dead_program_left_running_is_ended() {
+        let (events, result) = script("sleep 1000 & echo note $! >&$FAULTLINE_FD", 60_000);
+        assert_eq!(result, Ok(()));
+        let Event::Note(pid) = &events[1] else { panic!("{events:?}") };
+        // Gone soon, or a zombie that its new parent has yet to see; else this test never ends.
+        while std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn much_output_is_survived() {
+        let (_, result) =
+            script("head -c 3000000 /dev/zero; echo sample x 1 >&$FAULTLINE_FD", 60_000);
+        assert_eq!(result, Ok(()));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let log = Log::new(1 << 20);
+        let watch = Watch::new(log.recorder.clone(), std::path::Path::new("/nonexistent"));
+        let workload = Workload {
+            name: "none".into(),
+            command: vec!["/nonexistent/program".into()],
+            iterations: 1,
+            timeout: Millis(1000),
+        };
+        let error = run(&watch, 0, &workload, 0).unwrap_err().to_string();
+        assert_eq!(error, "/nonexistent/program cannot be started (No such file or directory)");
+    }
+}

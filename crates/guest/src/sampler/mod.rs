@@ -1,0 +1,279 @@
+//! The sampler: reads kernel files again and again and records what changed.
+//!
+//! Files are opened once and re-read with `pread`; no process is started and nothing is parsed.
+//! All records of one sample carry one time. At a tick, files that did not change leave no record,
+//! and the host takes them as they were. At a cut, which is what the ends of phases are, every file
+//! leaves one, if only an empty patch: there the host sees that it was read.
+//!
+//! When the recorder refuses a record, there are no more: a later patch would change a text that
+//! the host does not have. When to sample is left to the caller.
+
+pub mod sources;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use flight::Event;
+use flight::event::File;
+use flight::patch::{self, Content, MAX_TEXT, Record};
+use model::Source;
+
+use crate::recorder::Recorder;
+
+/// Least time between two readings of a source that takes locks, except at cuts.
+const LOCKED_INTERVAL: u64 = 1_000_000_000;
+/// The kernel fills a page with each read of most of these files (`fs/seq_file.c`): less room than
+/// this is not worth a call.
+const PAGE: usize = 4096;
+
+/// Why a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The interval has passed.
+    Tick,
+    /// An iteration or a phase begins or ends.
+    Cut,
+}
+
+/// Reads its files and records what changed.
+pub struct Sampler {
+    recorder: Arc<Recorder>,
+    files: Vec<Sampled>,
+    text: Vec<u8>,
+    patch: Vec<u8>,
+    locked_next: u64,
+    dropped: bool,
+}
+
+struct Sampled {
+    name: File,
+    file: fs::File,
+    takes_locks: bool,
+    recorded: Option<Vec<u8>>,
+}
+
+impl Sampler {
+    /// A sampler without files.
+    pub fn new(recorder: Arc<Recorder>) -> Self {
+        Self {
+            recorder,
+            files: Vec::new(),
+            text: vec![0; 4 * PAGE],
+            patch: Vec::new(),
+            locked_next: 0,
+            dropped: false,
+        }
+    }
+
+    /// Opens the files of `sources` below `root`. Those that this kernel lacks, or has switched
+    /// off, are left out.
+    pub fn open(&mut self, root: &Path, sources: &[Source]) {
+        for &source in sources {
+            for (name, path) in sources::files(root, source) {
+                let Ok(file) = fs::File::open(path) else {
+                    continue;
+                };
+                if self.files.len() <= usize::from(u16::MAX) && read(&file, &mut self.text).is_ok()
+                {
+                    let takes_locks = source.takes_locks();
+                    self.files.push(Sampled { name, file, takes_locks, recorded: None });
+                }
+            }
+        }
+    }
+
+    /// The files in the order by which records number them.
+    pub fn files(&self) -> Vec<File> {
+        self.files.iter().map(|sampled| sampled.name.clone()).collect()
+    }
+
+    /// Reads every file that is due and records what changed, all at `time`.
+    pub fn sample(&mut self, time: u64, moment: Moment) {
+        let locked = moment == Moment::Cut || time >= self.locked_next;
+        if locked {
+            self.locked_next = time + LOCKED_INTERVAL;
+        }
+        for index in 0..self.files.len() {
+            if self.dropped {
+                return;
+            }
+            if locked || !self.files[index].takes_locks {
+                self.sample_file(index, time, moment);
+            }
+        }
+    }
+
+    fn sample_file(&mut self, index: usize, time: u64, moment: Moment) {
+        let sampled = &mut self.files[index];
+        // A file that has gone, such as one of a node taken offline, stays as it was last read.
+        let Ok(length) = read(&sampled.file, &mut self.text) else {
+            return;
+        };
+        let text = &self.text[..length];
+        let changed = match &sampled.recorded {
+            Some(old) => patch::difference(old, text, &mut self.patch).then_some(&self.patch[..]),
+            None => None,
+        };
+        let content = match changed {
+            Some([]) if moment == Moment::Tick => return,
+            Some(patch) if patch.len() <= length => Content::Patch(patch),
+            _ => Content::Whole(text),
+        };
+        let record = Record { file: index as u16, content };
+        if self.recorder.series(time, &record).is_err() {
+            self.dropped = true;
+            // Events have room that series have not; if even they have none, nobody can be told.
+            let _ = self.recorder.event(time, &Event::SeriesDropped);
+            return;
+        }
+        let recorded = sampled.recorded.get_or_insert_default();
+        recorded.clear();
+        recorded.extend_from_slice(text);
+    }
+}
+
+/// Reads the whole of `file` into `text`, which grows as needed, and gives its length. Bytes beyond
+/// [`MAX_TEXT`] are left out.
+fn read(file: &fs::File, text: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = 0;
+    while length < MAX_TEXT {
+        if text.len() < length + PAGE {
+            text.resize((2 * text.len()).clamp(length + PAGE, MAX_TEXT + PAGE), 0);
+        }
+        match file.read_at(&mut text[length..], length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    Ok(length.min(MAX_TEXT))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::recorder::tests::{Entry, Log};
+
+    struct Bench {
+        log: Log,
+        root: tempfile::TempDir,
+        sampler: Sampler,
+    }
+
+    impl Bench {
+        fn new(capacity: u64, files: &[(&str, &str)], sources: &[Source]) -> Self {
+            let log = Log::new(capacity);
+            let root = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                let path = root.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let mut sampler = Sampler::new(log.recorder.clone());
+            sampler.open(root.path(), sources);
+            Self { log, root, sampler }
+        }
+
+        fn path(&self, file: &str) -> PathBuf {
+            self.root.path().join(file)
+        }
+    }
+
+    #[test]
+    fn only_changes_are_recorded_and_cuts_always() {
+        let mut bench = Bench::new(1 << 20, &[("proc/vmstat", "pgfault 9\n")], &[Source::Vmstat]);
+        bench.sampler.sample(1, Moment::Tick);
+        bench.sampler.sample(2, Moment::Tick);
+        fs::write(bench.path("proc/vmstat"), "pgfault 10\n").unwrap();
+        bench.sampler.sample(3, Moment::Tick);
+        bench.sampler.sample(4, Moment::Cut);
+        let entries = bench.log.entries();
+        assert_eq!(entries[0], Entry::Whole(1, 0, "pgfault 9\n".into()));
+        let Entry::Patch(3, 0, patch) = &entries[1] else { panic!("{entries:?}") };
+        assert_eq!(patch::apply(b"pgfault 9\n", patch).unwrap(), b"pgfault 10\n");
+        assert_eq!(entries[2], Entry::Patch(4, 0, vec![]));
+        assert_eq!(entries.len(), 3);
+    }
+
+    #[test]
+    fn a_file_of_another_form_is_recorded_whole() {
+        let mut bench = Bench::new(1 << 20, &[("proc/diskstats", "")], &[Source::Diskstats]);
+        bench.sampler.sample(1, Moment::Tick);
+        let grown = "vda 1\n".repeat(10_000);
+        fs::write(bench.path("proc/diskstats"), &grown).unwrap();
+        bench.sampler.sample(2, Moment::Tick);
+        let expected = [Entry::Whole(1, 0, String::new()), Entry::Whole(2, 0, grown)];
+        assert_eq!(bench.log.entries(), expected);
+    }
+
+    #[test]
+    fn files_too_long_are_cut() {
+        let long = "x".repeat(MAX_TEXT + 1);
+        let mut bench = Bench::new(4 << 20, &[("proc/interrupts", &long)], &[Source::Interrupts]);
+        bench.sampler.sample(1, Moment::Cut);
+        assert_eq!(bench.log.entries(), [Entry::Whole(1, 0, long[..MAX_TEXT].into())]);
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_left_out() {
+        let sources = [Source::Vmstat, Source::Schedstat, Source::Pressure, Source::NodeVmstat];
+        let files = [
+            ("proc/pressure/memory", "some 0\n"),
+            ("sys/devices/system/node/node0/vmstat", "a 1\n"),
+        ];
+        let bench = Bench::new(1 << 20, &files, &sources);
+        let names: Vec<_> =
+            bench.sampler.files().into_iter().map(|file| (file.source, file.part)).collect();
+        let expected =
+            [("pressure", "memory"), ("node-vmstat", "node0")].map(|(s, p)| (s.into(), p.into()));
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_file_that_vanished_does_not_stop_the_others() {
+        // A directory opens, and reading it fails: so does a file of a node that has gone.
+        let mut bench = Bench::new(
+            1 << 20,
+            &[("proc/vmstat", "a 1\n"), ("proc/stat", "b 1\n")],
+            &[Source::Vmstat, Source::Stat],
+        );
+        bench.sampler.files[0].file = fs::File::open(bench.root.path()).unwrap();
+        bench.sampler.sample(1, Moment::Cut);
+        assert_eq!(bench.log.entries(), [Entry::Whole(1, 1, "b 1\n".into())]);
+    }
+
+    #[test]
+    fn files_that_take_locks_are_read_once_a_second_and_at_cuts() {
+        let mut bench = Bench::new(1 << 20, &[("proc/slabinfo", "a 1\n")], &[Source::Slabinfo]);
+        bench.sampler.sample(10, Moment::Tick);
+        for (time, moment, text) in [
+            (20, Moment::Tick, "a 2\n"),
+            (30, Moment::Cut, "a 3\n"),
+            (LOCKED_INTERVAL + 29, Moment::Tick, "a 4\n"),
+            (LOCKED_INTERVAL + 30, Moment::Tick, "a 5\n"),
+        ] {
+            fs::write(bench.path("proc/slabinfo"), text).unwrap();
+            bench.sampler.sample(time, moment);
+        }
+        let times = bench.log.entries().into_iter().map(|entry| match entry {
+            Entry::Event(time, _) | Entry::Whole(time, ..) | Entry::Patch(time, ..) => time,
+        });
+        assert_eq!(times.collect::<Vec<_>>(), [10, 30, LOCKED_INTERVAL + 30]);
+    }
+
+    #[test]
+    fn after_a_refusal_there_are_no_more_series() {
+        let mut bench = Bench::new(64 << 10, &[("proc/vmstat", "")], &[Source::Vmstat]);
+        for (time, size) in [(1, 40 << 10), (2, 10 << 10), (3, 1), (4, 2)] {
+            fs::write(bench.path("proc/vmstat"), "x".repeat(size)).unwrap();
+            bench.sampler.sample(time, Moment::Cut);
+        }
+        let entries = bench.log.entries();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[1], Entry::Event(2, Event::SeriesDropped));
+    }
+}

@@ -1,0 +1,140 @@
+//! System calls for which there is no safe wrapper. Nothing here but the calls.
+
+#![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
+
+use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+
+/// Processor time in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuTime {
+    /// Spent in user mode.
+    pub user: f64,
+    /// Spent in the kernel.
+    pub system: f64,
+}
+
+impl CpuTime {
+    /// What was spent since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self { user: self.user - before.user, system: self.system - before.system }
+    }
+
+    /// User and system time together.
+    pub fn total(self) -> f64 {
+        self.user + self.system
+    }
+}
+
+/// Processor time of all children that ended and were waited for, and of theirs (getrusage(2),
+/// `RUSAGE_CHILDREN`). For PID 1 these are the orphans too.
+pub fn children_time() -> CpuTime {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a whole rusage. Zeros are a valid one, should the call fail,
+    // which with this argument it can't.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
+}
+
+/// Nodes that fit into the masks here, the most that QEMU makes.
+const NODES: usize = 128;
+
+/// Lets memory that this thread touches first come from `node` alone, or by the default policy
+/// again (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`).
+///
+/// # Errors
+/// When the kernel has no such node, or no NUMA at all.
+pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
+    const WORD: usize = c_ulong::BITS as usize;
+    let mut mask = [0 as c_ulong; NODES / WORD];
+    let mode = match node {
+        Some(node) if node >= NODES => return Err(io::ErrorKind::InvalidInput.into()),
+        Some(node) => {
+            mask[node / WORD] |= 1 << (node % WORD);
+            libc::MPOL_BIND
+        }
+        None => libc::MPOL_DEFAULT,
+    };
+    // The kernel takes one off the number of bits (mm/mempolicy.c, get_nodes).
+    let (mask, bits) = match node {
+        Some(_) => (mask.as_ptr(), NODES as c_ulong + 1),
+        None => (ptr::null(), 0),
+    };
+    // SAFETY: the mask holds as many bits as the kernel is told it does, or there is none.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
+}
+
+/// The node of the page that each word lies on: its number, or a negative errno for a page that is
+/// not there (move_pages(2) with no nodes, which moves nothing and leaves no trace in page tables).
+///
+/// # Errors
+/// When the kernel has no such call.
+pub fn nodes_of<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> io::Result<Vec<c_int>> {
+    let pages: Vec<*const c_void> =
+        words.into_iter().map(|word| ptr::from_ref(word).cast()).collect();
+    let mut status: Vec<c_int> = vec![-libc::ENOENT; pages.len()];
+    // SAFETY: both arrays have `pages.len()` elements. The pages are only looked up, by address.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            pages.len() as c_ulong,
+            pages.as_ptr(),
+            ptr::null::<c_int>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    };
+    check(result).map(|()| status)
+}
+
+/// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7),
+/// `SCHED_FIFO`).
+///
+/// # Errors
+/// When this process may not do so.
+pub fn run_first() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 99 };
+    // SAFETY: the pointer is to a whole sched_param; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) }.into())
+}
+
+fn check(result: c_long) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::words::Words;
+
+    #[test]
+    fn children_are_counted_when_they_have_ended() {
+        let before = children_time();
+        let status = Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
+            .status();
+        assert!(status.unwrap().success());
+        assert!(children_time().since(before).total() > 0.0);
+    }
+
+    #[test]
+    fn pages_have_nodes_once_they_are_touched() {
+        let memory = Words::anonymous(2 * 4096).unwrap();
+        memory[0].store(1, Relaxed);
+        let Ok(nodes) = nodes_of([&memory[0], &memory[512]]) else {
+            return; // A kernel without page migration.
+        };
+        assert!(nodes[0] >= 0 && nodes[1] < 0, "{nodes:?}");
+    }
+}

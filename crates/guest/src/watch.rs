@@ -1,0 +1,153 @@
+//! What goes on beside the workloads: the sampler and the kernel's log, at every tick and at every
+//! cut. One lock orders them, so that a cut falls between two samples and never into one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use flight::Event;
+use model::Source;
+
+use crate::clock::{Ticks, boot_time};
+use crate::kmsg::KernelLog;
+use crate::recorder::{RecordError, Recorder};
+use crate::sampler::{Moment, Sampler};
+
+/// The ticker's stack: it calls nothing deep, and all of it is locked in memory.
+const STACK: usize = 128 << 10;
+/// No shorter interval: the sampler would become what is measured.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The sampler and the kernel's log over one recorder.
+pub struct Watch {
+    recorder: Arc<Recorder>,
+    root: PathBuf,
+    sources: Mutex<Sources>,
+}
+
+struct Sources {
+    sampler: Sampler,
+    log: KernelLog,
+}
+
+impl Watch {
+    /// Watches the kernel's log; files come with [`Watch::open`]. `root` is `/` but for tests.
+    pub fn new(recorder: Arc<Recorder>, root: &Path) -> Self {
+        // Boot logs take well below a MiB; a kernel that complains without end gets an eighth.
+        let log = KernelLog::open(recorder.capacity() / 8);
+        let sampler = Sampler::new(recorder.clone());
+        Self { recorder, root: root.into(), sources: Mutex::new(Sources { sampler, log }) }
+    }
+
+    /// Opens the files to sample and records which they are.
+    ///
+    /// # Errors
+    /// When the recorder is full.
+    pub fn open(&self, sources: &[Source]) -> Result<(), RecordError> {
+        let sampler = &mut self.lock().sampler;
+        sampler.open(&self.root, sources);
+        self.recorder.event(boot_time(), &Event::Files(sampler.files()))
+    }
+
+    /// Samples at every `interval` from a thread of its own, until the machine ends.
+    ///
+    /// # Errors
+    /// When the kernel gives no thread.
+    pub fn tick_every(self: &Arc<Self>, interval: Duration) -> io::Result<()> {
+        let watch = self.clone();
+        let mut ticks = Ticks::every(interval.max(MIN_INTERVAL));
+        let ticker = thread::Builder::new().name("sampler".into()).stack_size(STACK);
+        ticker.spawn(move || {
+            loop {
+                ticks.wait();
+                watch.tick();
+            }
+        })?;
+        Ok(())
+    }
+
+    fn tick(&self) {
+        let mut sources = self.lock();
+        sources.sampler.sample(boot_time(), Moment::Tick);
+        self.drain(&mut sources.log);
+    }
+
+    /// Records an event now: after a sample that is being taken, so that frames are in the order of
+    /// their times.
+    ///
+    /// # Errors
+    /// When the recorder is full.
+    pub fn event(&self, event: &Event) -> Result<(), RecordError> {
+        let _ordered = self.lock();
+        self.recorder.event(boot_time(), event)
+    }
+
+    /// Records every file, and then what begins or ends here, at one time.
+    ///
+    /// # Errors
+    /// When the recorder is full.
+    pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
+        let mut sources = self.lock();
+        self.drain(&mut sources.log);
+        let time = self.cut_time();
+        sources.sampler.sample(time, Moment::Cut);
+        self.recorder.event(time, event)
+    }
+
+    /// Records what is left of the kernel's log.
+    pub fn drain_log(&self) {
+        self.drain(&mut self.lock().log);
+    }
+
+    fn drain(&self, log: &mut KernelLog) {
+        // Of a full recorder the workload's own events tell; the console has the lines too.
+        log.drain(|lines| drop(self.recorder.event(boot_time(), &Event::Log(lines))));
+    }
+
+    /// The time of a cut, once the counters that each CPU keeps to itself are summed up: per-node
+    /// figures lag up to `vm.stat_interval` else (`mm/vmstat.c`). A kernel that has not this file
+    /// gives them as they are.
+    fn cut_time(&self) -> u64 {
+        let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
+        boot_time()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sources> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::tests::{Entry, Log};
+
+    #[test]
+    fn a_cut_has_one_time_and_its_event_comes_after_the_files() {
+        let log = Log::new(1 << 20);
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("proc")).unwrap();
+        fs::write(root.path().join("proc/stat"), "cpu 1\n").unwrap();
+        let watch = Watch::new(log.recorder.clone(), root.path());
+        watch.lock().log = KernelLog::none();
+        watch.open(&[Source::Stat]).unwrap();
+        watch.cut(&Event::Begin { workload: 0, iteration: 0 }).unwrap();
+        watch.cut(&Event::Phase("steady".into())).unwrap();
+        let entries = log.entries();
+        let [
+            Entry::Event(_, Event::Files(files)),
+            Entry::Whole(first, 0, _),
+            Entry::Event(begun, Event::Begin { .. }),
+            Entry::Patch(second, 0, _),
+            Entry::Event(ended, Event::Phase(_)),
+        ] = entries.as_slice()
+        else {
+            panic!("{entries:?}")
+        };
+        assert_eq!(files.len(), 1);
+        assert!(begun == first && second == ended && first <= second);
+    }
+}

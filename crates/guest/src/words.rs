@@ -1,0 +1,48 @@
+//! Mapped memory as atomic 64-bit words, so that threads, and the host, may work on it at the same
+//! time.
+
+#![expect(unsafe_code, reason = "a mapping is given a type here, and nowhere else")]
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::sync::atomic::AtomicU64;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+/// A mapping of whole words.
+pub struct Words(MmapRaw);
+
+impl Words {
+    /// Maps a file for reading and writing, shared with all who map it: a recorder's PCI resource,
+    /// or a file on a disk.
+    ///
+    /// # Errors
+    /// When the file is empty or cannot be mapped.
+    pub fn shared(file: &File) -> io::Result<Self> {
+        if file.metadata()?.len() < 8 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing to map"));
+        }
+        Ok(Self(MmapRaw::map_raw(file)?))
+    }
+
+    /// Maps private memory of zeros, not yet backed by pages.
+    ///
+    /// # Errors
+    /// When the kernel has no such amount of address space to give.
+    pub fn anonymous(bytes: usize) -> io::Result<Self> {
+        Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
+    }
+}
+
+impl Deref for Words {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        let words = self.0.len() / size_of::<AtomicU64>();
+        // SAFETY: the mapping is page-aligned, readable and writable, `words` fit in it, and it
+        // lives as long as `self`. All access in this process is by these atomics; whoever shares
+        // a file's mapping is another process. Any bit pattern is a word.
+        unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), words) }
+    }
+}

@@ -1,0 +1,259 @@
+//! The programs of autonuma-benchmark: processes whose threads zero memory that at first lies on
+//! one node. Where memory and threads go from there is automatic NUMA balancing's affair, and so is
+//! how long the work takes.
+//!
+//! Each program is a phase. Its work is an amount, not a time. It reports what it took, and about
+//! once a second the share of memory and of threads on each node, which shows how they converge.
+//!
+//! Differences from the original (Andrea Arcangeli's numa01.c and numa02.c of 2012): sizes follow
+//! the machine; the first node is a parameter, not a draw, since a draw would be noise between
+//! boots; threads store words instead of calling `memset`, so that all C libraries and CPUs do the
+//! same work.
+
+mod convergence;
+mod process;
+mod program;
+mod topology;
+
+use std::num::NonZeroU64;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::str::FromStr;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+use std::{env, io};
+
+use self::convergence::{Convergence, Placement};
+use self::process::Plan;
+use self::program::{Program, Work};
+use self::topology::Topology;
+use super::reporter::Reporter;
+use super::{While, WorkloadError};
+use crate::sys::children_time;
+
+pub use self::process::main as process_main;
+
+/// The name under which this workload starts its own processes.
+pub const PROCESS: &str = "autonuma-process";
+
+/// The command line.
+struct Options {
+    programs: Vec<Program>,
+    work: Work,
+    first_node: usize,
+    interval: NonZeroU64,
+    /// The machine's, as its maker says: kernels keep different amounts to themselves, and would
+    /// be given different work.
+    cpus: usize,
+    memory: u64,
+}
+
+impl Options {
+    /// Reads the command line; `topology` is for what it leaves open.
+    fn parse(mut arguments: lexopt::Parser, topology: &Topology) -> Result<Self, WorkloadError> {
+        let mut options = Self {
+            programs: Program::ALL.into(),
+            work: Work::default(),
+            first_node: 0,
+            interval: NonZeroU64::MIN.saturating_add(999),
+            cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
+            memory: topology.nodes.iter().map(|node| node.memory).sum(),
+        };
+        while let Some(argument) = arguments.next()? {
+            let lexopt::Arg::Long(name) = argument else {
+                return Err(argument.unexpected().into());
+            };
+            let name = name.to_owned();
+            let value = arguments.value()?.to_string_lossy().into_owned();
+            match name.as_str() {
+                "programs" => options.programs = list(&name, &value)?,
+                "passes" => options.work.passes = value_of(&name, &value)?,
+                "scale" => options.work.scale = value_of(&name, &value)?,
+                "share" => options.work.share = value_of(&name, &value)?,
+                "first-node" => options.first_node = value_of(&name, &value)?,
+                "interval" => options.interval = value_of(&name, &value)?,
+                "cpus" => options.cpus = value_of(&name, &value)?,
+                "memory" => options.memory = value_of(&name, &value)?,
+                _ => {
+                    return Err(WorkloadError::Arguments(format!("--{name} is not an option")));
+                }
+            }
+        }
+        options.work.check().map_err(WorkloadError::Arguments)?;
+        Ok(options)
+    }
+}
+
+fn value_of<T: FromStr<Err: std::fmt::Display>>(
+    name: &str,
+    value: &str,
+) -> Result<T, WorkloadError> {
+    value.parse().map_err(|why| WorkloadError::Arguments(format!("--{name} {value}: {why}")))
+}
+
+fn list(name: &str, value: &str) -> Result<Vec<Program>, WorkloadError> {
+    value.split(',').map(|program| value_of(name, program.trim())).collect()
+}
+
+/// Runs the programs one after the other.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let topology = Topology::of_this_machine().while_("/sys/devices/system/node")?;
+    let options = Options::parse(arguments, &topology)?;
+    let mut reporter = Reporter::from_environment()?;
+    for &program in &options.programs {
+        run(program, &options, &topology, &mut reporter)?;
+    }
+    Ok(())
+}
+
+fn run(
+    program: Program,
+    options: &Options,
+    topology: &Topology,
+    reporter: &mut Reporter,
+) -> Result<(), WorkloadError> {
+    // On one node the programs would run, and say nothing: figures that nobody should compare.
+    if topology.nodes.len() < 2 {
+        let nodes = topology.nodes.len();
+        return Err(WorkloadError::Nodes { nodes, program: program.name() });
+    }
+    let memory = options.memory / topology.nodes.len() as u64;
+    let mut plan = program.plan(&options.work, options.cpus, memory);
+    plan.interval = options.interval.get();
+    if program.is_bound() {
+        check_room(program, &plan, options.first_node, topology)?;
+        plan.first_node = Some(options.first_node);
+    }
+    reporter.phase(program.name())?;
+    reporter.note(&format!("{}: {} x {plan}", program.name(), program.processes()))?;
+    let (before, start) = (children_time(), Instant::now());
+    attend(program, &plan, topology, reporter)?;
+    let (elapsed, spent) = (start.elapsed().as_secs_f64(), children_time().since(before));
+    reporter.sample("Elapsed", elapsed)?;
+    reporter.sample("User", spent.user)?;
+    reporter.sample("System", spent.system)?;
+    reporter.sample("CPU", 100.0 * spent.total() / elapsed)
+}
+
+/// Refuses memory that the first node does not have, before the OOM killer does.
+fn check_room(
+    program: Program,
+    plan: &Plan,
+    node: usize,
+    topology: &Topology,
+) -> Result<(), WorkloadError> {
+    let wrong = |why| Err(WorkloadError::Arguments(why));
+    let Some(has) = topology.memory(node) else {
+        return wrong(format!("--first-node {node}: there is no such node"));
+    };
+    let wanted = (program.processes() * plan.bytes) as u64;
+    if wanted > has / 10 * 9 {
+        let (wanted, has, name) = (wanted >> 20, has >> 20, program.name());
+        return wrong(format!(
+            "{name} wants {wanted} MiB on node {node}, which has {has}: use a smaller --share"
+        ));
+    }
+    Ok(())
+}
+
+/// Starts the processes, reports where their memory and threads are, and waits for their end.
+fn attend(
+    program: Program,
+    plan: &Plan,
+    topology: &Topology,
+    reporter: &mut Reporter,
+) -> Result<(), WorkloadError> {
+    let (sender, placements) = mpsc::channel();
+    let mut processes = Vec::new();
+    for number in 0..program.processes() {
+        let mut process = start(plan).while_("starting a process")?;
+        if let Some(output) = process.stdout.take() {
+            let sender = sender.clone();
+            thread::spawn(move || forward(number, output, &sender));
+        }
+        processes.push(process);
+    }
+    drop(sender);
+    let mut convergence = Convergence::of(program.processes(), topology);
+    for (process, placement) in placements {
+        for (series, share) in convergence.update(process, placement) {
+            reporter.series(&series, share)?;
+        }
+    }
+    for (number, mut process) in processes.into_iter().enumerate() {
+        let status = process.wait().while_("waiting for a process")?;
+        if !status.success() {
+            let name = program.name();
+            return Err(WorkloadError::Child(format!("process {number} of {name}: {status}")));
+        }
+    }
+    Ok(())
+}
+
+fn start(plan: &Plan) -> io::Result<Child> {
+    let plan = serde_json::to_string(plan)?;
+    Command::new(env::current_exe()?).args([PROCESS, &plan]).stdout(Stdio::piped()).spawn()
+}
+
+/// Sends on what a process says of itself, until it ends.
+fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Option<Placement>)>) {
+    let placements = serde_json::Deserializer::from_reader(output).into_iter();
+    for placement in placements.map_while(Result::ok) {
+        if sender.send((process, Some(placement))).is_err() {
+            return;
+        }
+    }
+    // Nobody listens any more only when the workload has failed.
+    let _ = sender.send((process, None));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::topology::Node;
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    const GIB: u64 = 1 << 30;
+
+    fn topology() -> Topology {
+        let node = |number, memory| Node { number, cpus: vec![], memory };
+        Topology { nodes: vec![node(0, GIB - (60 << 20)), node(1, GIB)] }
+    }
+
+    fn options(arguments: &[&str]) -> Result<Options, String> {
+        let parser = lexopt::Parser::from_args(arguments);
+        Options::parse(parser, &topology()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_manifest_gives_options_that_fit_its_machine() {
+        let (_, arguments) = manifest("autonuma");
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let options = options(&arguments).unwrap();
+        assert_eq!(options.programs, Program::ALL);
+        assert_eq!((options.cpus, options.memory), (4, 2 * GIB));
+        let plan = Program::Numa01.plan(&options.work, 4, GIB);
+        assert!(check_room(Program::Numa01, &plan, 0, &topology()).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let told = |arguments: &[&str]| options(arguments).err().unwrap();
+        assert_eq!(told(&["--pass", "1"]), "--pass is not an option");
+        assert!(told(&["--programs", "NUMA3"]).starts_with("--programs NUMA3: not one of NUMA01,"));
+        assert!(told(&["--share", "50"]).contains("both processes have to fit"));
+        let plan = Program::Numa01.plan(&Work { share: 45.0, ..Work::default() }, 4, 2 * GIB);
+        let room = |node| check_room(Program::Numa01, &plan, node, &topology()).unwrap_err();
+        assert!(room(0).to_string().contains("use a smaller --share"));
+        assert_eq!(room(2).to_string(), "--first-node 2: there is no such node");
+    }
+
+    #[test]
+    fn one_node_is_refused() {
+        let topology = Topology { nodes: topology().nodes[..1].into() };
+        let options = options(&[]).unwrap();
+        let mut reporter = Reporter::from_environment().unwrap();
+        let error = run(Program::Numa02, &options, &topology, &mut reporter).unwrap_err();
+        assert_eq!(error.to_string(), "this machine has 1 NUMA node: NUMA02 needs 2 or more");
+    }
+}

@@ -1,0 +1,89 @@
+//! The machine's nodes: which CPUs and how much memory each has.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use model::CpuSet;
+
+/// One node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its number.
+    pub number: usize,
+    /// Its CPUs; none for memory alone.
+    pub cpus: Vec<u32>,
+    /// Its memory in bytes.
+    pub memory: u64,
+}
+
+/// All nodes, by number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// Never empty.
+    pub nodes: Vec<Node>,
+}
+
+impl Topology {
+    /// The machine this runs on.
+    pub fn of_this_machine() -> io::Result<Self> {
+        Self::read(Path::new("/sys/devices/system/node"))
+    }
+
+    fn read(directory: &Path) -> io::Result<Self> {
+        let text = |path: String| fs::read_to_string(directory.join(path));
+        let list = |text: String| {
+            let set = text.trim().parse::<CpuSet>();
+            set.map(|set| set.0).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
+        };
+        let node = |number: u32| -> io::Result<Node> {
+            let cpus = list(text(format!("node{number}/cpulist"))?)?;
+            let memory = memory(&text(format!("node{number}/meminfo"))?);
+            Ok(Node { number: number as usize, cpus, memory })
+        };
+        let numbers = list(text("online".into())?)?;
+        let nodes = numbers.into_iter().map(node).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { nodes })
+    }
+
+    /// Bytes of memory of a node.
+    pub fn memory(&self, number: usize) -> Option<u64> {
+        Some(self.nodes.iter().find(|node| node.number == number)?.memory)
+    }
+
+    /// The node of a CPU.
+    pub fn node_of(&self, cpu: usize) -> Option<usize> {
+        let has = |node: &&Node| node.cpus.iter().any(|own| *own as usize == cpu);
+        Some(self.nodes.iter().find(has)?.number)
+    }
+}
+
+/// `MemTotal` in bytes of a node's meminfo: `Node 0 MemTotal:  1001234 kB`; 0 if it has none.
+fn memory(meminfo: &str) -> u64 {
+    let total = meminfo.lines().find(|line| line.contains("MemTotal:"));
+    let number = total.and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_read_with_gaps_and_without_cpus() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("online"), "0,2\n").unwrap();
+        for (node, cpus) in [(0, "0-1,4\n"), (2, "\n")] {
+            let directory = root.path().join(format!("node{node}"));
+            fs::create_dir(&directory).unwrap();
+            fs::write(directory.join("cpulist"), cpus).unwrap();
+            let meminfo =
+                format!("Node {node} MemTotal:       1024 kB\nNode {node} MemFree: 1 kB\n");
+            fs::write(directory.join("meminfo"), meminfo).unwrap();
+        }
+        let topology = Topology::read(root.path()).unwrap();
+        assert_eq!((topology.node_of(4), topology.node_of(2)), (Some(0), None));
+        assert_eq!((topology.memory(2), topology.memory(1)), (Some(1 << 20), None));
+        assert_eq!(topology.nodes.len(), 2);
+    }
+}

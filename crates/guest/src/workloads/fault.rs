@@ -1,0 +1,106 @@
+//! Faults on purpose: the laboratory's test of its own recorder. What was reported before the fault
+//! must be in the log afterwards. Not for comparing kernels.
+//!
+//! | command | what it does |
+//! | --- | --- |
+//! | `fault panic` | crashes the kernel by sysrq (`Documentation/admin-guide/sysrq.rst`, `c`) |
+//! | `fault hang` | starves everything else of every CPU by spinning real-time threads |
+//! | `fault exit STATUS` | ends with a status |
+//! | `fault garbage` | reports bytes that are no line of the protocol |
+//! | `fault sleep SECONDS` | reports a sample every 100 ms |
+//!
+//! Each first begins the phase `before`, reports ten samples, and begins the phase `fault`; that
+//! phase's acknowledgement says that the samples are recorded.
+
+use std::fs;
+use std::hint;
+use std::path::PathBuf;
+use std::process;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError};
+use crate::sys::run_first;
+
+/// The metric of all samples: how many there were before.
+const METRIC: &str = "Count";
+
+pub fn main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let fault = arguments.value()?.to_string_lossy().into_owned();
+    let mut number = || -> Result<u32, WorkloadError> {
+        let argument = arguments.value()?.to_string_lossy().into_owned();
+        let wrong =
+            |_| WorkloadError::Arguments(format!("fault {fault}: {argument} is not a number"));
+        argument.parse().map_err(wrong)
+    };
+    let mut reporter = Reporter::from_environment()?;
+    reporter.phase("before")?;
+    for count in 0..10 {
+        reporter.sample(METRIC, f64::from(count))?;
+    }
+    reporter.phase("fault")?;
+    match fault.as_str() {
+        "panic" => fs::write("/proc/sysrq-trigger", "c").while_("/proc/sysrq-trigger"),
+        "hang" => hang(),
+        "exit" => process::exit(number()? as i32),
+        "garbage" => reporter.line("\u{1}\u{fffd} what?".into()),
+        "sleep" => sleep(number()?, &mut reporter),
+        _ => Err(WorkloadError::Arguments(format!("fault {fault}: there is no such fault"))),
+    }
+}
+
+fn sleep(seconds: u32, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    for count in 0..seconds * 10 {
+        thread::sleep(Duration::from_millis(100));
+        reporter.sample(METRIC, f64::from(count + 10))?;
+    }
+    Ok(())
+}
+
+/// Never returns: a thread on every CPU spins with the highest real-time priority.
+fn hang() -> Result<(), WorkloadError> {
+    let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
+    fs::write(throttle, "-1").while_(throttle)?;
+    for server in servers() {
+        // Where there is one, it would give other threads a twentieth of the time (since 6.12).
+        fs::write(&server, "0").while_(server.display().to_string())?;
+    }
+    let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
+    let ready = Barrier::new(cpus);
+    thread::scope(|scope| {
+        for cpu in 0..cpus {
+            let ready = &ready;
+            scope.spawn(move || spin(cpu, ready));
+        }
+    });
+    Ok(())
+}
+
+fn spin(cpu: usize, ready: &Barrier) {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    // Unpinned, the threads would spread over the CPUs by themselves, only later.
+    let _ = sched_setaffinity(None::<Pid>, &set);
+    if let Err(error) = run_first() {
+        eprintln!("fault hang: no real-time priority: {error}");
+        process::exit(1);
+    }
+    // The first to spin would keep the others from starting.
+    ready.wait();
+    loop {
+        hint::spin_loop();
+    }
+}
+
+/// The `runtime` files of the servers that guard ordinary threads against real-time ones.
+fn servers() -> Vec<PathBuf> {
+    let Ok(cpus) = fs::read_dir("/sys/kernel/debug/sched/fair_server") else {
+        return Vec::new();
+    };
+    cpus.flatten().map(|cpu| cpu.path().join("runtime")).collect()
+}

@@ -1,0 +1,63 @@
+//! The workload's side of the metric protocol.
+
+use std::env;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+
+use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
+
+use super::{While, WorkloadError};
+
+/// Writes lines of the protocol.
+pub struct Reporter {
+    lines: Box<dyn Write>,
+    acks: Option<File>,
+}
+
+impl Reporter {
+    /// Writes where the environment says, or, for a run by hand, to standard output.
+    pub fn from_environment() -> Result<Self, WorkloadError> {
+        let lines: Box<dyn Write> = match inherited(FD_VARIABLE, OpenOptions::new().write(true))? {
+            Some(file) => Box::new(file),
+            None => Box::new(io::stdout()),
+        };
+        Ok(Self { lines, acks: inherited(ACK_VARIABLE, OpenOptions::new().read(true))? })
+    }
+
+    /// Begins a phase, and waits until the counters are cut.
+    pub fn phase(&mut self, name: &str) -> Result<(), WorkloadError> {
+        self.line(format!("phase {name}"))?;
+        match &mut self.acks {
+            Some(acks) => acks.read_exact(&mut [0]).while_("waiting for a phase to begin"),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports a value of a metric.
+    pub fn sample(&mut self, metric: &str, value: f64) -> Result<(), WorkloadError> {
+        self.line(format!("sample {metric} {value:.6}"))
+    }
+
+    /// Reports a point of a series.
+    pub fn series(&mut self, name: &str, value: f64) -> Result<(), WorkloadError> {
+        self.line(format!("series {name} {value:.6}"))
+    }
+
+    /// Leaves a remark.
+    pub fn note(&mut self, text: &str) -> Result<(), WorkloadError> {
+        self.line(format!("note \"{text}\""))
+    }
+
+    /// Writes a line at once, in one piece.
+    pub fn line(&mut self, line: String) -> Result<(), WorkloadError> {
+        self.lines.write_all(format!("{line}\n").as_bytes()).while_("reporting")
+    }
+}
+
+/// Opens the descriptor whose number is in `variable`; none if it is not set.
+fn inherited(variable: &str, options: &OpenOptions) -> Result<Option<File>, WorkloadError> {
+    let Some(number) = env::var(variable).ok() else {
+        return Ok(None);
+    };
+    options.open(format!("/proc/self/fd/{number}")).while_(variable).map(Some)
+}
