@@ -1,0 +1,189 @@
+//! One boot: the initramfs made, the machine run and watched, the recording concluded.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use flight::Event;
+use machine::{Emulator, Engine, Vm};
+use model::{Boot, BootFacts, Bytes, Experiment, HostLoad, Kernel, Outcome, Variant};
+
+use crate::conclude::{Head, conclude};
+use crate::guest::Guest;
+use crate::job::{self, JobError};
+use crate::schedule::Slot;
+use crate::watch::{Progress, Watch};
+
+/// Room for one boot's recording: a sparse file, so only what is written takes space.
+pub const RECORDER: Bytes = Bytes::mib(256);
+
+/// Why a boot left nothing behind: the fault is the host's, not the variant's.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// A file of the boot cannot be written or read.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The machine could not be run.
+    #[error(transparent)]
+    Machine(#[from] machine::Error),
+    /// The initramfs cannot be made.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// Everything that the boots of one variant share.
+pub struct Bootable<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The variant.
+    pub variant: &'a Variant,
+    /// Its kernel.
+    pub kernel: &'a Kernel,
+    /// The guest's binaries.
+    pub guest: &'a Guest,
+    /// How the machine executes.
+    pub engine: Engine,
+    /// The QEMU that runs it.
+    pub emulator: &'a Emulator,
+}
+
+impl Bootable<'_> {
+    /// Boots once, in `directory`, which holds what the boot records until it is kept elsewhere.
+    ///
+    /// # Errors
+    /// When the host fails. What the variant or the guest does wrong is an outcome of the boot.
+    pub fn boot(
+        &self,
+        slot: Slot,
+        directory: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<Boot, BootError> {
+        let head = self.head(slot);
+        fs::create_dir_all(directory).map_err(in_file(directory))?;
+        head.write(directory).map_err(in_file(&Head::path(directory)))?;
+        let initramfs = directory.join("initramfs.cpio");
+        match self.initramfs() {
+            Ok(bytes) => fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?,
+            Err(error) => return Ok(never_booted(head, &error)),
+        }
+        let vm = Vm {
+            emulator: self.emulator,
+            topology: &self.experiment.machine.topology,
+            engine: self.engine,
+            image: image(self.kernel),
+            initramfs: &initramfs,
+            cmdline: &self.variant.cmdline,
+            directory,
+            recorder: RECORDER,
+            limits: &self.experiment.machine.limits,
+        };
+        let before = machine::host::Reading::take();
+        let mut narrator = Narrator::new(&head.workloads);
+        watch(Progress::Doing("booting"));
+        let ending = machine::run(&vm, &mut |event| {
+            if let Some(doing) = narrator.hear(event) {
+                watch(Progress::Doing(doing));
+            }
+        })?;
+        let host = before.until_now();
+        conclude(head, directory, Some(&ending), host).map_err(in_file(directory))
+    }
+
+    fn initramfs(&self) -> Result<Vec<u8>, JobError> {
+        let (job, modules) = job::job(self.experiment, self.variant, self.kernel)?;
+        job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, None)
+    }
+
+    fn head(&self, slot: Slot) -> Head {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let workloads = self.experiment.workloads.iter();
+        let config = self.kernel.config.as_ref();
+        Head {
+            variant: self.variant.name.clone(),
+            replicate: slot.replicate,
+            block: slot.block,
+            started,
+            workloads: workloads
+                .map(|used| (used.manifest.name.clone(), used.iterations))
+                .collect(),
+            facts: BootFacts {
+                release: self.kernel.release.clone(),
+                accel: self.engine.name().to_owned(),
+                emulator: self.emulator.version().to_owned(),
+                kernel_origin: self.kernel.origin.clone(),
+                kernel_digest: self.kernel.digest.clone(),
+                config: config.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default(),
+                ..BootFacts::default()
+            },
+        }
+    }
+}
+
+/// The boot of a variant that could not even be started: the reason is its result.
+fn never_booted(head: Head, error: &JobError) -> Boot {
+    Boot {
+        variant: head.variant,
+        replicate: head.replicate,
+        block: head.block,
+        started: head.started,
+        outcome: Outcome::Failed(error.to_string()),
+        facts: head.facts,
+        host: HostLoad::default(),
+        problems: Vec::new(),
+        notes: Vec::new(),
+        samples: Vec::new(),
+        usage: Vec::new(),
+        chunks: Vec::new(),
+        console: String::new(),
+    }
+}
+
+/// What of a kernel is booted: the `vmlinux` by PVH where there is one, which spares the guest the
+/// decompression.
+pub fn image(kernel: &Kernel) -> &Path {
+    kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
+}
+
+/// Names the file that an error of the disk is about.
+pub fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BootError {
+    let path = path.to_owned();
+    |error| BootError::File { path, error }
+}
+
+/// Tells in few words what a boot does, from the events it records.
+struct Narrator<'a> {
+    workloads: &'a [(String, u32)],
+    now: String,
+    doing: String,
+}
+
+impl<'a> Narrator<'a> {
+    fn new(workloads: &'a [(String, u32)]) -> Self {
+        Self { workloads, now: String::new(), doing: String::new() }
+    }
+
+    /// What is done from this event on; none if it changes nothing.
+    fn hear(&mut self, event: &Event) -> Option<&str> {
+        self.doing = match event {
+            Event::Hello(_) => "setting up".to_owned(),
+            Event::Begin { workload, iteration } => {
+                let (name, of) = self.workloads.get(usize::from(*workload))?;
+                self.now = match of {
+                    1 => name.clone(),
+                    _ => format!("{name} {}/{of}", iteration.saturating_add(1)),
+                };
+                self.now.clone()
+            }
+            Event::Phase(phase) => format!("{}: {phase}", self.now),
+            Event::Bye { .. } => "shutting down".to_owned(),
+            _ => return None,
+        };
+        Some(&self.doing)
+    }
+}

@@ -1,0 +1,247 @@
+//! From a boot's recording to samples, usage and series.
+//!
+//! What a guest recorded is untrusted: the frames were validated one by one, but their contents
+//! may be anything. Work and memory are bounded; what goes beyond is dropped, and said.
+
+use flight::event::{Event, Hello};
+use flight::frame::Kind;
+use flight::log::Frames;
+use model::{Chunk, Sample, Usage};
+
+use crate::series::Series;
+
+/// More samples than this one boot cannot have.
+const MAX_SAMPLES: usize = 1_000_000;
+/// More of the kernel's log than this is not kept.
+const MAX_LOG: usize = 8 << 20;
+
+/// What a recording says.
+#[derive(Debug, Default)]
+pub struct Recording {
+    /// The guest's own facts; none if the agent never came up.
+    pub hello: Option<Hello>,
+    /// Every value of every metric.
+    pub samples: Vec<Sample>,
+    /// Times of every iteration that ended.
+    pub usage: Vec<Usage>,
+    /// Series cut by phase.
+    pub chunks: Vec<Chunk>,
+    /// Notes of the workloads.
+    pub notes: Vec<String>,
+    /// The kernel's log.
+    pub log: String,
+    /// Why the job ended early, if it did.
+    pub failed: Option<String>,
+    /// The kernel's taint flags, if the agent came to its end.
+    pub bye: Option<u64>,
+    /// Whether series are missing: the recorder was full, or the recording beyond all bounds.
+    pub series_dropped: bool,
+}
+
+/// Where in the job the recording is.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    workload: String,
+    iteration: u32,
+    phase: String,
+}
+
+/// Reads a recording. `workloads` are the names of the job's workloads, in its order.
+pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
+    let mut collector = Collector { workloads, ..Collector::default() };
+    for frame in Frames::new(log) {
+        match Kind::from_number(frame.kind) {
+            Some(Kind::Event) => {
+                if let Ok(event) = Event::decode(frame.payload) {
+                    collector.event(event, frame.time);
+                }
+            }
+            Some(Kind::Series) => collector.series.record(frame.payload, frame.time),
+            None => {}
+        }
+    }
+    collector.cut();
+    let dropped = collector.series.overflowed();
+    collector.recording.series_dropped |= dropped;
+    collector.recording
+}
+
+#[derive(Default)]
+struct Collector<'a> {
+    workloads: &'a [String],
+    recording: Recording,
+    place: Place,
+    series: Series,
+}
+
+impl Collector<'_> {
+    fn event(&mut self, event: Event, time: u64) {
+        let recording = &mut self.recording;
+        match event {
+            Event::Hello(hello) => recording.hello = Some(hello),
+            Event::Files(files) => self.series.files(files),
+            Event::Begin { workload, iteration } => {
+                self.cut();
+                let name = self.workloads.get(usize::from(workload)).cloned().unwrap_or_default();
+                self.place = Place { workload: name, iteration, phase: String::new() };
+            }
+            Event::Phase(phase) => {
+                self.cut();
+                self.place.phase = phase;
+            }
+            Event::Sample { metric, label, value } if recording.samples.len() < MAX_SAMPLES => {
+                let Place { workload, iteration, phase } = self.place.clone();
+                let sample = Sample { workload, iteration, phase, metric, label, value };
+                recording.samples.push(sample);
+            }
+            Event::Sample { .. } => recording.series_dropped = true,
+            Event::Point { series, value } => self.series.point(&series, value, time),
+            Event::Note(note) => recording.notes.push(note),
+            Event::End(usage) => {
+                recording.usage.push(Usage {
+                    workload: self.place.workload.clone(),
+                    iteration: self.place.iteration,
+                    user: usage.user,
+                    system: usage.system,
+                    elapsed: usage.elapsed,
+                });
+                self.cut();
+                self.place = Place::default();
+            }
+            Event::Log(text) => {
+                if recording.log.len() + text.len() <= MAX_LOG {
+                    recording.log.push_str(&text);
+                }
+            }
+            Event::SeriesDropped => recording.series_dropped = true,
+            Event::Failed(reason) => {
+                recording.failed.get_or_insert(reason);
+            }
+            Event::Bye { tainted } => recording.bye = Some(tainted),
+        }
+    }
+
+    /// Ends the series of the phase. The last sample also begins the next phase: both share the
+    /// instant, so that differences over phases add up.
+    fn cut(&mut self) {
+        let Place { workload, iteration, phase } = &self.place;
+        let chunks = self.series.cut().into_iter().map(|cut| Chunk {
+            workload: workload.clone(),
+            iteration: *iteration,
+            phase: phase.clone(),
+            source: cut.source,
+            times: cut.times,
+            columns: cut.columns,
+        });
+        self.recording.chunks.extend(chunks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flight::event::File;
+    use flight::frame;
+    use flight::log::Cursor;
+    use flight::patch::{Content, Record};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Writes a recording as an agent does.
+    struct Writer {
+        log: Vec<u8>,
+        cursor: Cursor,
+    }
+
+    impl Writer {
+        fn new() -> Self {
+            Self { log: vec![0; 1 << 16], cursor: Cursor::new(1 << 16) }
+        }
+
+        fn frame(&mut self, kind: Kind, time: u64, payload: &[u8]) {
+            let place = self.cursor.place(kind, payload.len()).unwrap();
+            let start = place.offset + frame::HEADER;
+            self.log[place.offset..start].copy_from_slice(&frame::header(
+                kind,
+                place.sequence,
+                time,
+                payload,
+            ));
+            self.log[start..start + payload.len()].copy_from_slice(payload);
+        }
+
+        fn event(&mut self, time: u64, event: Event) {
+            self.frame(Kind::Event, time, &event.encode().unwrap());
+        }
+
+        fn vmstat(&mut self, time: u64, text: &str) {
+            let record = Record { file: 0, content: Content::Whole(text.as_bytes()) };
+            self.frame(Kind::Series, time, &postcard::to_stdvec(&record).unwrap());
+        }
+    }
+
+    fn recorded() -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.event(1, Event::Hello(Hello { release: "6.1.0".into(), ..Hello::default() }));
+        writer.event(2, Event::Files(vec![File { source: "vmstat".into(), part: String::new() }]));
+        for iteration in 0..2 {
+            let time = 100 * u64::from(iteration);
+            writer.vmstat(10 + time, &format!("pgfault {}\n", 10 + time));
+            writer.event(11 + time, Event::Begin { workload: 0, iteration });
+            writer.vmstat(20 + time, &format!("pgfault {}\n", 15 + time));
+            writer.event(21 + time, Event::Phase("fill".into()));
+            let metric = "Elapsed".to_owned();
+            writer.event(22 + time, Event::Sample { metric, label: String::new(), value: 1.5 });
+            writer.vmstat(30 + time, &format!("pgfault {}\n", 40 + time));
+            let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
+            writer.event(31 + time, Event::End(usage));
+        }
+        writer.event(400, Event::Bye { tainted: 0 });
+        writer.log
+    }
+
+    #[test]
+    fn samples_and_series_find_their_phase() {
+        let recording = collect(&recorded(), &["autonuma".into()]);
+        assert_eq!(recording.bye, Some(0));
+        assert_eq!((recording.samples.len(), recording.usage.len()), (2, 2));
+        let sample = &recording.samples[1];
+        assert_eq!((sample.phase.as_str(), sample.iteration), ("fill", 1));
+        let differences: Vec<_> = recording
+            .chunks
+            .iter()
+            .map(|chunk| {
+                let difference = chunk.difference("pgfault").unwrap();
+                (chunk.workload.as_str(), chunk.iteration, chunk.phase.as_str(), difference)
+            })
+            .collect();
+        let expected = [
+            ("autonuma", 0, "", 5),
+            ("autonuma", 0, "fill", 25),
+            ("", 0, "", 70),
+            ("autonuma", 1, "", 5),
+            ("autonuma", 1, "fill", 25),
+        ];
+        assert_eq!(differences, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_recording_is_read_as_far_as_it_holds(position in 0_usize..2000, byte in any::<u8>()) {
+            let mut log = recorded();
+            log[position] = byte;
+            let recording = collect(&log, &["autonuma".into()]);
+            prop_assert!(recording.samples.len() <= 2);
+        }
+
+        #[test]
+        fn hostile_frames_are_survived(payloads in prop::collection::vec((1_u16..3, prop::collection::vec(any::<u8>(), 0..60)), 0..40)) {
+            let mut writer = Writer::new();
+            writer.event(2, Event::Files(vec![File { source: "vmstat".into(), part: String::new() }]));
+            for (kind, payload) in payloads {
+                writer.frame(Kind::from_number(kind).unwrap(), 3, &payload);
+            }
+            collect(&writer.log, &[]);
+        }
+    }
+}

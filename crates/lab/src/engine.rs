@@ -1,0 +1,40 @@
+//! How a machine executes: KVM where a guest comes up under it, else emulation.
+
+use std::fs;
+use std::path::Path;
+
+use flight::Job;
+use kernels::Cache;
+use machine::{Emulator, Engine, KVM_LIMIT, Probe};
+use model::{Accel, Kernel};
+
+use crate::boot::{BootError, image, in_file};
+use crate::guest::Guest;
+use crate::job;
+
+/// The engine for `accel`. Where it has to be found out, `kernel` is booted under KVM with an
+/// empty job, in `directory`; the answer is remembered in the cache.
+pub fn choose(
+    accel: Accel,
+    emulator: &Emulator,
+    (kernel, guest): (&Kernel, &Guest),
+    cache: &Cache,
+    directory: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<Engine, BootError> {
+    fs::create_dir_all(directory).map_err(in_file(directory))?;
+    let initramfs = directory.join("probe.cpio");
+    let bytes = job::initramfs(guest, &Job::default(), &[], &[], None)?;
+    fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+    let probe = Probe {
+        emulator,
+        image: image(kernel),
+        initramfs: &initramfs,
+        directory: &directory.join("probe"),
+        answers: &cache.root().join("kvm.json"),
+        limit: KVM_LIMIT,
+    };
+    let engine = probe.choose(accel, say)?;
+    fs::remove_file(&initramfs).map_err(in_file(&initramfs))?;
+    Ok(engine)
+}

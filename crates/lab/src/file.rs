@@ -1,0 +1,442 @@
+//! The experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use model::{
+    Accel, Bytes, Experiment, Limits, Machine, Manifest, Millis, Node, Sampler, Setting, Topology,
+    TopologyError, Variant, WorkloadUse,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::workloads::{self, WorkloadError};
+
+/// Samples come no closer together than this.
+pub const SHORTEST_INTERVAL: Millis = Millis(10);
+/// How long an iteration may take when the file does not say.
+pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
+
+/// An experiment file is wrong: where, what, and what to do.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{problem}")]
+pub struct FileError {
+    problem: String,
+    #[source_code]
+    source_code: NamedSource<String>,
+    #[label("here")]
+    place: Option<SourceSpan>,
+    #[help]
+    hint: Option<String>,
+}
+
+/// What is wrong, before the file's text is attached.
+struct Fault {
+    problem: String,
+    place: Option<Range<usize>>,
+    hint: Option<String>,
+}
+
+type Checked<T> = Result<T, Fault>;
+
+fn fault<T>(
+    place: Range<usize>,
+    problem: impl Into<String>,
+    hint: impl Into<String>,
+) -> Checked<T> {
+    Err(Fault { problem: problem.into(), place: Some(place), hint: Some(hint.into()) })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    name: Spanned<String>,
+    boots: Spanned<u32>,
+    machine: Spanned<MachineForm>,
+    #[serde(default)]
+    sampler: Option<Spanned<Sampler>>,
+    #[serde(rename = "variant")]
+    variants: Spanned<Vec<VariantForm>>,
+    #[serde(rename = "workload")]
+    workloads: Spanned<Vec<WorkloadForm>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineForm {
+    cpus: Option<Spanned<u32>>,
+    memory: Option<Spanned<Bytes>>,
+    nodes: Option<Spanned<u32>>,
+    #[serde(default)]
+    node: Vec<Spanned<Node>>,
+    #[serde(default)]
+    accel: Accel,
+    #[serde(default)]
+    limits: Limits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VariantForm {
+    name: Option<Spanned<String>>,
+    kernel: Spanned<String>,
+    #[serde(default)]
+    cmdline: String,
+    #[serde(default)]
+    sysctl: BTreeMap<String, Value>,
+    #[serde(default)]
+    sysfs: BTreeMap<Spanned<String>, Value>,
+    #[serde(default)]
+    modules: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadForm {
+    name: Option<Spanned<String>>,
+    manifest: Option<Spanned<PathBuf>>,
+    program: Option<PathBuf>,
+    iterations: Option<Spanned<u32>>,
+    timeout: Option<Millis>,
+    parameters: Option<Spanned<BTreeMap<String, Value>>>,
+}
+
+/// A setting's value as people write it: text, a whole number, or true and false.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "text, a whole number, true or false")]
+enum Value {
+    Text(String),
+    Number(i64),
+    Flag(bool),
+}
+
+impl From<Value> for String {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Text(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Flag(flag) => u8::from(flag).to_string(),
+        }
+    }
+}
+
+/// Reads an experiment from a file's text. Paths in it are relative to the file's directory.
+///
+/// # Errors
+/// With the line and the key at fault, and a hint.
+pub fn parse(path: &Path, text: &str) -> Result<Experiment, Box<FileError>> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let form: Result<FileForm, Fault> = toml::from_str(text).map_err(|error| Fault {
+        // "Variant" is a word of this laboratory's own.
+        problem: error.message().replace("unknown variant", "unknown value"),
+        place: error.span(),
+        hint: did_you_mean(error.message()),
+    });
+    form.and_then(|form| form.check(directory)).map_err(|fault| {
+        Box::new(FileError {
+            problem: fault.problem,
+            source_code: NamedSource::new(path.display().to_string(), text.to_owned()),
+            place: fault.place.map(SourceSpan::from),
+            hint: fault.hint,
+        })
+    })
+}
+
+impl FileForm {
+    fn check(self, directory: &Path) -> Checked<Experiment> {
+        if self.name.get_ref().trim().is_empty() {
+            return fault(self.name.span(), "the experiment has no name", "give it one");
+        }
+        if *self.boots.get_ref() == 0 {
+            return fault(self.boots.span(), "no boots", "ask for 1 or more; 3 say something");
+        }
+        let sampler = check_sampler(self.sampler)?;
+        let machine = check_machine(self.machine)?;
+        let variants = check_variants(self.variants)?;
+        let span = self.workloads.span();
+        let forms = self.workloads.into_inner();
+        if forms.is_empty() {
+            return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
+        }
+        let checked = forms.into_iter().map(|form| form.check(directory, &machine.topology));
+        let workloads = checked.collect::<Checked<_>>()?;
+        Ok(Experiment {
+            name: self.name.into_inner(),
+            variants,
+            machine,
+            workloads,
+            sampler,
+            boots: self.boots.into_inner(),
+        })
+    }
+}
+
+fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
+    let Some(sampler) = sampler else {
+        return Ok(Sampler::default());
+    };
+    if sampler.get_ref().interval < SHORTEST_INTERVAL {
+        let problem = format!("a sample every {}", sampler.get_ref().interval);
+        return fault(sampler.span(), problem, "the shortest interval is 10ms");
+    }
+    Ok(sampler.into_inner())
+}
+
+fn check_machine(machine: Spanned<MachineForm>) -> Checked<Machine> {
+    let span = machine.span();
+    let form = machine.into_inner();
+    let topology = match (&form.cpus, &form.memory) {
+        _ if !form.node.is_empty() => listed_nodes(&form)?,
+        (Some(cpus), Some(memory)) => {
+            let nodes = form.nodes.as_ref().map_or(1, |nodes| *nodes.get_ref());
+            Topology::even(*cpus.get_ref(), *memory.get_ref(), nodes)
+                .or_else(|error| impossible(&error, &form, span))?
+        }
+        _ => {
+            let hint = "give cpus, memory and nodes, or list [[machine.node]]s";
+            return fault(span, "the machine has no shape", hint);
+        }
+    };
+    Ok(Machine { topology, accel: form.accel, limits: form.limits })
+}
+
+/// The topology of a machine whose nodes are listed one by one.
+fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
+    let even = [
+        form.cpus.as_ref().map(Spanned::span),
+        form.memory.as_ref().map(Spanned::span),
+        form.nodes.as_ref().map(Spanned::span),
+    ];
+    if let Some(span) = even.into_iter().flatten().next() {
+        let hint = "either cpus, memory and nodes, or [[machine.node]]s";
+        return fault(span, "the machine's shape is given twice", hint);
+    }
+    let nodes = form.node.iter().map(|node| node.get_ref().clone()).collect();
+    let topology = Topology { nodes };
+    match topology.check() {
+        Ok(()) => Ok(topology),
+        Err(error) => impossible(&error, form, form.node[0].span()),
+    }
+}
+
+/// Points at the key of a machine that makes it impossible, or at `otherwise`.
+fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
+    let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
+    let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));
+    let place = match (error.key.as_str(), node) {
+        (_, Some(node)) => Some(node.span()),
+        ("cpus", _) => form.cpus.as_ref().map(Spanned::span),
+        ("nodes", _) => form.nodes.as_ref().map(Spanned::span),
+        _ => form.memory.as_ref().map(Spanned::span),
+    };
+    fault(place.unwrap_or(otherwise), format!("{}: {}", error.key, error.problem), &error.hint)
+}
+
+fn check_variants(forms: Spanned<Vec<VariantForm>>) -> Checked<Vec<Variant>> {
+    let span = forms.span();
+    let forms = forms.into_inner();
+    if forms.is_empty() {
+        return fault(span, "no variant", "add a [[variant]] with a kernel");
+    }
+    let mut variants: Vec<Variant> = Vec::new();
+    for form in forms {
+        let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
+        let variant = form.check()?;
+        if variants.iter().any(|other| other.name == variant.name) {
+            let problem = format!("two variants are called `{}`", variant.name);
+            return fault(place, problem, "a variant's name heads a column: give each its own");
+        }
+        variants.push(variant);
+    }
+    Ok(variants)
+}
+
+impl VariantForm {
+    fn check(self) -> Checked<Variant> {
+        let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
+        let kernel = self.kernel.into_inner();
+        let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return fault(place, "a variant without a name", "its name heads a column");
+        }
+        let mut settings: Vec<Setting> = self
+            .sysctl
+            .into_iter()
+            .map(|(name, value)| Setting::Sysctl { name, value: value.into() })
+            .collect();
+        for (path, value) in self.sysfs {
+            if !path.get_ref().starts_with("/sys/") || path.get_ref().contains("..") {
+                let problem = format!("`{}` is not a file below /sys", path.get_ref());
+                return fault(path.span(), problem, "use its whole path; other files are sysctls");
+            }
+            settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
+        }
+        Ok(Variant { name, kernel, cmdline: self.cmdline, settings, modules: self.modules })
+    }
+}
+
+/// A variant's name where none is given: its kernel's, without the distribution's.
+pub fn default_name(kernel: &str) -> String {
+    kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
+}
+
+impl WorkloadForm {
+    fn check(self, directory: &Path, topology: &Topology) -> Checked<WorkloadUse> {
+        let (mut manifest, place) = match (self.name, self.manifest) {
+            (Some(name), None) => (built_in(&name)?, name.span()),
+            (None, Some(path)) => (read_manifest(&path, directory)?, path.span()),
+            (Some(name), Some(_)) => {
+                return fault(name.span(), "both name and manifest", "a workload has one of them");
+            }
+            (None, None) => {
+                let hint = "name = \"autonuma\", or manifest = \"FILE.toml\"".to_owned();
+                let problem = "a workload without name or manifest".to_owned();
+                return Err(Fault { problem, place: None, hint: Some(hint) });
+            }
+        };
+        let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
+        if iterations == 0 {
+            let span = self.iterations.map_or(place, |count| count.span());
+            return fault(span, "no iterations", "ask for 1 or more");
+        }
+        if let Some(parameters) = self.parameters {
+            let span = parameters.span();
+            let values = parameters.into_inner().into_iter();
+            let values = values.map(|(name, value)| (name, value.into())).collect();
+            workloads::set_parameters(&mut manifest, values)
+                .or_else(|error| fault(span, error.to_string(), hint(&error)))?;
+        }
+        workloads::command(&manifest, topology)
+            .or_else(|error| fault(place, error.to_string(), hint(&error)))?;
+        Ok(WorkloadUse {
+            manifest,
+            program: self.program.map(|program| directory.join(program)),
+            iterations,
+            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        })
+    }
+}
+
+fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
+    workloads::find(name.get_ref())
+        .or_else(|error| fault(name.span(), error.to_string(), hint(&error)))
+}
+
+fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
+    let file = directory.join(path.get_ref());
+    let text = std::fs::read_to_string(&file).or_else(|error| {
+        let problem = format!("{}: {error}", file.display());
+        fault(path.span(), problem, "a manifest is found relative to the experiment file")
+    })?;
+    toml::from_str(&text).or_else(|error: toml::de::Error| {
+        let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
+        fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
+    })
+}
+
+/// What to do about an unknown workload or parameter.
+fn hint(error: &WorkloadError) -> String {
+    let (wanted, known) = match error {
+        WorkloadError::Unknown { name, known } => (name, known),
+        WorkloadError::Parameter { parameter, known, .. } => (parameter, known),
+        WorkloadError::Placeholder { .. } => {
+            return "declare it under [parameters] of the manifest".into();
+        }
+    };
+    match nearest(wanted, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are: {}", known.join(", ")),
+    }
+}
+
+/// A hint for serde's "unknown field `a`, expected one of `b`, `c`" and its like.
+fn did_you_mean(message: &str) -> Option<String> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;
+    nearest(wanted, quoted).map(|near| format!("did you mean `{near}`?"))
+}
+
+fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::jaro_winkler(wanted, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use miette::{GraphicalReportHandler, GraphicalTheme};
+
+    use super::*;
+
+    const GOOD: &str = r#"
+name = "numa"
+boots = 3
+
+[machine]
+cpus = 4
+memory = "2G"
+nodes = 2
+
+[[variant]]
+kernel = "debian:6.1"
+
+[[variant]]
+name = "6.1-off"
+kernel = "debian:6.1"
+sysctl = { "kernel.numa_balancing" = 0 }
+sysfs = { "/sys/kernel/mm/transparent_hugepage/enabled" = "never" }
+
+[[workload]]
+name = "autonuma"
+iterations = 2
+"#;
+
+    fn complaint(text: &str) -> String {
+        let error = parse(Path::new("x.toml"), text).unwrap_err();
+        let mut out = String::new();
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none());
+        handler.render_report(&mut out, error.as_ref()).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_good_file_is_read() {
+        let experiment = parse(Path::new("x.toml"), GOOD).unwrap();
+        assert_eq!(experiment.variants[0].name, "6.1");
+        let off = &experiment.variants[1].settings;
+        let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
+        assert_eq!((off.len(), &off[0]), (2, &sysctl));
+        assert_eq!(experiment.workloads[0].iterations, 2);
+        assert_eq!(experiment.machine.topology.cpus(), 4);
+        assert_eq!(experiment.sampler, Sampler::default());
+    }
+
+    #[test]
+    fn each_error_points_at_its_line_and_tells_what_to_do() {
+        let cases = [
+            GOOD.replace("kernel = \"debian:6.1\"\nsysctl", "kernl = \"debian:6.1\"\nsysctl"),
+            GOOD.replace("autonuma", "autonum"),
+            GOOD.replace("boots = 3", "boots = 0"),
+            GOOD.replace("memory = \"2G\"", "memory = \"2X\""),
+            GOOD.replace("nodes = 2", "nodes = 8"),
+            GOOD.replace("nodes = 2", "[[machine.node]]\nmemory = \"1G\""),
+            GOOD.replace(
+                "cpus = 4\nmemory = \"2G\"\nnodes = 2",
+                "[[machine.node]]\ncpus = \"0\"\nmemory = \"100M\"",
+            ),
+            GOOD.replace("name = \"6.1-off\"\n", ""),
+            GOOD.replace("\"/sys/kernel", "\"/proc/sys/kernel"),
+            GOOD.replace("iterations = 2", "iterations = 0"),
+            GOOD.replace("iterations = 2", "parameters = { no-such = 1 }"),
+            GOOD.replace("[machine]", "[machine"),
+            format!("{GOOD}\n[sampler]\ninterval = \"1ms\"\n"),
+            format!("{GOOD}\n[sampler]\nsources = [\"vmstats\"]\n"),
+        ];
+        let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
+        insta::assert_snapshot!(complaints.join("\n"));
+    }
+}

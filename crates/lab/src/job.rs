@@ -1,0 +1,116 @@
+//! What goes into a guest: the job, and the initramfs around it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flight::job::{self, Job};
+use kernels::initramfs::Archive;
+use kernels::modules::{self, Module};
+use model::{Experiment, Kernel, Variant, WorkloadUse};
+
+use crate::guest::Guest;
+use crate::workloads::{self, WorkloadError};
+
+/// Why a variant cannot be booted at all.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// A module that the kernel does not have, or that cannot be read.
+    #[error(transparent)]
+    Module(#[from] modules::Error),
+    /// A workload's command cannot be made.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A program that goes into the guest cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// The program.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+}
+
+/// The job of one variant of an experiment, and the modules it loads.
+pub fn job(
+    experiment: &Experiment,
+    variant: &Variant,
+    kernel: &Kernel,
+) -> Result<(Job, Vec<Module>), JobError> {
+    let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
+    let wanted: Vec<String> = wanted.chain(&variant.modules).cloned().collect();
+    let modules = modules::choose(kernel, &wanted)?;
+    let paths = modules.iter().map(|module| format!("{}/{}.ko", job::MODULES_PATH, module.name));
+    let workloads = experiment.workloads.iter().map(|workload| {
+        Ok(job::Workload {
+            name: workload.manifest.name.clone(),
+            command: command(workload, experiment)?,
+            iterations: workload.iterations,
+            timeout: workload.timeout,
+        })
+    });
+    let job = Job {
+        modules: paths.collect(),
+        settings: variant.settings.clone(),
+        workloads: workloads.collect::<Result<_, WorkloadError>>()?,
+        sampler: experiment.sampler.clone(),
+        shell: false,
+    };
+    Ok((job, modules))
+}
+
+/// The command of a workload. A program of the user's own is started from where it lies in the
+/// guest.
+fn command(workload: &WorkloadUse, experiment: &Experiment) -> Result<Vec<String>, WorkloadError> {
+    let mut command = workloads::command(&workload.manifest, &experiment.machine.topology)?;
+    if let Some(program) = &workload.program {
+        let path = program_path(&workload.manifest.name, program);
+        match command.first_mut() {
+            Some(first) => *first = path,
+            None => command.push(path),
+        }
+    }
+    Ok(command)
+}
+
+/// Where a program of the user's own lies in the guest: by workload, since two may have programs
+/// of one name.
+fn program_path(workload: &str, program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
+}
+
+/// The initramfs for a job: agent, workloads, modules, programs and the job itself. The same
+/// inputs give the same bytes.
+pub fn initramfs(
+    guest: &Guest,
+    job: &Job,
+    modules: &[Module],
+    workloads: &[WorkloadUse],
+    shell: Option<&Path>,
+) -> Result<Vec<u8>, JobError> {
+    let mut archive = Archive::new();
+    for directory in ["/dev", "/proc", "/sys", "/tmp"] {
+        archive.directory(directory);
+    }
+    archive.console();
+    archive.program(job::AGENT_PATH, &read(&guest.agent)?);
+    archive.program(job::WORKLOADS_PATH, &read(&guest.workloads)?);
+    for module in modules {
+        archive.file(&format!("{}/{}.ko", job::MODULES_PATH, module.name), &module.read()?);
+    }
+    for workload in workloads {
+        if let Some(program) = &workload.program {
+            archive.program(&program_path(&workload.manifest.name, program), &read(program)?);
+        }
+    }
+    if let Some(shell) = shell {
+        archive.program(job::SHELL_PATH, &read(shell)?);
+    }
+    let job = serde_json::to_vec_pretty(job).expect("a job has only plain data");
+    archive.file(job::JOB_PATH, &job);
+    Ok(archive.finish())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, JobError> {
+    fs::read(path).map_err(|error| JobError::Read { path: path.to_owned(), error })
+}

@@ -1,0 +1,26 @@
+//! Carries out an experiment: reads its file, makes the schedule, boots, collects what the guests
+//! recorded, keeps it, and goes on where an earlier run stopped. How a VM is run, a kernel found
+//! and a boot stored is left to the crates below.
+
+mod boot;
+mod collect;
+mod conclude;
+mod engine;
+pub mod file;
+mod guest;
+mod job;
+mod look;
+mod run;
+pub mod schedule;
+mod series;
+mod table;
+mod watch;
+pub mod workloads;
+
+pub use boot::BootError;
+pub use guest::{Guest, NoGuest};
+pub use job::JobError;
+pub use look::{Look, LookError};
+pub use run::{Lab, RunError, RunSummary};
+pub use series::WORKLOAD_SOURCE;
+pub use watch::{Progress, Watch};

@@ -1,0 +1,130 @@
+//! One kernel booted for a look: no workload, nothing kept.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kernels::Cache;
+use machine::{Emulator, Engine, Vm, run_interactive};
+use model::{Boot, Experiment, Kernel, Machine, Sampler, Variant};
+
+use crate::boot::{BootError, Bootable, RECORDER, image, in_file};
+use crate::engine;
+use crate::guest::Guest;
+use crate::job;
+use crate::schedule::Slot;
+use crate::watch::Progress;
+
+/// What to look at, and where.
+pub struct Look {
+    /// The kernels.
+    pub cache: Cache,
+    /// The guest's programs.
+    pub guest: Guest,
+    /// Which kernel.
+    pub kernel: String,
+    /// On which machine.
+    pub machine: Machine,
+    /// Words added to the kernel's command line.
+    pub cmdline: String,
+    /// An empty directory for the boot's files.
+    pub directory: PathBuf,
+}
+
+/// Why there was nothing to look at.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// The kernel, or the shell, cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// The machine could not be run.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+}
+
+impl Look {
+    /// Boots until the agent has said what it sees, and gives that.
+    ///
+    /// # Errors
+    /// When the host fails; a panic of the kernel is the boot's outcome.
+    pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, LookError> {
+        let (kernel, emulator, engine) = self.prepare(say)?;
+        let experiment = self.experiment();
+        let bootable = Bootable {
+            experiment: &experiment,
+            variant: &experiment.variants[0],
+            kernel: &kernel,
+            guest: &self.guest,
+            engine,
+            emulator: &emulator,
+        };
+        let slot = Slot { variant: 0, replicate: 0, block: 0 };
+        let tell = &mut |progress: Progress<'_>| {
+            if let Progress::Doing(what) = progress {
+                say(what);
+            }
+        };
+        Ok(bootable.boot(slot, &self.directory, tell)?)
+    }
+
+    /// Boots and gives a shell on the terminal, until the shell ends.
+    ///
+    /// # Errors
+    /// When the host fails, or no shell can be had.
+    pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), LookError> {
+        let (kernel, emulator, engine) = self.prepare(say)?;
+        let experiment = self.experiment();
+        let shell = self.cache.shell(say)?;
+        let (mut job, modules) =
+            job::job(&experiment, &experiment.variants[0], &kernel).map_err(BootError::from)?;
+        job.shell = true;
+        let bytes = job::initramfs(&self.guest, &job, &modules, &[], Some(&shell))
+            .map_err(BootError::from)?;
+        let initramfs = self.directory.join("initramfs.cpio");
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+        let vm = Vm {
+            emulator: &emulator,
+            engine,
+            topology: &self.machine.topology,
+            image: image(&kernel),
+            initramfs: &initramfs,
+            cmdline: &self.cmdline,
+            directory: &self.directory,
+            recorder: RECORDER,
+            limits: &self.machine.limits,
+        };
+        run_interactive(&vm).map_err(BootError::from)?;
+        Ok(())
+    }
+
+    fn prepare(&self, say: &dyn Fn(&str)) -> Result<(Kernel, Emulator, Engine), LookError> {
+        let kernel = self.cache.obtain(&self.kernel, say)?;
+        let emulator = Emulator::find().map_err(BootError::from)?;
+        let engine = engine::choose(
+            self.machine.accel,
+            &emulator,
+            (&kernel, &self.guest),
+            &self.cache,
+            &self.directory,
+            &mut |line| say(line),
+        )?;
+        Ok((kernel, emulator, engine))
+    }
+
+    /// The experiment that a look is: one variant, no workload.
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            name: "look".into(),
+            variants: vec![Variant {
+                name: self.kernel.clone(),
+                kernel: self.kernel.clone(),
+                cmdline: self.cmdline.clone(),
+                settings: Vec::new(),
+                modules: Vec::new(),
+            }],
+            machine: self.machine.clone(),
+            workloads: Vec::new(),
+            sampler: Sampler::default(),
+            boots: 1,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Series in the making: recorded texts patched back together and parsed, source by source.
+
+use std::collections::BTreeMap;
+
+use flight::event::File;
+use flight::patch::{self, Content, Record};
+use model::{Column, Source};
+
+use crate::table::Table;
+
+/// The source's name for series that a workload reports itself. Their values are kept in
+/// millionths.
+pub const WORKLOAD_SOURCE: &str = "workload";
+/// Millionths in one.
+const MILLION: f64 = 1e6;
+/// No more text than this is parsed for one boot: hours of sampling every 10 ms.
+const MAX_PARSED: usize = 8 << 30;
+
+/// The series of one source during one phase.
+#[derive(Debug)]
+pub struct Cut {
+    /// The source's name.
+    pub source: String,
+    /// Guest times in nanoseconds.
+    pub times: Vec<u64>,
+    /// The counters.
+    pub columns: Vec<Column>,
+}
+
+/// All series of a boot, the current phase of them still growing.
+#[derive(Debug, Default)]
+pub struct Series {
+    files: Vec<Watched>,
+    tables: BTreeMap<Source, Table>,
+    points: Table,
+    parsed: usize,
+    overflowed: bool,
+}
+
+/// A sampled file: what it is and its text as last recorded.
+#[derive(Debug)]
+struct Watched {
+    /// None for a source that this side does not know.
+    source: Option<Source>,
+    part: String,
+    text: Option<Vec<u8>>,
+}
+
+impl Series {
+    /// Takes the list of files that records refer to by index.
+    pub fn files(&mut self, files: Vec<File>) {
+        let watched = files.into_iter().map(|file| Watched {
+            source: Source::ALL.into_iter().find(|source| source.name() == file.source),
+            part: file.part,
+            text: None,
+        });
+        self.files = watched.collect();
+    }
+
+    /// Takes one record of the sampler. What is damaged is passed over.
+    pub fn record(&mut self, payload: &[u8], time: u64) {
+        let Ok(Record { file, content }) = postcard::from_bytes::<Record>(payload) else {
+            return;
+        };
+        let file = usize::from(file);
+        let Some(watched) = self.files.get_mut(file) else {
+            return;
+        };
+        let Some(source) = watched.source else { return };
+        let text = match content {
+            Content::Whole(text) => Some(text.to_vec()),
+            Content::Patch(patch) => {
+                watched.text.as_deref().and_then(|old| patch::apply(old, patch))
+            }
+        };
+        let Some(text) = text else { return };
+        self.parsed = self.parsed.saturating_add(text.len());
+        if self.parsed > MAX_PARSED {
+            self.overflowed = true;
+            return;
+        }
+        let counters =
+            kernelfiles::counters(source, &watched.part, &String::from_utf8_lossy(&text));
+        watched.text = Some(text);
+        let table = self.tables.entry(source).or_default();
+        self.overflowed |= !table.sampled(file, counters, time);
+    }
+
+    /// Takes one point of a series of the workload's.
+    pub fn point(&mut self, name: &str, value: f64, time: u64) {
+        let millionths = (value * MILLION).round() as i64;
+        self.overflowed |= !self.points.point(name, millionths, time);
+    }
+
+    /// Ends the current phase and gives what was sampled in it. The last sample begins the next
+    /// phase too, and a sample alone is no series.
+    pub fn cut(&mut self) -> Vec<Cut> {
+        let kernel = self.tables.iter_mut().filter_map(|(source, table)| {
+            let (times, columns) = table.cut(true);
+            (times.len() > 1).then(|| Cut { source: source.name().to_owned(), times, columns })
+        });
+        let mut cuts: Vec<Cut> = kernel.collect();
+        let (times, columns) = self.points.cut(false);
+        if !times.is_empty() {
+            cuts.push(Cut { source: WORKLOAD_SOURCE.to_owned(), times, columns });
+        }
+        cuts
+    }
+
+    /// Whether something went beyond the bounds and was dropped.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+}

@@ -1,0 +1,44 @@
+//! What an experiment tells while it runs.
+
+use std::time::Duration;
+
+use model::Outcome;
+
+/// Something that happened, for people to see.
+#[derive(Clone, Debug)]
+pub enum Progress<'a> {
+    /// A remark: what is fetched, which emulation is used.
+    Remark(&'a str),
+    /// How many boots there are, and how many of them were done before.
+    Plan {
+        /// All boots of the experiment.
+        boots: usize,
+        /// Boots that an earlier run did.
+        done: usize,
+    },
+    /// A boot begins.
+    Boot {
+        /// Its number among all boots, from 1.
+        number: usize,
+        /// The variant.
+        variant: &'a str,
+    },
+    /// What the boot does now: `booting`, or workload, iteration and phase.
+    Doing(&'a str),
+    /// The boot is kept in the store.
+    Kept {
+        /// Its number among all boots, from 1.
+        number: usize,
+        /// The variant.
+        variant: &'a str,
+        /// How it ended.
+        outcome: &'a Outcome,
+        /// How long it took.
+        wall: Duration,
+        /// How long the rest will take if it goes on like this; none before the first boot.
+        left: Option<Duration>,
+    },
+}
+
+/// Whoever is told.
+pub type Watch<'a> = dyn FnMut(Progress<'_>) + 'a;

@@ -1,0 +1,169 @@
+//! The built-in workloads and how a manifest becomes a command line.
+
+use std::collections::BTreeMap;
+
+use model::{Manifest, Topology};
+
+/// The manifests that come with the laboratory.
+const BUILT_IN: [&str; 2] = [
+    include_str!("../../../workloads/autonuma.toml"),
+    include_str!("../../../workloads/fault.toml"),
+];
+
+/// Why a manifest or its parameters cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WorkloadError {
+    /// No built-in workload of this name.
+    #[error("there is no workload `{name}`")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A parameter that the manifest does not have.
+    #[error("workload `{workload}` has no parameter `{parameter}`")]
+    Parameter {
+        /// The workload's name.
+        workload: String,
+        /// The parameter asked for.
+        parameter: String,
+        /// The parameters there are.
+        known: Vec<String>,
+    },
+    /// The command names a placeholder that is neither a parameter nor a fact of the machine.
+    #[error("the command of workload `{workload}` has `{{{placeholder}}}`, which is no parameter")]
+    Placeholder {
+        /// The workload's name.
+        workload: String,
+        /// The name between the braces.
+        placeholder: String,
+    },
+}
+
+/// Every built-in manifest.
+pub fn built_in() -> Vec<Manifest> {
+    let read = |text: &str| toml::from_str(text).expect("a manifest of our own, tested");
+    BUILT_IN.into_iter().map(read).collect()
+}
+
+/// The built-in manifest of this name.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
+    let mut all = built_in();
+    match all.iter().position(|manifest| manifest.name == name) {
+        Some(place) => Ok(all.swap_remove(place)),
+        None => Err(WorkloadError::Unknown {
+            name: name.into(),
+            known: all.into_iter().map(|manifest| manifest.name).collect(),
+        }),
+    }
+}
+
+/// Sets parameters of a manifest.
+///
+/// # Errors
+/// When the manifest does not have one of them.
+pub fn set_parameters(
+    manifest: &mut Manifest,
+    values: BTreeMap<String, String>,
+) -> Result<(), WorkloadError> {
+    for (parameter, value) in values {
+        match manifest.parameters.get_mut(&parameter) {
+            Some(place) => *place = value,
+            None => {
+                return Err(WorkloadError::Parameter {
+                    workload: manifest.name.clone(),
+                    parameter,
+                    known: manifest.parameters.keys().cloned().collect(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The command of a manifest for a machine of this shape, placeholders filled in.
+///
+/// # Errors
+/// When a placeholder has no value.
+pub fn command(manifest: &Manifest, topology: &Topology) -> Result<Vec<String>, WorkloadError> {
+    let value = |placeholder: &str| match placeholder {
+        "cpus" => Some(topology.cpus().to_string()),
+        "nodes" => Some(topology.nodes.len().to_string()),
+        "memory" => Some(topology.memory().0.to_string()),
+        name => manifest.parameters.get(name).cloned(),
+    };
+    let fill = |word: &String| {
+        fill(word, value).map_err(|placeholder| WorkloadError::Placeholder {
+            workload: manifest.name.clone(),
+            placeholder,
+        })
+    };
+    manifest.command.iter().map(fill).collect()
+}
+
+/// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around
+/// anything but a name stay: programs have a use for them.
+fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let is_name = |text: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        !text.is_empty() && text.bytes().all(plain)
+    };
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some((before, from)) = rest.split_once('{') {
+        filled.push_str(before);
+        match from.split_once('}') {
+            Some((name, after)) if is_name(name) => {
+                filled.push_str(&value(name).ok_or_else(|| name.to_owned())?);
+                rest = after;
+            }
+            _ => {
+                filled.push('{');
+                rest = from;
+            }
+        }
+    }
+    Ok(filled + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn every_built_in_manifest_has_a_command_that_fills() {
+        let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
+        for manifest in built_in() {
+            let command = command(&manifest, &topology).unwrap();
+            assert!(command.iter().all(|word| !word.contains('{')), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_set_or_refused() {
+        let mut manifest = find("autonuma").unwrap();
+        let (name, _) = manifest.parameters.first_key_value().unwrap();
+        let name = name.clone();
+        set_parameters(&mut manifest, [(name.clone(), "7".into())].into()).unwrap();
+        assert_eq!(manifest.parameters[&name], "7");
+        let wrong = set_parameters(&mut manifest, [("no-such".into(), "7".into())].into());
+        assert!(matches!(wrong, Err(WorkloadError::Parameter { .. })));
+        assert!(matches!(find("autonum"), Err(WorkloadError::Unknown { .. })));
+    }
+
+    #[test]
+    fn placeholders_are_filled() {
+        let value = |name: &str| (name == "a").then(|| "1".to_owned());
+        assert_eq!(fill("x{a}y{a}", value), Ok("x1y1".into()));
+        assert_eq!(fill("{b}", value), Err("b".into()));
+        for word in ["{", "{ a; }", "{}", "${a", "}{"] {
+            assert_eq!(fill(word, value), Ok(word.into()));
+        }
+    }
+}
