@@ -1,0 +1,47 @@
+# The two commands of a newcomer are `make demo` and `make test`; the README tells more.
+
+CARGO ?= cargo
+TARGET := x86_64-unknown-linux-gnu
+GUEST := target/release/guest
+FAULTLINE := target/release/faultline
+
+.PHONY: all deps guest build demo test check-long lint bench clean
+
+all: build
+
+# Whatever of compiler, QEMU and tools is missing.
+deps:
+	@scripts/install-deps
+
+# The static binaries that run inside a guest.
+guest: deps
+	RUSTFLAGS='-C target-feature=+crt-static' \
+	    $(CARGO) build --locked --release -p guest --target $(TARGET)
+	mkdir -p $(GUEST)
+	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads $(GUEST)
+
+build: guest
+	$(CARGO) build --locked --release -p faultline
+
+# Two kernels, one table.
+demo: build
+	scripts/demo $(FAULTLINE)
+
+# Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
+test: guest
+	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) $(CARGO) test --locked --workspace
+
+# What takes too long for every change.
+check-long: guest lint
+	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
+	    $(CARGO) test --locked --workspace
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+bench: deps
+	$(CARGO) run --locked --release -p bench-sampler
+
+clean:
+	$(CARGO) clean

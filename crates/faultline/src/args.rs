@@ -1,0 +1,178 @@
+//! The command line's grammar.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::{Accel, Bytes};
+
+/// Between kernel A and kernel B, did performance change, by how much, and why?
+#[derive(Debug, Parser)]
+#[command(name = "faultline", version, max_term_width = 100)]
+pub struct Cli {
+    /// The store of experiments and boots [default: $XDG_DATA_HOME/faultline/faultline.db]
+    #[arg(long, global = true, value_name = "FILE", env = "FAULTLINE_STORE")]
+    pub store: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Fetch, list and remove kernels
+    #[command(subcommand)]
+    Kernel(KernelCommand),
+    /// Boot the variants of an experiment, run its workloads, keep what they measure
+    Run(RunArgs),
+    /// Boot one kernel for a look
+    Boot(BootArgs),
+    /// Print the tables of an experiment: the baseline in the first column
+    Compare(CompareArgs),
+    /// List the experiments in the store
+    List,
+    /// Show an experiment's boots, or one boot with its log
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KernelCommand {
+    /// Add a kernel to the cache
+    Add(KernelAddArgs),
+    /// List the kernels in the cache
+    List,
+    /// Remove a kernel from the cache
+    Remove {
+        /// Its name, as `kernel list` prints it
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct KernelAddArgs {
+    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), or a path to a .deb
+    #[arg(required_unless_present = "image", conflicts_with = "image")]
+    pub kernel: Option<String>,
+    /// Look in this suite of Debian alone, such as trixie-backports
+    #[arg(long, conflicts_with = "image")]
+    pub suite: Option<String>,
+    /// A kernel image of your own: bzImage or vmlinux
+    #[arg(long, value_name = "FILE")]
+    pub image: Option<PathBuf>,
+    /// Its modules: the directory lib/modules/RELEASE
+    #[arg(long, value_name = "DIR", requires = "image")]
+    pub modules: Option<PathBuf>,
+    /// The name of a kernel of your own [default: the image's release]
+    #[arg(long, requires = "image")]
+    pub name: Option<String>,
+}
+
+/// The shape of a machine, where no file gives it.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// CPUs
+    #[arg(long, default_value_t = 4)]
+    pub cpus: u32,
+    /// Memory of all nodes together
+    #[arg(long, default_value = "2G")]
+    pub memory: Bytes,
+    /// NUMA nodes, which share CPUs and memory evenly
+    #[arg(long, default_value_t = 2)]
+    pub nodes: u32,
+    /// How the machine executes
+    #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
+    pub accel: AccelArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AccelArg {
+    /// KVM where a guest really boots under it, else emulation
+    Auto,
+    /// Hardware virtualisation
+    Kvm,
+    /// Emulation
+    Tcg,
+}
+
+impl From<AccelArg> for Accel {
+    fn from(accel: AccelArg) -> Self {
+        match accel {
+            AccelArg::Auto => Self::Auto,
+            AccelArg::Kvm => Self::Kvm,
+            AccelArg::Tcg => Self::Tcg,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The experiment's file
+    #[arg(required_unless_present = "kernels", conflicts_with_all = ["kernels", "workload"])]
+    pub experiment: Option<PathBuf>,
+    /// Without a file: kernels to compare, such as 6.1,7.3; the first is the baseline
+    #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]
+    pub kernels: Vec<String>,
+    /// Without a file: the workload
+    #[arg(long, default_value = "autonuma")]
+    pub workload: String,
+    /// Without a file: a parameter of the workload; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub parameters: Vec<(String, String)>,
+    /// Without a file: boots of each kernel
+    #[arg(long, default_value_t = 3)]
+    pub boots: u32,
+    /// Without a file: iterations within a boot
+    #[arg(long, default_value_t = 1)]
+    pub iterations: u32,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Do boots again that failed; what they left behind is kept
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Print results only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BootArgs {
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    pub kernel: String,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Words added to the kernel's command line
+    #[arg(long, default_value = "")]
+    pub cmdline: String,
+    /// Give a shell in the guest
+    #[arg(long)]
+    pub shell: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The experiment's name or number [default: the latest]
+    pub experiment: Option<String>,
+    /// The variant in the first column [default: the experiment's first]
+    #[arg(long, value_name = "VARIANT")]
+    pub baseline: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables to paste into a mail
+    Text,
+    /// The same for programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// An experiment's name or number, or a boot as b12 [default: the latest experiment]
+    pub what: Option<String>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}

@@ -1,0 +1,37 @@
+//! `faultline boot`: one kernel, for a look.
+
+use std::process::ExitCode;
+
+use kernels::Cache;
+use lab::{Guest, Look};
+use model::{Limits, Machine};
+
+use super::{print, topology};
+use crate::args::BootArgs;
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::list;
+
+pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
+    let machine = Machine {
+        topology: topology(&args.machine)?,
+        accel: args.machine.accel.into(),
+        limits: Limits::default(),
+    };
+    let directory = tempfile::tempdir()?;
+    let look = Look {
+        cache: Cache::open()?,
+        guest: Guest::find()?,
+        kernel: args.kernel.clone(),
+        machine,
+        cmdline: args.cmdline.clone(),
+        directory: directory.path().to_owned(),
+    };
+    let say = &|line: &str| eprintln!("{line}");
+    if args.shell {
+        look.shell(say)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let boot = look.boot(say)?;
+    print(&list::boot(&boot))?;
+    Ok(if boot.outcome.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}

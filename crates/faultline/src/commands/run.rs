@@ -1,0 +1,102 @@
+//! `faultline run`: carries out an experiment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use kernels::Cache;
+use lab::{Guest, Lab, file, workloads};
+use model::{Experiment, Limits, Machine, Sampler, Variant, WorkloadUse};
+use store::Store;
+
+use super::{print, store_path, topology};
+use crate::args::RunArgs;
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::progress::Display;
+
+pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
+    let experiment = match &args.experiment {
+        Some(path) => read(path)?,
+        None => without_file(&args)?,
+    };
+    let path = store_path(store)?;
+    let mut lab = Lab {
+        cache: Cache::open()?,
+        guest: Guest::find()?,
+        store: Store::open(&path)?,
+        scratch: scratch(&path),
+    };
+    let mut display = Display::new(args.quiet);
+    let summary = lab.run(&experiment, args.retry_failed, &mut |progress| display.show(progress));
+    display.finish();
+    let summary = summary?;
+    let done = match (summary.boots, summary.failed) {
+        (0, _) => "every boot was done before".to_owned(),
+        (boots, 0) => format!("{boots} boots done"),
+        (boots, failed) => format!("{boots} boots done, {failed} of them failed"),
+    };
+    let (name, id) = (&experiment.name, summary.experiment);
+    print(&format!("experiment {id}, {name}: {done}; see `faultline compare {name}`\n"))?;
+    Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// The directory for boots under way, beside the store and of its name, so that two stores in one
+/// directory do not meet.
+fn scratch(store: &Path) -> PathBuf {
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(".running");
+    store.with_file_name(name)
+}
+
+fn read(path: &Path) -> Result<Experiment, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    Ok(file::parse(path, &text)?)
+}
+
+/// The experiment that options describe. Its name tells what is compared, so that the same words
+/// find it again.
+fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
+    let usage = |error: workloads::WorkloadError| Failure::Usage(error.to_string());
+    let mut manifest = workloads::find(&args.workload).map_err(usage)?;
+    let parameters = args.parameters.iter().cloned().collect();
+    workloads::set_parameters(&mut manifest, parameters).map_err(usage)?;
+    if args.boots == 0 || args.iterations == 0 {
+        return Err(Failure::Usage("--boots and --iterations want 1 or more".into()));
+    }
+    let variants: Vec<Variant> = args.kernels.iter().map(|kernel| variant(kernel)).collect();
+    let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            return Err(Failure::Usage(format!("kernel `{name}` is named twice")));
+        }
+    }
+    let name = format!("{}-{}", args.workload, names.join("-"));
+    Ok(Experiment {
+        name,
+        variants,
+        machine: Machine {
+            topology: topology(&args.machine)?,
+            accel: args.machine.accel.into(),
+            limits: Limits::default(),
+        },
+        workloads: vec![WorkloadUse {
+            manifest,
+            program: None,
+            iterations: args.iterations,
+            timeout: file::DEFAULT_TIMEOUT,
+        }],
+        sampler: Sampler::default(),
+        boots: args.boots,
+    })
+}
+
+fn variant(kernel: &str) -> Variant {
+    Variant {
+        name: file::default_name(kernel),
+        kernel: kernel.to_owned(),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    }
+}

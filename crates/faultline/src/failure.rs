@@ -1,0 +1,76 @@
+//! How a command fails: the message for people, and the exit code for programs.
+
+use std::io;
+use std::process::ExitCode;
+
+use lab::file::FileError;
+
+/// The host failed: disk, emulator, package archive.
+pub const HOST_FAILED: u8 = 1;
+/// The command line or the experiment file is wrong; clap uses the same code.
+pub const USAGE: u8 = 2;
+/// Done, but some boots failed.
+pub const BOOTS_FAILED: u8 = 3;
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// An experiment file is wrong.
+    #[error(transparent)]
+    File(#[from] Box<FileError>),
+    /// What was asked for cannot be: an unknown name, a topology that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// Standard output was closed by its reader, as `| head` does.
+    #[error("standard output is closed")]
+    OutputClosed,
+    /// The host failed.
+    #[error("{0}")]
+    Host(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::Host(error.to_string()),
+        }
+    }
+}
+
+macro_rules! host_failures {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Host(error.to_string())
+            }
+        })*
+    };
+}
+
+host_failures!(lab::LookError, lab::NoGuest, lab::RunError);
+host_failures!(kernels::Error, machine::Error, store::Error);
+
+/// Prints why a command failed, and gives its exit code.
+pub fn report_failure(failure: &Failure) -> ExitCode {
+    match failure {
+        Failure::File(error) => {
+            let handler = miette::GraphicalReportHandler::new();
+            let mut text = String::new();
+            if handler.render_report(&mut text, error.as_ref()).is_err() {
+                text = error.to_string();
+            }
+            eprintln!("{text}");
+            ExitCode::from(USAGE)
+        }
+        Failure::Usage(message) => {
+            eprintln!("faultline: {message}");
+            ExitCode::from(USAGE)
+        }
+        Failure::OutputClosed => ExitCode::SUCCESS,
+        Failure::Host(message) => {
+            eprintln!("faultline: {message}");
+            ExitCode::from(HOST_FAILED)
+        }
+    }
+}

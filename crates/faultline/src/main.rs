@@ -1,0 +1,34 @@
+//! The command line: parses, calls, prints.
+
+mod args;
+mod commands;
+mod failure;
+mod list;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::failure::{Failure, report_failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(failure) => report_failure(&failure),
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let store = cli.store;
+    match cli.command {
+        Command::Kernel(command) => commands::kernel::kernel(command),
+        Command::Run(args) => commands::run::run(store, args),
+        Command::Boot(args) => commands::boot::boot(&args),
+        Command::Compare(args) => commands::compare::compare(store, &args),
+        Command::List => commands::show::list(store),
+        Command::Show(args) => commands::show::show(store, args.what.as_deref()),
+    }
+}

@@ -1,0 +1,113 @@
+//! The main job on real kernels: the counters move as kernels do, and the store holds what the
+//! kernel's own files say.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::common::{Bench, experiment, quoted};
+use model::Boot;
+
+const NUMA01: &str = "[[workload]]\nname = \"autonuma\"\n\
+                      parameters = { programs = \"NUMA01\" }\n";
+
+/// The growth of a counter of `/proc/vmstat` over the workload.
+fn growth(boot: &Boot, counter: &str) -> i64 {
+    let chunks = boot.chunks.iter().filter(|chunk| chunk.source == "vmstat");
+    let chunks = chunks.filter(|chunk| !chunk.workload.is_empty());
+    chunks.map(|chunk| chunk.difference(counter).unwrap()).sum()
+}
+
+#[test]
+fn balancing_moves_the_counters_and_none_move_without_it() {
+    let bench = Bench::new();
+    let variants = "[[variant]]\nname = \"on\"\nkernel = \"6.1\"\n\
+                    [[variant]]\nname = \"off\"\nkernel = \"6.1\"\n\
+                    sysctl = { \"kernel.numa_balancing\" = 0 }\n\
+                    [[variant]]\nname = \"newest\"\nkernel = \"newest\"\n";
+    let file = bench.write("x.toml", &experiment("balancing", &format!("{variants}{NUMA01}")));
+    let run = ["run", file.to_str().unwrap()];
+    let said = bench.faultline(&run).expect(0);
+    assert!(said.out.contains("3 boots done"), "{}", said.out);
+    let boots = bench.boots();
+    let of = |name: &str| boots.iter().find(|boot| boot.variant == name).unwrap();
+    for counter in ["numa_pte_updates", "numa_hint_faults", "numa_pages_migrated"] {
+        assert!(growth(of("on"), counter) > 0, "{counter}");
+        assert!(growth(of("newest"), counter) > 0, "{counter}");
+        assert_eq!(growth(of("off"), counter), 0, "{counter}");
+    }
+    assert_ne!(of("on").facts.release, of("newest").facts.release);
+    assert_eq!((of("on").facts.cpus, of("on").facts.nodes), (4, 2));
+    converges(of("on"));
+    resumes(&bench, &run);
+    prints(&bench);
+}
+
+/// The shares of memory and of threads over the nodes make a whole at every instant.
+fn converges(boot: &Boot) {
+    let mut chunks = boot.chunks.iter().filter(|chunk| chunk.source == lab::WORKLOAD_SOURCE);
+    let chunk = chunks.find(|chunk| chunk.phase == "NUMA01").expect("series of the workload");
+    assert!(chunk.times.len() > 2, "{} instants", chunk.times.len());
+    for kind in ["memory", "threads"] {
+        let columns: Vec<_> =
+            chunk.columns.iter().filter(|column| column.name.starts_with(kind)).collect();
+        assert_eq!(columns.len(), 2, "{kind}");
+        for row in 0..chunk.times.len() {
+            let whole: i64 = columns.iter().filter_map(|column| column.values[row]).sum();
+            assert!(whole == 0 || (whole - 1_000_000).abs() <= 2, "{kind} {whole} at {row}");
+        }
+    }
+}
+
+fn resumes(bench: &Bench, run: &[&str]) {
+    let said = bench.faultline(run).expect(0);
+    assert!(said.out.contains("every boot was done before"), "{}", said.out);
+    assert_eq!(bench.boots().len(), 3);
+}
+
+fn prints(bench: &Bench) {
+    let text = bench.faultline(&["compare", "balancing", "--baseline", "off"]).expect(0).out;
+    assert!(text.contains("Amean") && text.contains("Elapsed-NUMA01"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100 && line.is_ascii()), "{text}");
+    let json = bench.faultline(&["compare", "--format", "json"]).expect(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["baseline"], "on");
+    assert_eq!(json["emulated"], true);
+    let kinds: Vec<_> =
+        json["tables"].as_array().unwrap().iter().map(|table| table["kind"].clone()).collect();
+    assert_eq!(kinds, ["metrics", "duration", "counters"]);
+}
+
+#[test]
+fn the_store_holds_what_another_program_reads() {
+    let bench = Bench::new();
+    let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
+    fs::copy(shell, bench.path("busybox")).unwrap();
+    // A reader of its own before and after, around the same program as ever.
+    let script = "read() { sed \"s/^/note $1 /\" /proc/vmstat | grep -e numa_ -e thp_fault_alloc \
+                  >&$FAULTLINE_FD; }; read before && /faultline/workloads autonuma \
+                  --programs NUMA01 && read after";
+    let manifest = format!(
+        "name = \"witness\"\ndescription = \"reads vmstat itself\"\n\
+         command = [\"busybox\", \"sh\", \"-c\", {script:?}]\nmetrics = []\n"
+    );
+    let manifest = bench.write("witness.toml", &manifest);
+    let text = format!(
+        "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nmanifest = {}\nprogram = \"busybox\"\n",
+        quoted(&manifest)
+    );
+    let file = bench.write("x.toml", &experiment("witness", &text));
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let boot = &bench.boots()[0];
+    let mut read: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
+    for note in &boot.notes {
+        if let [when, counter, value] = note.split(' ').collect::<Vec<_>>()[..] {
+            read.entry(counter).or_default()[usize::from(when == "after")] = value.parse().unwrap();
+        }
+    }
+    for counter in ["numa_pte_updates", "numa_hint_faults", "numa_pages_migrated"] {
+        let [before, after] = read[counter];
+        assert!(after > before, "{counter}");
+        assert_eq!(growth(boot, counter), after - before, "{counter}");
+    }
+}

@@ -1,0 +1,113 @@
+//! A laboratory of a test's own: a store in a temporary directory, experiments as text, the real
+//! program run as users run it. Kernels come from the user's cache, fetched where missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::Boot;
+use store::{Detail, Store};
+use tempfile::TempDir;
+
+/// Boots disturb each other, so tests that boot take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub struct Bench {
+    pub directory: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(
+            std::env::var_os("FAULTLINE_GUEST").is_some(),
+            "the guest's programs are built and named by `make test`"
+        );
+        Self { directory: tempfile::tempdir().unwrap(), _turn: turn }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn store_path(&self) -> PathBuf {
+        self.path("test.db")
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.env("FAULTLINE_STORE", self.store_path()).args(args).stdin(Stdio::null());
+        command
+    }
+
+    pub fn said(&self, mut command: Command) -> Said {
+        Said::of(command.output().unwrap())
+    }
+
+    pub fn faultline(&self, args: &[&str]) -> Said {
+        self.said(self.command(args))
+    }
+
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Every boot of the latest experiment, whole.
+    pub fn boots(&self) -> Vec<Boot> {
+        let store = Store::open(&self.store_path()).unwrap();
+        let latest = store.experiments().unwrap().last().unwrap().id;
+        store.boots(latest, Detail::Whole).unwrap().into_iter().map(|(_, boot)| boot).collect()
+    }
+
+    /// The process of the QEMU that runs in this bench, if one does.
+    pub fn qemu(&self) -> Option<i32> {
+        let mine = self.directory.path().to_str().unwrap().to_owned();
+        fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let said = fs::read(entry.path().join("cmdline")).ok()?;
+            let said = String::from_utf8_lossy(&said).into_owned();
+            let is_qemu = said.split('\0').next()?.ends_with("qemu-system-x86_64");
+            (is_qemu && said.contains(&mine)).then_some(pid)
+        })
+    }
+}
+
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Asserts the exit code, and shows what was said if it is another.
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+}
+
+/// The text of an experiment on 4 CPUs and 2 nodes.
+pub fn experiment(name: &str, rest: &str) -> String {
+    format!("name = \"{name}\"\nboots = 1\n[machine]\ncpus = 4\nmemory = \"2G\"\nnodes = 2\n{rest}")
+}
+
+/// The word of a path that TOML takes.
+pub fn quoted(path: &Path) -> String {
+    format!("{:?}", path.to_str().unwrap())
+}

@@ -1,0 +1,149 @@
+//! What a guest, a host or a user does wrong is told clearly, and loses nothing: really done, on a
+//! real kernel.
+
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+
+use crate::common::{Bench, experiment};
+use model::{Boot, Outcome, ProblemKind};
+
+fn fault(mode: &str) -> String {
+    let mut words = mode.splitn(2, ' ');
+    let (kind, number) = (words.next().unwrap(), words.next().unwrap_or("3"));
+    format!(
+        "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"fault\"\n\
+         parameters = {{ fault = \"{kind}\", argument = {number} }}\n"
+    )
+}
+
+fn samples(boot: &Boot) -> usize {
+    boot.samples.iter().filter(|sample| sample.workload == "fault").count()
+}
+
+#[test]
+fn a_panic_loses_nothing_recorded_before() {
+    let bench = Bench::new();
+    let file = bench.write("x.toml", &experiment("panic", &fault("panic")));
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    let boot = &bench.boots()[0];
+    assert!(
+        matches!(&boot.outcome, Outcome::Panicked(line) if line.contains("sysrq triggered crash")),
+        "{}",
+        boot.outcome
+    );
+    assert!(samples(boot) > 0);
+    assert!(boot.problems.iter().any(|problem| problem.kind == ProblemKind::Bug));
+    assert!(boot.chunks.iter().any(|chunk| chunk.source == "vmstat" && chunk.times.len() > 1));
+    assert!(boot.console.contains("Kernel panic"));
+}
+
+#[test]
+fn a_hang_is_given_up_and_loses_nothing_recorded_before() {
+    let bench = Bench::new();
+    let limits = "[machine.limits]\nrun = \"15s\"\n";
+    let file = bench.write("x.toml", &experiment("hang", &format!("{limits}{}", fault("hang"))));
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    let boot = &bench.boots()[0];
+    assert!(matches!(boot.outcome, Outcome::TimedOut(_)), "{}", boot.outcome);
+    assert!(samples(boot) > 0);
+}
+
+/// Runs `fault sleep` and calls `strike` with the emulator's process once samples flow.
+fn struck(bench: &Bench, strike: impl FnOnce(&mut std::process::Child, i32)) -> String {
+    let text = experiment("struck", &fault("sleep 600"));
+    let text = format!("{text}\n[machine.limits]\nrun = \"20s\"\n");
+    let file = bench.write("x.toml", &text);
+    let mut child = bench.start(&["run", file.to_str().unwrap()]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut said: Vec<String> = Vec::new();
+    for line in lines.by_ref() {
+        let flows = line.contains(": fault: fault");
+        said.push(line);
+        if flows {
+            let qemu = bench.qemu().expect("an emulator runs");
+            strike(&mut child, qemu);
+            break;
+        }
+    }
+    said.extend(lines);
+    child.wait().unwrap();
+    said.join("\n")
+}
+
+fn signal(name: &str, process: i32) {
+    let sent = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_killed_emulator_loses_nothing_recorded_before() {
+    let bench = Bench::new();
+    let said = struck(&bench, |_, qemu| signal("KILL", qemu));
+    let boot = &bench.boots()[0];
+    assert!(matches!(boot.outcome, Outcome::Died(_)), "{}\n{said}", boot.outcome);
+    assert!(samples(boot) > 0);
+}
+
+#[test]
+fn a_stopped_guest_is_given_up_and_loses_nothing_recorded_before() {
+    let bench = Bench::new();
+    let said = struck(&bench, |_, qemu| signal("STOP", qemu));
+    let boot = &bench.boots()[0];
+    assert!(matches!(boot.outcome, Outcome::TimedOut(_)), "{}\n{said}", boot.outcome);
+    assert!(samples(boot) > 0);
+    assert_eq!(bench.qemu(), None);
+}
+
+#[test]
+fn a_killed_run_is_picked_up_by_the_next() {
+    let bench = Bench::new();
+    struck(&bench, |child, _| child.kill().unwrap());
+    assert_eq!(bench.qemu(), None, "the emulator ends with its run");
+    let text = experiment("after", &fault("exit"));
+    let file = bench.write("after.toml", &text);
+    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    assert!(said.err.contains("that an earlier run left behind: interrupted"), "{}", said.err);
+    let shown = bench.faultline(&["show", "struck"]).expect(0);
+    assert!(shown.out.contains("interrupted"), "{}", shown.out);
+    let failed = &bench.boots()[0];
+    assert!(
+        matches!(&failed.outcome, Outcome::Failed(why) if why.contains('3')),
+        "{}",
+        failed.outcome
+    );
+}
+
+#[test]
+fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
+    let bench = Bench::new();
+    let variants = "[[variant]]\nname = \"no-init\"\nkernel = \"6.1\"\n\
+                    cmdline = \"rdinit=/nowhere\"\n\
+                    [[variant]]\nname = \"misspelt\"\nkernel = \"6.1\"\n\
+                    sysctl = { \"kernel.numa_balncing\" = 0 }\n\
+                    [[variant]]\nname = \"moduleless\"\nkernel = \"6.1\"\n\
+                    modules = [\"no_such_module\"]\n\
+                    [[variant]]\nname = \"garbage\"\nkernel = \"6.1\"\n\
+                    [[workload]]\nname = \"fault\"\nparameters = { fault = \"garbage\" }\n";
+    let file = bench.write("x.toml", &experiment("wrong", variants));
+    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    assert!(said.out.contains("4 of them failed"), "{}", said.out);
+    let boots = bench.boots();
+    let outcome =
+        |name: &str| boots.iter().find(|boot| boot.variant == name).unwrap().outcome.to_string();
+    assert!(outcome("no-init").starts_with("kernel panic: "), "{}", outcome("no-init"));
+    assert!(outcome("misspelt").contains("kernel.numa_balncing"), "{}", outcome("misspelt"));
+    assert!(outcome("moduleless").contains("no_such_module"), "{}", outcome("moduleless"));
+    assert!(outcome("garbage").contains("phase, sample"), "{}", outcome("garbage"));
+    let compared = bench.faultline(&["compare"]).expect(0);
+    assert!(compared.out.contains("no-init"), "{}", compared.out);
+}
+
+#[test]
+fn a_topology_that_cannot_be_points_at_its_line() {
+    let bench = Bench::new();
+    let text = experiment("t", &fault("exit")).replace("nodes = 2", "nodes = 9");
+    let file = bench.write("x.toml", &text);
+    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    assert!(said.err.contains("4 CPUs cannot be divided over 9 nodes"), "{}", said.err);
+    assert!(said.err.contains("x.toml:4"), "{}", said.err);
+}
