@@ -128,11 +128,7 @@ mod tests {
 
     #[test]
     fn an_event_is_read_as_it_was_written() {
-        let event = Event::Sample {
-            metric: "Elapsed".into(),
-            label: String::new(),
-            value: 12.5,
-        };
+        let event = Event::Sample { metric: "Elapsed".into(), label: String::new(), value: 12.5 };
         assert_eq!(Event::decode(&event.encode().unwrap()), Ok(event));
     }
 

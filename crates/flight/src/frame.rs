@@ -109,8 +109,5 @@ pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
 
 /// A little-endian number of up to 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }

@@ -24,11 +24,7 @@ pub struct Place {
 impl Cursor {
     /// The start of an empty log of `capacity` bytes.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            offset: 0,
-            sequence: 0,
-        }
+        Self { capacity, offset: 0, sequence: 0 }
     }
 
     /// Takes the place for a frame; none when there is no room for one of this kind.
@@ -41,10 +37,7 @@ impl Cursor {
         if payload > frame::MAX_PAYLOAD || end > limit {
             return None;
         }
-        let place = Place {
-            offset: self.offset,
-            sequence: self.sequence,
-        };
+        let place = Place { offset: self.offset, sequence: self.sequence };
         self.offset = end;
         self.sequence += 1;
         Some(place)
@@ -69,11 +62,7 @@ impl<'a> Frames<'a> {
 
     /// The frames from `sequence` on, whose header is at the start of `bytes`.
     pub fn resume(bytes: &'a [u8], sequence: u64) -> Self {
-        Self {
-            bytes,
-            offset: 0,
-            sequence,
-        }
+        Self { bytes, offset: 0, sequence }
     }
 
     /// Bytes read so far.

@@ -44,12 +44,7 @@ pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
         if from == old.len() && to == new.len() {
             return true;
         }
-        let start = new[..to]
-            .iter()
-            .rev()
-            .take(same)
-            .take_while(|byte| is_loose(**byte))
-            .count();
+        let start = new[..to].iter().rev().take(same).take_while(|byte| is_loose(**byte)).count();
         let (old_end, new_end) = (from + loose(&old[from..]), to + loose(&new[to..]));
         if old_end == from && new_end == to {
             return false;
@@ -102,11 +97,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
         }
         same += 8;
     }
-    same + a[same..]
-        .iter()
-        .zip(&b[same..])
-        .take_while(|(a, b)| a == b)
-        .count()
+    same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
 }
 
 fn number(out: &mut Vec<u8>, mut value: usize) {

@@ -71,9 +71,7 @@ pub enum LineError {
 /// # Errors
 /// When it is no line of the protocol.
 pub fn parse(line: &[u8]) -> Result<Line, LineError> {
-    let text = std::str::from_utf8(line)
-        .map_err(|_| LineError::Text)?
-        .trim();
+    let text = std::str::from_utf8(line).map_err(|_| LineError::Text)?.trim();
     if text.len() > MAX_LINE {
         return Err(LineError::Text);
     }
@@ -82,21 +80,16 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
     match (verb, words.as_slice()) {
         ("phase", [phase]) => Ok(Line::Phase(name(phase)?)),
         ("phase", _) => Err(LineError::Words(verb.into(), "phase NAME")),
-        ("sample", [metric, figure]) => Ok(Line::Sample {
-            metric: name(metric)?,
-            label: String::new(),
-            value: value(figure)?,
-        }),
-        ("sample", [metric, label, figure]) => Ok(Line::Sample {
-            metric: name(metric)?,
-            label: name(label)?,
-            value: value(figure)?,
-        }),
+        ("sample", [metric, figure]) => {
+            Ok(Line::Sample { metric: name(metric)?, label: String::new(), value: value(figure)? })
+        }
+        ("sample", [metric, label, figure]) => {
+            Ok(Line::Sample { metric: name(metric)?, label: name(label)?, value: value(figure)? })
+        }
         ("sample", _) => Err(LineError::Words(verb.into(), "sample METRIC [LABEL] VALUE")),
-        ("series", [series, figure]) => Ok(Line::Point {
-            series: name(series)?,
-            value: value(figure)?,
-        }),
+        ("series", [series, figure]) => {
+            Ok(Line::Point { series: name(series)?, value: value(figure)? })
+        }
         ("series", _) => Err(LineError::Words(verb.into(), "series NAME VALUE")),
         ("note", _) => Ok(Line::Note(rest.trim().trim_matches('"').to_owned())),
         _ => Err(LineError::Verb(verb.chars().take(MAX_NAME).collect())),
@@ -104,9 +97,7 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
 }
 
 fn name(word: &str) -> Result<String, LineError> {
-    let fits = word
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "._:+/%-".contains(c));
+    let fits = word.chars().all(|c| c.is_ascii_alphanumeric() || "._:+/%-".contains(c));
     if word.len() > MAX_NAME || !fits {
         return Err(LineError::Name(word.chars().take(MAX_NAME).collect()));
     }
@@ -133,18 +124,9 @@ mod tests {
         };
         assert_eq!(parse(b"phase fill"), Ok(Line::Phase("fill".into())));
         assert_eq!(parse(b"sample latency 2"), Ok(sample("", 2.0)));
-        assert_eq!(
-            parse(b"sample latency p99 0.000123\r"),
-            Ok(sample("p99", 0.000123))
-        );
-        assert_eq!(
-            parse(b"note \"40000 files\""),
-            Ok(Line::Note("40000 files".into()))
-        );
-        let point = Line::Point {
-            series: "memory-node0".into(),
-            value: 0.5,
-        };
+        assert_eq!(parse(b"sample latency p99 0.000123\r"), Ok(sample("p99", 0.000123)));
+        assert_eq!(parse(b"note \"40000 files\""), Ok(Line::Note("40000 files".into())));
+        let point = Line::Point { series: "memory-node0".into(), value: 0.5 };
         assert_eq!(parse(b"series memory-node0 0.5"), Ok(point));
     }
 
@@ -152,10 +134,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         assert_eq!(parse(b"fase fill"), Err(LineError::Verb("fase".into())));
         assert_eq!(parse(b"sample x nan"), Err(LineError::Value("nan".into())));
-        assert_eq!(
-            parse(b"phase a/../\"b"),
-            Err(LineError::Name("a/../\"b".into()))
-        );
+        assert_eq!(parse(b"phase a/../\"b"), Err(LineError::Name("a/../\"b".into())));
         assert!(matches!(parse(b"sample x"), Err(LineError::Words(..))));
         assert_eq!(parse(b"\xff"), Err(LineError::Text));
         assert_eq!(parse(&[b'x'; 5000]), Err(LineError::Text));

@@ -103,12 +103,13 @@ struct WorkloadForm {
     parameters: Option<Spanned<BTreeMap<String, Value>>>,
 }
 
-/// A setting's value as people write it: text, a whole number, or true and false.
+/// The value of a setting or a parameter as people write it.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "text, a whole number, true or false")]
+#[serde(untagged, expecting = "text, a number, true or false")]
 enum Value {
     Text(String),
     Number(i64),
+    Decimal(f64),
     Flag(bool),
 }
 
@@ -117,6 +118,7 @@ impl From<Value> for String {
         match value {
             Value::Text(text) => text,
             Value::Number(number) => number.to_string(),
+            Value::Decimal(number) => number.to_string(),
             Value::Flag(flag) => u8::from(flag).to_string(),
         }
     }

@@ -103,13 +103,8 @@ pub struct Sampler {
 
 impl Default for Sampler {
     fn default() -> Self {
-        let all_cheap = Source::ALL
-            .into_iter()
-            .filter(|source| !source.takes_locks());
-        Self {
-            interval: Millis(1000),
-            sources: all_cheap.collect(),
-        }
+        let all_cheap = Source::ALL.into_iter().filter(|source| !source.takes_locks());
+        Self { interval: Millis(1000), sources: all_cheap.collect() }
     }
 }
 
@@ -151,11 +146,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            boot: Millis(180_000),
-            run: Millis(3_600_000),
-            shutdown: Millis(60_000),
-        }
+        Self { boot: Millis(180_000), run: Millis(3_600_000), shutdown: Millis(60_000) }
     }
 }
 

@@ -28,21 +28,14 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-const SIZES: &[(&str, u64)] = &[
-    ("T", 1 << 40),
-    ("G", 1 << 30),
-    ("M", 1 << 20),
-    ("K", 1 << 10),
-];
+const SIZES: &[(&str, u64)] = &[("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
 const SPANS: &[(&str, u64)] = &[("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Splits `text` into digits and a unit, and multiplies. `None` when either is unknown or the
 /// product leaves 64 bits.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
     number.parse::<u64>().ok()?.checked_mul(factor)
@@ -50,13 +43,10 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 
 /// Writes `value` with the largest unit that divides it.
 fn unscaled(value: u64, units: &[(&str, u64)], none: &str) -> String {
-    units
-        .iter()
-        .find(|(_, factor)| value >= *factor && value.is_multiple_of(*factor))
-        .map_or_else(
-            || format!("{value}{none}"),
-            |(unit, factor)| format!("{}{unit}", value / factor),
-        )
+    units.iter().find(|(_, factor)| value >= *factor && value.is_multiple_of(*factor)).map_or_else(
+        || format!("{value}{none}"),
+        |(unit, factor)| format!("{}{unit}", value / factor),
+    )
 }
 
 impl Bytes {
@@ -83,12 +73,10 @@ impl FromStr for Millis {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        scaled(text, SPANS)
-            .map(Self)
-            .ok_or_else(|| ParseQuantityError {
-                text: text.into(),
-                expected: "a duration such as `10ms`, `1s` or `5m`",
-            })
+        scaled(text, SPANS).map(Self).ok_or_else(|| ParseQuantityError {
+            text: text.into(),
+            expected: "a duration such as `10ms`, `1s` or `5m`",
+        })
     }
 }
 
@@ -114,9 +102,7 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?
-                    .parse()
-                    .map_err(de::Error::custom)
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
             }
         }
     };
@@ -131,12 +117,9 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_written() {
-        for (text, value) in [
-            ("4096", 4096),
-            ("64K", 65536),
-            ("512M", 512 << 20),
-            ("4GiB", 4 << 30),
-        ] {
+        for (text, value) in
+            [("4096", 4096), ("64K", 65536), ("512M", 512 << 20), ("4GiB", 4 << 30)]
+        {
             assert_eq!(text.parse(), Ok(Bytes(value)));
         }
         assert_eq!(Bytes(6 << 29).to_string(), "3G");

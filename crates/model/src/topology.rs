@@ -64,11 +64,7 @@ impl fmt::Display for TopologyError {
 impl std::error::Error for TopologyError {}
 
 fn refuse<T>(key: impl Into<String>, problem: String, hint: &str) -> Result<T, TopologyError> {
-    Err(TopologyError {
-        key: key.into(),
-        problem,
-        hint: hint.into(),
-    })
+    Err(TopologyError { key: key.into(), problem, hint: hint.into() })
 }
 
 impl Topology {
@@ -79,19 +75,11 @@ impl Topology {
     /// When there are more nodes than CPUs, or less than one block of memory a node.
     pub fn even(cpus: u32, memory: Bytes, nodes: u32) -> Result<Self, TopologyError> {
         if nodes == 0 {
-            return refuse(
-                "nodes",
-                "a machine needs at least one node".into(),
-                "use 1 or more",
-            );
+            return refuse("nodes", "a machine needs at least one node".into(), "use 1 or more");
         }
         if cpus < nodes {
             let problem = format!("{cpus} CPUs cannot be divided over {nodes} nodes");
-            return refuse(
-                "cpus",
-                problem,
-                "ask for more CPUs, or list nodes without CPUs",
-            );
+            return refuse("cpus", problem, "ask for more CPUs, or list nodes without CPUs");
         }
         let share = memory.0 / u64::from(nodes) / MEMORY_BLOCK.0 * MEMORY_BLOCK.0;
         let mut first = 0;
@@ -100,11 +88,7 @@ impl Topology {
                 let count = cpus / nodes + u32::from(node < cpus % nodes);
                 let set = CpuSet((first..first + count).collect());
                 first += count;
-                Node {
-                    cpus: set,
-                    memory: Bytes(share),
-                    distances: Vec::new(),
-                }
+                Node { cpus: set, memory: Bytes(share), distances: Vec::new() }
             })
             .collect();
         let topology = Self { nodes };
@@ -124,16 +108,8 @@ impl Topology {
 
     /// The distance from one node to another, as given or by ACPI's custom.
     pub fn distance(&self, from: usize, to: usize) -> u8 {
-        let custom = if from == to {
-            LOCAL_DISTANCE
-        } else {
-            REMOTE_DISTANCE
-        };
-        self.nodes[from]
-            .distances
-            .get(to)
-            .copied()
-            .unwrap_or(custom)
+        let custom = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
+        self.nodes[from].distances.get(to).copied().unwrap_or(custom)
     }
 
     /// Checks that such a machine can be.
@@ -163,26 +139,14 @@ impl Topology {
         }
         let key = format!("nodes[{number}].distances");
         if distances.len() != self.nodes.len() {
-            let problem = format!(
-                "{} distances for {} nodes",
-                distances.len(),
-                self.nodes.len()
-            );
-            return refuse(
-                key,
-                problem,
-                "give one distance to each node, itself included",
-            );
+            let problem = format!("{} distances for {} nodes", distances.len(), self.nodes.len());
+            return refuse(key, problem, "give one distance to each node, itself included");
         }
         for (other, &distance) in distances.iter().enumerate() {
             let local = other == number;
             if local != (distance == LOCAL_DISTANCE) || distance < LOCAL_DISTANCE {
                 let problem = format!("distance {distance} to node {other}");
-                return refuse(
-                    key,
-                    problem,
-                    "a node is 10 from itself and 11 to 255 from others",
-                );
+                return refuse(key, problem, "a node is 10 from itself and 11 to 255 from others");
             }
         }
         Ok(())
@@ -207,16 +171,10 @@ impl Topology {
             }
         }
         match self.cpus() {
-            0 => refuse(
-                "nodes",
-                "no node has CPUs".into(),
-                "give at least one node a CPU",
-            ),
-            cpus if cpus > MAX_CPUS => refuse(
-                "nodes",
-                format!("{cpus} CPUs"),
-                "a machine has at most 255 CPUs",
-            ),
+            0 => refuse("nodes", "no node has CPUs".into(), "give at least one node a CPU"),
+            cpus if cpus > MAX_CPUS => {
+                refuse("nodes", format!("{cpus} CPUs"), "a machine has at most 255 CPUs")
+            }
             _ => Ok(()),
         }
     }
@@ -228,11 +186,7 @@ impl FromStr for CpuSet {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || format!("`{text}` is not a CPU list such as `0-3,8`");
         let mut cpus = Vec::new();
-        for part in text
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-        {
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let first: u32 = first.parse().map_err(|_| wrong())?;
             let last: u32 = last.parse().map_err(|_| wrong())?;
@@ -267,9 +221,7 @@ impl Serialize for CpuSet {
 
 impl<'de> Deserialize<'de> for CpuSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 
@@ -278,21 +230,13 @@ mod tests {
     use super::*;
 
     fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
-        Node {
-            cpus: cpus.parse().unwrap(),
-            memory: Bytes::mib(mib),
-            distances: distances.into(),
-        }
+        Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
     }
 
     #[test]
     fn an_even_topology_uses_every_cpu_once() {
         let topology = Topology::even(5, Bytes::mib(1024), 2).unwrap();
-        let lists: Vec<_> = topology
-            .nodes
-            .iter()
-            .map(|node| node.cpus.to_string())
-            .collect();
+        let lists: Vec<_> = topology.nodes.iter().map(|node| node.cpus.to_string()).collect();
         assert_eq!(lists, ["0-2", "3-4"]);
         assert_eq!(topology.memory(), Bytes::mib(1024));
         assert_eq!((topology.distance(0, 0), topology.distance(0, 1)), (10, 20));
@@ -310,16 +254,10 @@ mod tests {
             (vec![], "nodes"),
             (vec![node("", 128, &[])], "nodes"),
             (vec![node("0", 100, &[])], "nodes[0].memory"),
-            (
-                vec![node("0", 128, &[]), node("0", 128, &[])],
-                "nodes[1].cpus",
-            ),
+            (vec![node("0", 128, &[]), node("0", 128, &[])], "nodes[1].cpus"),
             (vec![node("0,2", 128, &[])], "nodes[0].cpus"),
             (vec![node("0", 128, &[10, 20])], "nodes[0].distances"),
-            (
-                vec![node("0", 128, &[10, 20]), node("1", 128, &[10, 10])],
-                "nodes[1].distances",
-            ),
+            (vec![node("0", 128, &[10, 20]), node("1", 128, &[10, 10])], "nodes[1].distances"),
         ];
         for (nodes, key) in cases {
             assert_eq!(Topology { nodes }.check().unwrap_err().key, key);

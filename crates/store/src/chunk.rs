@@ -36,10 +36,7 @@ pub fn encode(times: &[u64], columns: &[Column]) -> io::Result<Vec<u8>> {
         previous = time;
         delta
     });
-    let deltas = Deltas {
-        times: times.collect(),
-        columns: columns.iter().map(deltas).collect(),
-    };
+    let deltas = Deltas { times: times.collect(), columns: columns.iter().map(deltas).collect() };
     let bytes = postcard::to_extend(&deltas, vec![FORMAT]).map_err(io::Error::other)?;
     packed::pack(&bytes)
 }
@@ -53,10 +50,7 @@ fn deltas(column: &Column) -> ColumnDeltas<'_> {
             delta
         })
     });
-    ColumnDeltas {
-        name: &column.name,
-        values: values.collect(),
-    }
+    ColumnDeltas { name: &column.name, values: values.collect() }
 }
 
 /// The series that [`encode`] was given; an error for bytes that it never returned.
@@ -80,10 +74,7 @@ fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
         time = time.wrapping_add(delta.cast_unsigned());
         time
     });
-    Ok((
-        times.collect(),
-        deltas.columns.into_iter().map(column).collect(),
-    ))
+    Ok((times.collect(), deltas.columns.into_iter().map(column).collect()))
 }
 
 fn column(deltas: ColumnDeltas<'_>) -> Column {
@@ -94,10 +85,7 @@ fn column(deltas: ColumnDeltas<'_>) -> Column {
             value
         })
     });
-    Column {
-        name: deltas.name.into(),
-        values: values.collect(),
-    }
+    Column { name: deltas.name.into(), values: values.collect() }
 }
 
 #[cfg(test)]

@@ -104,17 +104,11 @@ impl From<rusqlite::Error> for Trouble {
 
 impl Trouble {
     pub(crate) fn damaged(what: impl Into<String>, why: impl ToString) -> Self {
-        Self::Damaged {
-            what: what.into(),
-            why: why.to_string(),
-        }
+        Self::Damaged { what: what.into(), why: why.to_string() }
     }
 
     pub(crate) fn unkeepable(what: impl Into<String>, why: impl ToString) -> Self {
-        Self::Unkeepable {
-            what: what.into(),
-            why: why.to_string(),
-        }
+        Self::Unkeepable { what: what.into(), why: why.to_string() }
     }
 }
 

@@ -58,12 +58,7 @@ impl Store {
                 ON CONFLICT (name, digest)
                 DO UPDATE SET boots = max(boots, excluded.boots), used = excluded.used
                 RETURNING id";
-            let values = params![
-                experiment.name,
-                definition,
-                digest.as_slice(),
-                experiment.boots
-            ];
+            let values = params![experiment.name, definition, digest.as_slice(), experiment.boots];
             let id = transaction.query_row(sql, values, |row| row.get(0))?;
             Ok(ExperimentId(id))
         })
@@ -110,9 +105,8 @@ impl Store {
             let sql = "SELECT id FROM experiments WHERE name = ?1 OR id = ?2
                 ORDER BY name = ?1 DESC, used DESC LIMIT 1";
             let id: Option<i64> = name_or_id.parse().ok();
-            let found = transaction
-                .query_row(sql, params![name_or_id, id], |row| row.get(0))
-                .optional()?;
+            let found =
+                transaction.query_row(sql, params![name_or_id, id], |row| row.get(0)).optional()?;
             match found {
                 Some(id) => Ok(ExperimentId(id)),
                 None => Err(no_experiment(transaction, name_or_id)?),
@@ -176,8 +170,5 @@ fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, Troub
     let sql = "SELECT DISTINCT name FROM experiments ORDER BY name";
     let mut statement = connection.prepare(sql)?;
     let names = statement.query_map([], |row| row.get(0))?;
-    Ok(Trouble::NoExperiment {
-        wanted: wanted.into(),
-        names: names.collect::<Result<_, _>>()?,
-    })
+    Ok(Trouble::NoExperiment { wanted: wanted.into(), names: names.collect::<Result<_, _>>()? })
 }

@@ -27,14 +27,9 @@ impl Store {
     /// When the file cannot be opened or created, belongs to another program, or has a schema
     /// newer than this program's; such files are left as they are.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let connection = connect(path).map_err(|trouble| Error::Store {
-            path: path.into(),
-            trouble,
-        })?;
-        Ok(Self {
-            path: path.into(),
-            connection,
-        })
+        let connection =
+            connect(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
+        Ok(Self { path: path.into(), connection })
     }
 
     /// Where results are kept unless told otherwise: `faultline/faultline.db` below
@@ -62,10 +57,7 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         };
-        attempt().map_err(|trouble| Error::Store {
-            path: self.path.clone(),
-            trouble,
-        })
+        attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
     }
 
     /// Runs `work` on one state of the store, whatever others write meanwhile.
@@ -74,10 +66,7 @@ impl Store {
         work: impl FnOnce(&Transaction) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
         let attempt = || work(&self.connection.unchecked_transaction()?);
-        attempt().map_err(|trouble| Error::Store {
-            path: self.path.clone(),
-            trouble,
-        })
+        attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
     }
 }
 
@@ -117,10 +106,7 @@ fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
 /// specification.
 fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-    xdg.and_then(absolute).or_else(|| {
-        home.and_then(absolute)
-            .map(|home| home.join(".local/share"))
-    })
+    xdg.and_then(absolute).or_else(|| home.and_then(absolute).map(|home| home.join(".local/share")))
 }
 
 #[cfg(test)]

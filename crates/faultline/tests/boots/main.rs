@@ -4,3 +4,4 @@ mod balancing;
 mod common;
 mod faults;
 mod host;
+mod long;

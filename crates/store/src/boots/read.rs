@@ -12,9 +12,7 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Boot,
     let mut boot = row(connection, id)?;
     boot.facts.config = config(connection, id)?;
     boot.problems = problems(connection, id)?;
-    boot.notes = parts(connection, id, "SELECT text FROM notes", |row| {
-        row.get("text")
-    })?;
+    boot.notes = parts(connection, id, "SELECT text FROM notes", |row| row.get("text"))?;
     boot.samples = parts(connection, id, "SELECT * FROM samples", sample)?;
     boot.usage = parts(connection, id, "SELECT * FROM usage", usage)?;
     match detail {
@@ -168,11 +166,7 @@ fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
     let place: u32 = row.get("place")?;
     let packed: Vec<u8> = row.get("packed")?;
     match chunk::decode(&packed) {
-        Ok((times, columns)) => Ok(Chunk {
-            times,
-            columns,
-            ..chunk
-        }),
+        Ok((times, columns)) => Ok(Chunk { times, columns, ..chunk }),
         Err(error) => {
             let what = format!(
                 "chunk {place} of boot {boot} ({} in iteration {} of `{}`, phase `{}`)",
@@ -185,15 +179,11 @@ fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
 
 fn config(connection: &Connection, id: BootId) -> Result<String, Trouble> {
     let sql = "SELECT packed FROM texts WHERE id = (SELECT config FROM boots WHERE id = ?)";
-    let packed: Option<Vec<u8>> = connection
-        .prepare_cached(sql)?
-        .query_row([id.0], |row| row.get("packed"))
-        .optional()?;
-    packed
-        .map_or(Ok(String::new()), |packed| unpack_text(&packed))
-        .map_err(|error| {
-            Trouble::damaged(format!("the kernel's configuration in boot {id}"), error)
-        })
+    let packed: Option<Vec<u8>> =
+        connection.prepare_cached(sql)?.query_row([id.0], |row| row.get("packed")).optional()?;
+    packed.map_or(Ok(String::new()), |packed| unpack_text(&packed)).map_err(|error| {
+        Trouble::damaged(format!("the kernel's configuration in boot {id}"), error)
+    })
 }
 
 fn console(connection: &Connection, id: BootId) -> Result<String, Trouble> {

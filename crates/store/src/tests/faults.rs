@@ -13,10 +13,8 @@ fn a_full_disk_spares_what_was_kept() {
     let boots: Vec<_> = (0..20).map(|n| boot("6.1", n, Outcome::Complete)).collect();
     let first = store.keep_boot(id, &boots[0]).unwrap();
 
-    let pages: i64 = store
-        .connection
-        .pragma_query_value(None, "page_count", |row| row.get(0))
-        .unwrap();
+    let pages: i64 =
+        store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     store
         .connection
         .pragma_update_and_check(None, "max_page_count", pages + 12, |_| Ok(()))
@@ -32,24 +30,12 @@ fn a_full_disk_spares_what_was_kept() {
             Err(error) => Some(error),
         })
         .expect("the limit is reached");
-    assert!(
-        matches!(
-            error,
-            Error::Store {
-                trouble: Trouble::Full,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Store { trouble: Trouble::Full, .. }), "{error}");
     assert!(kept.len() < boots.len());
     assert_eq!(store.boots(id, Detail::Whole).unwrap(), kept);
 
     // With room again, the same boot is kept, by this store or the next.
-    store
-        .connection
-        .pragma_update_and_check(None, "max_page_count", 1 << 30, |_| Ok(()))
-        .unwrap();
+    store.connection.pragma_update_and_check(None, "max_page_count", 1 << 30, |_| Ok(())).unwrap();
     for boot in &boots[kept.len()..] {
         kept.push((store.keep_boot(id, boot).unwrap(), boot.clone()));
     }
@@ -61,9 +47,7 @@ fn complaint(sql: &str) -> String {
     let place = Place::new();
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
-    store
-        .keep_boot(id, &boot("6.1", 0, Outcome::Complete))
-        .unwrap();
+    store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     assert_eq!(place.plain().execute(sql, []), Ok(1));
     store.boot(BootId(1)).unwrap_err().to_string()
 }
@@ -79,18 +63,9 @@ fn damage_is_named() {
             "UPDATE chunks SET packed = substr(packed, 1, length(packed) - 1) WHERE place = 0",
             "chunk 0 of boot 1 (vmstat in iteration 0",
         ),
-        (
-            "UPDATE boots SET console = x'2a'",
-            "the console of boot 1 is damaged",
-        ),
-        (
-            "UPDATE texts SET packed = x'2a'",
-            "the kernel's configuration in boot 1 is damaged",
-        ),
-        (
-            "UPDATE boots SET outcome = 'lost'",
-            "boot 1 is damaged: unknown outcome `lost`",
-        ),
+        ("UPDATE boots SET console = x'2a'", "the console of boot 1 is damaged"),
+        ("UPDATE texts SET packed = x'2a'", "the kernel's configuration in boot 1 is damaged"),
+        ("UPDATE boots SET outcome = 'lost'", "boot 1 is damaged: unknown outcome `lost`"),
         (
             "UPDATE problems SET kind = 'odd' WHERE place = 0",
             "a problem of boot 1 is damaged: unknown kind `odd`",
@@ -111,10 +86,7 @@ fn a_damaged_definition_is_named() {
         let sql = "UPDATE experiments SET definition = ?";
         place.plain().execute(sql, [definition]).unwrap();
         let error = store.experiment(id).unwrap_err().to_string();
-        assert!(
-            error.contains("the definition of experiment 1 is damaged"),
-            "{error}"
-        );
+        assert!(error.contains("the definition of experiment 1 is damaged"), "{error}");
         assert_eq!(store.experiments().unwrap_err().to_string(), error);
     }
 }
@@ -125,14 +97,8 @@ fn what_is_not_there_is_named() {
     let mut store = place.open();
     let error = store.boot(BootId(3)).unwrap_err().to_string();
     assert!(error.ends_with("no boot 3"), "{error}");
-    let error = store
-        .experiment(crate::ExperimentId(9))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.ends_with("no experiment `9`; the store is empty"),
-        "{error}"
-    );
+    let error = store.experiment(crate::ExperimentId(9)).unwrap_err().to_string();
+    assert!(error.ends_with("no experiment `9`; the store is empty"), "{error}");
     let orphan = store.keep_boot(crate::ExperimentId(9), &boot("6.1", 0, Outcome::Complete));
     assert!(orphan.unwrap_err().to_string().contains("FOREIGN KEY"));
 }

@@ -19,17 +19,9 @@ fn a_boot_comes_back_as_it_was() {
     let place = Place::new();
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
-    let outcomes = failures()
-        .into_iter()
-        .chain([Outcome::Complete, Outcome::Interrupted]);
-    let boots: Vec<_> = (0..)
-        .zip(outcomes)
-        .map(|(n, outcome)| boot("6.1", n, outcome))
-        .collect();
-    let ids: Vec<_> = boots
-        .iter()
-        .map(|boot| store.keep_boot(id, boot).unwrap())
-        .collect();
+    let outcomes = failures().into_iter().chain([Outcome::Complete, Outcome::Interrupted]);
+    let boots: Vec<_> = (0..).zip(outcomes).map(|(n, outcome)| boot("6.1", n, outcome)).collect();
+    let ids: Vec<_> = boots.iter().map(|boot| store.keep_boot(id, boot).unwrap()).collect();
 
     let store = place.open();
     let expected: Vec<_> = ids.into_iter().zip(boots).collect();
@@ -48,23 +40,13 @@ fn only_what_is_wanted_is_read() {
     store.keep_boot(id, &whole).unwrap();
     let read = |detail| store.boots(id, detail).unwrap().remove(0).1;
 
-    let summary = Boot {
-        chunks: vec![],
-        console: String::new(),
-        ..whole.clone()
-    };
+    let summary = Boot { chunks: vec![], console: String::new(), ..whole.clone() };
     assert_eq!(read(Detail::Summary), summary);
     let wanted = ["workload", "vmstat", "absent"];
     let mut chunks = whole.chunks;
     chunks.retain(|chunk| wanted.contains(&&*chunk.source));
     assert_eq!(chunks.len(), 6);
-    assert_eq!(
-        read(Detail::Series(&wanted)),
-        Boot {
-            chunks,
-            ..summary.clone()
-        }
-    );
+    assert_eq!(read(Detail::Series(&wanted)), Boot { chunks, ..summary.clone() });
     assert_eq!(read(Detail::Series(&[])), summary);
 }
 
@@ -100,9 +82,7 @@ fn a_kernel_configuration_is_kept_once() {
             store.keep_boot(id, &boot).unwrap();
         }
     }
-    let count = place
-        .plain()
-        .query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
+    let count = place.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
     assert_eq!(count, Ok(2));
 }
 
@@ -112,43 +92,25 @@ fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     for _ in 0..2 {
-        store
-            .keep_boot(id, &boot("6.1", 0, Outcome::Interrupted))
-            .unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Interrupted)).unwrap();
     }
     assert_eq!(store.done(id).unwrap(), []);
-    store
-        .keep_boot(id, &boot("6.1", 0, Outcome::Complete))
-        .unwrap();
-    store
-        .keep_boot(id, &boot("7.3", 0, Outcome::Died("signal 9".into())))
-        .unwrap();
+    store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    store.keep_boot(id, &boot("7.3", 0, Outcome::Died("signal 9".into()))).unwrap();
     let done = [("6.1".into(), 0), ("7.3".into(), 0)];
     assert_eq!(store.done(id).unwrap(), done);
 
     for outcome in failures().into_iter().chain([Outcome::Complete]) {
         let error = store.keep_boot(id, &boot("7.3", 0, outcome)).unwrap_err();
         assert!(
-            matches!(
-                &error,
-                Error::Store {
-                    trouble: Trouble::KeptAlready { .. },
-                    ..
-                }
-            ),
+            matches!(&error, Error::Store { trouble: Trouble::KeptAlready { .. }, .. }),
             "{error}"
         );
-        assert!(
-            error
-                .to_string()
-                .ends_with("boot 0 of `7.3` in experiment 1 is kept already")
-        );
+        assert!(error.to_string().ends_with("boot 0 of `7.3` in experiment 1 is kept already"));
     }
     assert_eq!(store.boots(id, Detail::Summary).unwrap().len(), 4);
     let other = store.keep_experiment(&experiment("other")).unwrap();
-    store
-        .keep_boot(other, &boot("7.3", 0, Outcome::Complete))
-        .unwrap();
+    store.keep_boot(other, &boot("7.3", 0, Outcome::Complete)).unwrap();
     assert_eq!(store.done(id).unwrap(), done);
 }
 
@@ -159,42 +121,25 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let other = store.keep_experiment(&experiment("other")).unwrap();
     for (replicate, outcome) in (0..).zip(failures()) {
-        store
-            .keep_boot(id, &boot("6.1", replicate, outcome.clone()))
-            .unwrap();
-        store
-            .keep_boot(other, &boot("6.1", replicate, outcome))
-            .unwrap();
+        store.keep_boot(id, &boot("6.1", replicate, outcome.clone())).unwrap();
+        store.keep_boot(other, &boot("6.1", replicate, outcome)).unwrap();
     }
-    store
-        .keep_boot(id, &boot("7.3", 0, Outcome::Complete))
-        .unwrap();
-    store
-        .keep_boot(id, &boot("7.3", 1, Outcome::Interrupted))
-        .unwrap();
+    store.keep_boot(id, &boot("7.3", 0, Outcome::Complete)).unwrap();
+    store.keep_boot(id, &boot("7.3", 1, Outcome::Interrupted)).unwrap();
 
     assert_eq!(store.forget_failed(id).unwrap(), 4);
     assert_eq!(store.forget_failed(id).unwrap(), 0);
     assert_eq!(store.done(id).unwrap(), [("7.3".into(), 0)]);
     assert_eq!(store.done(other).unwrap().len(), 4);
     for (replicate, outcome) in (0..).zip(failures()) {
-        store
-            .keep_boot(id, &boot("6.1", replicate, outcome))
-            .unwrap();
+        store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
     }
     assert_eq!(store.boots(id, Detail::Summary).unwrap().len(), 10);
 
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
     let count = |word: &str| row.outcomes.get(word).copied();
-    let words = [
-        "complete",
-        "failed",
-        "panicked",
-        "timed-out",
-        "died",
-        "interrupted",
-    ];
+    let words = ["complete", "failed", "panicked", "timed-out", "died", "interrupted"];
     assert_eq!(words.map(count), [Some(1); 6]);
     assert_eq!(row.superseded, 4);
 }
@@ -204,10 +149,7 @@ fn the_same_definition_is_the_same_experiment() {
     let place = Place::new();
     let mut store = place.open();
     let numa = experiment("numa");
-    let with_boots = |boots| Experiment {
-        boots,
-        ..numa.clone()
-    };
+    let with_boots = |boots| Experiment { boots, ..numa.clone() };
     let id = store.keep_experiment(&with_boots(3)).unwrap();
     for (boots, wanted) in [(3, 3), (7, 7), (2, 7)] {
         assert_eq!(store.keep_experiment(&with_boots(boots)).unwrap(), id);
@@ -226,10 +168,7 @@ fn a_name_means_the_experiment_last_kept_under_it() {
     let place = Place::new();
     let mut store = place.open();
     let error = store.find_experiment("numa").unwrap_err().to_string();
-    assert!(
-        error.ends_with("no experiment `numa`; the store is empty"),
-        "{error}"
-    );
+    assert!(error.ends_with("no experiment `numa`; the store is empty"), "{error}");
 
     let mut changed = experiment("numa");
     changed.variants.truncate(1);
@@ -251,8 +190,5 @@ fn a_name_means_the_experiment_last_kept_under_it() {
     assert!(listed[0].outcomes.is_empty());
 
     let error = store.find_experiment("nuna").unwrap_err().to_string();
-    assert!(
-        error.ends_with("no experiment `nuna`; there are 1, numa"),
-        "{error}"
-    );
+    assert!(error.ends_with("no experiment `nuna`; there are 1, numa"), "{error}");
 }

@@ -27,10 +27,7 @@ impl Place {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/faultline/faultline.db");
-        Self {
-            _directory: directory,
-            path,
-        }
+        Self { _directory: directory, path }
     }
 
     fn open(&self) -> Store {
@@ -50,10 +47,7 @@ fn experiment(name: &str) -> Experiment {
         kernel: format!("debian:{kernel}"),
         cmdline: "quiet".into(),
         settings: vec![
-            Setting::Sysctl {
-                name: "kernel.numa_balancing".into(),
-                value: "1".into(),
-            },
+            Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "1".into() },
             Setting::Sysfs {
                 path: "/sys/kernel/mm/transparent_hugepage/enabled".into(),
                 value: "always".into(),
@@ -121,29 +115,16 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         started: 1_790_000_000 + u64::from(replicate),
         outcome,
         facts: facts(variant),
-        host: HostLoad {
-            load_before: 0.5,
-            load_after: 1.25,
-            steal: 0.125,
-            wall: 61.5,
-        },
+        host: HostLoad { load_before: 0.5, load_after: 1.25, steal: 0.125, wall: 61.5 },
         problems: vec![
             Problem {
                 kind: ProblemKind::Warning,
                 text: "WARNING: CPU: 0 PID: 1 at mm/vmscan.c:1".into(),
             },
-            Problem {
-                kind: ProblemKind::SeriesDropped,
-                text: format!("from second {replicate}"),
-            },
+            Problem { kind: ProblemKind::SeriesDropped, text: format!("from second {replicate}") },
         ],
         notes: vec!["created 40000 files".into(), "\0 \u{1f9ea} 'quoted'".into()],
-        samples: vec![
-            sample(0, ""),
-            sample(0, "p99"),
-            sample(1, ""),
-            sample(0, ""),
-        ],
+        samples: vec![sample(0, ""), sample(0, "p99"), sample(1, ""), sample(0, "")],
         usage: vec![usage(0), usage(1)],
         chunks: chunks.collect(),
         console: format!("[    0.000000] Linux version {variant}\nboot {replicate}\n").repeat(50),
@@ -175,9 +156,7 @@ fn chunk(source: &str, iteration: u32, replicate: u32) -> Chunk {
     };
     let columns = (0..20).map(|counter| Column {
         name: format!("node0 counter_{counter}"),
-        values: (0..50)
-            .map(|time| (counter != time % 20).then(|| value(counter, time)))
-            .collect(),
+        values: (0..50).map(|time| (counter != time % 20).then(|| value(counter, time))).collect(),
     });
     Chunk {
         workload: "autonuma".into(),

@@ -51,12 +51,7 @@ struct Writer {
 impl Writer {
     fn start(place: &Place, variant: &str, first: u32, count: u32) -> Self {
         let mut process = Command::new(env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "tests::processes::writer",
-                "--nocapture",
-            ])
+            .args(["--ignored", "--exact", "tests::processes::writer", "--nocapture"])
             .env(STORE, &place.path)
             .env(VARIANT, variant)
             .env(FIRST, first.to_string())
@@ -100,17 +95,10 @@ fn every_reported_boot_survives_a_kill() {
         let id = store.find_experiment("numa").unwrap();
         let kept = store.boots(id, Detail::Whole).unwrap();
         for report in &reported {
-            assert!(
-                kept.iter()
-                    .any(|(id, boot)| (*id, boot.replicate) == *report)
-            );
+            assert!(kept.iter().any(|(id, boot)| (*id, boot.replicate) == *report));
         }
         for (_, boot) in &kept {
-            assert!(
-                *boot == large("6.1", boot.replicate),
-                "boot {} is whole",
-                boot.replicate
-            );
+            assert!(*boot == large("6.1", boot.replicate), "boot {} is whole", boot.replicate);
         }
         // Killed between keeping and reporting: at most once a round.
         assert!(kept.len() <= reported.len() + round + 1);
@@ -121,9 +109,8 @@ fn every_reported_boot_survives_a_kill() {
 
 fn check_integrity(place: &Place) {
     let connection = place.plain();
-    let verdict: String = connection
-        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-        .unwrap();
+    let verdict: String =
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
     let mut orphans = connection.prepare("PRAGMA foreign_key_check").unwrap();
     assert!(!orphans.exists([]).unwrap());

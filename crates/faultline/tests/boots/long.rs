@@ -1,0 +1,55 @@
+//! What takes too long for every change: `make check-long` asks for it.
+
+use std::collections::BTreeSet;
+
+use model::Source;
+
+use crate::common::Bench;
+
+#[test]
+fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
+    if std::env::var_os("FAULTLINE_LONG").is_none() {
+        println!("skipped: takes minutes; set FAULTLINE_LONG, as `make check-long` does");
+        return;
+    }
+    let bench = Bench::new();
+    let sources: Vec<String> =
+        Source::ALL.iter().map(|source| format!("\"{}\"", source.name())).collect();
+    let kernels = ["5.10", "6.1", "6.12", "newest"];
+    let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n"));
+    let text = format!(
+        "name = \"odd\"\nboots = 1\n\
+         [[machine.node]]\ncpus = \"0-2\"\nmemory = \"1G\"\ndistances = [10, 21, 31]\n\
+         [[machine.node]]\ncpus = \"3\"\nmemory = \"768M\"\ndistances = [21, 10, 41]\n\
+         [[machine.node]]\nmemory = \"256M\"\ndistances = [31, 41, 10]\n\
+         [sampler]\ninterval = \"10ms\"\nsources = [{}]\n{}\
+         [[workload]]\nname = \"autonuma\"\niterations = 2\nparameters = {{ scale = 0.3 }}\n",
+        sources.join(", "),
+        variants.concat(),
+    );
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    for boot in bench.boots() {
+        let kernel = &boot.variant;
+        assert_eq!((boot.facts.cpus, boot.facts.nodes), (4, 3), "{kernel}");
+        assert_eq!(boot.problems, [], "{kernel}");
+        // Four metrics of four programs, twice.
+        assert_eq!(boot.samples.len(), 32, "{kernel}");
+        let sampled: BTreeSet<&str> = boot.chunks.iter().map(|chunk| &*chunk.source).collect();
+        for source in Source::ALL {
+            // A machine without disks has nothing in this file, and older kernels print no header.
+            let expected = source != Source::Diskstats;
+            assert!(!expected || sampled.contains(source.name()), "{kernel}: {}", source.name());
+        }
+        let ticks: usize = boot
+            .chunks
+            .iter()
+            .filter(|chunk| chunk.is_of(Source::Vmstat))
+            .map(|chunk| chunk.times.len())
+            .sum();
+        let seconds: f64 = boot.usage.iter().map(|usage| usage.elapsed).sum();
+        assert!(ticks as f64 > 20.0 * seconds, "{kernel}: {ticks} samples in {seconds} s");
+    }
+    let compared = bench.faultline(&["compare"]).expect(0).out;
+    println!("{compared}");
+}
