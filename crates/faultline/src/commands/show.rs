@@ -44,7 +44,7 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
         let _ = writeln!(text, "variant {}: {}", variant.name, variant.kernel);
     }
     for used in &experiment.workloads {
-        let _ = writeln!(text, "workload {}: {} iterations", used.manifest.name, used.iterations);
+        let _ = writeln!(text, "workload {}: {} x", used.manifest.name, used.iterations);
         for (name, value) in &used.manifest.parameters {
             let _ = writeln!(text, "  {name} = {value}");
         }
@@ -57,7 +57,7 @@ fn show_boot(boot: &Boot) -> String {
     let facts = &boot.facts;
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<12}{}", list::one_line(value));
+        let _ = writeln!(text, "{name:<14}{}", list::one_line(value));
     };
     line("variant", &boot.variant);
     line("replicate", &boot.replicate.to_string());
