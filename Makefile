@@ -29,6 +29,7 @@ demo: build
 
 # Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
 test: guest
+	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
 	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) $(CARGO) test --locked --workspace
 
 # What takes too long for every change.
