@@ -96,9 +96,14 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
     }
 }
 
+/// Whether `word` can name a phase, metric, label or series: 1 to 64 letters, digits and `._:+/%-`.
+pub fn is_name(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._:+/%-".contains(c);
+    (1..=MAX_NAME).contains(&word.len()) && word.chars().all(fits)
+}
+
 fn name(word: &str) -> Result<String, LineError> {
-    let fits = word.chars().all(|c| c.is_ascii_alphanumeric() || "._:+/%-".contains(c));
-    if word.len() > MAX_NAME || !fits {
+    if !is_name(word) {
         return Err(LineError::Name(word.chars().take(MAX_NAME).collect()));
     }
     Ok(word.to_owned())

@@ -25,7 +25,7 @@ const WORD: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The log has no room for it.
-    #[error("the flight recorder is full: give it more memory, or record less")]
+    #[error("the flight recorder is full: sample fewer files, or less often, or report less")]
     Full,
     /// The job is over, and the log with it.
     #[error("the flight recorder is closed")]

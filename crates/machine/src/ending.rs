@@ -10,9 +10,6 @@ use model::Millis;
 pub struct Ending {
     /// How.
     pub how: How,
-    /// The agent recorded that it was done. Without this, a machine that powered itself off or
-    /// reset did so before its time.
-    pub said_bye: bool,
     /// From the start of QEMU to its end.
     pub wall: Duration,
     /// What else was odd, in words: the guest was stopped at the end, QEMU outlived its kill.

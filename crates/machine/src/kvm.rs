@@ -71,8 +71,8 @@ impl Probe<'_> {
         let why_not = match why_not {
             Error::NoKvm(error) => format!("no KVM here ({error})"),
             Error::KvmHangs { limit, answers } => format!(
-                "KVM is here but the guest did not start under it within {limit} (remembered in \
-                 {})",
+                "KVM is here but the guest did not start under it within {limit} (remove {} to try \
+                 again)",
                 answers.display()
             ),
             Error::KvmFails(how) => format!("KVM is here but failed ({how})"),

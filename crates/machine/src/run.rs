@@ -242,8 +242,7 @@ impl<'a> Watch<'a> {
     }
 
     fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
-        let said_bye = matches!(self.limit, Limit::Shutdown(_));
-        Ending { how, said_bye, wall: self.started.elapsed(), remarks }
+        Ending { how, wall: self.started.elapsed(), remarks }
     }
 }
 

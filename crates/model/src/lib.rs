@@ -14,6 +14,6 @@ pub use boot::{
 pub use experiment::{
     Accel, Experiment, Kernel, Limits, Machine, Sampler, Setting, Source, Variant, WorkloadUse,
 };
-pub use quantity::{Bytes, Millis, ParseQuantityError};
+pub use quantity::{Bytes, Millis, ParseQuantityError, count};
 pub use topology::{CpuSet, Node, Topology, TopologyError};
 pub use workload::{Better, Manifest, Mean, Metric};

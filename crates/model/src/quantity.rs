@@ -1,4 +1,4 @@
-//! Sizes and durations as people write them: `512M`, `4G`, `10ms`, `1s`.
+//! Sizes, durations and counts as people write them: `512M`, `4G`, `10ms`, `1s`, `2 boots`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +27,12 @@ impl fmt::Display for ParseQuantityError {
 }
 
 impl std::error::Error for ParseQuantityError {}
+
+/// So many of something whose plural ends in s: `1 boot`, `2 boots`.
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
 
 const SIZES: &[(&str, u64)] = &[("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
 const SPANS: &[(&str, u64)] = &[("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -133,6 +139,12 @@ mod tests {
         }
         assert_eq!(Millis(1500).to_string(), "1500ms");
         assert_eq!(Millis(0).to_string(), "0ms");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let counts = [0, 1, 2].map(|number| count(number, "node"));
+        assert_eq!(counts, ["0 nodes", "1 node", "2 nodes"]);
     }
 
     #[test]

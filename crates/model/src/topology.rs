@@ -13,6 +13,8 @@ pub const MEMORY_BLOCK: Bytes = Bytes::mib(128);
 pub const MAX_CPUS: u32 = 255;
 /// QEMU's limit on NUMA nodes.
 pub const MAX_NODES: usize = 128;
+/// What one node can have at most: x86-64 addresses 64 TiB.
+pub const MAX_MEMORY: Bytes = Bytes(64 << 40);
 /// ACPI's distance of a node to itself.
 pub const LOCAL_DISTANCE: u8 = 10;
 /// ACPI's customary distance of a node to any other.
@@ -81,6 +83,9 @@ impl Topology {
             let problem = format!("{cpus} CPUs cannot be divided over {nodes} nodes");
             return refuse("cpus", problem, "ask for more CPUs, or list nodes without CPUs");
         }
+        if cpus > MAX_CPUS {
+            return refuse("cpus", format!("{cpus} CPUs"), "a machine has at most 255 CPUs");
+        }
         let share = memory.0 / u64::from(nodes) / MEMORY_BLOCK.0 * MEMORY_BLOCK.0;
         let mut first = 0;
         let nodes = (0..nodes)
@@ -132,6 +137,10 @@ impl Topology {
             let problem = format!("{} is not a multiple of {MEMORY_BLOCK}", node.memory);
             let hint = "the kernel manages node memory in blocks of 128M; use whole blocks";
             return refuse(format!("nodes[{number}].memory"), problem, hint);
+        }
+        if node.memory > MAX_MEMORY {
+            let key = format!("nodes[{number}].memory");
+            return refuse(key, node.memory.to_string(), "a node has at most 64T");
         }
         let distances = &node.distances;
         if distances.is_empty() {
@@ -243,6 +252,11 @@ mod tests {
     }
 
     #[test]
+    fn too_many_cpus_are_refused_before_they_are_counted() {
+        assert_eq!(Topology::even(u32::MAX, Bytes::mib(1024), 2).unwrap_err().key, "cpus");
+    }
+
+    #[test]
     fn nodes_without_cpus_are_allowed() {
         let nodes = vec![node("0-1", 256, &[10, 17]), node("", 128, &[17, 10])];
         assert_eq!(Topology { nodes }.check(), Ok(()));
@@ -250,7 +264,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_named_by_its_key() {
-        let cases: [(Vec<Node>, &str); 7] = [
+        let cases: [(Vec<Node>, &str); 8] = [
+            (vec![node("0", 1 << 43, &[])], "nodes[0].memory"),
             (vec![], "nodes"),
             (vec![node("", 128, &[])], "nodes"),
             (vec![node("0", 100, &[])], "nodes[0].memory"),
