@@ -93,16 +93,15 @@ mod tests {
     use model::Problem;
 
     use super::*;
-    use crate::testing::{boot, chunk};
+    use crate::testing::{boot, chunk, columns, variant};
 
     fn faults(all: i64, local: i64) -> [(&'static str, i64); 2] {
         [("numa_hint_faults", all), ("numa_hint_faults_local", local)]
     }
 
-    fn table_of(columns: &[&[Boot]]) -> Table {
-        let columns: Vec<_> =
-            columns.iter().map(|boots| VariantBoots { name: "", boots }).collect();
-        table("autonuma", &columns)
+    fn table_of(boots: &[&[Boot]]) -> Table {
+        let variants = vec![variant(""); boots.len()];
+        table("autonuma", &columns(&variants, boots))
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {

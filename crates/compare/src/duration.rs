@@ -59,7 +59,7 @@ fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Vec<&'a Usage>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::boot;
+    use crate::testing::{boot, columns, variant};
 
     fn usage(workload: &str, iteration: u32, user: f64) -> Usage {
         Usage { workload: workload.into(), iteration, user, system: 0.0, elapsed: 2.0 * user }
@@ -71,9 +71,8 @@ mod tests {
         boots[0].usage =
             vec![usage("autonuma", 0, 1.0), usage("autonuma", 1, 2.0), usage("other", 0, 50.0)];
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
-        let columns =
-            [VariantBoots { name: "a", boots: &boots }, VariantBoots { name: "b", boots: &[] }];
-        let table = table("autonuma", &columns);
+        let variants = ["a", "b"].map(variant);
+        let table = table("autonuma", &columns(&variants, &[&boots, &[]]));
         let values: Vec<_> = table.rows.iter().map(|row| row.values[0]).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].values[1], None);
@@ -83,7 +82,7 @@ mod tests {
     #[test]
     fn without_usage_there_are_no_rows() {
         let boots = [boot(0)];
-        let columns = [VariantBoots { name: "a", boots: &boots }];
-        assert_eq!(table("autonuma", &columns).rows, []);
+        let variants = [variant("a")];
+        assert_eq!(table("autonuma", &columns(&variants, &[&boots])).rows, []);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::config;
-use model::BootFacts;
+use model::{BootFacts, Setting, Variant, count};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
@@ -17,7 +17,8 @@ pub fn machine(facts: &BootFacts) -> Option<String> {
     let mut text = format!("{accel}, {emulator}");
     if *cpus > 0 {
         let (mib, kib) = (memory / MIB, page_size / KIB);
-        let shape = format!(", {cpus} CPUs, {nodes} nodes, {mib} MiB, pages of {kib} KiB");
+        let (cpus, nodes) = (count(*cpus as usize, "CPU"), count(*nodes as usize, "node"));
+        let shape = format!(", {cpus}, {nodes}, {mib} MiB, pages of {kib} KiB");
         text.push_str(&shape);
     }
     Some(text)
@@ -43,6 +44,21 @@ pub fn hz(facts: &BootFacts) -> Option<String> {
 /// The compiler with its version.
 pub fn compiler(facts: &BootFacts) -> Option<String> {
     config::compiler(&facts.banner)
+}
+
+/// The settings that a variant changes, in their order.
+pub fn settings(variant: &Variant) -> String {
+    let setting = |setting: &Setting| match setting {
+        Setting::Sysctl { name, value } => format!("{name}={value}"),
+        Setting::Sysfs { path, value } => format!("{path}={value}"),
+    };
+    let settings: Vec<_> = variant.settings.iter().map(setting).collect();
+    settings.join(", ")
+}
+
+/// The modules that a variant loads.
+pub fn modules(variant: &Variant) -> String {
+    variant.modules.join(", ")
 }
 
 /// For each command line, its words that not all of them have.
@@ -78,6 +94,34 @@ mod tests {
         assert_eq!(in_force.as_deref(), Some("full, dynamic"));
         assert_eq!(model("", built).as_deref(), Some("voluntary"));
         assert_eq!(model("", ""), None);
+    }
+
+    #[test]
+    fn settings_are_said_as_they_are_set() {
+        let mut variant = crate::testing::variant("a");
+        assert_eq!((settings(&variant), modules(&variant)), (String::new(), String::new()));
+        variant.settings = vec![
+            Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() },
+            Setting::Sysfs { path: "/sys/kernel/mm/lru_gen/enabled".into(), value: "y".into() },
+        ];
+        variant.modules = vec!["ext4".into(), "btrfs".into()];
+        let said = "kernel.numa_balancing=0, /sys/kernel/mm/lru_gen/enabled=y";
+        assert_eq!((&*settings(&variant), &*modules(&variant)), (said, "ext4, btrfs"));
+    }
+
+    #[test]
+    fn a_machine_of_one_node_is_said_in_the_singular() {
+        let facts = BootFacts {
+            cpus: 1,
+            nodes: 1,
+            memory: 512 * MIB,
+            page_size: 4 * KIB,
+            accel: "kvm".into(),
+            emulator: "QEMU 10.0.2".into(),
+            ..BootFacts::default()
+        };
+        let said = "kvm, QEMU 10.0.2, 1 CPU, 1 node, 512 MiB, pages of 4 KiB";
+        assert_eq!(machine(&facts).as_deref(), Some(said));
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn decimals(operations: &[Operation]) -> BTreeMap<usize, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{boot, manifest, sample};
+    use crate::testing::{boot, columns, manifest, sample, variant};
 
     fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
         let mut boot = boot(0);
@@ -190,8 +190,8 @@ mod tests {
     }
 
     fn compared(base: &[Boot], new: &[Boot]) -> Table {
-        let columns = [("base", base), ("new", new)];
-        table(&manifest(), &columns.map(|(name, boots)| VariantBoots { name, boots }))
+        let variants = ["base", "new"].map(variant);
+        table(&manifest(), &columns(&variants, &[base, new]))
     }
 
     fn names(table: &Table) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Boot, BootFacts, ProblemKind};
+use model::{BootFacts, HostLoad, ProblemKind, Variant};
 use serde::Serialize;
 
 use crate::{VariantBoots, config, facts};
@@ -11,7 +11,7 @@ use crate::{VariantBoots, config, facts};
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Notes {
-    /// What the boots say of themselves.
+    /// What the boots say of themselves, and what their variants change.
     pub facts: Vec<Fact>,
     /// How the configurations of the columns differ from the baseline's.
     pub config: Vec<ConfigDifference>,
@@ -82,19 +82,19 @@ pub struct Complaint {
     pub kind: ProblemKind,
     /// The kernel's own line, without its time.
     pub text: String,
-    /// The boots in which it was made, one entry each time.
-    pub boots: Vec<u32>,
+    /// Names of the boots in which it was made, one entry each time.
+    pub boots: Vec<String>,
 }
 
-/// What the host did during a variant's complete boots: least and most.
+/// What the host did during a variant's complete boots: least and most, none if not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostRange {
     /// The variant's name.
     pub variant: String,
     /// One-minute load average.
-    pub load: [f64; 2],
+    pub load: Option<[f64; 2]>,
     /// Share of CPU time stolen by the host's own hypervisor, in percent.
-    pub steal: [f64; 2],
+    pub steal: Option<[f64; 2]>,
 }
 
 /// Notes on `columns`, of which the first is the baseline.
@@ -102,12 +102,12 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     let known = columns
         .iter()
         .map(|column| {
-            let mut complete = column.complete();
-            Some(&complete.next().or(column.boots.first())?.facts)
+            let any = column.boots.first().map(|kept| kept.boot);
+            Some(&column.complete().next().or(any)?.facts)
         })
         .collect::<Vec<_>>();
     Notes {
-        facts: facts(&known),
+        facts: facts(columns, &known),
         config: config(columns, &known),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
@@ -118,13 +118,13 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
 /// The facts of each column; none for a column without boots.
 type Known<'a> = Option<&'a BootFacts>;
 
-fn facts(known: &[Known<'_>]) -> Vec<Fact> {
+fn facts(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<Fact> {
     let fact = |name, of: fn(&BootFacts) -> Option<String>| Fact {
         name,
         values: known.iter().map(|facts| of((*facts)?)).collect(),
     };
     let cmdlines: Vec<_> = known.iter().map(|facts| facts.map(|facts| &*facts.cmdline)).collect();
-    vec![
+    let mut facts = vec![
         fact("kernel", |facts| given(&facts.release)),
         fact("origin", |facts| given(&facts.kernel_origin)),
         fact("machine", facts::machine),
@@ -132,7 +132,22 @@ fn facts(known: &[Known<'_>]) -> Vec<Fact> {
         fact("HZ", facts::hz),
         fact("compiler", facts::compiler),
         Fact { name: "command line", values: facts::own_words(&cmdlines) },
-    ]
+    ];
+    facts.extend(changed("settings", facts::settings, columns));
+    facts.extend(changed("modules", facts::modules, columns));
+    facts
+}
+
+/// What the variants change in the running kernel; nothing if none of them does.
+fn changed(
+    name: &'static str,
+    of: fn(&Variant) -> String,
+    columns: &[VariantBoots<'_>],
+) -> Option<Fact> {
+    let values = columns.iter().map(|column| of(column.variant));
+    let values: Vec<_> = values.map(Some).collect();
+    let any = values.iter().flatten().any(|value| !value.is_empty());
+    any.then_some(Fact { name, values })
 }
 
 /// The baseline's configuration against that of every other column.
@@ -142,7 +157,7 @@ fn config(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<ConfigDiffer
     let Some((_, baseline)) = columns.next() else {
         return Vec::new();
     };
-    columns.map(|(column, text)| config::difference(column.name, baseline, text)).collect()
+    columns.map(|(column, text)| config::difference(column.name(), baseline, text)).collect()
 }
 
 fn given(text: &str) -> Option<String> {
@@ -153,7 +168,7 @@ fn given(text: &str) -> Option<String> {
 type Kept = (&'static str, fn(&BootFacts) -> &str);
 
 fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a> {
-    let VariantBoots { name, .. } = *column;
+    let name = column.name();
     let boots: Vec<_> = column.complete().collect();
     let kept: [Kept; 3] = [
         ("kernel image", |facts| &facts.kernel_digest),
@@ -170,14 +185,14 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
     })
 }
 
+/// The complaints in all boots that stand for their places, failed ones included.
 fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> + use<'a> {
-    let VariantBoots { name, boots } = *column;
-    let mut boots_by_complaint: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-    for boot in boots {
-        for problem in &boot.problems {
-            let complaint = (problem.kind, without_time(&problem.text));
-            let boots = boots_by_complaint.entry(complaint).or_default();
-            boots.push(boot.replicate);
+    let name = column.name();
+    let mut boots_by_complaint: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for kept in column.standing() {
+        for problem in &kept.boot.problems {
+            let boots = boots_by_complaint.entry((problem.kind, &*problem.text)).or_default();
+            boots.push(kept.name.clone());
         }
     }
     let complaints = boots_by_complaint.into_iter();
@@ -189,60 +204,50 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
     })
 }
 
-/// A line of the kernel's log without its `[   12.345678] `.
-fn without_time(line: &str) -> &str {
-    let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match time {
-        Some((time, text)) if time.trim().parse::<f64>().is_ok() => text.trim_start(),
-        _ => line,
-    }
-}
-
+/// None if nothing is known. A figure that is no number was not taken.
 fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
-    column.complete().next()?;
-    let range = |of: fn(&Boot) -> [f64; 2]| {
-        let all = column.complete().flat_map(of);
-        all.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, most], value| {
-            [least.min(value), most.max(value)]
-        })
+    let range = |of: fn(&HostLoad) -> [f64; 2]| {
+        let all = column.complete().flat_map(|boot| of(&boot.host));
+        let known = all.filter(|value| value.is_finite()).map(|value| [value; 2]);
+        known.reduce(|[least, most], [value, _]| [least.min(value), most.max(value)])
     };
-    Some(HostRange {
-        variant: column.name.to_owned(),
-        load: range(|boot| [boot.host.load_before, boot.host.load_after]),
-        steal: range(|boot| [100.0 * boot.host.steal; 2]),
-    })
+    let load = range(|host| [host.load_before, host.load_after]);
+    let steal = range(|host| [100.0 * host.steal; 2]);
+    let variant = column.name().to_owned();
+    (load.is_some() || steal.is_some()).then_some(HostRange { variant, load, steal })
 }
 
 #[cfg(test)]
 mod tests {
-    use model::Problem;
+    use model::{Boot, Outcome, Problem, Setting};
 
     use super::*;
-    use crate::testing::{boot, failed};
+    use crate::testing::{boot, columns, failed, variant};
 
     fn problem(kind: ProblemKind, text: &str) -> Problem {
         Problem { kind, text: text.into() }
     }
 
     fn of_one(boots: &[Boot]) -> Notes {
-        notes(&[VariantBoots { name: "a", boots }])
+        notes(&columns(&[variant("a")], &[boots]))
     }
 
     #[test]
     fn equal_complaints_are_said_once_with_their_boots() {
         let mut boots = [boot(0), failed(1, "timeout")];
         boots[0].problems = vec![
-            problem(ProblemKind::Stall, "[   61.200000] rcu: INFO: stall"),
-            problem(ProblemKind::Warning, "[drm] no time"),
+            problem(ProblemKind::Stall, "rcu: INFO: stall"),
+            problem(ProblemKind::Warning, "WARNING: at mm/vmscan.c:1"),
         ];
-        boots[1].problems = vec![problem(ProblemKind::Stall, "[    7.1] rcu: INFO: stall"); 2];
+        boots[1].problems = vec![problem(ProblemKind::Stall, "rcu: INFO: stall"); 2];
         let complaints = of_one(&boots).complaints;
-        let said: Vec<_> = complaints.iter().map(|it| (it.kind, &*it.text, &*it.boots)).collect();
+        let said: Vec<_> =
+            complaints.iter().map(|it| (it.kind, &*it.text, it.boots.join(" "))).collect();
         assert_eq!(
             said,
             [
-                (ProblemKind::Warning, "[drm] no time", &[0][..]),
-                (ProblemKind::Stall, "rcu: INFO: stall", &[0, 1, 1][..]),
+                (ProblemKind::Warning, "WARNING: at mm/vmscan.c:1", "b0".into()),
+                (ProblemKind::Stall, "rcu: INFO: stall", "b0 b1 b1".into()),
             ]
         );
     }
@@ -267,8 +272,57 @@ mod tests {
             boot.host.steal = load / 100.0;
         }
         let [host] = of_one(&boots).host.try_into().unwrap();
-        assert_eq!((host.load, host.steal), ([0.5, 3.0], [1.0, 3.0]));
+        assert_eq!((host.load, host.steal), (Some([0.5, 3.0]), Some([1.0, 3.0])));
         assert_eq!(of_one(&[]).host, []);
+    }
+
+    #[test]
+    fn what_is_not_known_of_the_host_is_passed_over() {
+        let mut boots = [boot(0), boot(1)];
+        boots[0].host.load_before = f64::NAN;
+        boots[0].host.load_after = 2.0;
+        boots[1].host.load_before = 4.0;
+        boots[1].host.load_after = f64::INFINITY;
+        for boot in &mut boots {
+            boot.host.steal = f64::NAN;
+        }
+        let [host] = of_one(&boots).host.try_into().unwrap();
+        assert_eq!((host.load, host.steal), (Some([2.0, 4.0]), None));
+        for boot in &mut boots {
+            boot.host.load_before = f64::NAN;
+            boot.host.load_after = f64::NAN;
+        }
+        assert_eq!(of_one(&boots).host, []);
+    }
+
+    #[test]
+    fn boots_set_aside_do_not_complain() {
+        let mut boots = [boot(0), boot(0), failed(1, "no answer"), failed(1, "no answer")];
+        boots[0].outcome = Outcome::Interrupted;
+        for boot in &mut boots {
+            boot.problems = vec![problem(ProblemKind::Bug, "BUG: x")];
+        }
+        let variants = [variant("a")];
+        let mut columns = columns(&variants, &[&boots]);
+        columns[0].boots[2].superseded = true;
+        let [complaint] = notes(&columns).complaints.try_into().unwrap();
+        assert_eq!(complaint.boots, ["b1", "b3"]);
+    }
+
+    #[test]
+    fn settings_are_noted_if_a_variant_has_some() {
+        let facts = |variants: &[Variant]| {
+            let facts = notes(&columns(variants, &[&[], &[]])).facts;
+            facts.into_iter().map(|fact| (fact.name, fact.values)).collect::<BTreeMap<_, _>>()
+        };
+        let mut variants = [variant("a"), variant("b")];
+        assert!(!facts(&variants).contains_key("settings"));
+        let off = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
+        variants[1].settings = vec![off];
+        let facts = facts(&variants);
+        let values = [Some(String::new()), Some("kernel.numa_balancing=0".into())];
+        assert_eq!(facts["settings"], values);
+        assert!(!facts.contains_key("modules"));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use model::{
     Better, Boot, BootFacts, Chunk, Column, HostLoad, Manifest, Mean, Metric, Outcome, Sample,
+    Variant,
 };
+
+use crate::{KeptBoot, VariantBoots};
 
 /// A workload with a time, a rate and a figure without direction.
 pub fn manifest() -> Manifest {
@@ -20,6 +23,29 @@ pub fn manifest() -> Manifest {
             metric("CPU", None, Mean::Amean),
         ],
     }
+}
+
+/// A variant that changes nothing.
+pub fn variant(name: &str) -> Variant {
+    Variant {
+        name: name.into(),
+        kernel: String::new(),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    }
+}
+
+/// A column for each variant. Its boots are `b0`, `b1` and so on.
+pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<VariantBoots<'a>> {
+    let kept = |(number, boot)| KeptBoot { name: format!("b{number}"), superseded: false, boot };
+    let columns = variants.iter().zip(boots);
+    columns
+        .map(|(variant, boots)| VariantBoots {
+            variant,
+            boots: boots.iter().enumerate().map(kept).collect(),
+        })
+        .collect()
 }
 
 /// A complete boot that measured nothing.

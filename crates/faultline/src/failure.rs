@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use lab::file::FileError;
+use store::Trouble;
 
 /// The host failed: disk, emulator, package archive.
 pub const HOST_FAILED: u8 = 1;
@@ -38,6 +39,18 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        match &error {
+            store::Error::Store {
+                trouble: Trouble::NoExperiment { .. } | Trouble::NoBoot(_),
+                ..
+            } => Self::Usage(error.to_string()),
+            _ => Self::Host(error.to_string()),
+        }
+    }
+}
+
 macro_rules! host_failures {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
@@ -49,7 +62,7 @@ macro_rules! host_failures {
 }
 
 host_failures!(lab::LookError, lab::NoGuest, lab::RunError);
-host_failures!(kernels::Error, machine::Error, store::Error);
+host_failures!(kernels::Error, machine::Error);
 
 /// Prints why a command failed, and gives its exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
@@ -72,5 +85,24 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
             eprintln!("faultline: {message}");
             ExitCode::from(HOST_FAILED)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use store::BootId;
+
+    use super::*;
+
+    #[test]
+    fn asking_for_what_is_not_there_is_wrong_usage() {
+        let failure =
+            |trouble| Failure::from(store::Error::Store { path: PathBuf::new(), trouble });
+        let no_experiment = Trouble::NoExperiment { wanted: "x".into(), names: Vec::new() };
+        assert!(matches!(failure(no_experiment), Failure::Usage(_)));
+        assert!(matches!(failure(Trouble::NoBoot(BootId(99))), Failure::Usage(_)));
+        assert!(matches!(failure(Trouble::Full), Failure::Host(_)));
     }
 }

@@ -1,7 +1,8 @@
-//! Lists as text: kernels, experiments, boots.
+//! Lists as text: kernels, experiments, boots. What comes from a guest or a file is escaped.
 
-use model::{Boot, Kernel};
-use store::{BootId, ExperimentRow};
+use model::{Boot, Kernel, count};
+use report::escape;
+use store::{ExperimentRow, Kept};
 
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
@@ -20,67 +21,79 @@ pub fn kernels(kernels: &[Kernel]) -> String {
 /// The experiments in the store, a line each.
 pub fn experiments(experiments: &[ExperimentRow]) -> String {
     let rows = experiments.iter().map(|row| {
-        let wanted = row.boots as usize * row.variants.len();
-        let outcomes: Vec<String> =
-            row.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
-        let boots = format!("{} of {wanted}", outcomes.join(", "));
-        [row.id.to_string(), row.name.clone(), boots, row.variants.join(", ")]
+        [row.id.to_string(), row.name.clone(), boots_kept(row), row.variants.join(", ")]
     });
     columns(["NUMBER", "EXPERIMENT", "BOOTS", "VARIANTS"], rows)
 }
 
+/// How many boots there are of how many, and how they ended: `3 complete, 1 died of 4`.
+fn boots_kept(row: &ExperimentRow) -> String {
+    let wanted = u64::from(row.boots) * row.variants.len() as u64;
+    let outcomes: Vec<String> =
+        row.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    let kept = if outcomes.is_empty() { "none".to_owned() } else { outcomes.join(", ") };
+    match row.superseded {
+        0 => format!("{kept} of {wanted}"),
+        superseded => format!("{kept} of {wanted}; {superseded} superseded"),
+    }
+}
+
 /// The boots of an experiment, a line each.
-pub fn boots(boots: &[(BootId, Boot)]) -> String {
-    let rows = boots.iter().map(|(id, boot)| {
+pub fn boots(boots: &[Kept]) -> String {
+    let rows = boots.iter().map(|Kept { id, superseded, boot }| {
+        let superseded = if *superseded { " (superseded)" } else { "" };
         [
-            format!("b{id}"),
+            id.to_string(),
             boot.variant.clone(),
-            boot.replicate.to_string(),
-            format!("{:.0} s", boot.host.wall),
+            seconds(boot.host.wall, 0),
             boot.facts.accel.clone(),
             boot.facts.release.clone(),
-            one_line(&boot.outcome.to_string()),
+            format!("{}{superseded}", boot.outcome),
         ]
     });
-    columns(["BOOT", "VARIANT", "REPLICATE", "TIME", "ACCEL", "RELEASE", "OUTCOME"], rows)
+    columns(["BOOT", "VARIANT", "TIME", "ACCEL", "RELEASE", "OUTCOME"], rows)
 }
 
 /// What a boot for a look found.
 pub fn boot(boot: &Boot) -> String {
     let facts = &boot.facts;
     let head = format!(
-        "{}: {} in {:.1} s ({}, {})\n",
-        facts.release,
-        one_line(&boot.outcome.to_string()),
-        boot.host.wall,
-        facts.emulator,
-        facts.accel
+        "{}: {} in {} ({}, {})\n",
+        escape(&facts.release),
+        escape(&boot.outcome.to_string()),
+        seconds(boot.host.wall, 1),
+        escape(&facts.emulator),
+        escape(&facts.accel)
     );
     let machine = format!(
-        "{} CPUs, {} nodes, {} MiB of memory\n",
-        facts.cpus,
-        facts.nodes,
+        "{}, {}, {} MiB of memory\n",
+        count(facts.cpus as usize, "CPU"),
+        count(facts.nodes as usize, "node"),
         facts.memory >> 20
     );
-    let lines = [&facts.banner, &facts.version, &facts.cmdline].map(|line| one_line(line.trim()));
+    let lines = [&facts.banner, &facts.version, &facts.cmdline].map(|line| escape(line.trim()));
     let problems = boot
         .problems
         .iter()
-        .map(|problem| format!("{}: {}\n", problem.kind, one_line(&problem.text)));
+        .map(|problem| format!("{}: {}\n", problem.kind, escape(&problem.text)));
     let problems: String = problems.collect();
     format!("{head}{machine}{}\n{problems}", lines.join("\n"))
 }
 
-/// Text of a guest's, made safe for a terminal and a line.
-pub fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// A number with so many decimals, `-` if it is not known.
+pub fn figure(number: f64, decimals: usize) -> String {
+    if number.is_finite() { format!("{number:.decimals$}") } else { "-".to_owned() }
 }
 
-/// Lays rows out in columns, each as wide as its widest cell.
+fn seconds(number: f64, decimals: usize) -> String {
+    if number.is_finite() { format!("{number:.decimals$} s") } else { "-".to_owned() }
+}
+
+/// Lays rows out in columns, each as wide as its widest cell. Cells are escaped.
 fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows = rows.map(|row| row.map(|cell| escape(&cell)));
     let rows: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
     for row in &rows {
@@ -93,6 +106,10 @@ fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use store::ExperimentId;
+
     use super::*;
 
     #[test]
@@ -103,7 +120,32 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_stays_on_its_line() {
-        assert_eq!(one_line("a\nb\x1b[2J"), "a b [2J");
+    fn hostile_text_stays_in_its_cell() {
+        let rows = [["a\nb\x1b[2J".to_owned(), "c".to_owned()]];
+        let text = columns(["X", "Y"], rows.into_iter());
+        assert_eq!(text, "X              Y\na\\nb\\u{1b}[2J  c\n");
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_dash() {
+        assert_eq!([figure(1.25, 1), figure(f64::NAN, 1)], ["1.2", "-"]);
+        assert_eq!([seconds(61.4, 0), seconds(f64::NAN, 0)], ["61 s", "-"]);
+    }
+
+    #[test]
+    fn boots_are_counted_by_how_they_ended() {
+        let mut row = ExperimentRow {
+            id: ExperimentId(1),
+            name: "numa".into(),
+            created: 0,
+            variants: vec!["6.1".into(), "7.3".into()],
+            boots: 2,
+            outcomes: BTreeMap::new(),
+            superseded: 0,
+        };
+        assert_eq!(boots_kept(&row), "none of 4");
+        row.outcomes = [("complete".to_owned(), 2), ("died".to_owned(), 1)].into();
+        row.superseded = 1;
+        assert_eq!(boots_kept(&row), "2 complete, 1 died of 4; 1 superseded");
     }
 }

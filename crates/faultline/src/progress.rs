@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::Progress;
+use model::count;
 
 /// Where progress is shown, and how.
 pub struct Display {
@@ -36,8 +37,8 @@ impl Display {
             Progress::Plan { boots, done } => {
                 self.boots = boots;
                 self.line(&match done {
-                    0 => format!("{boots} boots to do"),
-                    _ => format!("{boots} boots, {done} done before"),
+                    0 => format!("{} to do", count(boots, "boot")),
+                    _ => format!("{}, {done} done before", count(boots, "boot")),
                 });
             }
             Progress::Boot { number, variant } => {
@@ -64,6 +65,7 @@ impl Display {
     }
 
     fn doing(&self, what: &str) {
+        let what = report::escape(what);
         let left = self.left.map_or(String::new(), |left| format!(" ({} left)", span(left)));
         self.bar.set_message(format!("{}: {what}{left}", self.current));
         if self.plain {
@@ -71,11 +73,13 @@ impl Display {
         }
     }
 
+    /// A line of its own. What a guest said may be in it.
     fn line(&self, text: &str) {
+        let text = report::escape(text);
         if self.plain {
             eprintln!("{text}");
         } else {
-            self.bar.println(text);
+            self.bar.println(&text);
         }
     }
 }

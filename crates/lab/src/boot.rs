@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use flight::Event;
 use machine::{Emulator, Engine, Vm};
-use model::{Boot, BootFacts, Bytes, Experiment, HostLoad, Kernel, Outcome, Variant};
+use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Variant};
 
-use crate::conclude::{Head, conclude};
+use crate::conclude::{Head, conclude, unknown_load};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
@@ -105,6 +105,7 @@ impl Bootable<'_> {
         let workloads = self.experiment.workloads.iter();
         let config = self.kernel.config.as_ref();
         Head {
+            experiment: self.experiment.name.clone(),
             variant: self.variant.name.clone(),
             replicate: slot.replicate,
             block: slot.block,
@@ -134,7 +135,7 @@ fn never_booted(head: Head, error: &JobError) -> Boot {
         started: head.started,
         outcome: Outcome::Failed(error.to_string()),
         facts: head.facts,
-        host: HostLoad::default(),
+        host: unknown_load(),
         problems: Vec::new(),
         notes: Vec::new(),
         samples: Vec::new(),

@@ -1,17 +1,23 @@
 //! From a boot's recording to samples, usage and series.
 //!
 //! What a guest recorded is untrusted: the frames were validated one by one, but their contents
-//! may be anything. Work and memory are bounded; what goes beyond is dropped, and said.
+//! may be anything. Work and memory are bounded. Series that go beyond are dropped, which is said;
+//! a recording that goes beyond in anything else is that of a failed boot.
 
 use flight::event::{Event, Hello};
 use flight::frame::Kind;
 use flight::log::Frames;
+use flight::protocol::is_name;
 use model::{Chunk, Sample, Usage};
 
 use crate::series::Series;
 
-/// More samples than this one boot cannot have.
+/// No boot has more samples than this ...
 const MAX_SAMPLES: usize = 1_000_000;
+/// ... nor more iterations ...
+const MAX_ITERATIONS: usize = 100_000;
+/// ... nor more bytes of notes.
+const MAX_NOTES: usize = 1 << 20;
 /// More of the kernel's log than this is not kept.
 const MAX_LOG: usize = 8 << 20;
 
@@ -30,6 +36,8 @@ pub struct Recording {
     pub notes: Vec<String>,
     /// The kernel's log.
     pub log: String,
+    /// Whether more of it was recorded than is kept.
+    pub log_cut: bool,
     /// Why the job ended early, if it did.
     pub failed: Option<String>,
     /// The kernel's taint flags, if the agent came to its end.
@@ -72,6 +80,7 @@ struct Collector<'a> {
     recording: Recording,
     place: Place,
     series: Series,
+    note_bytes: usize,
 }
 
 impl Collector<'_> {
@@ -87,30 +96,28 @@ impl Collector<'_> {
             }
             Event::Phase(phase) => {
                 self.cut();
-                self.place.phase = phase;
+                if self.accept(is_name(&phase), "the name of a phase") {
+                    self.place.phase = phase;
+                }
             }
-            Event::Sample { metric, label, value } if recording.samples.len() < MAX_SAMPLES => {
-                let Place { workload, iteration, phase } = self.place.clone();
-                let sample = Sample { workload, iteration, phase, metric, label, value };
-                recording.samples.push(sample);
+            Event::Sample { metric, label, value } => self.sample(metric, label, value),
+            Event::Point { series, value } => {
+                if self.accept(is_name(&series), "the name of a series") {
+                    self.series.point(&series, value, time);
+                }
             }
-            Event::Sample { .. } => recording.series_dropped = true,
-            Event::Point { series, value } => self.series.point(&series, value, time),
-            Event::Note(note) => recording.notes.push(note),
-            Event::End(usage) => {
-                recording.usage.push(Usage {
-                    workload: self.place.workload.clone(),
-                    iteration: self.place.iteration,
-                    user: usage.user,
-                    system: usage.system,
-                    elapsed: usage.elapsed,
-                });
-                self.cut();
-                self.place = Place::default();
+            Event::Note(note) => {
+                self.note_bytes = self.note_bytes.saturating_add(note.len());
+                if self.accept(self.note_bytes <= MAX_NOTES, "the length of its notes") {
+                    self.recording.notes.push(note);
+                }
             }
+            Event::End(usage) => self.end(usage),
             Event::Log(text) => {
                 if recording.log.len() + text.len() <= MAX_LOG {
                     recording.log.push_str(&text);
+                } else {
+                    recording.log_cut = true;
                 }
             }
             Event::SeriesDropped => recording.series_dropped = true,
@@ -119,6 +126,41 @@ impl Collector<'_> {
             }
             Event::Bye { tainted } => recording.bye = Some(tainted),
         }
+    }
+
+    fn sample(&mut self, metric: String, label: String, value: f64) {
+        let named = is_name(&metric) && (label.is_empty() || is_name(&label));
+        let room = self.recording.samples.len() < MAX_SAMPLES;
+        if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
+        {
+            let Place { workload, iteration, phase } = self.place.clone();
+            let sample = Sample { workload, iteration, phase, metric, label, value };
+            self.recording.samples.push(sample);
+        }
+    }
+
+    fn end(&mut self, usage: flight::event::Usage) {
+        let room = self.recording.usage.len() < MAX_ITERATIONS;
+        if self.accept(room, "the number of iterations") {
+            self.recording.usage.push(Usage {
+                workload: self.place.workload.clone(),
+                iteration: self.place.iteration,
+                user: usage.user,
+                system: usage.system,
+                elapsed: usage.elapsed,
+            });
+        }
+        self.cut();
+        self.place = Place::default();
+    }
+
+    /// Whether something is as the agent makes it. If not, this is no recording to rely on.
+    fn accept(&mut self, sound: bool, what: &str) -> bool {
+        if !sound {
+            let reason = || format!("the recording is not an agent's: {what} is beyond all bounds");
+            self.recording.failed.get_or_insert_with(reason);
+        }
+        sound
     }
 
     /// Ends the series of the phase. The last sample also begins the next phase: both share the

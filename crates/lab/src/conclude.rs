@@ -1,13 +1,14 @@
 //! From what a boot left behind in its directory to a [`Boot`] that can be kept.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kernelfiles::klog;
 use machine::{Ending, How};
 use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use crate::collect::{Recording, collect};
 
@@ -15,6 +16,8 @@ use crate::collect::{Recording, collect};
 /// died can be told what it was.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
+    /// The experiment's name.
+    pub experiment: String,
     /// The variant's name.
     pub variant: String,
     /// Which boot of this variant.
@@ -38,12 +41,16 @@ impl Head {
         directory.join("boot.json")
     }
 
-    /// Writes the head into a boot's directory.
+    /// Writes the head into a boot's directory, whole or not at all.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        fs::write(Self::path(directory), serde_json::to_vec(self)?)
+        let mut file = NamedTempFile::new_in(directory)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.as_file().sync_all()?;
+        file.persist(Self::path(directory))?;
+        Ok(())
     }
 
     /// Reads the head from a boot's directory.
@@ -53,6 +60,11 @@ impl Head {
     pub fn read(directory: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(Self::path(directory))?)?)
     }
+}
+
+/// The load of a host that nobody watched.
+pub fn unknown_load() -> HostLoad {
+    HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall: f64::NAN }
 }
 
 /// Makes a boot of its recording. `ending` is none when nobody saw the machine end.
@@ -79,7 +91,7 @@ pub fn conclude(
         facts: facts(head.facts, &recording),
         host,
         problems,
-        notes: notes(recording.notes, ending),
+        notes: notes(&recording, ending),
         samples: recording.samples,
         usage: recording.usage,
         chunks: recording.chunks,
@@ -132,8 +144,12 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
 }
 
 /// What the workloads remarked, and what was odd about the machine.
-fn notes(mut notes: Vec<String>, ending: Option<&Ending>) -> Vec<String> {
+fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
+    let mut notes = recording.notes.clone();
     notes.extend(ending.into_iter().flat_map(|ending| ending.remarks.iter().cloned()));
+    if recording.log_cut {
+        notes.push("the kernel's log is not kept to its end: it is too long".to_owned());
+    }
     notes
 }
 
@@ -146,15 +162,11 @@ fn missing(head: &Head, recording: &Recording) -> Option<String> {
     })
 }
 
-/// The kernel's complaints: those in its log, and those that only the console shows because the
-/// agent could not record any more.
+/// The kernel's complaints: those in its log, and those that only the console shows because they
+/// came when the agent could not record any more.
 fn problems(recording: &Recording, console: &str) -> Vec<Problem> {
-    let mut problems = klog::problems(&recording.log);
-    for problem in klog::problems(console) {
-        if !problems.iter().any(|known| known.text == problem.text) {
-            problems.push(problem);
-        }
-    }
+    let log = format!("{}{}", recording.log, after(console, &recording.log));
+    let mut problems = klog::problems(&log);
     if let Some(text) = recording.bye.and_then(klog::taint) {
         problems.push(Problem { kind: ProblemKind::Taint, text });
     }
@@ -163,6 +175,28 @@ fn problems(recording: &Recording, console: &str) -> Vec<Problem> {
         problems.push(Problem { kind: ProblemKind::SeriesDropped, text });
     }
     problems
+}
+
+/// What of the console is later than the log; all of it if there is no log.
+fn after<'a>(console: &'a str, log: &str) -> &'a str {
+    let Some(last) = log.lines().filter_map(stamp).next_back() else {
+        return console;
+    };
+    let mut place = 0;
+    for line in console.split_inclusive('\n') {
+        if stamp(line).is_some_and(|time| time > last) {
+            return &console[place..];
+        }
+        place += line.len();
+    }
+    ""
+}
+
+/// The time of a line of the kernel's log, in microseconds since its boot: `[   12.345678] text`.
+fn stamp(line: &str) -> Option<u64> {
+    let (seconds, micros) = line.strip_prefix('[')?.split_once(']')?.0.trim().split_once('.')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    seconds.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)
 }
 
 /// The console as text; of a very long one the start and the end.
@@ -176,4 +210,27 @@ fn read_console(path: &Path) -> io::Result<String> {
     }
     let (start, end) = (&bytes[..MAX_CONSOLE / 2], &bytes[bytes.len() - MAX_CONSOLE / 2..]);
     Ok(format!("{}\n...\n{}", String::from_utf8_lossy(start), String::from_utf8_lossy(end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_log_and_console_both_hold_is_told_once() {
+        let warning = "WARNING: CPU: 0 PID: 1 at mm/x.c:1 f+0x1/0x2";
+        let recording = Recording {
+            log: format!("[    1.000000] {warning}\n[    2.500000] quiet\n"),
+            ..Recording::default()
+        };
+        let panic = "Kernel panic - not syncing: gone";
+        let console = format!(
+            "SeaBIOS\n[    1.000000] {warning}\n[    2.500000] quiet\n[    2.500001] {panic}\n"
+        );
+        let found = problems(&recording, &console);
+        let texts: Vec<_> = found.iter().map(|problem| &*problem.text).collect();
+        assert_eq!(texts, [warning, panic]);
+        assert_eq!(after(&console, ""), console);
+        assert_eq!(after("no stamps", "[    1.0] x"), "");
+    }
 }

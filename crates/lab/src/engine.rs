@@ -22,6 +22,9 @@ pub fn choose(
     directory: &Path,
     say: &mut dyn FnMut(&str),
 ) -> Result<Engine, BootError> {
+    if accel == Accel::Tcg {
+        return Ok(Engine::Tcg);
+    }
     fs::create_dir_all(directory).map_err(in_file(directory))?;
     let initramfs = directory.join("probe.cpio");
     let bytes = job::initramfs(guest, &Job::default(), &[], &[], None)?;

@@ -16,6 +16,7 @@ use crate::workloads::{self, WorkloadError};
 
 /// Samples come no closer together than this.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
+const MINUTE: Millis = Millis(60_000);
 /// How long an iteration may take when the file does not say.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
@@ -60,7 +61,7 @@ struct FileForm {
     #[serde(rename = "variant")]
     variants: Spanned<Vec<VariantForm>>,
     #[serde(rename = "workload")]
-    workloads: Spanned<Vec<WorkloadForm>>,
+    workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +75,36 @@ struct MachineForm {
     #[serde(default)]
     accel: Accel,
     #[serde(default)]
-    limits: Limits,
+    limits: LimitsForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsForm {
+    boot: Option<Millis>,
+    run: Option<Millis>,
+    shutdown: Option<Millis>,
+}
+
+impl LimitsForm {
+    /// What the file leaves open is as usual; a run gets the time that its workloads may take.
+    fn complete(self, workloads: &[WorkloadUse]) -> Limits {
+        let usual = usual_limits(workloads);
+        Limits {
+            boot: self.boot.unwrap_or(usual.boot),
+            run: self.run.unwrap_or(usual.run),
+            shutdown: self.shutdown.unwrap_or(usual.shutdown),
+        }
+    }
+}
+
+/// The limits where none are given: a run may take what its workloads' iterations may take, and a
+/// minute.
+pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
+    let iterations =
+        workloads.iter().map(|used| used.timeout.0.saturating_mul(used.iterations.into()));
+    let run = iterations.fold(MINUTE.0, u64::saturating_add);
+    Limits { run: Millis(run), ..Limits::default() }
 }
 
 #[derive(Deserialize)]
@@ -155,19 +185,19 @@ impl FileForm {
             return fault(self.boots.span(), "no boots", "ask for 1 or more; 3 say something");
         }
         let sampler = check_sampler(self.sampler)?;
-        let machine = check_machine(self.machine)?;
+        let (topology, accel, limits) = check_machine(self.machine)?;
         let variants = check_variants(self.variants)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
             return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
         }
-        let checked = forms.into_iter().map(|form| form.check(directory, &machine.topology));
-        let workloads = checked.collect::<Checked<_>>()?;
+        let workloads = check_workloads(forms, directory, &topology)?;
+        let limits = limits.complete(&workloads);
         Ok(Experiment {
             name: self.name.into_inner(),
             variants,
-            machine,
+            machine: Machine { topology, accel, limits },
             workloads,
             sampler,
             boots: self.boots.into_inner(),
@@ -186,7 +216,7 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     Ok(sampler.into_inner())
 }
 
-fn check_machine(machine: Spanned<MachineForm>) -> Checked<Machine> {
+fn check_machine(machine: Spanned<MachineForm>) -> Checked<(Topology, Accel, LimitsForm)> {
     let span = machine.span();
     let form = machine.into_inner();
     let topology = match (&form.cpus, &form.memory) {
@@ -201,7 +231,7 @@ fn check_machine(machine: Spanned<MachineForm>) -> Checked<Machine> {
             return fault(span, "the machine has no shape", hint);
         }
     };
-    Ok(Machine { topology, accel: form.accel, limits: form.limits })
+    Ok((topology, form.accel, form.limits))
 }
 
 /// The topology of a machine whose nodes are listed one by one.
@@ -284,8 +314,32 @@ pub fn default_name(kernel: &str) -> String {
     kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
 }
 
+fn check_workloads(
+    forms: Vec<Spanned<WorkloadForm>>,
+    directory: &Path,
+    topology: &Topology,
+) -> Checked<Vec<WorkloadUse>> {
+    let mut workloads: Vec<WorkloadUse> = Vec::new();
+    for form in forms {
+        let place = form.span();
+        let used = form.into_inner().check(place.clone(), directory, topology)?;
+        let name = &used.manifest.name;
+        if workloads.iter().any(|other| other.manifest.name == *name) {
+            let hint = "its name heads its tables: a manifest of your own can have another name";
+            return fault(place, format!("workload `{name}` is there twice"), hint);
+        }
+        workloads.push(used);
+    }
+    Ok(workloads)
+}
+
 impl WorkloadForm {
-    fn check(self, directory: &Path, topology: &Topology) -> Checked<WorkloadUse> {
+    fn check(
+        self,
+        place: Range<usize>,
+        directory: &Path,
+        topology: &Topology,
+    ) -> Checked<WorkloadUse> {
         let (mut manifest, place) = match (self.name, self.manifest) {
             (Some(name), None) => (built_in(&name)?, name.span()),
             (None, Some(path)) => (read_manifest(&path, directory)?, path.span()),
@@ -293,9 +347,8 @@ impl WorkloadForm {
                 return fault(name.span(), "both name and manifest", "a workload has one of them");
             }
             (None, None) => {
-                let hint = "name = \"autonuma\", or manifest = \"FILE.toml\"".to_owned();
-                let problem = "a workload without name or manifest".to_owned();
-                return Err(Fault { problem, place: None, hint: Some(hint) });
+                let hint = "name = \"autonuma\", or manifest = \"FILE.toml\"";
+                return fault(place, "a workload without name or manifest", hint);
             }
         };
         let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
@@ -415,6 +468,7 @@ iterations = 2
         assert_eq!(experiment.workloads[0].iterations, 2);
         assert_eq!(experiment.machine.topology.cpus(), 4);
         assert_eq!(experiment.sampler, Sampler::default());
+        assert_eq!(experiment.machine.limits.run, Millis(2 * DEFAULT_TIMEOUT.0 + MINUTE.0));
     }
 
     #[test]
@@ -433,6 +487,8 @@ iterations = 2
             GOOD.replace("name = \"6.1-off\"\n", ""),
             GOOD.replace("\"/sys/kernel", "\"/proc/sys/kernel"),
             GOOD.replace("iterations = 2", "iterations = 0"),
+            GOOD.replace("name = \"autonuma\"\n", ""),
+            format!("{GOOD}\n[[workload]]\nname = \"autonuma\"\n"),
             GOOD.replace("iterations = 2", "parameters = { no-such = 1 }"),
             GOOD.replace("[machine]", "[machine"),
             format!("{GOOD}\n[sampler]\ninterval = \"1ms\"\n"),

@@ -11,6 +11,7 @@ mod guest;
 mod job;
 mod look;
 mod run;
+mod salvage;
 pub mod schedule;
 mod series;
 mod table;

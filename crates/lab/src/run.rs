@@ -4,18 +4,18 @@
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernels::Cache;
 use machine::Emulator;
-use model::{Experiment, HostLoad, Kernel};
+use model::{Experiment, Kernel};
 use store::{ExperimentId, Store};
 
 use crate::boot::{BootError, Bootable};
-use crate::conclude::{Head, conclude};
 use crate::engine;
 use crate::guest::Guest;
+use crate::salvage::{SalvageError, remove, salvage};
 use crate::schedule::{Slot, schedule};
 use crate::watch::{Progress, Watch};
 
@@ -54,6 +54,9 @@ pub enum RunError {
     /// No machine as asked for.
     #[error(transparent)]
     Machine(#[from] machine::Error),
+    /// What an earlier run left behind cannot be dealt with.
+    #[error(transparent)]
+    Salvage(#[from] SalvageError),
     /// The store refused; a boot that could not be kept is picked up by the next run.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -83,7 +86,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         let _lock = self.lock()?;
-        self.salvage(watch)?;
+        salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let kernels = self.kernels(experiment, watch)?;
         let id = self.store.keep_experiment(&pinned(experiment, &kernels))?;
         if retry_failed {
@@ -155,35 +158,6 @@ impl Lab {
         }
     }
 
-    /// Keeps what boots left behind whose run was ended: the recording holds all that the guest
-    /// wrote before.
-    fn salvage(&mut self, watch: &mut Watch<'_>) -> Result<(), RunError> {
-        let scratch = |error| RunError::Scratch { path: self.scratch.clone(), error };
-        for entry in fs::read_dir(&self.scratch).map_err(scratch)? {
-            let directory = entry.map_err(scratch)?.path();
-            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let id = name.split('-').next().and_then(|id| id.parse().ok()).map(ExperimentId);
-            let (Some(id), true) = (id, directory.is_dir()) else {
-                continue;
-            };
-            if let Ok(head) = Head::read(&directory) {
-                let of = (head.variant.clone(), head.replicate);
-                if self.store.done(id)?.contains(&of) {
-                    remove(&directory)?;
-                    continue;
-                }
-                let at = |error| RunError::Scratch { path: directory.clone(), error };
-                let variant = head.variant.clone();
-                let boot = conclude(head, &directory, None, HostLoad::default()).map_err(at)?;
-                self.store.keep_boot(id, &boot)?;
-                let remark = format!("kept a boot of {variant} that an earlier run left behind");
-                watch(Progress::Remark(&format!("{remark}: {}", boot.outcome)));
-            }
-            remove(&directory)?;
-        }
-        Ok(())
-    }
-
     fn kernels(
         &self,
         experiment: &Experiment,
@@ -207,9 +181,4 @@ fn pinned(experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
         variant.kernel = format!("{} sha256:{}", kernel.name, kernel.digest);
     }
     pinned
-}
-
-fn remove(directory: &Path) -> Result<(), RunError> {
-    fs::remove_dir_all(directory)
-        .map_err(|error| RunError::Scratch { path: directory.to_owned(), error })
 }

@@ -6,7 +6,7 @@ use flight::event::File;
 use flight::patch::{self, Content, Record};
 use model::{Column, Source};
 
-use crate::table::Table;
+use crate::table::{Budget, Table};
 
 /// The source's name for series that a workload reports itself. Their values are kept in
 /// millionths.
@@ -15,6 +15,9 @@ pub const WORKLOAD_SOURCE: &str = "workload";
 const MILLION: f64 = 1e6;
 /// No more text than this is parsed for one boot: hours of sampling every 10 ms.
 const MAX_PARSED: usize = 8 << 30;
+
+/// No more values than this are kept for one boot: 10 minutes of all default sources every 10 ms.
+const MAX_VALUES: usize = 64 << 20;
 
 /// The series of one source during one phase.
 #[derive(Debug)]
@@ -28,13 +31,27 @@ pub struct Cut {
 }
 
 /// All series of a boot, the current phase of them still growing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Series {
     files: Vec<Watched>,
     tables: BTreeMap<Source, Table>,
     points: Table,
     parsed: usize,
+    budget: Budget,
     overflowed: bool,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            tables: BTreeMap::new(),
+            points: Table::default(),
+            parsed: 0,
+            budget: Budget::new(MAX_VALUES),
+            overflowed: false,
+        }
+    }
 }
 
 /// A sampled file: what it is and its text as last recorded.
@@ -83,26 +100,34 @@ impl Series {
             kernelfiles::counters(source, &watched.part, &String::from_utf8_lossy(&text));
         watched.text = Some(text);
         let table = self.tables.entry(source).or_default();
-        self.overflowed |= !table.sampled(file, counters, time);
+        self.overflowed |= !table.sampled(file, counters, time, &mut self.budget);
     }
 
     /// Takes one point of a series of the workload's.
     pub fn point(&mut self, name: &str, value: f64, time: u64) {
         let millionths = (value * MILLION).round() as i64;
-        self.overflowed |= !self.points.point(name, millionths, time);
+        self.overflowed |= !self.points.point(name, millionths, time, &mut self.budget);
     }
 
     /// Ends the current phase and gives what was sampled in it. The last sample begins the next
     /// phase too, and a sample alone is no series.
     pub fn cut(&mut self) -> Vec<Cut> {
-        let kernel = self.tables.iter_mut().filter_map(|(source, table)| {
-            let (times, columns) = table.cut(true);
-            (times.len() > 1).then(|| Cut { source: source.name().to_owned(), times, columns })
-        });
-        let mut cuts: Vec<Cut> = kernel.collect();
-        let (times, columns) = self.points.cut(false);
-        if !times.is_empty() {
-            cuts.push(Cut { source: WORKLOAD_SOURCE.to_owned(), times, columns });
+        let mut cuts = Vec::new();
+        for (source, table) in &mut self.tables {
+            match table.cut(true, &mut self.budget) {
+                Some((times, columns)) if times.len() > 1 => {
+                    cuts.push(Cut { source: source.name().to_owned(), times, columns });
+                }
+                Some(_) => {}
+                None => self.overflowed = true,
+            }
+        }
+        match self.points.cut(false, &mut self.budget) {
+            Some((times, columns)) if !times.is_empty() => {
+                cuts.push(Cut { source: WORKLOAD_SOURCE.to_owned(), times, columns });
+            }
+            Some(_) => {}
+            None => self.overflowed = true,
         }
         cuts
     }

@@ -4,10 +4,31 @@ use std::collections::HashMap;
 
 use model::Column;
 
-/// No more values than this are kept of one source between two cuts.
-const MAX_VALUES: usize = 64 << 20;
+/// What a column costs at each cut besides its values: its name is kept again.
+const COLUMN_COST: usize = 8;
 /// No more counters than this are kept of one source.
 const MAX_COLUMNS: usize = 65_536;
+
+/// How many more values are kept of a boot. A guest decides how many counters it prints and how
+/// often it is cut; memory must not be its to decide.
+#[derive(Debug)]
+pub struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    /// Room for `values`.
+    pub fn new(values: usize) -> Self {
+        Self { left: values }
+    }
+
+    /// Takes room for `values`, or says that there is none left, for these or any more.
+    fn take(&mut self, values: usize) -> bool {
+        let fits = values <= self.left;
+        self.left = if fits { self.left - values } else { 0 };
+        fits
+    }
+}
 
 /// Rows and columns of one source since the last cut.
 #[derive(Debug, Default)]
@@ -23,29 +44,43 @@ impl Table {
     /// Takes the counters of one file as sampled at `time`. Files of one source sampled at one
     /// time share a row; a file that says nothing new keeps its values. False when there was no
     /// room.
-    pub fn sampled(&mut self, file: usize, counters: Vec<(String, i64)>, time: u64) -> bool {
-        if self.times.last() != Some(&time) && !self.begin_row(time, true) {
+    pub fn sampled(
+        &mut self,
+        file: usize,
+        counters: Vec<(String, i64)>,
+        time: u64,
+        budget: &mut Budget,
+    ) -> bool {
+        if self.times.last() != Some(&time) && !self.begin_row(time, true, budget) {
             return false;
         }
         for (column, _) in self.columns.iter_mut().zip(&self.owners).filter(|(_, of)| **of == file)
         {
             set_last(column, None);
         }
-        counters.into_iter().fold(true, |fits, (name, value)| self.set(file, name, value) && fits)
+        counters
+            .into_iter()
+            .fold(true, |fits, (name, value)| self.set(file, name, value, budget) && fits)
     }
 
     /// Takes one point of a series at `time`: into the row before if that has none of this series
     /// yet, for what is reported together belongs together.
-    pub fn point(&mut self, name: &str, value: i64, time: u64) -> bool {
+    pub fn point(&mut self, name: &str, value: i64, time: u64, budget: &mut Budget) -> bool {
         let filled = match self.index.get(name) {
             Some(&column) => self.columns[column].values.last().is_none_or(Option::is_some),
             None => self.times.is_empty(),
         };
-        (!filled || self.begin_row(time, false)) && self.set(0, name.to_owned(), value)
+        (!filled || self.begin_row(time, false, budget))
+            && self.set(0, name.to_owned(), value, budget)
     }
 
-    /// Takes all rows out. With `carry` the last row stays as the first of what follows.
-    pub fn cut(&mut self, carry: bool) -> (Vec<u64>, Vec<Column>) {
+    /// Takes all rows out. With `carry` the last row stays as the first of what follows. None when
+    /// there was no room; the rows are gone then.
+    pub fn cut(&mut self, carry: bool, budget: &mut Budget) -> Option<(Vec<u64>, Vec<Column>)> {
+        if !budget.take(COLUMN_COST * self.columns.len()) {
+            *self = Self::default();
+            return None;
+        }
         let kept = self.times.last().copied().filter(|_| carry);
         let times = std::mem::take(&mut self.times);
         self.times.extend(kept);
@@ -56,11 +91,11 @@ impl Table {
             Column { name: column.name.clone(), values }
         });
         let columns = columns.filter(|column| column.values.iter().any(Option::is_some)).collect();
-        (times, columns)
+        Some((times, columns))
     }
 
-    fn begin_row(&mut self, time: u64, carry: bool) -> bool {
-        if (self.times.len() + 1).saturating_mul(self.columns.len().max(1)) > MAX_VALUES {
+    fn begin_row(&mut self, time: u64, carry: bool, budget: &mut Budget) -> bool {
+        if !budget.take(self.columns.len() + 1) {
             return false;
         }
         self.times.push(time);
@@ -71,14 +106,13 @@ impl Table {
         true
     }
 
-    fn set(&mut self, file: usize, name: String, value: i64) -> bool {
+    fn set(&mut self, file: usize, name: String, value: i64, budget: &mut Budget) -> bool {
         if let Some(&column) = self.index.get(&name) {
             set_last(&mut self.columns[column], Some(value));
             return true;
         }
         let rows = self.times.len();
-        let values = rows.saturating_mul(self.columns.len() + 1);
-        if self.columns.len() >= MAX_COLUMNS || values > MAX_VALUES {
+        if self.columns.len() >= MAX_COLUMNS || !budget.take(rows) {
             return false;
         }
         self.index.insert(name.clone(), self.columns.len());
@@ -110,11 +144,11 @@ mod tests {
 
     #[test]
     fn files_of_one_time_share_a_row_and_silence_means_no_change() {
-        let mut table = Table::default();
-        table.sampled(0, counters(&[("node0 a", 1)]), 10);
-        table.sampled(1, counters(&[("node1 a", 2)]), 10);
-        table.sampled(0, counters(&[("node0 a", 3)]), 20);
-        let (times, columns) = table.cut(true);
+        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        table.sampled(0, counters(&[("node0 a", 1)]), 10, &mut budget);
+        table.sampled(1, counters(&[("node1 a", 2)]), 10, &mut budget);
+        table.sampled(0, counters(&[("node0 a", 3)]), 20, &mut budget);
+        let (times, columns) = table.cut(true, &mut budget).unwrap();
         assert_eq!(times, [10, 20]);
         assert_eq!(values(&columns, "node0 a"), [Some(1), Some(3)]);
         assert_eq!(values(&columns, "node1 a"), [Some(2), Some(2)]);
@@ -122,36 +156,48 @@ mod tests {
 
     #[test]
     fn a_counter_that_comes_or_goes_is_missing_meanwhile() {
-        let mut table = Table::default();
-        table.sampled(0, counters(&[("a", 1)]), 10);
-        table.sampled(0, counters(&[("b", 2)]), 20);
-        let (_, columns) = table.cut(true);
+        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        table.sampled(0, counters(&[("a", 1)]), 10, &mut budget);
+        table.sampled(0, counters(&[("b", 2)]), 20, &mut budget);
+        let (_, columns) = table.cut(true, &mut budget).unwrap();
         assert_eq!(values(&columns, "a"), [Some(1), None]);
         assert_eq!(values(&columns, "b"), [None, Some(2)]);
     }
 
     #[test]
     fn the_last_row_begins_the_next_phase() {
-        let mut table = Table::default();
-        table.sampled(0, counters(&[("a", 1)]), 10);
-        table.sampled(0, counters(&[("a", 5)]), 20);
-        table.cut(true);
-        table.sampled(0, counters(&[("a", 9)]), 30);
-        let (times, columns) = table.cut(true);
+        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        table.sampled(0, counters(&[("a", 1)]), 10, &mut budget);
+        table.sampled(0, counters(&[("a", 5)]), 20, &mut budget);
+        table.cut(true, &mut budget);
+        table.sampled(0, counters(&[("a", 9)]), 30, &mut budget);
+        let (times, columns) = table.cut(true, &mut budget).unwrap();
         assert_eq!((times, values(&columns, "a")), (vec![20, 30], vec![Some(5), Some(9)]));
     }
 
     #[test]
     fn points_reported_together_share_a_row() {
-        let mut table = Table::default();
+        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
         for (name, value, time) in [("x", 1, 1), ("y", 2, 2), ("x", 3, 9), ("y", 4, 10)] {
-            table.point(name, value, time);
+            table.point(name, value, time, &mut budget);
         }
-        let (times, columns) = table.cut(false);
+        let (times, columns) = table.cut(false, &mut budget).unwrap();
         assert_eq!(times, [1, 9]);
         assert_eq!(values(&columns, "y"), [Some(2), Some(4)]);
-        assert!(table.cut(false).0.is_empty());
-        assert!(table.point("y", 5, 20));
-        assert_eq!(values(&table.cut(false).1, "y"), [Some(5)]);
+        assert!(table.cut(false, &mut budget).unwrap().0.is_empty());
+        assert!(table.point("y", 5, 20, &mut budget));
+        assert_eq!(values(&table.cut(false, &mut budget).unwrap().1, "y"), [Some(5)]);
+    }
+
+    #[test]
+    fn what_goes_beyond_the_budget_is_dropped() {
+        let (mut table, mut budget) = (Table::default(), Budget::new(40));
+        let mut rows = 0;
+        while table.sampled(0, counters(&[("a", 1), ("b", 2)]), rows, &mut budget) {
+            rows += 1;
+        }
+        assert_eq!(rows, 13);
+        assert!(table.cut(true, &mut budget).is_none());
+        assert!(!table.sampled(0, counters(&[("a", 1)]), 99, &mut budget));
     }
 }

@@ -8,7 +8,8 @@ pub const WIDTH: usize = 100;
 /// More of a foreign text than this is not printed.
 const MAX_TEXT: usize = 300;
 
-/// `text` with everything but printable ASCII escaped, so that a guest can't move a cursor.
+/// `text` with everything but printable ASCII escaped: a guest or a file can't move a cursor, end a
+/// line or show letters that are not there.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,6 +1,7 @@
 //! The line above a table: what it is of, and how much stands behind it.
 
 use compare::{Comparison, Kind, Pool, Table};
+use model::count;
 
 use crate::ascii::{escape, wrap};
 
@@ -51,12 +52,6 @@ fn amount(pool: &Pool) -> String {
         }
         _ => "no boot".to_owned(),
     }
-}
-
-/// `1 boot`, `2 boots`.
-pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 /// Units with the metrics that have them: `; Elapsed, System in s; CPU in %`.

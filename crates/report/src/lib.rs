@@ -1,5 +1,6 @@
 //! Compared results as text to paste into a mail, and as JSON. Layout only: every figure comes
-//! from the comparison, and where the result goes is for the caller to say.
+//! from the comparison, and where the result goes is for the caller to say. Text from a guest or a
+//! file is escaped wherever it is printed ([`escape`]).
 
 mod ascii;
 mod header;
@@ -10,6 +11,7 @@ mod table;
 
 use compare::Comparison;
 
+pub use ascii::escape;
 pub use json::json;
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

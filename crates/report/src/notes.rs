@@ -1,13 +1,11 @@
 //! Below the tables: what else there is to know of the columns, as a list of topics.
 
-use std::collections::BTreeSet;
-
 use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Variant,
 };
+use model::count;
 
 use crate::ascii::{escape, excerpt, wrap};
-use crate::heading::count;
 
 /// Complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
@@ -46,6 +44,7 @@ pub fn text(comparison: &Comparison) -> String {
     all.extend(notes.host.iter().map(host));
     all.extend(notes.mixed.iter().map(mixed));
     all.extend(variants.iter().flat_map(failed));
+    all.extend(variants.iter().flat_map(set_aside));
     all.extend(complaints(&notes.complaints));
     lay_out(&all)
 }
@@ -139,8 +138,10 @@ fn changed(change: &ConfigChange) -> Option<String> {
 }
 
 fn host(host: &HostRange) -> Note {
-    let text = format!("load {}, steal {} %", range(host.load), range(host.steal));
-    Note::on("host", &host.variant, text)
+    let load = host.load.map(|load| format!("load {}", range(load)));
+    let steal = host.steal.map(|steal| format!("steal {} %", range(steal)));
+    let known: Vec<_> = [load, steal].into_iter().flatten().collect();
+    Note::on("host", &host.variant, known.join(", "))
 }
 
 fn range([least, most]: [f64; 2]) -> String {
@@ -156,8 +157,16 @@ fn mixed(mixed: &Mixed) -> Note {
 
 fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
     variant.failed.iter().map(|failed| {
-        let text = format!("boot {}: {}", failed.boot, excerpt(&failed.outcome));
+        let text = format!("{}: {}", failed.boot, excerpt(&failed.outcome));
         Note::on("failed, left out", &variant.name, text)
+    })
+}
+
+fn set_aside(variant: &Variant) -> impl Iterator<Item = Note> {
+    variant.set_aside.iter().map(|aside| {
+        let since = if aside.done_again { "done again since" } else { "not done again yet" };
+        let text = format!("{}, {since}: {}", aside.boot, excerpt(&aside.outcome));
+        Note::on("set aside", &variant.name, text)
     })
 }
 
@@ -181,13 +190,13 @@ fn complaints(complaints: &[Complaint]) -> Vec<Note> {
 }
 
 fn complaint(complaint: &Complaint) -> String {
-    let boots: BTreeSet<u32> = complaint.boots.iter().copied().collect();
-    let plural = if boots.len() == 1 { "" } else { "s" };
-    let numbers: Vec<_> = boots.iter().map(u32::to_string).collect();
+    // The entries of one boot follow each other.
+    let mut boots = complaint.boots.clone();
+    boots.dedup();
     let times = match complaint.boots.len() {
         times if times > boots.len() => format!(" ({times} times)"),
         _ => String::new(),
     };
-    let (numbers, text) = (numbers.join(", "), excerpt(&complaint.text));
-    format!("boot{plural} {numbers}{times}: {}: {text}", complaint.kind)
+    let (boots, text) = (boots.join(", "), excerpt(&complaint.text));
+    format!("{boots}{times}: {}: {text}", complaint.kind)
 }

@@ -2,12 +2,18 @@
 
 mod common;
 
-use common::{boot, boots, compared, measure, spend};
-use model::{Boot, Outcome, Problem, ProblemKind};
+use common::{boot, boots, columns, compared, manifest, measure, spend, variant};
+use compare::{Comparison, compare};
+use model::{Boot, Outcome, Problem, ProblemKind, Setting};
+
+/// The text of a comparison.
+fn text(variants: &[(&str, &[Boot])]) -> String {
+    printed(&compared(variants))
+}
 
 /// The text, checked for what holds for all of it.
-fn text(variants: &[(&str, &[Boot])]) -> String {
-    let text = report::text(&compared(variants));
+fn printed(comparison: &Comparison) -> String {
+    let text = report::text(comparison);
     for line in text.lines() {
         assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
         assert!(!line.ends_with(' '), "{line}");
@@ -86,6 +92,39 @@ fn failed_boots() {
 }
 
 #[test]
+fn settings_and_boots_set_aside() {
+    let mut old = boots(1.0);
+    old.push(boot(2));
+    old[2].outcome = Outcome::Interrupted;
+    let mut new = vec![boot(0)];
+    new[0].outcome = Outcome::Failed("no sysctl kernel.numa_balancing".into());
+    complain(&mut new[0], ProblemKind::Bug, "BUG: of a boot set aside");
+    new.extend(boots(0.9));
+    for boot in new.iter_mut().chain(&mut old) {
+        boot.host.steal = f64::NAN;
+    }
+    for boot in &mut new {
+        boot.host.load_before = f64::NAN;
+        boot.host.load_after = f64::NAN;
+    }
+    let mut variants = [variant("6.1"), variant("6.1-off")];
+    variants[1].settings = vec![
+        Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() },
+        Setting::Sysfs {
+            path: "/sys/kernel/mm/transparent_hugepage/enabled".into(),
+            value: "never\x1b".into(),
+        },
+    ];
+    for variant in &mut variants {
+        variant.modules = vec!["ext4".into()];
+    }
+    let mut columns = columns(&variants, &[&old, &new]);
+    columns[1].boots[0].superseded = true;
+    let text = printed(&compare(&[manifest()], &columns, 0));
+    insta::assert_snapshot!(&text[text.find("Notes:").unwrap()..]);
+}
+
+#[test]
 fn no_boot_at_all() {
     insta::assert_snapshot!(text(&[("6.1", &[]), ("7.3", &[])]));
 }
@@ -101,7 +140,7 @@ fn emulated_with_complaints() {
         boots
     };
     let (old, mut new) = (emulated(1.0), emulated(1.1));
-    let warning = "[   12.345678] WARNING: CPU: 1 PID: 312 at mm/page_alloc.c:4402 \
+    let warning = "WARNING: CPU: 1 PID: 312 at mm/page_alloc.c:4402 \
                    __alloc_pages+0x3d1/0x14a0 which is a line that goes on and on";
     for boot in &mut new {
         complain(boot, ProblemKind::Warning, warning);

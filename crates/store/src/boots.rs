@@ -10,14 +10,25 @@ use model::Boot;
 
 use crate::{Error, ExperimentId, Store};
 
-/// The number of a boot in its store.
+/// The number of a boot in its store. Written `b3`, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootId(pub i64);
 
 impl fmt::Display for BootId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        write!(f, "b{}", self.0)
     }
+}
+
+/// A boot as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// Its number.
+    pub id: BootId,
+    /// Whether it failed and is to be done again, or has been ([`Store::forget_failed`]).
+    pub superseded: bool,
+    /// The boot, as far as it was read.
+    pub boot: Boot,
 }
 
 /// How much of a boot is read: series and consoles are large.
@@ -66,20 +77,12 @@ impl Store {
     ///
     /// # Errors
     /// When something wanted is damaged, or the store fails.
-    pub fn boots(
-        &self,
-        experiment: ExperimentId,
-        detail: Detail,
-    ) -> Result<Vec<(BootId, Boot)>, Error> {
+    pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
             let sql = "SELECT id FROM boots WHERE experiment = ? ORDER BY id";
             let mut statement = transaction.prepare_cached(sql)?;
             let ids = statement.query_map([experiment.0], |row| row.get(0))?;
-            ids.map(|id| {
-                let id = BootId(id?);
-                Ok((id, read::boot(transaction, id, detail)?))
-            })
-            .collect()
+            ids.map(|id| read::boot(transaction, BootId(id?), detail)).collect()
         })
     }
 
@@ -87,7 +90,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is none of this number, something in it is damaged, or the store fails.
-    pub fn boot(&self, id: BootId) -> Result<Boot, Error> {
+    pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
         self.read(|transaction| read::boot(transaction, id, Detail::Whole))
     }
 

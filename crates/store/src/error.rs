@@ -59,7 +59,7 @@ pub enum Trouble {
         names: Vec<String>,
     },
     /// No boot has this number.
-    #[error("no boot {0}")]
+    #[error("no boot `{0}`; `faultline show` lists those of an experiment")]
     NoBoot(BootId),
     /// This boot was kept before, and may be kept only once.
     #[error("boot {replicate} of `{variant}` in experiment {experiment} is kept already")]

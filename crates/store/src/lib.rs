@@ -14,7 +14,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use boots::{BootId, Detail};
+pub use boots::{BootId, Detail, Kept};
 pub use error::{Error, Trouble};
 pub use experiments::{ExperimentId, ExperimentRow};
 pub use store::Store;

@@ -26,7 +26,7 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
         cmdline: args.cmdline.clone(),
         directory: directory.path().to_owned(),
     };
-    let say = &|line: &str| eprintln!("{line}");
+    let say = &|line: &str| eprintln!("{}", report::escape(line));
     if args.shell {
         look.shell(say)?;
         return Ok(ExitCode::SUCCESS);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, VariantBoots};
-use model::{Boot, Experiment, Manifest, Source};
-use store::{Detail, Store};
+use ::compare::{Comparison, KeptBoot, VariantBoots};
+use model::{Experiment, Manifest, Source, Variant};
+use store::{Detail, Kept, Store};
 
 use super::{existing_store, print};
 use crate::args::{CompareArgs, Format};
@@ -17,8 +17,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let experiment = store.experiment(id)?;
     let baseline = baseline(&experiment, args.baseline.as_deref())?;
     let kept = store.boots(id, Detail::Series(&[Source::Vmstat.name()]))?;
-    let boots: Vec<Boot> = kept.into_iter().map(|(_, boot)| boot).collect();
-    let comparison = compared(&experiment, boots, baseline);
+    let comparison = compared(&experiment, &kept, baseline);
     print(&match args.format {
         Format::Text => report::text(&comparison),
         Format::Json => {
@@ -48,15 +47,20 @@ fn baseline(experiment: &Experiment, named: Option<&str>) -> Result<usize, Failu
     })
 }
 
-fn compared(experiment: &Experiment, boots: Vec<Boot>, baseline: usize) -> Comparison {
-    let of_variant = |name: &str| -> Vec<Boot> {
-        boots.iter().filter(|boot| boot.variant == name).cloned().collect()
-    };
-    let names = experiment.variants.iter().map(|variant| &*variant.name);
-    let groups: Vec<(&str, Vec<Boot>)> = names.map(|name| (name, of_variant(name))).collect();
+fn compared(experiment: &Experiment, kept: &[Kept], baseline: usize) -> Comparison {
     let columns: Vec<VariantBoots> =
-        groups.iter().map(|(name, boots)| VariantBoots { name, boots }).collect();
+        experiment.variants.iter().map(|variant| column(variant, kept)).collect();
     let workloads: Vec<Manifest> =
         experiment.workloads.iter().map(|used| used.manifest.clone()).collect();
     ::compare::compare(&workloads, &columns, baseline)
+}
+
+fn column<'a>(variant: &'a Variant, kept: &'a [Kept]) -> VariantBoots<'a> {
+    let own = kept.iter().filter(|kept| kept.boot.variant == variant.name);
+    let boots = own.map(|Kept { id, superseded, boot }| KeptBoot {
+        name: id.to_string(),
+        superseded: *superseded,
+        boot,
+    });
+    VariantBoots { variant, boots: boots.collect() }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, Lab, file, workloads};
-use model::{Experiment, Limits, Machine, Sampler, Variant, WorkloadUse};
+use model::{Experiment, Machine, Sampler, Variant, WorkloadUse, count};
 use store::Store;
 
 use super::{print, store_path, topology};
@@ -32,11 +32,11 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let summary = summary?;
     let done = match (summary.boots, summary.failed) {
         (0, _) => "every boot was done before".to_owned(),
-        (boots, 0) => format!("{boots} boots done"),
-        (boots, failed) => format!("{boots} boots done, {failed} of them failed"),
+        (boots, 0) => format!("{} done", count(boots, "boot")),
+        (boots, failed) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
     let (name, id) = (&experiment.name, summary.experiment);
-    print(&format!("experiment {id}, {name}: {done}; see `faultline compare {name}`\n"))?;
+    print(&format!("experiment {id}, {name}: {done}; see `faultline compare {id}`\n"))?;
     Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
@@ -72,20 +72,21 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         }
     }
     let name = format!("{}-{}", args.workload, names.join("-"));
+    let workloads = vec![WorkloadUse {
+        manifest,
+        program: None,
+        iterations: args.iterations,
+        timeout: file::DEFAULT_TIMEOUT,
+    }];
     Ok(Experiment {
         name,
         variants,
         machine: Machine {
             topology: topology(&args.machine)?,
             accel: args.machine.accel.into(),
-            limits: Limits::default(),
+            limits: file::usual_limits(&workloads),
         },
-        workloads: vec![WorkloadUse {
-            manifest,
-            program: None,
-            iterations: args.iterations,
-            timeout: file::DEFAULT_TIMEOUT,
-        }],
+        workloads,
         sampler: Sampler::default(),
         boots: args.boots,
     })

@@ -64,7 +64,7 @@ impl Bench {
     pub fn boots(&self) -> Vec<Boot> {
         let store = Store::open(&self.store_path()).unwrap();
         let latest = store.experiments().unwrap().last().unwrap().id;
-        store.boots(latest, Detail::Whole).unwrap().into_iter().map(|(_, boot)| boot).collect()
+        store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
     }
 
     /// The process of the QEMU that runs in this bench, if one does.

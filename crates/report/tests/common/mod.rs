@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use compare::{Comparison, VariantBoots, compare};
+use compare::{Comparison, KeptBoot, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, Chunk, Column, HostLoad, Manifest, Mean, Metric, Outcome, Sample,
-    Usage,
+    Usage, Variant,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -131,9 +131,36 @@ pub fn boots(scale: f64) -> Vec<Boot> {
     boots.collect()
 }
 
+/// A variant that changes nothing.
+pub fn variant(name: &str) -> Variant {
+    Variant {
+        name: name.into(),
+        kernel: String::new(),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    }
+}
+
+/// A column for each variant, its boots named in one row: `b1`, `b2` and so on.
+pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<VariantBoots<'a>> {
+    let mut numbers = 1..;
+    let mut kept = |boot| {
+        let number = numbers.next().unwrap_or(0);
+        KeptBoot { name: format!("b{number}"), superseded: false, boot }
+    };
+    let columns = variants.iter().zip(boots);
+    columns
+        .map(|(variant, boots)| VariantBoots {
+            variant,
+            boots: boots.iter().map(&mut kept).collect(),
+        })
+        .collect()
+}
+
 /// Compares variants by the workload of all tests; the first is the baseline.
-pub fn compared(variants: &[(&str, &[Boot])]) -> Comparison {
-    let variants: Vec<_> =
-        variants.iter().map(|&(name, boots)| VariantBoots { name, boots }).collect();
-    compare(&[manifest()], &variants, 0)
+pub fn compared(columns: &[(&str, &[Boot])]) -> Comparison {
+    let variants: Vec<_> = columns.iter().map(|(name, _)| variant(name)).collect();
+    let boots: Vec<_> = columns.iter().map(|(_, boots)| *boots).collect();
+    compare(&[manifest()], &self::columns(&variants, &boots), 0)
 }

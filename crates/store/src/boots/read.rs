@@ -3,13 +3,14 @@
 use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Sample, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{BootId, Detail, words};
+use super::{BootId, Detail, Kept, words};
 use crate::packed::unpack_text;
 use crate::{Trouble, chunk};
 
 /// Reads a boot as far as `detail` wants it.
-pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Boot, Trouble> {
-    let mut boot = row(connection, id)?;
+pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept, Trouble> {
+    let mut kept = row(connection, id)?;
+    let boot = &mut kept.boot;
     boot.facts.config = config(connection, id)?;
     boot.problems = problems(connection, id)?;
     boot.notes = parts(connection, id, "SELECT text FROM notes", |row| row.get("text"))?;
@@ -23,12 +24,12 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Boot,
             boot.console = console(connection, id)?;
         }
     }
-    Ok(boot)
+    Ok(kept)
 }
 
 /// What stands in the boot's own row, the packed parts aside.
-fn row(connection: &Connection, id: BootId) -> Result<Boot, Trouble> {
-    let sql = "SELECT variant, replicate, block, started, outcome, detail,
+fn row(connection: &Connection, id: BootId) -> Result<Kept, Trouble> {
+    let sql = "SELECT superseded, variant, replicate, block, started, outcome, detail,
             release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
             accel, emulator, kernel_origin, kernel_digest, load_before, load_after, steal, wall
         FROM boots WHERE id = ?";
@@ -41,7 +42,7 @@ fn row(connection: &Connection, id: BootId) -> Result<Boot, Trouble> {
     let outcome = words::outcome(&word, row.get("detail")?).ok_or_else(|| {
         Trouble::damaged(format!("boot {id}"), format!("unknown outcome `{word}`"))
     })?;
-    Ok(Boot {
+    let boot = Boot {
         variant: row.get("variant")?,
         replicate: row.get("replicate")?,
         block: row.get("block")?,
@@ -55,7 +56,8 @@ fn row(connection: &Connection, id: BootId) -> Result<Boot, Trouble> {
         usage: Vec::new(),
         chunks: Vec::new(),
         console: String::new(),
-    })
+    };
+    Ok(Kept { id, superseded: row.get("superseded")?, boot })
 }
 
 fn facts(row: &Row) -> rusqlite::Result<BootFacts> {

@@ -2,7 +2,7 @@
 
 use model::Outcome;
 
-use super::{Place, boot, experiment};
+use super::{Place, as_kept, boot, experiment};
 use crate::{BootId, Detail, Error, Trouble};
 
 #[test]
@@ -19,12 +19,12 @@ fn a_full_disk_spares_what_was_kept() {
         .connection
         .pragma_update_and_check(None, "max_page_count", pages + 12, |_| Ok(()))
         .unwrap();
-    let mut kept = vec![(first, boots[0].clone())];
+    let mut kept = vec![as_kept(first, &boots[0])];
     let error = boots[1..]
         .iter()
         .find_map(|boot| match store.keep_boot(id, boot) {
             Ok(id) => {
-                kept.push((id, boot.clone()));
+                kept.push(as_kept(id, boot));
                 None
             }
             Err(error) => Some(error),
@@ -37,7 +37,7 @@ fn a_full_disk_spares_what_was_kept() {
     // With room again, the same boot is kept, by this store or the next.
     store.connection.pragma_update_and_check(None, "max_page_count", 1 << 30, |_| Ok(())).unwrap();
     for boot in &boots[kept.len()..] {
-        kept.push((store.keep_boot(id, boot).unwrap(), boot.clone()));
+        kept.push(as_kept(store.keep_boot(id, boot).unwrap(), boot));
     }
     assert_eq!(place.open().boots(id, Detail::Whole).unwrap(), kept);
 }
@@ -57,18 +57,18 @@ fn damage_is_named() {
     let cases = [
         (
             "UPDATE chunks SET packed = x'2a' WHERE place = 4",
-            "chunk 4 of boot 1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`) is damaged",
+            "chunk 4 of boot b1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`) is damaged",
         ),
         (
             "UPDATE chunks SET packed = substr(packed, 1, length(packed) - 1) WHERE place = 0",
-            "chunk 0 of boot 1 (vmstat in iteration 0",
+            "chunk 0 of boot b1 (vmstat in iteration 0",
         ),
-        ("UPDATE boots SET console = x'2a'", "the console of boot 1 is damaged"),
-        ("UPDATE texts SET packed = x'2a'", "the kernel's configuration in boot 1 is damaged"),
-        ("UPDATE boots SET outcome = 'lost'", "boot 1 is damaged: unknown outcome `lost`"),
+        ("UPDATE boots SET console = x'2a'", "the console of boot b1 is damaged"),
+        ("UPDATE texts SET packed = x'2a'", "the kernel's configuration in boot b1 is damaged"),
+        ("UPDATE boots SET outcome = 'lost'", "boot b1 is damaged: unknown outcome `lost`"),
         (
             "UPDATE problems SET kind = 'odd' WHERE place = 0",
-            "a problem of boot 1 is damaged: unknown kind `odd`",
+            "a problem of boot b1 is damaged: unknown kind `odd`",
         ),
     ];
     for (sql, expected) in cases {
@@ -96,7 +96,7 @@ fn what_is_not_there_is_named() {
     let place = Place::new();
     let mut store = place.open();
     let error = store.boot(BootId(3)).unwrap_err().to_string();
-    assert!(error.ends_with("no boot 3"), "{error}");
+    assert!(error.contains("no boot `b3`;"), "{error}");
     let error = store.experiment(crate::ExperimentId(9)).unwrap_err().to_string();
     assert!(error.ends_with("no experiment `9`; the store is empty"), "{error}");
     let orphan = store.keep_boot(crate::ExperimentId(9), &boot("6.1", 0, Outcome::Complete));

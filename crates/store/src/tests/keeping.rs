@@ -2,7 +2,7 @@
 
 use model::{Boot, Experiment, Outcome};
 
-use super::{Place, boot, experiment};
+use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Trouble};
 
 fn failures() -> [Outcome; 4] {
@@ -24,10 +24,10 @@ fn a_boot_comes_back_as_it_was() {
     let ids: Vec<_> = boots.iter().map(|boot| store.keep_boot(id, boot).unwrap()).collect();
 
     let store = place.open();
-    let expected: Vec<_> = ids.into_iter().zip(boots).collect();
+    let expected: Vec<_> = ids.into_iter().zip(&boots).map(|(id, it)| as_kept(id, it)).collect();
     assert_eq!(store.boots(id, Detail::Whole).unwrap(), expected);
-    for (id, boot) in expected {
-        assert_eq!(store.boot(id).unwrap(), boot);
+    for kept in expected {
+        assert_eq!(store.boot(kept.id).unwrap(), kept);
     }
 }
 
@@ -38,7 +38,7 @@ fn only_what_is_wanted_is_read() {
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let whole = boot("6.1", 0, Outcome::Complete);
     store.keep_boot(id, &whole).unwrap();
-    let read = |detail| store.boots(id, detail).unwrap().remove(0).1;
+    let read = |detail| store.boots(id, detail).unwrap().remove(0).boot;
 
     let summary = Boot { chunks: vec![], console: String::new(), ..whole.clone() };
     assert_eq!(read(Detail::Summary), summary);
@@ -65,7 +65,7 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
     odd.host.steal = f64::NAN;
     odd.console.clear();
     let id = store.keep_boot(id, &odd).unwrap();
-    let read = store.boot(id).unwrap();
+    let read = store.boot(id).unwrap().boot;
     assert!(read.samples[1].value.is_nan() && read.host.steal.is_nan());
     // NaN equals nothing, so the texts are compared.
     assert_eq!(format!("{read:?}"), format!("{odd:?}"));
@@ -134,7 +134,10 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
     }
-    assert_eq!(store.boots(id, Detail::Summary).unwrap().len(), 10);
+    let boots = store.boots(id, Detail::Summary).unwrap();
+    let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
+    assert_eq!(superseded, [[true; 4].as_slice(), &[false; 6]].concat());
+    assert!(store.boot(boots[0].id).unwrap().superseded);
 
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();

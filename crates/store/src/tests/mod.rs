@@ -15,7 +15,7 @@ use model::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::Store;
+use crate::{BootId, Kept, Store};
 
 /// A place for a store, in directories that are still to be made.
 struct Place {
@@ -129,6 +129,11 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         chunks: chunks.collect(),
         console: format!("[    0.000000] Linux version {variant}\nboot {replicate}\n").repeat(50),
     }
+}
+
+/// What the store gives of a boot that was kept and not forgotten.
+fn as_kept(id: BootId, boot: &Boot) -> Kept {
+    Kept { id, superseded: false, boot: boot.clone() }
 }
 
 fn facts(variant: &str) -> BootFacts {

@@ -1,0 +1,226 @@
+//! One boot in full, as text: facts, complaints, samples, series and the kernel's log.
+
+use model::{Boot, Chunk, Column, Sample, count};
+use report::escape;
+use store::Kept;
+
+use crate::list::figure;
+
+/// The source of series that a workload reports itself.
+const WORKLOAD: &str = "workload";
+/// Such series are kept in millionths.
+const MILLION: f64 = 1e6;
+
+/// Everything there is of a boot.
+pub fn text(kept: &Kept) -> String {
+    let boot = &kept.boot;
+    let mut lines = head(kept);
+    lines.push("\nsamples".into());
+    lines.extend(boot.samples.iter().map(sample));
+    lines.push("\nseries".into());
+    lines.extend(boot.chunks.iter().map(series));
+    let of_workloads: Vec<String> = boot.chunks.iter().flat_map(course).collect();
+    if !of_workloads.is_empty() {
+        lines.push("\ncourse of the workloads' own series".into());
+        lines.push(course_line(["", "", "first", "half-way", "last", "least", "most"]));
+        lines.extend(of_workloads);
+    }
+    lines.push("\nlog".into());
+    lines.extend(boot.console.lines().map(|line| format!("  {}", escape(line))));
+    let lines = lines.iter().map(|line| line.trim_end());
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// What the boot says of itself.
+fn head(kept: &Kept) -> Vec<String> {
+    let Kept { id, superseded, boot } = kept;
+    let facts = &boot.facts;
+    let superseded = if *superseded { " (superseded)" } else { "" };
+    let machine = [count(facts.cpus as usize, "CPU"), count(facts.nodes as usize, "node")];
+    let mut head = vec![
+        line("boot", &format!("{id}, boot {} of the variant", u64::from(boot.replicate) + 1)),
+        line("variant", &boot.variant),
+        line("outcome", &format!("{}{superseded}", boot.outcome)),
+        line("kernel", &format!("{} {}", facts.release, facts.version)),
+        line("origin", &facts.kernel_origin),
+        line("digest", &facts.kernel_digest),
+        line("built by", &facts.banner),
+        line("command line", &facts.cmdline),
+        line("machine", &format!("{}, {} bytes", machine.join(", "), facts.memory)),
+        line("executed by", &format!("{} ({})", facts.emulator, facts.accel)),
+        line("host", &host(boot)),
+    ];
+    let problems = boot.problems.iter();
+    head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
+    head.extend(boot.notes.iter().map(|note| line("note", note)));
+    head
+}
+
+fn line(name: &str, value: &str) -> String {
+    format!("{name:<14}{}", escape(value.trim()))
+}
+
+fn host(boot: &Boot) -> String {
+    let host = &boot.host;
+    let load = [host.load_before, host.load_after].map(|load| figure(load, 2));
+    format!("load {} to {}, steal {} %", load[0], load[1], figure(100.0 * host.steal, 1))
+}
+
+fn sample(sample: &Sample) -> String {
+    let Sample { workload, iteration, phase, metric, label, value } = sample;
+    let name = [metric, label, phase].map(|part| escape(part));
+    let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
+    let place = format!("{} {iteration}", escape(workload));
+    format!("  {place:<16} {:<36} {:>14}", name.join("-"), figure(*value, 4))
+}
+
+fn place(chunk: &Chunk) -> String {
+    let Chunk { workload, iteration, phase, .. } = chunk;
+    escape(&format!("{workload} {iteration} {phase}"))
+}
+
+fn series(chunk: &Chunk) -> String {
+    let (place, source) = (place(chunk), escape(&chunk.source));
+    let (times, counters) = (chunk.times.len(), count(chunk.columns.len(), "counter"));
+    format!("  {place:<36} {source:<14} {times:>6} x {counters}")
+}
+
+/// The course of each series that the workload reported in a phase, such as of its convergence.
+fn course(chunk: &Chunk) -> Vec<String> {
+    if chunk.source != WORKLOAD {
+        return Vec::new();
+    }
+    let place = place(chunk);
+    chunk.columns.iter().filter_map(|column| course_of(&place, column)).collect()
+}
+
+/// None for a series without points.
+fn course_of(place: &str, column: &Column) -> Option<String> {
+    let points: Vec<i64> = column.values.iter().copied().flatten().collect();
+    let figures = [
+        *points.first()?,
+        points[points.len() / 2],
+        *points.last()?,
+        *points.iter().min()?,
+        *points.iter().max()?,
+    ];
+    let [first, half_way, last, least, most] =
+        figures.map(|millionths| figure(millionths as f64 / MILLION, 4));
+    let name = escape(&column.name);
+    Some(course_line([place, &name, &first, &half_way, &last, &least, &most]))
+}
+
+fn course_line(cells: [&str; 7]) -> String {
+    let [place, name, figures @ ..] = cells;
+    let figures: String = figures.map(|figure| format!(" {figure:>9}")).concat();
+    format!("  {place:<24} {name:<20}{figures}")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{BootFacts, HostLoad, Outcome, Problem, ProblemKind};
+    use store::BootId;
+
+    use super::*;
+
+    fn chunk(source: &str, columns: Vec<Column>) -> Chunk {
+        Chunk {
+            workload: "autonuma".into(),
+            iteration: 0,
+            phase: "NUMA01".into(),
+            source: source.into(),
+            times: vec![0, 1, 2, 3],
+            columns,
+        }
+    }
+
+    fn column(name: &str, values: [Option<i64>; 4]) -> Column {
+        Column { name: name.into(), values: values.into() }
+    }
+
+    fn kept() -> Kept {
+        let boot = Boot {
+            variant: "6.1".into(),
+            replicate: 1,
+            block: 0,
+            started: 0,
+            outcome: Outcome::Failed("no answer".into()),
+            facts: BootFacts { cpus: 1, nodes: 1, memory: 4096, ..BootFacts::default() },
+            host: HostLoad { load_before: 0.5, load_after: f64::NAN, steal: f64::NAN, wall: 1.0 },
+            problems: Vec::new(),
+            notes: Vec::new(),
+            samples: Vec::new(),
+            usage: Vec::new(),
+            chunks: Vec::new(),
+            console: String::new(),
+        };
+        Kept { id: BootId(3), superseded: true, boot }
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            workload: "autonuma".into(),
+            iteration: 0,
+            phase: "NUMA01".into(),
+            metric: "Elapsed".into(),
+            label: String::new(),
+            value: 12.5,
+        }
+    }
+
+    #[test]
+    fn a_boot_with_series_of_its_workload() {
+        let mut kept = kept();
+        let boot = &mut kept.boot;
+        boot.samples = vec![sample(), Sample { value: f64::NAN, ..sample() }];
+        let points = [None, Some(500_000), Some(250_000), Some(1_000_000)];
+        boot.chunks = vec![
+            chunk("vmstat", vec![column("pgfault", [Some(1); 4])]),
+            chunk("workload", vec![column("memory-node0", points), column("none", [None; 4])]),
+        ];
+        boot.console = "[    0.000000] Linux version 6.1\n\n[    0.1] x\n".into();
+        insta::assert_snapshot!(text(&kept));
+    }
+
+    #[test]
+    fn nothing_from_a_guest_reaches_the_terminal_raw() {
+        let hostile = "\x1b[2J\u{202e}\u{e9}\r\n";
+        let mut kept = kept();
+        let boot = &mut kept.boot;
+        let facts = &mut boot.facts;
+        for fact in [
+            &mut boot.variant,
+            &mut facts.release,
+            &mut facts.version,
+            &mut facts.banner,
+            &mut facts.cmdline,
+            &mut facts.accel,
+            &mut facts.emulator,
+            &mut facts.kernel_origin,
+            &mut facts.kernel_digest,
+        ] {
+            *fact = hostile.into();
+        }
+        boot.outcome = Outcome::Panicked(hostile.into());
+        boot.problems = vec![Problem { kind: ProblemKind::Bug, text: hostile.into() }];
+        boot.notes = vec![hostile.into()];
+        boot.samples = vec![Sample {
+            workload: hostile.into(),
+            phase: hostile.into(),
+            metric: hostile.into(),
+            label: hostile.into(),
+            ..sample()
+        }];
+        boot.chunks = ["workload", hostile]
+            .map(|source| Chunk {
+                workload: hostile.into(),
+                phase: hostile.into(),
+                ..chunk(source, vec![column(hostile, [Some(1); 4])])
+            })
+            .into();
+        boot.console = hostile.into();
+        for line in text(&kept).lines() {
+            assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line:?}");
+        }
+    }
+}

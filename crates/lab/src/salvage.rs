@@ -1,0 +1,156 @@
+//! What a run that was ended left behind: a directory for the boot that was under way, with all
+//! that its guest recorded. It is kept as a boot, or set aside if nobody can tell of which; no
+//! recording is thrown away.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use store::{Detail, ExperimentId, Store};
+
+use crate::conclude::{Head, conclude, unknown_load};
+
+/// How the name of a directory begins that is set aside.
+const ASIDE: &str = "unkept-";
+
+/// Why a leftover could not be dealt with.
+#[derive(Debug, thiserror::Error)]
+pub enum SalvageError {
+    /// A file or directory cannot be read, renamed or removed.
+    #[error("{path}: {error}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Deals with every leftover in `scratch`. Nobody else may use it meanwhile.
+pub fn salvage(
+    store: &mut Store,
+    scratch: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), SalvageError> {
+    let at = |error| SalvageError::File { path: scratch.to_owned(), error };
+    for entry in fs::read_dir(scratch).map_err(at)? {
+        let directory = entry.map_err(at)?.path();
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Others are aside already, or of a probe for KVM.
+        let of_boot = name.starts_with(|first: char| first.is_ascii_digit());
+        if directory.is_dir() && of_boot {
+            leftover(store, &directory, &name, say)?;
+        }
+    }
+    Ok(())
+}
+
+fn leftover(
+    store: &mut Store,
+    directory: &Path,
+    name: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), SalvageError> {
+    // Before QEMU makes this file, nothing was recorded.
+    if !directory.join(machine::RECORDER_FILE).exists() {
+        return remove(directory);
+    }
+    let known = owner(store, directory, name);
+    let (experiment, head) = match known {
+        Ok(known) => known,
+        Err(why) => return set_aside(directory, name, &why, say),
+    };
+    if is_kept(store, experiment, &head)? {
+        return remove(directory);
+    }
+    let variant = head.variant.clone();
+    match conclude(head, directory, None, unknown_load()) {
+        Ok(boot) => {
+            store.keep_boot(experiment, &boot)?;
+            let outcome = &boot.outcome;
+            say(&format!("kept a boot of {variant} that an earlier run left behind: {outcome}"));
+            remove(directory)
+        }
+        Err(error) => set_aside(directory, name, &error.to_string(), say),
+    }
+}
+
+/// The experiment and the head of the boot whose directory this is; or why that cannot be told.
+fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, Head), String> {
+    let head = Head::read(directory).map_err(|error| format!("boot.json: {error}"))?;
+    let number = name.split('-').next().and_then(|number| number.parse().ok());
+    let id = ExperimentId(number.ok_or("its name has no experiment's number")?);
+    let experiment = store.experiment(id).map_err(|error| error.to_string())?;
+    if experiment.name != head.experiment {
+        return Err(format!(
+            "it is of experiment `{}`, not `{}`",
+            head.experiment, experiment.name
+        ));
+    }
+    Ok((id, head))
+}
+
+/// Whether this very boot is in the store, or another of its place that counts.
+fn is_kept(store: &Store, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
+    let of = (head.variant.clone(), head.replicate);
+    if store.done(id)?.contains(&of) {
+        return Ok(true);
+    }
+    let boots = store.boots(id, Detail::Summary)?;
+    let same = |boot: &model::Boot| {
+        (boot.started, boot.replicate) == (head.started, head.replicate)
+            && boot.variant == head.variant
+    };
+    Ok(boots.iter().any(|kept| same(&kept.boot)))
+}
+
+fn set_aside(
+    directory: &Path,
+    name: &str,
+    why: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), SalvageError> {
+    let mut aside = directory.with_file_name(format!("{ASIDE}{name}"));
+    for number in 2.. {
+        if !aside.exists() {
+            break;
+        }
+        aside = directory.with_file_name(format!("{ASIDE}{name}-{number}"));
+    }
+    fs::rename(directory, &aside)
+        .map_err(|error| SalvageError::File { path: aside.clone(), error })?;
+    say(&format!("a recording that an earlier run left behind is in {}: {why}", aside.display()));
+    Ok(())
+}
+
+/// Removes the directory of a boot that is kept, or that never was.
+pub fn remove(directory: &Path) -> Result<(), SalvageError> {
+    fs::remove_dir_all(directory)
+        .map_err(|error| SalvageError::File { path: directory.to_owned(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_recording_is_thrown_away_and_none_stands_in_the_way() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&place.path().join("x.db")).unwrap();
+        let scratch = place.path().join("running");
+        for (name, file) in [("7-0-0", machine::RECORDER_FILE), ("8-0-0", "initramfs.cpio")] {
+            fs::create_dir_all(scratch.join(name)).unwrap();
+            fs::write(scratch.join(name).join(file), "recorded").unwrap();
+        }
+        for _ in 0..2 {
+            let mut said = Vec::new();
+            salvage(&mut store, &scratch, &mut |line| said.push(line.to_owned())).unwrap();
+            let aside = scratch.join("unkept-7-0-0").join(machine::RECORDER_FILE);
+            assert_eq!(fs::read(aside).unwrap(), b"recorded");
+            assert!(!scratch.join("8-0-0").exists() && !scratch.join("7-0-0").exists());
+        }
+    }
+}
