@@ -58,12 +58,7 @@ pub fn boot(replicate: u32) -> Boot {
         outcome: Outcome::Complete,
         facts: BootFacts::default(),
         host: HostLoad::default(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        samples: Vec::new(),
-        usage: Vec::new(),
-        chunks: Vec::new(),
-        console: String::new(),
+        ..Boot::default()
     }
 }
 

@@ -136,12 +136,7 @@ fn never_booted(head: Head, error: &JobError) -> Boot {
         outcome: Outcome::Failed(error.to_string()),
         facts: head.facts,
         host: unknown_load(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-        samples: Vec::new(),
-        usage: Vec::new(),
-        chunks: Vec::new(),
-        console: String::new(),
+        ..Boot::default()
     }
 }
 

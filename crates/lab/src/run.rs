@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use kernels::Cache;
 use machine::Emulator;
 use model::{Experiment, Kernel};
+use sha2::{Digest, Sha256};
 use store::{ExperimentId, Store};
 
 use crate::boot::{BootError, Bootable};
@@ -173,12 +174,20 @@ impl Lab {
     }
 }
 
-/// The experiment with the kernels' images put in, so that boots of another image are another
-/// experiment.
+/// The experiment with digests put in of the kernels' images and of programs of the user's own, so
+/// that boots of others are another experiment.
 fn pinned(experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
     let mut pinned = experiment.clone();
     for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
         variant.kernel = format!("{} sha256:{}", kernel.name, kernel.digest);
+    }
+    for program in pinned.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
+        // One that cannot be read fails its boots, and tells why there.
+        if let Ok(bytes) = fs::read(&*program) {
+            let digest: String =
+                Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            program.as_mut_os_string().push(format!(" sha256:{digest}"));
+        }
     }
     pinned
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Source;
 
 /// How a boot ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "detail")]
 pub enum Outcome {
     /// The job was done and the machine powered off.
@@ -21,6 +21,7 @@ pub enum Outcome {
     /// The machine ended without a word: killed, or crashed. Says how.
     Died(String),
     /// Faultline itself was ended during the boot.
+    #[default]
     Interrupted,
 }
 
@@ -203,7 +204,7 @@ pub struct HostLoad {
 }
 
 /// Everything that one start of a variant left behind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
     /// The variant's name.
     pub variant: String,

@@ -60,12 +60,7 @@ pub fn boot(replicate: u32) -> Boot {
             config: "CONFIG_HZ=250\nCONFIG_LRU_GEN=y\n# CONFIG_LRU_GEN_ENABLED is not set\nCONFIG_NR_CPUS=512\n".into(),
         },
         host: HostLoad { load_before: 0.8, load_after: 2.4, steal: 0.012, wall: 61.0 },
-        problems: Vec::new(),
-        notes: Vec::new(),
-        samples: Vec::new(),
-        usage: Vec::new(),
-        chunks: Vec::new(),
-        console: String::new(),
+        ..Boot::default()
     }
 }
 

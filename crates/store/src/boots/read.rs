@@ -50,12 +50,7 @@ fn row(connection: &Connection, id: BootId) -> Result<Kept, Trouble> {
         outcome,
         facts: facts(row)?,
         host: host(row)?,
-        problems: Vec::new(),
-        notes: Vec::new(),
-        samples: Vec::new(),
-        usage: Vec::new(),
-        chunks: Vec::new(),
-        console: String::new(),
+        ..Boot::default()
     };
     Ok(Kept { id, superseded: row.get("superseded")?, boot })
 }

@@ -147,12 +147,7 @@ mod tests {
             outcome: Outcome::Failed("no answer".into()),
             facts: BootFacts { cpus: 1, nodes: 1, memory: 4096, ..BootFacts::default() },
             host: HostLoad { load_before: 0.5, load_after: f64::NAN, steal: f64::NAN, wall: 1.0 },
-            problems: Vec::new(),
-            notes: Vec::new(),
-            samples: Vec::new(),
-            usage: Vec::new(),
-            chunks: Vec::new(),
-            console: String::new(),
+            ..Boot::default()
         };
         Kept { id: BootId(3), superseded: true, boot }
     }
