@@ -19,6 +19,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         Some(path) => read(path)?,
         None => without_file(&args)?,
     };
+    let store_option =
+        store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let path = store_path(store)?;
     let mut lab = Lab {
         cache: Cache::open()?,
@@ -36,7 +38,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         (boots, failed) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
     let (name, id) = (&experiment.name, summary.experiment);
-    print(&format!("experiment {id}, {name}: {done}; see `faultline compare {id}`\n"))?;
+    let see = format!("see `faultline{store_option} compare {id}`");
+    print(&format!("experiment {id}, {}: {done}; {see}\n", report::escape(name)))?;
     Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use model::Boot;
 use store::{Detail, Store};
@@ -65,6 +66,15 @@ impl Bench {
         let store = Store::open(&self.store_path()).unwrap();
         let latest = store.experiments().unwrap().last().unwrap().id;
         store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
+    }
+
+    /// Waits for the end of the QEMU in this bench: the kernel kills it once its parent is dead.
+    pub fn await_no_qemu(&self) {
+        let start = Instant::now();
+        while let Some(process) = self.qemu() {
+            assert!(start.elapsed() < Duration::from_secs(60), "QEMU {process} lives on");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// The process of the QEMU that runs in this bench, if one does.

@@ -98,7 +98,7 @@ fn a_stopped_guest_is_given_up_and_loses_nothing_recorded_before() {
 fn a_killed_run_is_picked_up_by_the_next() {
     let bench = Bench::new();
     struck(&bench, |child, _| child.kill().unwrap());
-    assert_eq!(bench.qemu(), None, "the emulator ends with its run");
+    bench.await_no_qemu();
     let text = experiment("after", &fault("exit"));
     let file = bench.write("after.toml", &text);
     let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
