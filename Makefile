@@ -5,7 +5,7 @@ TARGET := x86_64-unknown-linux-gnu
 GUEST := target/release/guest
 FAULTLINE := target/release/faultline
 
-.PHONY: all deps guest build demo test check-long lint bench clean
+.PHONY: all deps guest plugin build demo test check-long lint bench clean
 
 all: build
 
@@ -19,6 +19,10 @@ guest: deps
 	    $(CARGO) build --locked --release -p guest --target $(TARGET)
 	mkdir -p $(GUEST)
 	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads $(GUEST)
+
+# The QEMU plugin that counts instructions; see crates/tcg/src/lib.rs for how to load it.
+plugin: deps
+	$(CARGO) build --locked --release -p tcg
 
 build: guest
 	$(CARGO) build --locked --release -p faultline

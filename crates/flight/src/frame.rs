@@ -33,6 +33,8 @@ pub enum Kind {
     Event = 1,
     /// A [`crate::patch::Record`]: a kernel file as read. Dropped when room gets short.
     Series = 2,
+    /// Part of a [`crate::profile::Phase`]: never in the recorder's log, but in a file of its own.
+    Profile = 3,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
         match number {
             1 => Some(Self::Event),
             2 => Some(Self::Series),
+            3 => Some(Self::Profile),
             _ => None,
         }
     }

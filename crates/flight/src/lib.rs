@@ -7,6 +7,7 @@ pub mod frame;
 pub mod job;
 pub mod log;
 pub mod patch;
+pub mod profile;
 pub mod protocol;
 
 pub use event::Event;

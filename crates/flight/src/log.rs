@@ -31,7 +31,7 @@ impl Cursor {
     pub fn place(&mut self, kind: Kind, payload: usize) -> Option<Place> {
         let limit = match kind {
             Kind::Series => self.capacity / 4 * 3,
-            Kind::Event => self.capacity,
+            Kind::Event | Kind::Profile => self.capacity,
         };
         let end = self.offset.checked_add(frame::size(payload))?;
         if payload > frame::MAX_PAYLOAD || end > limit {

@@ -5,6 +5,7 @@
 pub mod agent;
 mod clock;
 mod kmsg;
+mod marker;
 pub mod recorder;
 mod run;
 pub mod sampler;

@@ -13,6 +13,7 @@ use model::Source;
 
 use crate::clock::{Ticks, boot_time};
 use crate::kmsg::KernelLog;
+use crate::marker;
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::{Moment, Sampler};
 
@@ -109,9 +110,10 @@ impl Watch {
 
     /// The time of a cut, once the counters that each CPU keeps to itself are summed up: per-node
     /// figures lag up to `vm.stat_interval` else (`mm/vmstat.c`). A kernel that has not this file
-    /// gives them as they are.
+    /// gives them as they are. The exact profile is cut at this time too.
     fn cut_time(&self) -> u64 {
         let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
+        marker::phase();
         boot_time()
     }
 

@@ -65,7 +65,7 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
                 }
             }
             Some(Kind::Series) => collector.series.record(frame.payload, frame.time),
-            None => {}
+            Some(Kind::Profile) | None => {}
         }
     }
     collector.cut();

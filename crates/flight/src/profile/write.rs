@@ -1,0 +1,74 @@
+//! Writing a profile, while the machine runs.
+
+use std::io::{self, Write};
+
+use super::record::{CHUNK, Record, VERSION};
+use super::{Cpu, Executed, Phase, Scope};
+use crate::frame::{self, Kind};
+
+/// Writes a profile's file. What was written before an error is a profile still.
+pub struct Writer<W> {
+    out: W,
+    sequence: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a profile in `out`, which should have no buffer of its own: what is in it is lost
+    /// when the machine is killed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(out: W, scope: Scope) -> io::Result<Self> {
+        let mut writer = Self { out, sequence: 0 };
+        writer.record(&Record::Start(VERSION, scope))?;
+        Ok(writer)
+    }
+
+    /// Writes a phase that has ended.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn phase(&mut self, phase: &Phase) -> io::Result<()> {
+        for (number, cpu) in (0..).zip(&phase.cpus) {
+            self.cpu(number, cpu)?;
+        }
+        self.record(&Record::Cut)
+    }
+
+    /// Ends the profile: the machine ended.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(mut self) -> io::Result<()> {
+        self.record(&Record::End)
+    }
+
+    fn cpu(&mut self, number: u16, cpu: &Cpu) -> io::Result<()> {
+        let mut before = 0;
+        for chunk in cpu.kernel.chunks(CHUNK) {
+            let step = |executed: &Executed| {
+                let distance = executed.address.wrapping_sub(before);
+                before = executed.address;
+                (distance, executed.count)
+            };
+            self.record(&Record::Kernel(number, chunk.iter().map(step).collect()))?;
+        }
+        self.record(&Record::Totals(number, cpu.totals))?;
+        for chunk in cpu.processes.chunks(CHUNK) {
+            self.record(&Record::Processes(number, chunk.to_vec()))?;
+        }
+        if !cpu.accesses.is_empty() {
+            self.record(&Record::Accesses(number, cpu.accesses.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record) -> io::Result<()> {
+        let payload = postcard::to_stdvec(record).map_err(io::Error::other)?;
+        let mut bytes = frame::header(Kind::Profile, self.sequence, 0, &payload).to_vec();
+        bytes.extend(payload);
+        bytes.resize(frame::size(bytes.len() - frame::HEADER), 0);
+        self.sequence += 1;
+        self.out.write_all(&bytes)
+    }
+}

@@ -1,0 +1,119 @@
+//! The plugin's arguments: what to count, and where to write it.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use flight::profile::MAX_NODES;
+
+/// What QEMU's command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// `out=PATH`: the file to write.
+    pub out: PathBuf,
+    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, its end excluded.
+    /// A node that lies around the hole below 4 GiB has two ranges. Loads and stores are counted
+    /// if there is a node to tell them apart by.
+    pub nodes: Vec<(u16, Range<u64>)>,
+    /// `switch=ADDRESS:TGID:COMM`: tell processes apart.
+    pub switch: Option<Switch>,
+}
+
+/// Where the kernel changes from one task to another, and what tells tasks apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Address of `__switch_to_asm`, called with the task before and the next task.
+    pub address: u64,
+    /// Offset of `tgid` in `struct task_struct`.
+    pub tgid: u64,
+    /// Offset of `comm` in `struct task_struct`.
+    pub comm: u64,
+}
+
+/// An argument that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentError {
+    /// No file to write.
+    #[error("the argument out=PATH is missing")]
+    NoOut,
+    /// Unknown, or with a value that it can't have.
+    #[error("`{0}` is none of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM")]
+    Unknown(String),
+}
+
+impl Arguments {
+    /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`.
+    ///
+    /// # Errors
+    /// When one is unknown or makes no sense, or `out` is missing.
+    pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
+        let (mut out, mut nodes, mut switch) = (None, Vec::new(), None);
+        for word in words {
+            let unknown = || ArgumentError::Unknown(word.clone());
+            let (key, value) = word.split_once('=').ok_or_else(unknown)?;
+            match (key, value) {
+                ("out", path) if !path.is_empty() => out = Some(path.into()),
+                ("node", value) => nodes.push(node(value).ok_or_else(unknown)?),
+                ("switch", value) => switch = Some(self::switch(value).ok_or_else(unknown)?),
+                _ => return Err(unknown()),
+            }
+        }
+        Ok(Self { out: out.ok_or(ArgumentError::NoOut)?, nodes, switch })
+    }
+}
+
+fn node(value: &str) -> Option<(u16, Range<u64>)> {
+    let (node, range) = value.split_once(':')?;
+    let (start, end) = range.split_once('-')?;
+    let node = node.parse().ok().filter(|node| *node < MAX_NODES)?;
+    let range = number(start)?..number(end)?;
+    (!range.is_empty()).then_some((node, range))
+}
+
+fn switch(value: &str) -> Option<Switch> {
+    let numbers: Option<Vec<u64>> = value.split(':').map(number).collect();
+    match numbers?.as_slice() {
+        &[address, tgid, comm] => Some(Switch { address, tgid, comm }),
+        _ => None,
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Arguments, ArgumentError> {
+        Arguments::parse(&words.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn all_of_them() {
+        let words = "out=/run/p node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
+                     switch=0xffffffff81002000:2456:3032";
+        let node = |start, end| (0, start..end);
+        assert_eq!(
+            parse(words),
+            Ok(Arguments {
+                out: "/run/p".into(),
+                nodes: vec![node(0, 0xc000_0000), node(0x1_0000_0000, 0x1_4000_0000)],
+                switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(parse("node=0:0-1"), Err(ArgumentError::NoOut));
+        for wrong in ["node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "switch=1:2", "x"]
+        {
+            let error = Err(ArgumentError::Unknown(wrong.into()));
+            assert_eq!(parse(&format!("out=p {wrong}")), error);
+        }
+    }
+}

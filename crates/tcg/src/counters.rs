@@ -1,0 +1,153 @@
+//! The counters of instructions: one for each kernel instruction, and a few for all others, each
+//! with a cell for each CPU. A cell is written by the thread that runs its CPU alone.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters that are made at a time.
+const CHUNK: usize = 1 << 12;
+
+/// A counter: its cells, by CPU. It lives as long as QEMU, in whose translations it is named.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter(&'static [AtomicU64]);
+
+impl Counter {
+    /// Its first cell, behind which are those of the other CPUs.
+    pub fn cells(self) -> *const AtomicU64 {
+        self.0.as_ptr()
+    }
+
+    /// What `cpu` counted.
+    pub fn get(self, cpu: usize) -> u64 {
+        self.0[cpu].load(Relaxed)
+    }
+
+    /// Counts one less, below 0 if need be.
+    pub fn take_back(self, cpu: usize) {
+        add(&self.0[cpu], u64::MAX);
+    }
+
+    /// Takes the count, and starts again at 0. A count below 0 is left until it is above: what is
+    /// taken back after a cut was counted before it.
+    pub fn take(self, cpu: usize) -> u64 {
+        let count = self.get(cpu);
+        if count.cast_signed() <= 0 {
+            return 0;
+        }
+        self.0[cpu].store(0, Relaxed);
+        count
+    }
+}
+
+/// Adds to a cell of this thread's CPU.
+pub fn add(cell: &AtomicU64, count: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(count), Relaxed);
+}
+
+/// All counters of a machine.
+#[derive(Debug)]
+pub struct Counters {
+    cpus: usize,
+    limit: usize,
+    chunks: Vec<&'static [AtomicU64]>,
+    addresses: BTreeMap<u64, u32>,
+    /// Instructions in user mode.
+    pub user: Counter,
+    /// Kernel instructions beyond the limit.
+    pub kernel_other: Counter,
+    /// Privileged instructions in the lower half of the address space.
+    pub firmware: Counter,
+}
+
+impl Counters {
+    /// Counters of a machine with these CPUs, of its own for each of `limit` kernel instructions.
+    pub fn new(cpus: usize, limit: usize) -> Self {
+        let [user, kernel_other, firmware] = [(); 3].map(|()| Counter(cells(cpus)));
+        let (chunks, addresses) = (Vec::new(), BTreeMap::new());
+        Self { cpus, limit, chunks, addresses, user, kernel_other, firmware }
+    }
+
+    /// The counter of a kernel instruction; a common one if there are too many.
+    pub fn kernel(&mut self, address: u64) -> Counter {
+        let next = self.addresses.len();
+        let number = match self.addresses.get(&address) {
+            Some(number) => *number as usize,
+            None if next >= self.limit => return self.kernel_other,
+            None => {
+                self.addresses.insert(address, next as u32);
+                next
+            }
+        };
+        if number / CHUNK == self.chunks.len() {
+            self.chunks.push(cells(self.cpus * CHUNK));
+        }
+        self.numbered(number)
+    }
+
+    /// True for the counter of one instruction, false for a common one.
+    pub fn is_one_instructions(&self, counter: Counter) -> bool {
+        let common = [self.user, self.kernel_other, self.firmware];
+        common.iter().all(|common| common.cells() != counter.cells())
+    }
+
+    /// Kernel instructions that have a counter of their own, in order of address.
+    pub fn kernel_counters(&self) -> impl Iterator<Item = (u64, Counter)> {
+        let numbers = self.addresses.iter();
+        numbers.map(|(address, number)| (*address, self.numbered(*number as usize)))
+    }
+
+    fn numbered(&self, number: usize) -> Counter {
+        let start = number % CHUNK * self.cpus;
+        Counter(&self.chunks[number / CHUNK][start..start + self.cpus])
+    }
+}
+
+/// Cells for ever: translations hold their addresses.
+fn cells(count: usize) -> &'static [AtomicU64] {
+    Vec::leak((0..count).map(|_| AtomicU64::new(0)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(counters: &Counters, cpu: usize) -> Vec<(u64, u64)> {
+        let counters = counters.kernel_counters();
+        counters.map(|(address, counter)| (address, counter.take(cpu))).collect()
+    }
+
+    #[test]
+    fn each_address_has_one_counter_and_each_cpu_a_cell() {
+        let mut counters = Counters::new(2, 10);
+        for address in [30, 20, 30] {
+            let counter = counters.kernel(address);
+            add(&counter.0[1], 1);
+        }
+        assert_eq!(counters.kernel(30).get(1), 2);
+        assert_eq!(taken(&counters, 0), [(20, 0), (30, 0)]);
+        assert_eq!(taken(&counters, 1), [(20, 1), (30, 2)]);
+        assert_eq!(taken(&counters, 1), [(20, 0), (30, 0)]);
+    }
+
+    #[test]
+    fn what_is_taken_back_after_a_cut_is_missing_in_the_next_phase() {
+        let user = Counters::new(1, 10).user;
+        user.take_back(0);
+        assert_eq!(user.take(0), 0);
+        add(&user.0[0], 3);
+        assert_eq!(user.take(0), 2);
+    }
+
+    #[test]
+    fn counters_do_not_grow_without_end() {
+        let mut counters = Counters::new(1, 2 * CHUNK);
+        for address in 0..2 * CHUNK as u64 {
+            counters.kernel(address);
+        }
+        let other = counters.kernel_other.cells();
+        assert_eq!(counters.kernel(u64::MAX).cells(), other);
+        assert!(!counters.is_one_instructions(counters.kernel_other));
+        let known = counters.kernel(7);
+        assert!(counters.is_one_instructions(known));
+    }
+}

@@ -1,0 +1,73 @@
+//! Which CPU executes. QEMU's interface tells callbacks a wrong one when one thread runs several
+//! CPUs ([`crate::emulator`]), so the plugin looks at QEMU's own variable `current_cpu`
+//! (`include/hw/core/cpu.h`), which it exports. It points to the CPU; when the CPUs are made, it is
+//! learnt which is which.
+
+#![expect(unsafe_code, reason = "a variable of QEMU's")]
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+
+use flight::profile::MAX_CPUS;
+
+/// Why the executing CPU cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpuError {
+    /// This QEMU was built otherwise.
+    #[error("this QEMU does not export `current_cpu`, without which CPUs cannot be told apart")]
+    NotExported,
+    /// Each CPU has a thread and a variable of its own.
+    #[error("the CPUs have threads of their own: use -accel tcg,thread=single")]
+    Threads,
+}
+
+/// The variable, as the one thread that runs CPUs sees it.
+static VARIABLE: AtomicPtr<*const c_void> = AtomicPtr::new(ptr::null_mut());
+/// What the variable holds for each CPU.
+static CPUS: [AtomicPtr<c_void>; MAX_CPUS as usize] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS as usize];
+/// What it held last, and the number of that CPU.
+static LAST: (AtomicPtr<c_void>, AtomicUsize) =
+    (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(0));
+
+/// Learns what the variable holds for the CPU `number`, which this thread runs now.
+///
+/// # Errors
+/// When QEMU does not have the variable, or a thread for each CPU.
+pub fn learn(number: usize) -> Result<(), CpuError> {
+    // SAFETY: the name ends with 0. Of a thread's variable this is the calling thread's.
+    let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };
+    let variable: *mut *const c_void = variable.cast();
+    if variable.is_null() {
+        return Err(CpuError::NotExported);
+    }
+    let before = VARIABLE.swap(variable, Relaxed);
+    if !before.is_null() && before != variable {
+        return Err(CpuError::Threads);
+    }
+    // SAFETY: QEMU's variable holds a pointer.
+    let cpu = unsafe { variable.read() };
+    if let Some(known) = CPUS.get(number) {
+        known.store(cpu.cast_mut(), Relaxed);
+    }
+    Ok(())
+}
+
+/// The number of the CPU that executes.
+#[inline]
+pub fn executing() -> usize {
+    // SAFETY: QEMU calls back for instructions after all CPUs were made, so the variable was
+    // found; it lives as long as the thread, which is the one that calls.
+    let cpu = unsafe { VARIABLE.load(Relaxed).read() }.cast_mut();
+    if LAST.0.load(Relaxed) == cpu { LAST.1.load(Relaxed) } else { another(cpu) }
+}
+
+#[cold]
+#[inline(never)]
+fn another(cpu: *mut c_void) -> usize {
+    let number = CPUS.iter().position(|known| known.load(Relaxed) == cpu).unwrap_or(0);
+    LAST.0.store(cpu, Relaxed);
+    LAST.1.store(number, Relaxed);
+    number
+}

@@ -1,0 +1,180 @@
+//! QEMU's plugin interface (`include/plugins/qemu-plugin.h`), as far as it is used here.
+//!
+//! Counting is left to callbacks, and not to QEMU's inline operations: when one thread runs several
+//! CPUs, QEMU 10 takes a block's operations for those of the CPU for which it translated the block,
+//! and translates those of all but the first CPU wrongly (`gen_cpu_index` in
+//! `accel/tcg/plugin-gen.c`). The CPU that it names to callbacks is as wrong, so it is ignored; see
+//! [`crate::cpu`]. The `qemu-plugin` crate's own callbacks are closures, of which each translation
+//! leaves one behind for ever; these are plain functions.
+
+#![expect(unsafe_code, reason = "QEMU's interface is one of C")]
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::marker::PhantomData;
+use std::slice;
+
+use qemu_plugin::sys::{
+    GByteArray, qemu_plugin_cb_flags, qemu_plugin_get_hwaddr, qemu_plugin_hwaddr_is_io,
+    qemu_plugin_hwaddr_phys_addr, qemu_plugin_insn, qemu_plugin_insn_data, qemu_plugin_insn_vaddr,
+    qemu_plugin_mem_get_value, qemu_plugin_mem_is_store, qemu_plugin_mem_rw,
+    qemu_plugin_mem_value_type, qemu_plugin_meminfo_t, qemu_plugin_read_memory_vaddr,
+    qemu_plugin_register_vcpu_insn_exec_cb, qemu_plugin_register_vcpu_mem_cb, qemu_plugin_tb,
+    qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns,
+};
+
+/// The longest instruction.
+const MAX_INSTRUCTION: usize = 15;
+
+/// Called before an instruction is executed, with what was given when the call was asked for.
+pub type OnExecution = unsafe extern "C" fn(c_uint, *mut c_void);
+/// Called after an access, with the access, its virtual address, and what was given when the call
+/// was asked for.
+pub type OnAccess = unsafe extern "C" fn(c_uint, qemu_plugin_meminfo_t, u64, *mut c_void);
+
+unsafe extern "C" {
+    // GLib's, which QEMU brings with it.
+    fn g_byte_array_new() -> *mut GByteArray;
+    fn g_byte_array_free(array: *mut GByteArray, free_segment: c_int) -> *mut u8;
+}
+
+/// Whether a callback reads registers. One that does costs more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// It does not.
+    Unread,
+    /// It does.
+    Read,
+}
+
+/// A block of guest code that is being translated.
+pub struct Block(*mut qemu_plugin_tb);
+
+impl Block {
+    /// The block of a translation callback.
+    ///
+    /// # Safety
+    /// The callback must not have returned before the block's last use.
+    pub unsafe fn new(block: *mut qemu_plugin_tb) -> Self {
+        Self(block)
+    }
+
+    /// Its instructions.
+    pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
+        // SAFETY: the block is valid.
+        let count = unsafe { qemu_plugin_tb_n_insns(self.0) };
+        // SAFETY: the indices are below the number of instructions.
+        let at = |index| unsafe { qemu_plugin_tb_get_insn(self.0, index) };
+        (0..count).map(move |index| Instruction(at(index), PhantomData))
+    }
+}
+
+/// An instruction of a block.
+pub struct Instruction<'a>(*mut qemu_plugin_insn, PhantomData<&'a Block>);
+
+impl Instruction<'_> {
+    /// Its virtual address.
+    pub fn address(&self) -> u64 {
+        // SAFETY: the block that it belongs to is borrowed, and so valid; the same goes for all
+        // calls below.
+        unsafe { qemu_plugin_insn_vaddr(self.0) }
+    }
+
+    /// Looks at its bytes.
+    pub fn bytes<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
+        let mut bytes = [0; MAX_INSTRUCTION];
+        let room = bytes.as_mut_ptr().cast();
+        // SAFETY: QEMU writes at most as many bytes as there is room for, and says how many.
+        let count = unsafe { qemu_plugin_insn_data(self.0, room, bytes.len()) };
+        look(&bytes[..count.min(MAX_INSTRUCTION)])
+    }
+
+    /// Calls `callback` with `data` before each execution.
+    ///
+    /// # Safety
+    /// `data` must be good for `callback` as long as QEMU runs.
+    pub unsafe fn on_execution(
+        &self,
+        callback: OnExecution,
+        registers: Registers,
+        data: *const c_void,
+    ) {
+        let flags = match registers {
+            Registers::Unread => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS,
+            Registers::Read => qemu_plugin_cb_flags::QEMU_PLUGIN_CB_R_REGS,
+        };
+        let data = data.cast_mut();
+        // SAFETY: a function lives as long as the plugin, and so does the data.
+        unsafe { qemu_plugin_register_vcpu_insn_exec_cb(self.0, Some(callback), flags, data) }
+    }
+
+    /// Calls `callback` with `data` after each load and store.
+    ///
+    /// # Safety
+    /// `data` must be good for `callback` as long as QEMU runs.
+    pub unsafe fn on_access(&self, callback: OnAccess, data: *const c_void) {
+        let flags = qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
+        let both = qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW;
+        let data = data.cast_mut();
+        // SAFETY: as in `on_execution`.
+        unsafe { qemu_plugin_register_vcpu_mem_cb(self.0, Some(callback), flags, both, data) }
+    }
+}
+
+/// A load or store.
+#[derive(Clone, Copy)]
+pub struct Access {
+    info: qemu_plugin_meminfo_t,
+    address: u64,
+}
+
+impl Access {
+    /// The access of a memory callback.
+    ///
+    /// # Safety
+    /// The callback must not have returned before the access's last use.
+    pub unsafe fn new(info: qemu_plugin_meminfo_t, address: u64) -> Self {
+        Self { info, address }
+    }
+
+    /// It is a store, and not a load.
+    pub fn is_store(self) -> bool {
+        // SAFETY: the callback lasts; the same goes for all calls below.
+        unsafe { qemu_plugin_mem_is_store(self.info) }
+    }
+
+    /// Its physical address; none if there is no memory.
+    pub fn physical(self) -> Option<u64> {
+        // SAFETY: the handle is valid for the duration of the callback, or null.
+        unsafe {
+            let memory = qemu_plugin_get_hwaddr(self.info, self.address);
+            (!memory.is_null() && !qemu_plugin_hwaddr_is_io(memory))
+                .then(|| qemu_plugin_hwaddr_phys_addr(memory))
+        }
+    }
+
+    /// The value, if it has 8 bytes.
+    pub fn word(self) -> Option<u64> {
+        // SAFETY: any 8 bytes of the union are a number.
+        unsafe {
+            let value = qemu_plugin_mem_get_value(self.info);
+            let is_word = value.type_ == qemu_plugin_mem_value_type::QEMU_PLUGIN_MEM_VALUE_U64;
+            is_word.then_some(value.data.u64_)
+        }
+    }
+}
+
+/// Reads the guest's memory at a virtual address, as the CPU sees it that is being emulated by this
+/// thread. None unless all of it is there.
+pub fn read_memory<const LENGTH: usize>(address: u64) -> Option<[u8; LENGTH]> {
+    // SAFETY: callbacks come from threads that emulate a CPU. The array is GLib's own, which QEMU
+    // may enlarge; it is looked at only where QEMU says that it is filled, and freed once.
+    unsafe {
+        let array = g_byte_array_new();
+        let read = qemu_plugin_read_memory_vaddr(address, array, LENGTH);
+        let filled = read && (*array).len as usize == LENGTH;
+        let bytes =
+            filled.then(|| slice::from_raw_parts((*array).data, LENGTH).try_into().ok()).flatten();
+        g_byte_array_free(array, 1);
+        bytes
+    }
+}

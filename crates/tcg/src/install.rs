@@ -1,0 +1,47 @@
+//! The plugin's start.
+
+use std::error::Error;
+
+use qemu_plugin::{
+    Args, HasCallbacks, Info, PluginId, Register, qemu_plugin_register_atexit_cb,
+    qemu_plugin_register_vcpu_init_cb, qemu_plugin_register_vcpu_tb_trans_cb,
+};
+
+use crate::arguments::Arguments;
+use crate::callbacks;
+use crate::profiler::Profiler;
+
+struct Plugin;
+
+qemu_plugin::register!(Plugin);
+
+impl HasCallbacks for Plugin {}
+
+impl Register for Plugin {
+    fn register_default(
+        &mut self,
+        id: PluginId,
+        args: &Args,
+        info: &Info,
+    ) -> qemu_plugin::Result<()> {
+        match profiler(args, info) {
+            Ok(profiler) => callbacks::start(profiler),
+            Err(error) => {
+                eprintln!("the profile's plugin: {error}");
+                std::process::exit(1);
+            }
+        }
+        qemu_plugin_register_vcpu_init_cb(id, Some(callbacks::on_cpu_made))?;
+        qemu_plugin_register_vcpu_tb_trans_cb(id, Some(callbacks::on_translation))?;
+        qemu_plugin_register_atexit_cb(id, |_| callbacks::end())
+    }
+}
+
+fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
+    let arguments = Arguments::parse(&args.raw)?;
+    let system = info.system.as_ref().filter(|_| info.target_name == "x86_64");
+    let system = system.ok_or("it counts x86-64 machines only, no others and no programs")?;
+    let cpus = u16::try_from(system.max_vcpus)?;
+    Profiler::new(&arguments, cpus)
+        .map_err(|error| format!("{}: {error}", arguments.out.display()).into())
+}

@@ -1,0 +1,84 @@
+//! Which process executed how many user instructions. The kernel's switches from task to task tell:
+//! what a CPU executed in user mode since its last switch was executed by the task it leaves.
+
+use std::collections::BTreeMap;
+
+use flight::profile::Process;
+
+/// No more processes a CPU are told apart in one phase.
+const MAX_PROCESSES: usize = 1 << 14;
+
+/// One CPU's user instructions by process, in the phase that goes on.
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// `struct task_struct` of the task that runs, once a switch told.
+    task: Option<u64>,
+    /// The CPU's total that is already counted for a process.
+    counted: u64,
+    counts: BTreeMap<Process, u64>,
+}
+
+impl Processes {
+    /// The task that runs, if it is known.
+    pub fn task(&self) -> Option<u64> {
+        self.task
+    }
+
+    /// The CPU goes on with another task.
+    pub fn switch_to(&mut self, task: u64) {
+        self.task = Some(task);
+    }
+
+    /// Counts all of the CPU's user instructions up to `total` that were not counted before for
+    /// `process`.
+    pub fn count(&mut self, process: Option<Process>, total: u64) {
+        let more = total.wrapping_sub(self.counted).cast_signed();
+        if more <= 0 {
+            return;
+        }
+        self.counted = total;
+        let Some(process) = process else { return };
+        if self.counts.len() < MAX_PROCESSES || self.counts.contains_key(&process) {
+            *self.counts.entry(process).or_default() += more.unsigned_abs();
+        }
+    }
+
+    /// The counts of the phase, which ends here: the CPU's total starts again at 0.
+    pub fn cut(&mut self) -> Vec<(Process, u64)> {
+        self.counted = 0;
+        std::mem::take(&mut self.counts).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(id: u32) -> Process {
+        Process { id, name: *b"postgres\0\0\0\0\0\0\0\0" }
+    }
+
+    #[test]
+    fn what_was_executed_is_the_left_tasks() {
+        let mut processes = Processes::default();
+        assert_eq!(processes.task(), None);
+        processes.count(None, 5); // before the first switch
+        processes.switch_to(0x1000);
+        assert_eq!(processes.task(), Some(0x1000));
+        processes.count(Some(process(7)), 15);
+        processes.count(Some(process(8)), 15);
+        processes.count(Some(process(7)), 16);
+        assert_eq!(processes.cut(), [(process(7), 11)]);
+        processes.count(Some(process(8)), 3);
+        assert_eq!(processes.cut(), [(process(8), 3)]);
+    }
+
+    #[test]
+    fn there_is_an_end_to_processes() {
+        let mut processes = Processes::default();
+        for id in 0..MAX_PROCESSES as u32 + 10 {
+            processes.count(Some(process(id)), u64::from(id) + 1);
+        }
+        assert_eq!(processes.cut().len(), MAX_PROCESSES);
+    }
+}
