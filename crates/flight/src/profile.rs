@@ -33,7 +33,8 @@ pub struct Profile {
     /// Counts by phase, in order of time.
     pub phases: Vec<Phase>,
     /// The machine ended in order, so the last phase is the one that followed the last cut. Else
-    /// that one is missing.
+    /// that one is missing. It is the one phase whose counts differ between equal boots: a guest
+    /// that powers off runs on until QEMU's main loop has noticed.
     pub whole: bool,
 }
 
