@@ -8,7 +8,7 @@ use crate::common::{Bench, experiment, quoted};
 use model::Boot;
 
 const NUMA01: &str = "[[workload]]\nname = \"autonuma\"\n\
-                      parameters = { programs = \"NUMA01\" }\n";
+                      parameters = { programs = \"NUMA01\", interval = 100 }\n";
 
 /// The growth of a counter of `/proc/vmstat` over the workload.
 fn growth(boot: &Boot, counter: &str) -> i64 {
