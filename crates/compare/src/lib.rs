@@ -8,6 +8,7 @@ mod config;
 mod counters;
 mod duration;
 mod facts;
+mod luck;
 mod metrics;
 mod notes;
 mod table;
@@ -17,6 +18,7 @@ mod testing;
 use model::{Boot, Manifest, Outcome};
 use serde::Serialize;
 
+pub use luck::Difference;
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use table::{Kind, Pool, Row, Statistic, Table};
 

@@ -13,6 +13,7 @@ mod write;
 pub use read::{ProfileError, read};
 pub use write::Writer;
 
+pub use model::{Privilege, Target};
 use serde::{Deserialize, Serialize};
 
 /// The instruction at which the plugin cuts the profile: `nop dword [rax+rax+disp32]`, whose
@@ -102,39 +103,12 @@ pub struct Process {
     pub name: [u8; 16],
 }
 
-/// Who executes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Mode {
-    /// The kernel.
-    Kernel,
-    /// Programs in user mode.
-    User,
-    /// What [`Totals::firmware`] counts.
-    Firmware,
-}
-
-impl Mode {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Kernel, Self::User, Self::Firmware];
-}
-
-/// What an access goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Target {
-    /// Memory of a NUMA node.
-    Node(u16),
-    /// A device's registers.
-    Device,
-    /// Memory of no node: that of devices, such as the recorder's.
-    Elsewhere,
-}
-
 /// Accesses to memory as instructions make them: not those of page walks, and not the fetching of
 /// instructions. One that reads, changes and writes is a load and a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accesses {
     /// Who made them.
-    pub mode: Mode,
+    pub privilege: Privilege,
     /// To what.
     pub target: Target,
     /// Loads.
@@ -144,21 +118,21 @@ pub struct Accesses {
 }
 
 impl Cpu {
-    /// All instructions executed in `mode`.
-    pub fn instructions(&self, mode: Mode) -> u64 {
+    /// All instructions executed with `privilege`.
+    pub fn instructions(&self, privilege: Privilege) -> u64 {
         let add = |sum: u64, executed: &Executed| sum.saturating_add(executed.count);
-        match mode {
-            Mode::Kernel => self.kernel.iter().fold(self.totals.kernel_other, add),
-            Mode::User => self.totals.user,
-            Mode::Firmware => self.totals.firmware,
+        match privilege {
+            Privilege::Kernel => self.kernel.iter().fold(self.totals.kernel_other, add),
+            Privilege::User => self.totals.user,
+            Privilege::Firmware => self.totals.firmware,
         }
     }
 }
 
 impl Phase {
-    /// All instructions that all CPUs executed in `mode`.
-    pub fn instructions(&self, mode: Mode) -> u64 {
-        let counts = self.cpus.iter().map(|cpu| cpu.instructions(mode));
+    /// All instructions that all CPUs executed with `privilege`.
+    pub fn instructions(&self, privilege: Privilege) -> u64 {
+        let counts = self.cpus.iter().map(|cpu| cpu.instructions(privilege));
         counts.fold(0, u64::saturating_add)
     }
 }

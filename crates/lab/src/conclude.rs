@@ -95,6 +95,7 @@ pub fn conclude(
         samples: recording.samples,
         usage: recording.usage,
         chunks: recording.chunks,
+        profiles: Vec::new(),
         console: format!("{}\n=== console ===\n{console}", recording.log),
     })
 }

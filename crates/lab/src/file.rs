@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
-    Accel, Bytes, Experiment, Limits, Machine, Manifest, Millis, Node, Sampler, Setting, Topology,
-    TopologyError, Variant, WorkloadUse,
+    Accel, Bytes, Experiment, Limits, Machine, Manifest, Millis, Mode, Node, Profiling, Sampler,
+    Setting, Topology, TopologyError, Variant, WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -196,6 +196,8 @@ impl FileForm {
         let limits = limits.complete(&workloads);
         Ok(Experiment {
             name: self.name.into_inner(),
+            mode: Mode::default(),
+            profile: Profiling::default(),
             variants,
             machine: Machine { topology, accel, limits },
             workloads,

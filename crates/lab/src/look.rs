@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use kernels::Cache;
 use machine::{Emulator, Engine, Vm, run_interactive};
-use model::{Boot, Experiment, Kernel, Machine, Sampler, Variant};
+use model::{Boot, Experiment, Kernel, Machine, Mode, Profiling, Sampler, Variant};
 
 use crate::boot::{BootError, Bootable, RECORDER, image, in_file};
 use crate::engine;
@@ -114,6 +114,8 @@ impl Look {
     fn experiment(&self) -> Experiment {
         Experiment {
             name: "look".into(),
+            mode: Mode::default(),
+            profile: Profiling::default(),
             variants: vec![Variant {
                 name: self.kernel.clone(),
                 kernel: self.kernel.clone(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Source;
+use crate::{Profile, Source};
 
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +188,14 @@ pub struct BootFacts {
     pub kernel_digest: String,
     /// The kernel's configuration, whole; empty if unknown.
     pub config: String,
+    /// SHA-256 of the initramfs, in hexadecimal; empty where it was not kept. Agent, workloads,
+    /// modules and job are in it.
+    #[serde(default)]
+    pub initramfs_digest: String,
+    /// SHA-256 of the recording, in hexadecimal, from the first frame to the last; empty where it
+    /// was not kept. In exact mode equal inputs give an equal recording.
+    #[serde(default)]
+    pub recording_digest: String,
 }
 
 /// What the host did while a boot ran.
@@ -230,6 +238,8 @@ pub struct Boot {
     pub usage: Vec<Usage>,
     /// Every series, cut by phase.
     pub chunks: Vec<Chunk>,
+    /// The exact profile, phase by phase; none in measured mode.
+    pub profiles: Vec<Profile>,
     /// The kernel's log, and the console after it.
     pub console: String,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Manifest, Millis, Topology};
+use crate::{Manifest, Millis, Profiling, Topology};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -105,6 +105,32 @@ impl Default for Sampler {
     fn default() -> Self {
         let all_cheap = Source::ALL.into_iter().filter(|source| !source.takes_locks());
         Self { interval: Millis(1000), sources: all_cheap.collect() }
+    }
+}
+
+/// By which clock kernels are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Time, which is noisy.
+    #[default]
+    Measured,
+    /// Instructions, counted in a VM that does the same whenever its inputs are the same.
+    Exact,
+}
+
+impl Mode {
+    /// The name used in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Exact => "exact",
+        }
+    }
+
+    /// Whether it is measured mode, which files of old do not name.
+    pub fn is_measured(&self) -> bool {
+        *self == Self::Measured
     }
 }
 
@@ -214,6 +240,12 @@ pub struct WorkloadUse {
 pub struct Experiment {
     /// Its name.
     pub name: String,
+    /// By which clock.
+    #[serde(default, skip_serializing_if = "Mode::is_measured")]
+    pub mode: Mode,
+    /// What is counted besides, in exact mode.
+    #[serde(default, skip_serializing_if = "Profiling::is_default")]
+    pub profile: Profiling,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Where.
@@ -222,7 +254,7 @@ pub struct Experiment {
     pub workloads: Vec<WorkloadUse>,
     /// What is recorded besides.
     pub sampler: Sampler,
-    /// Boots of each variant.
+    /// Boots of each variant. In exact mode each has a seed of its own: its replicate.
     pub boots: u32,
 }
 

@@ -4,6 +4,7 @@
 
 mod boot;
 mod experiment;
+mod profile;
 mod quantity;
 mod topology;
 mod workload;
@@ -12,7 +13,11 @@ pub use boot::{
     Boot, BootFacts, Chunk, Column, HostLoad, Outcome, Problem, ProblemKind, Sample, Usage,
 };
 pub use experiment::{
-    Accel, Experiment, Kernel, Limits, Machine, Sampler, Setting, Source, Variant, WorkloadUse,
+    Accel, Experiment, Kernel, Limits, Machine, Mode, Sampler, Setting, Source, Variant,
+    WorkloadUse,
+};
+pub use profile::{
+    Accesses, Count, Function, Instructions, Privilege, Process, Profile, Profiling, Stack, Target,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, count};
 pub use topology::{CpuSet, Node, Topology, TopologyError};

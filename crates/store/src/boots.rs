@@ -7,8 +7,9 @@ mod write;
 use std::fmt;
 
 use model::Boot;
+use rusqlite::OptionalExtension;
 
-use crate::{Error, ExperimentId, Store};
+use crate::{Error, ExperimentId, Store, Trouble};
 
 /// The number of a boot in its store. Written `b3`, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,10 +35,12 @@ pub struct Kept {
 /// How much of a boot is read: series and consoles are large.
 #[derive(Clone, Copy, Debug)]
 pub enum Detail<'a> {
-    /// All but chunks and console, which are left empty.
+    /// All but chunks, profiles and console, which are left empty.
     Summary,
     /// The same with the chunks of the named sources.
     Series(&'a [&'a str]),
+    /// The same with the profiles.
+    Profiles(&'a [&'a str]),
     /// Everything.
     Whole,
 }
@@ -92,6 +95,18 @@ impl Store {
     /// When there is none of this number, something in it is damaged, or the store fails.
     pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
         self.read(|transaction| read::boot(transaction, id, Detail::Whole))
+    }
+
+    /// The experiment that a boot belongs to.
+    ///
+    /// # Errors
+    /// When there is no such boot, or the store fails.
+    pub fn experiment_of(&self, id: BootId) -> Result<ExperimentId, Error> {
+        self.read(|transaction| {
+            let sql = "SELECT experiment FROM boots WHERE id = ?";
+            let found = transaction.query_row(sql, [id.0], |row| row.get(0)).optional()?;
+            found.map(ExperimentId).ok_or(Trouble::NoBoot(id))
+        })
     }
 
     /// Lets the failed boots of an experiment be done again: they stay as evidence, but no longer

@@ -9,6 +9,7 @@ mod chunk;
 mod error;
 mod experiments;
 mod packed;
+mod profile;
 mod schema;
 mod store;
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Loads and stores by CPU, mode and target. They are counted at every single access, so here is
+//! Loads and stores by CPU, privilege and target. They are counted at every single access, so here is
 //! no lock: a CPU's cells are written by the thread that runs it alone.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use flight::profile::{Accesses, Mode, Target};
+use flight::profile::{Accesses, Privilege, Target};
 
 /// The counts of all CPUs.
 #[derive(Debug)]
@@ -19,31 +19,32 @@ impl AccessCounts {
     pub fn new(cpus: u16, ranges: &[(u16, Range<u64>)]) -> Self {
         let nodes = (0..node_count(ranges)).map(Target::Node);
         let targets: Vec<Target> = nodes.chain([Target::Device, Target::Elsewhere]).collect();
-        let cells = usize::from(cpus) * Mode::ALL.len() * targets.len() * 2;
+        let cells = usize::from(cpus) * Privilege::ALL.len() * targets.len() * 2;
         let cells = (0..cells).map(|_| AtomicU64::new(0)).collect();
         Self { ranges: ranges.to_vec(), targets, cells }
     }
 
     /// Counts one access to a physical address; none if there is no memory behind it.
-    pub fn count(&self, cpu: usize, mode: Mode, address: Option<u64>, store: bool) {
+    pub fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {
             Some(address) => self.node(address).map_or(devices + 1, usize::from),
             None => devices,
         };
-        if let Some(cell) = self.cells.get(self.row(cpu, mode, target) + usize::from(store)) {
+        if let Some(cell) = self.cells.get(self.row(cpu, privilege, target) + usize::from(store)) {
             cell.store(cell.load(Relaxed).wrapping_add(1), Relaxed);
         }
     }
 
     /// The counts of a CPU in the phase, which ends here.
     pub fn cut(&self, cpu: usize) -> Vec<Accesses> {
-        let rows =
-            Mode::ALL.iter().flat_map(|&mode| (0..self.targets.len()).map(move |t| (mode, t)));
-        let rows = rows.map(|(mode, target)| {
-            let row = self.row(cpu, mode, target);
+        let rows = Privilege::ALL
+            .iter()
+            .flat_map(|&privilege| (0..self.targets.len()).map(move |t| (privilege, t)));
+        let rows = rows.map(|(privilege, target)| {
+            let row = self.row(cpu, privilege, target);
             let [loads, stores] = [row, row + 1].map(|cell| self.cells[cell].swap(0, Relaxed));
-            Accesses { mode, target: self.targets[target], loads, stores }
+            Accesses { privilege, target: self.targets[target], loads, stores }
         });
         rows.filter(|row| row.loads > 0 || row.stores > 0).collect()
     }
@@ -53,8 +54,8 @@ impl AccessCounts {
         range.map(|(node, _)| *node)
     }
 
-    fn row(&self, cpu: usize, mode: Mode, target: usize) -> usize {
-        ((cpu * Mode::ALL.len() + mode as usize) * self.targets.len() + target) * 2
+    fn row(&self, cpu: usize, privilege: Privilege, target: usize) -> usize {
+        ((cpu * Privilege::ALL.len() + privilege as usize) * self.targets.len() + target) * 2
     }
 }
 
@@ -72,15 +73,15 @@ mod tests {
         let ranges = [(0, 0..0xc000), (1, 0x1_4000..0x2_0000), (0, 0x1_0000..0x1_4000)];
         let counts = AccessCounts::new(2, &ranges);
         for address in [0, 0xbfff, 0xc000, 0x1_0000, 0x1_4000] {
-            counts.count(1, Mode::User, Some(address), false);
+            counts.count(1, Privilege::User, Some(address), false);
         }
-        counts.count(1, Mode::Kernel, None, true);
-        let row = |mode, target, loads, stores| Accesses { mode, target, loads, stores };
+        counts.count(1, Privilege::Kernel, None, true);
+        let row = |privilege, target, loads, stores| Accesses { privilege, target, loads, stores };
         let rows = [
-            row(Mode::Kernel, Target::Device, 0, 1),
-            row(Mode::User, Target::Node(0), 3, 0),
-            row(Mode::User, Target::Node(1), 1, 0),
-            row(Mode::User, Target::Elsewhere, 1, 0),
+            row(Privilege::Kernel, Target::Device, 0, 1),
+            row(Privilege::User, Target::Node(0), 3, 0),
+            row(Privilege::User, Target::Node(1), 1, 0),
+            row(Privilege::User, Target::Elsewhere, 1, 0),
         ];
         assert_eq!(counts.cut(1), rows);
         assert_eq!(counts.cut(1), []);
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_counts_nothing() {
         let counts = AccessCounts::new(1, &[(0, 0..1)]);
-        counts.count(1, Mode::Kernel, Some(0), false);
+        counts.count(1, Privilege::Kernel, Some(0), false);
         assert_eq!(counts.cut(0), []);
     }
 }

@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use flight::profile::{MAX_CPUS, Mode};
+use flight::profile::{MAX_CPUS, Privilege};
 use qemu_plugin::PluginId;
 use qemu_plugin::sys::{qemu_plugin_meminfo_t, qemu_plugin_tb};
 
@@ -62,11 +62,11 @@ pub fn count_store(instruction: &Instruction<'_>, counter: Counter) {
     unsafe { instruction.on_execution(on_store, Registers::Unread, counter.cells().cast()) }
 }
 
-/// Counts the loads and stores of an instruction of `mode`.
-pub fn count_accesses(instruction: &Instruction<'_>, mode: Mode) {
-    let mode = ptr::without_provenance(mode as usize);
+/// Counts the loads and stores of an instruction of `privilege`.
+pub fn count_accesses(instruction: &Instruction<'_>, privilege: Privilege) {
+    let privilege = ptr::without_provenance(privilege as usize);
     // SAFETY: the data is a number.
-    unsafe { instruction.on_access(on_access, mode) }
+    unsafe { instruction.on_access(on_access, privilege) }
 }
 
 /// Has the profiler told when an instruction is executed.
@@ -130,12 +130,13 @@ unsafe extern "C" fn on_access(
     _: c_uint,
     info: qemu_plugin_meminfo_t,
     address: u64,
-    mode: *mut c_void,
+    privilege: *mut c_void,
 ) {
     // SAFETY: the access is used before this callback returns.
     let access = unsafe { Access::new(info, address) };
-    if let (Some(counts), Some(mode)) = (ACCESSES.get(), Mode::ALL.get(mode.addr())) {
-        counts.count(cpu::executing(), *mode, access.physical(), access.is_store());
+    if let (Some(counts), Some(privilege)) = (ACCESSES.get(), Privilege::ALL.get(privilege.addr()))
+    {
+        counts.count(cpu::executing(), *privilege, access.physical(), access.is_store());
     }
 }
 

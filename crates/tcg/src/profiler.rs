@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use flight::profile::{Cpu, Executed, Mode, Phase, Process, Scope, Totals, Writer};
+use flight::profile::{Cpu, Executed, Phase, Privilege, Process, Scope, Totals, Writer};
 use qemu_plugin::RegisterDescriptor;
 
 use crate::accesses::{AccessCounts, node_count};
@@ -73,13 +73,13 @@ impl Profiler {
 
     /// Gives the instructions of a block their counters and hooks.
     pub fn translate(&mut self, block: &Block) {
-        let mut mode = None;
+        let mut privilege = None;
         for instruction in block.instructions() {
             let address = instruction.address();
-            // A block does not leave its half of the address space, nor its mode.
-            let first = mode.is_none();
-            let mode = *mode.get_or_insert_with(|| self.mode_at(address));
-            self.count(&instruction, mode, address);
+            // A block does not leave its half of the address space, nor its privilege level.
+            let first = privilege.is_none();
+            let privilege = *privilege.get_or_insert_with(|| self.privilege_at(address));
+            self.count(&instruction, privilege, address);
             if first && self.tables.fault_to(address, read_memory) {
                 callbacks::hook(&instruction, Hook::PageFault);
             }
@@ -87,13 +87,13 @@ impl Profiler {
                 callbacks::hook(&instruction, Hook::Switch);
             }
             if self.accesses.is_some() {
-                callbacks::count_accesses(&instruction, mode);
+                callbacks::count_accesses(&instruction, privilege);
             }
         }
     }
 
-    fn count(&mut self, instruction: &Instruction<'_>, mode: Mode, address: u64) {
-        let counter = self.counter(mode, address);
+    fn count(&mut self, instruction: &Instruction<'_>, privilege: Privilege, address: u64) {
+        let counter = self.counter(privilege, address);
         match instruction.bytes(special) {
             Some(Special::Store) if self.counters.is_one_instructions(counter) => {
                 callbacks::count_store(instruction, counter);
@@ -106,23 +106,23 @@ impl Profiler {
         callbacks::count(instruction, counter);
     }
 
-    /// The mode of code that is about to be executed.
-    fn mode_at(&self, address: u64) -> Mode {
+    /// The privilege of code that is about to be executed.
+    fn privilege_at(&self, address: u64) -> Privilege {
         if address >= UPPER_HALF {
-            return Mode::Kernel;
+            return Privilege::Kernel;
         }
         // The low bits of CS are the privilege level.
         match self.registers.as_ref().and_then(|registers| word(&registers.cs)) {
-            Some(segment) if segment & 3 == 3 => Mode::User,
-            _ => Mode::Firmware,
+            Some(segment) if segment & 3 == 3 => Privilege::User,
+            _ => Privilege::Firmware,
         }
     }
 
-    fn counter(&mut self, mode: Mode, address: u64) -> Counter {
-        match mode {
-            Mode::Kernel => self.counters.kernel(address),
-            Mode::User => self.counters.user,
-            Mode::Firmware => self.counters.firmware,
+    fn counter(&mut self, privilege: Privilege, address: u64) -> Counter {
+        match privilege {
+            Privilege::Kernel => self.counters.kernel(address),
+            Privilege::User => self.counters.user,
+            Privilege::Firmware => self.counters.firmware,
         }
     }
 
@@ -135,12 +135,12 @@ impl Profiler {
     pub fn page_fault(&mut self, cpu: usize) {
         let stack = self.registers.as_ref().and_then(|registers| word(&registers.rsp));
         let Some(fault) = stack.and_then(read_memory::<FRAME>).and_then(faulted) else { return };
-        let mode = match fault.user {
-            true => Mode::User,
-            false if fault.address < UPPER_HALF => Mode::Firmware,
-            false => Mode::Kernel,
+        let privilege = match fault.user {
+            true => Privilege::User,
+            false if fault.address < UPPER_HALF => Privilege::Firmware,
+            false => Privilege::Kernel,
         };
-        self.counter(mode, fault.address).take_back(cpu);
+        self.counter(privilege, fault.address).take_back(cpu);
     }
 
     /// The kernel goes from one task to another.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, Lab, file, workloads};
-use model::{Experiment, Machine, Sampler, Variant, WorkloadUse, count};
+use model::{Experiment, Machine, Mode, Profiling, Sampler, Variant, WorkloadUse, count};
 use store::Store;
 
 use super::{print, store_path, topology};
@@ -83,6 +83,8 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     }];
     Ok(Experiment {
         name,
+        mode: Mode::default(),
+        profile: Profiling::default(),
         variants,
         machine: Machine {
             topology: topology(&args.machine)?,

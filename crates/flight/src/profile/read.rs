@@ -125,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::record::CHUNK;
-    use super::super::{Mode, Process, Totals, Writer};
+    use super::super::{Privilege, Process, Totals, Writer};
     use super::*;
     use crate::frame;
 
@@ -169,8 +169,12 @@ mod tests {
             let bytes = frames(&[Record::Start(VERSION, SCOPE), record]);
             matches!(read(&bytes), Err(ProfileError::Damaged(_)))
         };
-        let row =
-            |node| Accesses { mode: Mode::User, target: Target::Node(node), loads: 1, stores: 1 };
+        let row = |node| Accesses {
+            privilege: Privilege::User,
+            target: Target::Node(node),
+            loads: 1,
+            stores: 1,
+        };
         assert!(!refused(Record::Kernel(1, vec![(5, 1), (1, 1)])));
         assert!(refused(Record::Kernel(1, vec![(5, 1), (0, 1)])));
         assert!(refused(Record::Kernel(1, vec![(5, 1), (u64::MAX, 1)])));
@@ -200,9 +204,13 @@ mod tests {
             Just(Target::Device),
             Just(Target::Elsewhere)
         ];
-        let row = (prop::sample::select(&Mode::ALL), target, any::<u64>(), any::<u64>());
-        let row =
-            row.prop_map(|(mode, target, loads, stores)| Accesses { mode, target, loads, stores });
+        let row = (prop::sample::select(&Privilege::ALL), target, any::<u64>(), any::<u64>());
+        let row = row.prop_map(|(privilege, target, loads, stores)| Accesses {
+            privilege,
+            target,
+            loads,
+            stores,
+        });
         prop::collection::vec(row, 0..4)
     }
 

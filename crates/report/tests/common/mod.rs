@@ -58,6 +58,7 @@ pub fn boot(replicate: u32) -> Boot {
             kernel_origin: "debian linux-image-6.1.0-49-cloud-amd64 6.1.174-1".into(),
             kernel_digest: "5bd1".into(),
             config: "CONFIG_HZ=250\nCONFIG_LRU_GEN=y\n# CONFIG_LRU_GEN_ENABLED is not set\nCONFIG_NR_CPUS=512\n".into(),
+            ..BootFacts::default()
         },
         host: HostLoad { load_before: 0.8, load_after: 2.4, steal: 0.012, wall: 61.0 },
         ..Boot::default()

@@ -1,11 +1,11 @@
 //! Rows of a boot, read back.
 
-use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Sample, Usage};
+use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Profile, Sample, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{BootId, Detail, Kept, words};
 use crate::packed::unpack_text;
-use crate::{Trouble, chunk};
+use crate::{Trouble, chunk, profile};
 
 /// Reads a boot as far as `detail` wants it.
 pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept, Trouble> {
@@ -19,8 +19,13 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept,
     match detail {
         Detail::Summary => {}
         Detail::Series(sources) => boot.chunks = chunks(connection, id, Some(sources))?,
+        Detail::Profiles(sources) => {
+            boot.chunks = chunks(connection, id, Some(sources))?;
+            boot.profiles = profiles(connection, id)?;
+        }
         Detail::Whole => {
             boot.chunks = chunks(connection, id, None)?;
+            boot.profiles = profiles(connection, id)?;
             boot.console = console(connection, id)?;
         }
     }
@@ -31,7 +36,8 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept,
 fn row(connection: &Connection, id: BootId) -> Result<Kept, Trouble> {
     let sql = "SELECT superseded, variant, replicate, block, started, outcome, detail,
             release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
-            accel, emulator, kernel_origin, kernel_digest, load_before, load_after, steal, wall
+            accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
+            load_before, load_after, steal, wall
         FROM boots WHERE id = ?";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id.0])?;
@@ -70,6 +76,8 @@ fn facts(row: &Row) -> rusqlite::Result<BootFacts> {
         emulator: row.get("emulator")?,
         kernel_origin: row.get("kernel_origin")?,
         kernel_digest: row.get("kernel_digest")?,
+        initramfs_digest: row.get("initramfs_digest")?,
+        recording_digest: row.get("recording_digest")?,
         config: String::new(),
     })
 }
@@ -172,6 +180,26 @@ fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
             Err(Trouble::damaged(what, error))
         }
     }
+}
+
+fn profiles(connection: &Connection, id: BootId) -> Result<Vec<Profile>, Trouble> {
+    let sql = "SELECT * FROM profiles WHERE boot = ? ORDER BY place";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id.0])?;
+    let mut profiles = Vec::new();
+    while let Some(row) = rows.next()? {
+        let packed: Vec<u8> = row.get("packed")?;
+        let place: u32 = row.get("place")?;
+        let profile = profile::decode(&packed)
+            .map_err(|error| Trouble::damaged(format!("profile {place} of boot {id}"), error))?;
+        profiles.push(Profile {
+            workload: row.get("workload")?,
+            iteration: row.get("iteration")?,
+            phase: row.get("phase")?,
+            ..profile
+        });
+    }
+    Ok(profiles)
 }
 
 fn config(connection: &Connection, id: BootId) -> Result<String, Trouble> {

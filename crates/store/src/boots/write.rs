@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{BootId, words};
 use crate::packed::pack;
-use crate::{ExperimentId, Trouble, chunk};
+use crate::{ExperimentId, Trouble, chunk, profile};
 
 /// Writes everything of a boot.
 pub fn boot(
@@ -21,6 +21,7 @@ pub fn boot(
     samples(transaction, id, boot)?;
     usage(transaction, id, boot)?;
     chunks(transaction, id, boot)?;
+    profiles(transaction, id, boot)?;
     Ok(id)
 }
 
@@ -34,11 +35,12 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
         .prepare_cached(
             "INSERT INTO boots (experiment, variant, replicate, block, started, outcome, detail,
                 release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
-                accel, emulator, kernel_origin, kernel_digest, config,
-                load_before, load_after, steal, wall, console)
+                accel, emulator, kernel_origin, kernel_digest, initramfs_digest,
+                recording_digest, config, load_before, load_after, steal, wall, console)
             VALUES (:experiment, :variant, :replicate, :block, :started, :outcome, :detail,
                 :release, :version, :banner, :cmdline, :preemption, :cpus, :nodes, :memory,
-                :page_size, :accel, :emulator, :kernel_origin, :kernel_digest, :config,
+                :page_size, :accel, :emulator, :kernel_origin, :kernel_digest,
+                :initramfs_digest, :recording_digest, :config,
                 :load_before, :load_after, :steal, :wall, :console)",
         )?
         .insert(named_params! {
@@ -62,6 +64,8 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
             ":emulator": facts.emulator,
             ":kernel_origin": facts.kernel_origin,
             ":kernel_digest": facts.kernel_digest,
+            ":initramfs_digest": facts.initramfs_digest,
+            ":recording_digest": facts.recording_digest,
             ":config": text(connection, &facts.config)?,
             ":load_before": boot.host.load_before,
             ":load_after": boot.host.load_after,
@@ -172,6 +176,17 @@ fn chunks(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Troubl
             chunk.times.len(),
             packed,
         ])?;
+    }
+    Ok(())
+}
+
+fn profiles(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+    let mut insert = connection.prepare_cached("INSERT INTO profiles VALUES (?, ?, ?, ?, ?, ?)")?;
+    for (place, profile) in boot.profiles.iter().enumerate() {
+        let packed = profile::encode(profile)
+            .map_err(|error| Trouble::unkeepable("the exact profile", error))?;
+        let model::Profile { workload, iteration, phase, .. } = profile;
+        insert.execute(params![id.0, place, workload, iteration, phase, packed])?;
     }
     Ok(())
 }

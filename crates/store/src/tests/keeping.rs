@@ -40,7 +40,8 @@ fn only_what_is_wanted_is_read() {
     store.keep_boot(id, &whole).unwrap();
     let read = |detail| store.boots(id, detail).unwrap().remove(0).boot;
 
-    let summary = Boot { chunks: vec![], console: String::new(), ..whole.clone() };
+    let summary =
+        Boot { chunks: vec![], profiles: vec![], console: String::new(), ..whole.clone() };
     assert_eq!(read(Detail::Summary), summary);
     let wanted = ["workload", "vmstat", "absent"];
     let mut chunks = whole.chunks;
@@ -48,6 +49,7 @@ fn only_what_is_wanted_is_read() {
     assert_eq!(chunks.len(), 6);
     assert_eq!(read(Detail::Series(&wanted)), Boot { chunks, ..summary.clone() });
     assert_eq!(read(Detail::Series(&[])), summary);
+    assert_eq!(read(Detail::Profiles(&[])), Boot { profiles: whole.profiles, ..summary });
 }
 
 #[test]

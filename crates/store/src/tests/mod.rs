@@ -8,9 +8,10 @@ mod versions;
 use std::path::PathBuf;
 
 use model::{
-    Accel, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine, Manifest,
-    Mean, Metric, Millis, Outcome, Problem, ProblemKind, Sample, Sampler, Setting, Topology, Usage,
-    Variant, WorkloadUse,
+    Accel, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
+    Instructions, Limits, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Problem,
+    ProblemKind, Profile, Profiling, Sample, Sampler, Setting, Stack, Topology, Usage, Variant,
+    WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -71,6 +72,8 @@ fn experiment(name: &str) -> Experiment {
     };
     Experiment {
         name: name.into(),
+        mode: Mode::default(),
+        profile: Profiling::default(),
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
@@ -127,6 +130,7 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         samples: vec![sample(0, ""), sample(0, "p99"), sample(1, ""), sample(0, "")],
         usage: vec![usage(0), usage(1)],
         chunks: chunks.collect(),
+        profiles: vec![profile(""), profile("steady")],
         console: format!("[    0.000000] Linux version {variant}\nboot {replicate}\n").repeat(50),
     }
 }
@@ -151,7 +155,26 @@ fn facts(variant: &str) -> BootFacts {
         emulator: "QEMU 10.0.2".into(),
         kernel_origin: format!("linux-image-{variant}-cloud-amd64"),
         kernel_digest: "0123456789abcdef".repeat(4),
+        initramfs_digest: "89abcdef".repeat(8),
+        recording_digest: "01234567".repeat(8),
         config: format!("# Linux {variant}\nCONFIG_NUMA=y\n"),
+    }
+}
+
+fn profile(phase: &str) -> Profile {
+    let function = |name: &str, module: &str| Function {
+        name: name.into(),
+        module: module.into(),
+        counts: vec![Count { instructions: u64::MAX, entries: 1 }, Count::default()],
+    };
+    Profile {
+        workload: "autonuma".into(),
+        iteration: 1,
+        phase: phase.into(),
+        cpus: vec![Instructions { user: 1, kernel: 2, firmware: 3 }; 2],
+        functions: vec![function("do_anonymous_page", ""), function("ext4_da_map", "ext4")],
+        stacks: vec![Stack { functions: vec!["do_anonymous_page".into(); 2], instructions: 9 }],
+        ..Profile::default()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use model::Outcome;
+use model::{Mode, Outcome};
 
 use super::{Place, boot, experiment};
-use crate::{Detail, Store};
+use crate::{BootId, Detail, Store};
 
 fn refusal(place: &Place) -> String {
     let before = fs::read(&place.path).unwrap();
@@ -33,9 +33,51 @@ fn opening_again_changes_nothing() {
 fn a_newer_version_is_refused_untouched() {
     let place = Place::new();
     drop(place.open());
-    place.plain().pragma_update(None, "user_version", 2).unwrap();
+    place.plain().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&place);
-    assert!(error.contains("version 2, and this faultline knows versions up to 1"), "{error}");
+    assert!(error.contains("version 99, and this faultline knows versions up to 2"), "{error}");
+}
+
+/// A store as version 1 left it, with one boot.
+const FIRST: &str = "PRAGMA application_id = 0x464c6462; PRAGMA user_version = 1;
+    INSERT INTO boots (id, experiment, variant, replicate, block, started, outcome, detail,
+        release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size, accel,
+        emulator, kernel_origin, kernel_digest, console)
+    VALUES (7, 1, '6.1', 0, 0, 1790000000, 'complete', '', '6.1.0', '', '', '', '', 4, 2, 0, 4096,
+        'tcg', 'QEMU 10.0.2', '', 'abcd', zeroblob(0));";
+
+#[test]
+fn a_store_of_the_first_version_is_migrated() {
+    let place = Place::new();
+    fs::create_dir_all(place.path.parent().unwrap()).unwrap();
+    let plain = place.plain();
+    plain.execute_batch(include_str!("../schema/1.sql")).unwrap();
+    plain
+        .execute(
+            "INSERT INTO experiments (id, name, definition, digest, boots, used)
+            VALUES (1, 'numa', ?, x'00', 2, 1)",
+            [serde_json::to_string(&old_definition()).unwrap()],
+        )
+        .unwrap();
+    plain.execute_batch(FIRST).unwrap();
+    drop(plain);
+    let store = place.open();
+    let id = store.find_experiment("numa").unwrap();
+    assert_eq!(store.experiment(id).unwrap().mode, Mode::Measured);
+    let kept = store.boots(id, Detail::Profiles(&[])).unwrap().remove(0);
+    assert_eq!((kept.id, kept.boot.facts.kernel_digest.as_str()), (BootId(7), "abcd"));
+    assert_eq!((kept.boot.facts.recording_digest.as_str(), kept.boot.profiles.len()), ("", 0));
+    assert_eq!(store.experiment_of(BootId(7)).unwrap(), id);
+    assert!(store.experiment_of(BootId(8)).is_err());
+}
+
+/// The definition of an experiment as version 1 wrote it: no mode is named.
+fn old_definition() -> serde_json::Value {
+    let mut definition = serde_json::to_value(experiment("numa")).unwrap();
+    let keys = definition.as_object_mut().unwrap();
+    assert!(!keys.contains_key("mode") && !keys.contains_key("profile"));
+    keys.remove("boots");
+    definition
 }
 
 #[test]

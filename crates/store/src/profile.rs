@@ -1,0 +1,137 @@
+//! The form in which an exact profile is kept: a format number, then [`Form`] in postcard's wire
+//! format (<https://postcard.jamesmunns.com>), all of it packed. Names of functions in call paths
+//! are kept once.
+
+use std::collections::HashMap;
+use std::io;
+
+use model::{Accesses, Function, Instructions, Process, Profile, Stack};
+use serde::{Deserialize, Serialize};
+
+use crate::packed;
+
+/// Number of the only format so far.
+const FORMAT: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Form {
+    cpus: Vec<Instructions>,
+    functions: Vec<Function>,
+    processes: Vec<Process>,
+    accesses: Vec<Accesses>,
+    /// Names in call paths.
+    names: Vec<String>,
+    /// Call paths as indices into the names, and their instructions.
+    stacks: Vec<(Vec<u32>, u64)>,
+}
+
+/// The packed bytes of a profile; its workload, iteration and phase are left out.
+pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
+    let mut places = HashMap::new();
+    let mut names = Vec::new();
+    let mut place = |name: &String| {
+        *places.entry(name.clone()).or_insert_with(|| {
+            names.push(name.clone());
+            names.len() as u32 - 1
+        })
+    };
+    let stacks = profile.stacks.iter().map(|stack| {
+        (stack.functions.iter().map(&mut place).collect::<Vec<_>>(), stack.instructions)
+    });
+    let stacks = stacks.collect();
+    let form = Form {
+        cpus: profile.cpus.clone(),
+        functions: profile.functions.clone(),
+        processes: profile.processes.clone(),
+        accesses: profile.accesses.clone(),
+        names,
+        stacks,
+    };
+    let bytes = postcard::to_extend(&form, vec![FORMAT]).map_err(io::Error::other)?;
+    packed::pack(&bytes)
+}
+
+/// The profile that [`encode`] was given, without workload, iteration and phase; an error for
+/// bytes that it never returned.
+pub fn decode(packed: &[u8]) -> io::Result<Profile> {
+    parse(&packed::unpack(packed)?)
+}
+
+fn parse(bytes: &[u8]) -> io::Result<Profile> {
+    let bytes = match bytes {
+        [FORMAT, bytes @ ..] => bytes,
+        [other, ..] => return Err(io::Error::other(format!("unknown format {other}"))),
+        [] => return Err(io::Error::other("it is empty")),
+    };
+    let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
+    if !rest.is_empty() {
+        return Err(io::Error::other(format!("{} bytes too many", rest.len())));
+    }
+    let name = |place: &u32| {
+        let name = form.names.get(*place as usize).cloned();
+        name.ok_or_else(|| io::Error::other(format!("there is no name {place}")))
+    };
+    let stacks = form.stacks.iter().map(|(places, instructions)| {
+        let functions = places.iter().map(name).collect::<io::Result<_>>()?;
+        Ok(Stack { functions, instructions: *instructions })
+    });
+    Ok(Profile {
+        stacks: stacks.collect::<io::Result<_>>()?,
+        cpus: form.cpus,
+        functions: form.functions,
+        processes: form.processes,
+        accesses: form.accesses,
+        ..Profile::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Count, Privilege, Target};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn any_profile()(
+            counts in prop::collection::vec((any::<u64>(), any::<u64>()), 0..9),
+            names in prop::collection::vec(".{0,12}", 0..9),
+            node in any::<u16>(),
+        ) -> Profile {
+            let counts = counts.into_iter().map(|(a, b)| Count { instructions: a, entries: b });
+            let counts: Vec<Count> = counts.collect();
+            let cpus = counts.iter().map(|count| Instructions {
+                user: count.entries, kernel: count.instructions, firmware: 1,
+            });
+            Profile {
+                cpus: cpus.collect(),
+                functions: names.iter().map(|name| Function {
+                    name: name.clone(), module: String::new(), counts: counts.clone(),
+                }).collect(),
+                processes: vec![Process { id: 7, name: names.concat(), instructions: vec![1] }],
+                accesses: vec![Accesses {
+                    cpu: 3, privilege: Privilege::User, target: Target::Node(node),
+                    loads: 1, stores: 2,
+                }],
+                stacks: (0..names.len()).map(|end| Stack {
+                    functions: names[end..].to_vec(), instructions: end as u64,
+                }).collect(),
+                ..Profile::default()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(profile in any_profile()) {
+            prop_assert_eq!(decode(&encode(&profile).unwrap()).unwrap(), profile);
+        }
+
+        #[test]
+        fn garbage_is_survived(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
+            let _ = decode(&bytes);
+            bytes[0] = FORMAT;
+            let _ = parse(&bytes);
+        }
+    }
+}
