@@ -52,6 +52,8 @@ pub enum Event {
         /// `/proc/sys/kernel/tainted`
         tainted: u64,
     },
+    /// Whole lines of `/proc/kallsyms`, those of code.
+    Symbols(String),
 }
 
 /// A sampled file.

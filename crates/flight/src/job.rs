@@ -30,6 +30,9 @@ pub struct Job {
     pub workloads: Vec<Workload>,
     /// What to sample, and how often.
     pub sampler: Sampler,
+    /// Record the kernel's symbols when the workloads are done.
+    #[serde(default)]
+    pub symbols: bool,
     /// Give a shell on the console when the workloads are done.
     pub shell: bool,
 }

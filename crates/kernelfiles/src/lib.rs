@@ -12,6 +12,7 @@ pub mod buddyinfo;
 pub mod config;
 pub mod diskstats;
 pub mod interrupts;
+pub mod kallsyms;
 pub mod klog;
 pub mod meminfo;
 pub mod numa;

@@ -10,6 +10,7 @@ mod debian;
 mod error;
 pub mod image;
 pub mod initramfs;
+pub mod layout;
 pub mod modules;
 mod request;
 mod tool;

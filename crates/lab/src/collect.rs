@@ -21,6 +21,9 @@ const MAX_NOTES: usize = 1 << 20;
 /// More of the kernel's log than this is not kept.
 const MAX_LOG: usize = 8 << 20;
 
+/// No kernel has more bytes of symbols.
+const MAX_SYMBOLS: usize = 64 << 20;
+
 /// What a recording says.
 #[derive(Debug, Default)]
 pub struct Recording {
@@ -32,6 +35,10 @@ pub struct Recording {
     pub usage: Vec<Usage>,
     /// Series cut by phase.
     pub chunks: Vec<Chunk>,
+    /// The stretches between cuts, the one before the first included.
+    pub stretches: Vec<Stretch>,
+    /// The kernel's symbols, if they were recorded.
+    pub symbols: String,
     /// Notes of the workloads.
     pub notes: Vec<String>,
     /// The kernel's log.
@@ -47,11 +54,23 @@ pub struct Recording {
 }
 
 /// Where in the job the recording is.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    workload: String,
-    iteration: u32,
-    phase: String,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The workload's name.
+    pub workload: String,
+    /// Which repetition, from 0.
+    pub iteration: u32,
+    /// The phase's name; empty before the first.
+    pub phase: String,
+}
+
+/// What lies between two cuts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// The phase that it is; none outside iterations.
+    pub place: Option<Place>,
+    /// When files were sampled in it, in guest nanoseconds, the cut that ends it included.
+    pub times: Vec<u64>,
 }
 
 /// Reads a recording. `workloads` are the names of the job's workloads, in its order.
@@ -64,11 +83,16 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
                     collector.event(event, frame.time);
                 }
             }
-            Some(Kind::Series) => collector.series.record(frame.payload, frame.time),
+            Some(Kind::Series) => {
+                collector.sampled(frame.time);
+                collector.series.record(frame.payload, frame.time);
+            }
             Some(Kind::Profile) | None => {}
         }
     }
     collector.cut();
+    let stretch = std::mem::take(&mut collector.stretch);
+    collector.recording.stretches.push(stretch);
     let dropped = collector.series.overflowed();
     collector.recording.series_dropped |= dropped;
     collector.recording
@@ -79,6 +103,7 @@ struct Collector<'a> {
     workloads: &'a [String],
     recording: Recording,
     place: Place,
+    stretch: Stretch,
     series: Series,
     note_bytes: usize,
 }
@@ -93,12 +118,14 @@ impl Collector<'_> {
                 self.cut();
                 let name = self.workloads.get(usize::from(workload)).cloned().unwrap_or_default();
                 self.place = Place { workload: name, iteration, phase: String::new() };
+                self.begin(Some(self.place.clone()));
             }
             Event::Phase(phase) => {
                 self.cut();
                 if self.accept(is_name(&phase), "the name of a phase") {
                     self.place.phase = phase;
                 }
+                self.begin(Some(self.place.clone()));
             }
             Event::Sample { metric, label, value } => self.sample(metric, label, value),
             Event::Point { series, value } => {
@@ -125,6 +152,12 @@ impl Collector<'_> {
                 recording.failed.get_or_insert(reason);
             }
             Event::Bye { tainted } => recording.bye = Some(tainted),
+            Event::Symbols(lines) => {
+                let room = recording.symbols.len() + lines.len() <= MAX_SYMBOLS;
+                if self.accept(room, "the length of its symbols") {
+                    self.recording.symbols.push_str(&lines);
+                }
+            }
         }
     }
 
@@ -152,6 +185,20 @@ impl Collector<'_> {
         }
         self.cut();
         self.place = Place::default();
+        self.begin(None);
+    }
+
+    /// Files were sampled at `time`.
+    fn sampled(&mut self, time: u64) {
+        if self.stretch.times.last() != Some(&time) {
+            self.stretch.times.push(time);
+        }
+    }
+
+    /// A cut was recorded: another stretch begins.
+    fn begin(&mut self, place: Option<Place>) {
+        let next = Stretch { place, times: Vec::new() };
+        self.recording.stretches.push(std::mem::replace(&mut self.stretch, next));
     }
 
     /// Whether something is as the agent makes it. If not, this is no recording to rely on.
@@ -265,6 +312,14 @@ mod tests {
             ("autonuma", 1, "fill", 25),
         ];
         assert_eq!(differences, expected);
+        let phases = recording.stretches.iter().map(|stretch| {
+            let place = stretch.place.as_ref();
+            (place.map(|place| (place.iteration, &*place.phase)), stretch.times.len())
+        });
+        let fill = |iteration| (Some((iteration, "fill")), 1);
+        let first = |iteration| (Some((iteration, "")), 1);
+        let expected = [(None, 1), first(0), fill(0), (None, 1), first(1), fill(1), (None, 0)];
+        assert_eq!(phases.collect::<Vec<_>>(), expected);
     }
 
     proptest! {

@@ -53,6 +53,7 @@ pub fn job(
         settings: variant.settings.clone(),
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),
+        symbols: false,
         shell: false,
     };
     Ok((job, modules))

@@ -11,6 +11,7 @@ mod modules;
 mod mounts;
 mod settings;
 mod shell;
+mod symbols;
 
 use std::fs;
 use std::io::{self, Write};
@@ -60,6 +61,8 @@ enum JobError {
     Sampler(io::Error),
     #[error("there is no shell ({})", reason(.0))]
     Shell(io::Error),
+    #[error(transparent)]
+    Symbols(#[from] symbols::SymbolsError),
     #[error(transparent)]
     Record(#[from] RecordError),
 }
@@ -118,6 +121,9 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
             let name = || workload.name.clone();
             ran.map_err(|error| JobError::Workload { name: name(), iteration, error })?;
         }
+    }
+    if job.symbols {
+        symbols::record(watch)?;
     }
     if job.shell {
         shell::run().map_err(JobError::Shell)?;

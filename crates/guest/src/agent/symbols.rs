@@ -1,0 +1,59 @@
+//! The kernel's symbols, recorded when the workloads are done: they tell the host which function
+//! an address of the exact profile lies in.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use flight::Event;
+use flight::event::MAX_TEXT;
+
+use crate::reason;
+use crate::recorder::RecordError;
+use crate::watch::Watch;
+
+/// Why the symbols are not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolsError {
+    #[error("/proc/kallsyms cannot be read ({})", reason(.0))]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Records the lines of `/proc/kallsyms` that are of code, in pieces that fit into an event.
+pub fn record(watch: &Watch) -> Result<(), SymbolsError> {
+    // A large buffer: the kernel looks for its place anew at each read.
+    let file = BufReader::with_capacity(MAX_TEXT, File::open(Path::new("/proc/kallsyms"))?);
+    let mut piece = String::new();
+    for line in file.lines() {
+        let line = line?;
+        if !is_code(&line) {
+            continue;
+        }
+        if piece.len() + line.len() >= MAX_TEXT {
+            watch.event(&Event::Symbols(std::mem::take(&mut piece)))?;
+        }
+        piece.push_str(&line);
+        piece.push('\n');
+    }
+    Ok(watch.event(&Event::Symbols(piece))?)
+}
+
+/// Whether a line is of a symbol in a section of code (`nm(1)`).
+fn is_code(line: &str) -> bool {
+    matches!(line.split(' ').nth(1), Some("t" | "T" | "w" | "W"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_told_from_data() {
+        assert!(is_code("ffffffff81000000 T _text"));
+        assert!(is_code("ffffffffc0201000 t ext4_da_map_blocks\t[ext4]"));
+        assert!(!is_code("ffffffff82000000 D jiffies"));
+        assert!(!is_code(""));
+    }
+}

@@ -1,0 +1,147 @@
+//! `/proc/kallsyms`: the kernel's symbols, modules included (`kernel/kallsyms.c`).
+//!
+//! ```text
+//! ffffffff81000000 T _text
+//! ffffffffc0201000 t ext4_da_map_blocks    [ext4]
+//! ```
+
+/// More symbols than any kernel has; the rest is left out.
+const MAX_SYMBOLS: usize = 1 << 21;
+/// No function is longer: what lies farther behind the last symbol belongs to none.
+const MAX_LENGTH: u64 = 1 << 20;
+/// No symbol's name is longer (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
+const MAX_NAME: usize = 512;
+/// Symbols that end a stretch of code (`arch/x86/kernel/vmlinux.lds.S`).
+const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
+
+/// Code symbols in order of address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols(Vec<Symbol>);
+
+/// A function of the kernel or of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Address of its first instruction.
+    pub address: u64,
+    /// Its name.
+    pub name: String,
+    /// Its module; empty for the kernel itself.
+    pub module: String,
+}
+
+impl Symbols {
+    /// The code symbols of a text in the form of `/proc/kallsyms`. Lines of another form are
+    /// passed over. Of several names for one address the plainest is taken: the one with the
+    /// fewest leading underscores, then the shortest, then the first by alphabet.
+    pub fn parse(text: &str) -> Self {
+        let mut symbols: Vec<Symbol> = text.lines().filter_map(code).take(MAX_SYMBOLS).collect();
+        symbols.sort_by(|a, b| {
+            (a.address, plainness(&a.name), &a.module).cmp(&(
+                b.address,
+                plainness(&b.name),
+                &b.module,
+            ))
+        });
+        symbols.dedup_by_key(|symbol| symbol.address);
+        Self(symbols)
+    }
+
+    /// The function whose code an address lies in.
+    pub fn find(&self, address: u64) -> Option<&Symbol> {
+        let next = self.0.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.0.get(next.checked_sub(1)?)?;
+        let inside = address - symbol.address < MAX_LENGTH && !ENDS.contains(&&*symbol.name);
+        inside.then_some(symbol)
+    }
+
+    /// The address of the kernel's function of this name; none if there are several.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let mut named =
+            self.0.iter().filter(|symbol| symbol.name == name && symbol.module.is_empty());
+        let address = named.next()?.address;
+        named.next().is_none().then_some(address)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The symbol of a line, if it is one of code. Without the right to see addresses they read as 0.
+fn code(line: &str) -> Option<Symbol> {
+    let mut words = line.split_ascii_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
+    let kind = words.next()?;
+    let name = name(words.next()?)?;
+    let module = words.next().unwrap_or("[]").strip_prefix('[')?.strip_suffix(']')?;
+    let module = if module.is_empty() { String::new() } else { self::name(module)? };
+    matches!(kind, "t" | "T" | "w" | "W").then_some(Symbol { address, name, module })
+}
+
+fn name(word: &str) -> Option<String> {
+    let sound = word.len() <= MAX_NAME && word.bytes().all(|byte| byte.is_ascii_graphic());
+    sound.then(|| word.to_owned())
+}
+
+fn plainness(name: &str) -> (usize, usize, &str) {
+    let plain = name.trim_start_matches('_');
+    // A stretch's end is no function, whatever else lies at its address.
+    let underscores = name.len() - plain.len() + if ENDS.contains(&name) { 100 } else { 0 };
+    (underscores, plain.len(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "\
+ffffffff81000000 T _text
+ffffffff81000000 T startup_64
+ffffffff81000040 T __pfx_do_one
+ffffffff81000050 T do_one
+ffffffff81000060 t __se_sys_read
+ffffffff81000060 T __x64_sys_read
+ffffffff81000080 T _etext
+ffffffff82000000 D jiffies
+ffffffffc0201000 t ext4_da_map_blocks\t[ext4]
+ffffffffc0201000 t twice
+ffffffff81000070 t twice
+";
+
+    #[test]
+    fn an_address_lies_in_the_function_before_it() {
+        let symbols = Symbols::parse(TEXT);
+        let name = |address| symbols.find(address).map(|symbol| &*symbol.name);
+        assert_eq!(name(0xffff_ffff_8100_0000), Some("startup_64"));
+        assert_eq!(name(0xffff_ffff_8100_005f), Some("do_one"));
+        assert_eq!(name(0xffff_ffff_8100_0061), Some("__se_sys_read"));
+        assert_eq!(name(0xffff_ffff_8100_0080), None);
+        assert_eq!(name(0xffff_ffff_8000_0000), None);
+        assert_eq!(name(0xffff_ffff_c020_2000), Some("twice"));
+        assert_eq!(name(0xffff_ffff_d000_0000), None);
+        assert_eq!(symbols.find(0).map(|symbol| &symbol.module), None);
+    }
+
+    #[test]
+    fn a_name_has_an_address_if_it_is_the_only_one() {
+        let symbols = Symbols::parse(TEXT);
+        assert_eq!(symbols.address("do_one"), Some(0xffff_ffff_8100_0050));
+        assert_eq!(symbols.address("twice"), None);
+        assert_eq!(symbols.address("jiffies"), None);
+    }
+
+    #[test]
+    fn hidden_addresses_are_none() {
+        assert!(Symbols::parse("0000000000000000 T _text\n").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_survived(text in ".{0,200}", address in any::<u64>()) {
+            let _ = Symbols::parse(&text).find(address);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where a kernel keeps things in its structures: what its BTF tells
+//! (`Documentation/bpf/btf.rst`), which images hold in a section of that name.
+
+use btf_rs::{Btf, Type};
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+/// Structures within structures are looked into this deep.
+const MAX_DEPTH: u32 = 8;
+
+/// What tells tasks apart in `struct task_struct`, in bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskLayout {
+    /// Of `tgid`, the id of the thread group.
+    pub tgid: u64,
+    /// Of `comm`, the thread's name.
+    pub comm: u64,
+}
+
+/// The layout of tasks in the kernel whose `vmlinux` this is. None if it has no BTF, or one that
+/// cannot be read.
+pub fn tasks(vmlinux: &[u8]) -> Option<TaskLayout> {
+    let btf = Btf::from_bytes(section(vmlinux, b".BTF")?).ok()?;
+    let types = btf.resolve_types_by_name("task_struct").ok()?;
+    let task = types.into_iter().find_map(|kind| match kind {
+        Type::Struct(task) => Some(task),
+        _ => None,
+    })?;
+    let offset = |name| Some(u64::from(bit_offset(&btf, &task, name, MAX_DEPTH)? / 8));
+    Some(TaskLayout { tgid: offset("tgid")?, comm: offset("comm")? })
+}
+
+fn section<'a>(vmlinux: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let header = FileHeader64::<Endianness>::parse(vmlinux).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, vmlinux).ok()?;
+    let (_, section) = sections.section_by_name(endian, name)?;
+    section.data(endian, vmlinux).ok()
+}
+
+/// The offset of a member in bits, members of unnamed structures within included.
+fn bit_offset(btf: &Btf, structure: &btf_rs::Struct, name: &str, depth: u32) -> Option<u32> {
+    structure.members.iter().find_map(|member| {
+        let found = btf.resolve_name(member).ok()?;
+        if found == name {
+            return Some(member.bit_offset());
+        }
+        match btf.resolve_chained_type(member).ok()? {
+            Type::Struct(inner) | Type::Union(inner) if found.is_empty() && depth > 0 => {
+                let inside = bit_offset(btf, &inner, name, depth - 1)?;
+                member.bit_offset().checked_add(inside)
+            }
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_kernel_has_no_layout() {
+        assert_eq!(tasks(b""), None);
+        assert_eq!(tasks(b"\x7fELF"), None);
+    }
+}
