@@ -1,5 +1,9 @@
 //! The experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
 
+mod mode;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,6 +17,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::workloads::{self, WorkloadError};
+
+pub use mode::DEFAULT_SEEDS;
 
 /// Samples come no closer together than this.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
@@ -54,7 +60,11 @@ fn fault<T>(
 #[serde(deny_unknown_fields)]
 struct FileForm {
     name: Spanned<String>,
-    boots: Spanned<u32>,
+    #[serde(default)]
+    mode: Mode,
+    boots: Option<Spanned<u32>>,
+    seeds: Option<Spanned<u32>>,
+    profile: Option<Spanned<Profiling>>,
     machine: Spanned<MachineForm>,
     #[serde(default)]
     sampler: Option<Spanned<Sampler>>,
@@ -72,8 +82,7 @@ struct MachineForm {
     nodes: Option<Spanned<u32>>,
     #[serde(default)]
     node: Vec<Spanned<Node>>,
-    #[serde(default)]
-    accel: Accel,
+    accel: Option<Spanned<Accel>>,
     #[serde(default)]
     limits: LimitsForm,
 }
@@ -181,11 +190,10 @@ impl FileForm {
         if self.name.get_ref().trim().is_empty() {
             return fault(self.name.span(), "the experiment has no name", "give it one");
         }
-        if *self.boots.get_ref() == 0 {
-            return fault(self.boots.span(), "no boots", "ask for 1 or more; 3 say something");
-        }
+        let boots = mode::check_boots(&self)?;
+        let profile = mode::check_profile(&self)?;
         let sampler = check_sampler(self.sampler)?;
-        let (topology, accel, limits) = check_machine(self.machine)?;
+        let (topology, accel, limits) = check_machine(self.machine, self.mode)?;
         let variants = check_variants(self.variants)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
@@ -196,13 +204,13 @@ impl FileForm {
         let limits = limits.complete(&workloads);
         Ok(Experiment {
             name: self.name.into_inner(),
-            mode: Mode::default(),
-            profile: Profiling::default(),
+            mode: self.mode,
+            profile,
             variants,
             machine: Machine { topology, accel, limits },
             workloads,
             sampler,
-            boots: self.boots.into_inner(),
+            boots,
         })
     }
 }
@@ -218,7 +226,10 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     Ok(sampler.into_inner())
 }
 
-fn check_machine(machine: Spanned<MachineForm>) -> Checked<(Topology, Accel, LimitsForm)> {
+fn check_machine(
+    machine: Spanned<MachineForm>,
+    mode: Mode,
+) -> Checked<(Topology, Accel, LimitsForm)> {
     let span = machine.span();
     let form = machine.into_inner();
     let topology = match (&form.cpus, &form.memory) {
@@ -233,7 +244,11 @@ fn check_machine(machine: Spanned<MachineForm>) -> Checked<(Topology, Accel, Lim
             return fault(span, "the machine has no shape", hint);
         }
     };
-    Ok((topology, form.accel, form.limits))
+    let accel = match &form.accel {
+        Some(accel) => mode::check_accel(mode, accel)?,
+        None => Accel::default(),
+    };
+    Ok((topology, accel, form.limits))
 }
 
 /// The topology of a machine whose nodes are listed one by one.
@@ -421,82 +436,4 @@ fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a
         .filter(|(likeness, _)| *likeness > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)
-}
-
-#[cfg(test)]
-mod tests {
-    use miette::{GraphicalReportHandler, GraphicalTheme};
-
-    use super::*;
-
-    const GOOD: &str = r#"
-name = "numa"
-boots = 3
-
-[machine]
-cpus = 4
-memory = "2G"
-nodes = 2
-
-[[variant]]
-kernel = "debian:6.1"
-
-[[variant]]
-name = "6.1-off"
-kernel = "debian:6.1"
-sysctl = { "kernel.numa_balancing" = 0 }
-sysfs = { "/sys/kernel/mm/transparent_hugepage/enabled" = "never" }
-
-[[workload]]
-name = "autonuma"
-iterations = 2
-"#;
-
-    fn complaint(text: &str) -> String {
-        let error = parse(Path::new("x.toml"), text).unwrap_err();
-        let mut out = String::new();
-        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none());
-        handler.render_report(&mut out, error.as_ref()).unwrap();
-        out
-    }
-
-    #[test]
-    fn a_good_file_is_read() {
-        let experiment = parse(Path::new("x.toml"), GOOD).unwrap();
-        assert_eq!(experiment.variants[0].name, "6.1");
-        let off = &experiment.variants[1].settings;
-        let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
-        assert_eq!((off.len(), &off[0]), (2, &sysctl));
-        assert_eq!(experiment.workloads[0].iterations, 2);
-        assert_eq!(experiment.machine.topology.cpus(), 4);
-        assert_eq!(experiment.sampler, Sampler::default());
-        assert_eq!(experiment.machine.limits.run, Millis(2 * DEFAULT_TIMEOUT.0 + MINUTE.0));
-    }
-
-    #[test]
-    fn each_error_points_at_its_line_and_tells_what_to_do() {
-        let cases = [
-            GOOD.replace("kernel = \"debian:6.1\"\nsysctl", "kernl = \"debian:6.1\"\nsysctl"),
-            GOOD.replace("autonuma", "autonum"),
-            GOOD.replace("boots = 3", "boots = 0"),
-            GOOD.replace("memory = \"2G\"", "memory = \"2X\""),
-            GOOD.replace("nodes = 2", "nodes = 8"),
-            GOOD.replace("nodes = 2", "[[machine.node]]\nmemory = \"1G\""),
-            GOOD.replace(
-                "cpus = 4\nmemory = \"2G\"\nnodes = 2",
-                "[[machine.node]]\ncpus = \"0\"\nmemory = \"100M\"",
-            ),
-            GOOD.replace("name = \"6.1-off\"\n", ""),
-            GOOD.replace("\"/sys/kernel", "\"/proc/sys/kernel"),
-            GOOD.replace("iterations = 2", "iterations = 0"),
-            GOOD.replace("name = \"autonuma\"\n", ""),
-            format!("{GOOD}\n[[workload]]\nname = \"autonuma\"\n"),
-            GOOD.replace("iterations = 2", "parameters = { no-such = 1 }"),
-            GOOD.replace("[machine]", "[machine"),
-            format!("{GOOD}\n[sampler]\ninterval = \"1ms\"\n"),
-            format!("{GOOD}\n[sampler]\nsources = [\"vmstats\"]\n"),
-        ];
-        let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
-        insta::assert_snapshot!(complaints.join("\n"));
-    }
 }

@@ -1,0 +1,93 @@
+//! Experiment files, good and bad.
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "numa"
+boots = 3
+
+[machine]
+cpus = 4
+memory = "2G"
+nodes = 2
+
+[[variant]]
+kernel = "debian:6.1"
+
+[[variant]]
+name = "6.1-off"
+kernel = "debian:6.1"
+sysctl = { "kernel.numa_balancing" = 0 }
+sysfs = { "/sys/kernel/mm/transparent_hugepage/enabled" = "never" }
+
+[[workload]]
+name = "autonuma"
+iterations = 2
+"#;
+
+fn complaint(text: &str) -> String {
+    let error = parse(Path::new("x.toml"), text).unwrap_err();
+    let mut out = String::new();
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none());
+    handler.render_report(&mut out, error.as_ref()).unwrap();
+    out
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let experiment = parse(Path::new("x.toml"), GOOD).unwrap();
+    assert_eq!(experiment.variants[0].name, "6.1");
+    let off = &experiment.variants[1].settings;
+    let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
+    assert_eq!((off.len(), &off[0]), (2, &sysctl));
+    assert_eq!(experiment.workloads[0].iterations, 2);
+    assert_eq!(experiment.machine.topology.cpus(), 4);
+    assert_eq!(experiment.sampler, Sampler::default());
+    assert_eq!(experiment.machine.limits.run, Millis(2 * DEFAULT_TIMEOUT.0 + MINUTE.0));
+}
+
+#[test]
+fn exact_mode_has_seeds() {
+    let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text)).unwrap();
+    let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");
+    assert_eq!((experiment.mode, experiment.boots), (Mode::Exact, DEFAULT_SEEDS));
+    assert_eq!(experiment.profile, Profiling { accesses: true, stacks: false });
+    assert_eq!(exact("mode = \"exact\"\nseeds = 2").boots, 2);
+    assert_eq!(exact("mode = \"measured\"\nboots = 4").boots, 4);
+}
+
+#[test]
+fn each_error_points_at_its_line_and_tells_what_to_do() {
+    let cases = [
+        GOOD.replace("kernel = \"debian:6.1\"\nsysctl", "kernl = \"debian:6.1\"\nsysctl"),
+        GOOD.replace("autonuma", "autonum"),
+        GOOD.replace("boots = 3", "boots = 0"),
+        GOOD.replace("memory = \"2G\"", "memory = \"2X\""),
+        GOOD.replace("nodes = 2", "nodes = 8"),
+        GOOD.replace("nodes = 2", "[[machine.node]]\nmemory = \"1G\""),
+        GOOD.replace(
+            "cpus = 4\nmemory = \"2G\"\nnodes = 2",
+            "[[machine.node]]\ncpus = \"0\"\nmemory = \"100M\"",
+        ),
+        GOOD.replace("name = \"6.1-off\"\n", ""),
+        GOOD.replace("\"/sys/kernel", "\"/proc/sys/kernel"),
+        GOOD.replace("iterations = 2", "iterations = 0"),
+        GOOD.replace("name = \"autonuma\"\n", ""),
+        format!("{GOOD}\n[[workload]]\nname = \"autonuma\"\n"),
+        GOOD.replace("iterations = 2", "parameters = { no-such = 1 }"),
+        GOOD.replace("[machine]", "[machine"),
+        format!("{GOOD}\n[sampler]\ninterval = \"1ms\"\n"),
+        format!("{GOOD}\n[sampler]\nsources = [\"vmstats\"]\n"),
+        GOOD.replace("boots = 3\n", ""),
+        GOOD.replace("boots = 3", "boots = 3\nmode = \"exact\""),
+        GOOD.replace("boots = 3", "seeds = 3"),
+        GOOD.replace("boots = 3", "seeds = 0\nmode = \"exact\""),
+        GOOD.replace("boots = 3", "mode = \"exakt\""),
+        format!("{GOOD}\n[profile]\nstacks = true\n"),
+        GOOD.replace("boots = 3", "mode = \"exact\"").replace("cpus", "accel = \"kvm\"\ncpus"),
+    ];
+    let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
+    insta::assert_snapshot!(complaints.join("\n"));
+}
