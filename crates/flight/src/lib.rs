@@ -2,6 +2,7 @@
 //! flight recorder writes, and the lines that a workload writes. Formats only: mapping memory,
 //! reading files and running programs are left to the agent and to the host.
 
+pub mod difference;
 pub mod event;
 pub mod frame;
 pub mod job;

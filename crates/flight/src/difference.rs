@@ -1,0 +1,256 @@
+//! Where two recordings of what ought to be the same part.
+
+use std::fmt::{self, Display};
+
+use crate::Event;
+use crate::frame::{Frame, Kind};
+use crate::log::Frames;
+use crate::patch::Record;
+
+/// No more characters of an event are told.
+const MAX_SHOWN: usize = 160;
+
+/// The first frame in which two recordings differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The frame's sequence number.
+    pub sequence: u64,
+    /// What it is in either recording; none where the recording has ended.
+    pub frames: [Option<Side>; 2],
+    /// The first byte in which the payloads differ; none if they don't, or one is not there.
+    pub byte: Option<usize>,
+}
+
+/// A frame of one of two recordings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// Guest time in nanoseconds.
+    pub time: u64,
+    /// The number of its kind.
+    pub kind: u16,
+    /// Bytes of its payload.
+    pub length: usize,
+    /// What the payload holds, in printable characters, cut where it is long.
+    pub content: String,
+}
+
+/// Compares two logs of the recorder, frame by frame: time, kind and payload. None if they are the
+/// same up to and with the last frame, [`Event::Bye`], or up to where both end without one: whether
+/// there is one is for the caller to ask.
+pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<Difference> {
+    let (mut a, mut b) = (Frames::new(a), Frames::new(b));
+    loop {
+        let pair = [a.next(), b.next()];
+        let first = pair.iter().flatten().next()?;
+        if pair[0] != pair[1] {
+            let sequence = first.sequence;
+            return Some(Difference::new(sequence, &pair));
+        }
+        if is_last(first) {
+            return None;
+        }
+    }
+}
+
+fn is_last(frame: &Frame<'_>) -> bool {
+    frame.kind == Kind::Event as u16
+        && matches!(Event::decode(frame.payload), Ok(Event::Bye { .. }))
+}
+
+impl Difference {
+    fn new(sequence: u64, pair: &[Option<Frame<'_>>; 2]) -> Self {
+        let byte = match pair {
+            [Some(a), Some(b)] => first_difference(a.payload, b.payload),
+            _ => None,
+        };
+        Self { sequence, frames: pair.each_ref().map(|frame| frame.as_ref().map(Side::new)), byte }
+    }
+}
+
+/// The index of the first byte that the two don't share.
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    (shared < a.len().max(b.len())).then_some(shared)
+}
+
+impl Side {
+    fn new(frame: &Frame<'_>) -> Self {
+        let content = match Kind::from_number(frame.kind) {
+            Some(Kind::Event) => {
+                Event::decode(frame.payload).map(|event| format!("{event:?}")).ok()
+            }
+            Some(Kind::Series) => postcard::from_bytes(frame.payload)
+                .map(|record: Record<'_>| format!("file {}", record.file))
+                .ok(),
+            Some(Kind::Profile) | None => None,
+        };
+        let content = content.unwrap_or_else(|| "unreadable".to_owned());
+        let content = match content.char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => format!("{}...", &content[..end]),
+            None => content,
+        };
+        Self { time: frame.time, kind: frame.kind, length: frame.payload.len(), content }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "frame {}", self.sequence)?;
+        if let Some(byte) = self.byte {
+            write!(f, ", byte {byte}")?;
+        }
+        let [a, b] = &self.frames;
+        f.write_str(":\n")?;
+        show(f, a.as_ref())?;
+        f.write_str("\nagainst ")?;
+        show(f, b.as_ref())
+    }
+}
+
+fn show(f: &mut fmt::Formatter<'_>, side: Option<&Side>) -> fmt::Result {
+    match side {
+        Some(side) => side.fmt(f),
+        None => f.write_str("the recording's end"),
+    }
+}
+
+impl Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanoseconds) = (self.time / 1_000_000_000, self.time % 1_000_000_000);
+        write!(f, "[{seconds}.{nanoseconds:09}] ")?;
+        match Kind::from_number(self.kind) {
+            Some(Kind::Event) => f.write_str("event")?,
+            Some(Kind::Series) => f.write_str("series")?,
+            Some(Kind::Profile) => f.write_str("profile")?,
+            None => write!(f, "kind {}", self.kind)?,
+        }
+        write!(f, ", {} bytes: {}", self.length, self.content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frame::{self, ALIGNMENT};
+    use crate::patch::Content;
+
+    fn push(log: &mut Vec<u8>, kind: Kind, sequence: u64, time: u64, payload: &[u8]) {
+        log.extend(frame::header(kind, sequence, time, payload));
+        log.extend(payload);
+        log.resize(log.len().next_multiple_of(ALIGNMENT), 0);
+    }
+
+    /// A log of these events, at these times.
+    fn log(events: &[(u64, Event)]) -> Vec<u8> {
+        let mut log = Vec::new();
+        for (sequence, (time, event)) in events.iter().enumerate() {
+            push(&mut log, Kind::Event, sequence as u64, *time, &event.encode().unwrap());
+        }
+        log
+    }
+
+    fn note(text: &str) -> Event {
+        Event::Note(text.into())
+    }
+
+    const BYE: Event = Event::Bye { tainted: 0 };
+
+    fn shown(a: &[u8], b: &[u8]) -> String {
+        compare_logs(a, b).map(|difference| difference.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn equal_logs_do_not_differ() {
+        let one = log(&[(1, note("a")), (2, BYE)]);
+        assert_eq!(compare_logs(&one, &one), None);
+        assert_eq!(compare_logs(&[], &[]), None);
+    }
+
+    #[test]
+    fn what_follows_the_last_frame_is_not_looked_at() {
+        let one = log(&[(1, note("a")), (2, BYE)]);
+        let two = log(&[(1, note("a")), (2, BYE), (3, note("b"))]);
+        assert_eq!(compare_logs(&one, &two), None);
+    }
+
+    #[test]
+    fn an_event_of_another_content() {
+        let one = log(&[(1, note("a")), (1_500_000_000, note("left")), (9, BYE)]);
+        let two = log(&[(1, note("a")), (1_500_000_000, note("lift\u{1b}[m")), (9, BYE)]);
+        assert_eq!(
+            shown(&one, &two),
+            "frame 1, byte 1:\n[1.500000000] event, 6 bytes: Note(\"left\")\n\
+             against [1.500000000] event, 9 bytes: Note(\"lift\\u{1b}[m\")"
+        );
+    }
+
+    #[test]
+    fn an_event_at_another_time() {
+        let one = log(&[(1, BYE)]);
+        let two = log(&[(2, BYE)]);
+        assert_eq!(
+            shown(&one, &two),
+            "frame 0:\n[0.000000001] event, 2 bytes: Bye { tainted: 0 }\n\
+             against [0.000000002] event, 2 bytes: Bye { tainted: 0 }"
+        );
+    }
+
+    #[test]
+    fn a_log_that_ends_early() {
+        let two = log(&[(1, note("a"))]);
+        assert_eq!(
+            shown(&[], &two),
+            "frame 0:\nthe recording's end\n\
+             against [0.000000001] event, 3 bytes: Note(\"a\")"
+        );
+    }
+
+    #[test]
+    fn a_file_against_bytes_that_are_none() {
+        let record = Record { file: 3, content: Content::Whole(b"nr_free_pages 7\n") };
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        push(&mut one, Kind::Series, 0, 5, &postcard::to_stdvec(&record).unwrap());
+        push(&mut two, Kind::Series, 0, 5, b"\x03\x07");
+        assert_eq!(
+            shown(&one, &two),
+            "frame 0, byte 1:\n[0.000000005] series, 19 bytes: file 3\n\
+             against [0.000000005] series, 2 bytes: unreadable"
+        );
+    }
+
+    #[test]
+    fn a_long_event_is_cut() {
+        let one = log(&[(1, note(&"ä".repeat(60_000)))]);
+        let difference = compare_logs(&one, &[]).unwrap();
+        let content = &difference.frames[0].as_ref().unwrap().content;
+        assert_eq!(content.chars().count(), MAX_SHOWN + 3);
+        assert!(content.ends_with("ä..."));
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_payloads_are_survived(
+            kind in 0..3_usize, a in prop::collection::vec(any::<u8>(), 0..200),
+            b in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let kind = [Kind::Event, Kind::Series, Kind::Profile][kind];
+            let (mut one, mut two) = (Vec::new(), Vec::new());
+            push(&mut one, kind, 0, 1, &a);
+            push(&mut two, kind, 0, 1, &b);
+            let difference = compare_logs(&one, &two);
+            prop_assert_eq!(difference.is_some(), a != b);
+            let printed = difference.map(|difference| difference.to_string()).unwrap_or_default();
+            prop_assert!(!printed.replace('\n', "").contains(char::is_control));
+        }
+
+        #[test]
+        fn garbage_is_survived(
+            a in prop::collection::vec(any::<u8>(), 0..512),
+            b in prop::collection::vec(any::<u8>(), 0..512),
+        ) {
+            prop_assert_eq!(compare_logs(&a, &b), None);
+        }
+    }
+}
