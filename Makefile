@@ -20,11 +20,11 @@ guest: deps
 	mkdir -p $(GUEST)
 	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads $(GUEST)
 
-# The QEMU plugin that counts instructions; see crates/tcg/src/lib.rs for how to load it.
+# What QEMU loads in exact mode: the plugin that counts, and the clock that stands still.
 plugin: deps
-	$(CARGO) build --locked --release -p tcg
+	$(CARGO) build --locked --release -p tcg -p stillclock
 
-build: guest
+build: guest plugin
 	$(CARGO) build --locked --release -p faultline
 
 # Two kernels, one table.
@@ -32,12 +32,12 @@ demo: build
 	scripts/demo $(FAULTLINE)
 
 # Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
-test: guest
+test: guest plugin
 	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
 	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) $(CARGO) test --locked --workspace
 
 # What takes too long for every change.
-check-long: guest lint
+check-long: guest plugin lint
 	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
 	    $(CARGO) test --locked --workspace
 

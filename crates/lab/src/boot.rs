@@ -48,7 +48,7 @@ pub struct Bootable<'a> {
     /// The guest's binaries.
     pub guest: &'a Guest,
     /// How the machine executes.
-    pub engine: Engine,
+    pub engine: Engine<'a>,
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
 }

@@ -21,7 +21,7 @@ pub fn choose(
     cache: &Cache,
     directory: &Path,
     say: &mut dyn FnMut(&str),
-) -> Result<Engine, BootError> {
+) -> Result<Engine<'static>, BootError> {
     if accel == Accel::Tcg {
         return Ok(Engine::Tcg);
     }

@@ -96,7 +96,10 @@ impl Look {
         Ok(())
     }
 
-    fn prepare(&self, say: &dyn Fn(&str)) -> Result<(Kernel, Emulator, Engine), LookError> {
+    fn prepare(
+        &self,
+        say: &dyn Fn(&str),
+    ) -> Result<(Kernel, Emulator, Engine<'static>), LookError> {
         let kernel = self.cache.obtain(&self.kernel, say)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
         let engine = engine::choose(

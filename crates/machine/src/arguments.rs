@@ -1,11 +1,12 @@
 //! QEMU's command line for a machine.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use model::Topology;
 
+use crate::exact::SHIFT;
 use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm};
 
 /// Who is at the other end of the guest's serial console.
@@ -29,10 +30,18 @@ pub enum Console {
 ///   too unsteady for the kernel to find that out, and every other clock is a device.
 /// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and
 ///   then the kernel panics. Under KVM kernels leave it out themselves.
-pub const fn boot_parameters(engine: Engine) -> &'static str {
+/// - `nokaslr` (exact): the kernel lies where its symbols say.
+/// - `faultline.seed` (exact): an option of a module that no kernel has. Kernels pass it over, but
+///   for `random_init_early` (`drivers/char/random.c`), which mixes the whole line in.
+pub fn boot_parameters(engine: Engine<'_>) -> String {
+    let all = "console=ttyS0 panic=-1 quiet cryptomgr.notests";
+    let emulation = "tsc=reliable no_timer_check";
     match engine {
-        Engine::Kvm => "console=ttyS0 panic=-1 quiet cryptomgr.notests",
-        Engine::Tcg => "console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check",
+        Engine::Kvm => all.to_owned(),
+        Engine::Tcg => format!("{all} {emulation}"),
+        Engine::Exact(exact) => {
+            format!("{all} {emulation} nokaslr faultline.seed={:08x}", exact.seed)
+        }
     }
 }
 
@@ -40,7 +49,6 @@ pub const fn boot_parameters(engine: Engine) -> &'static str {
 pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     arguments.flags("-nodefaults -no-user-config -no-reboot -display none");
-    arguments.option("-machine", "q35,dump-guest-core=off");
     arguments.engine(vm);
     arguments.topology(vm.topology);
     arguments.option("-kernel", vm.image);
@@ -67,12 +75,31 @@ impl Arguments {
         self.0.extend([name.into(), value.as_ref().to_owned()]);
     }
 
+    /// What executes, and for exact machines: guest time by instructions, with no wait for the
+    /// host's; a clock and random numbers that begin the same; no disk controller, whose requests
+    /// end when the host's threads are done with them.
     fn engine(&mut self, vm: &Vm<'_>) {
+        let machine = "q35,dump-guest-core=off";
+        let cpu = emulated_cpu(vm.emulator.major());
         match vm.engine {
-            Engine::Kvm => self.flags("-accel kvm -cpu host"),
+            Engine::Kvm => {
+                self.option("-machine", machine);
+                self.flags("-accel kvm -cpu host");
+            }
             Engine::Tcg => {
+                self.option("-machine", machine);
                 self.flags("-accel tcg,thread=multi");
-                self.option("-cpu", emulated_cpu(vm.emulator.major()));
+                self.option("-cpu", cpu);
+            }
+            Engine::Exact(exact) => {
+                self.option("-machine", format!("{machine},sata=off"));
+                self.flags("-accel tcg,thread=single");
+                self.option("-icount", format!("shift={SHIFT},sleep=off"));
+                self.flags("-rtc base=2020-01-01,clock=vm -seed 1");
+                self.option("-cpu", format!("{cpu},-rdrand,-rdseed"));
+                if let Some(plugin) = &exact.plugin {
+                    self.option("-plugin", plugin.option(vm));
+                }
             }
         }
     }
@@ -151,16 +178,21 @@ fn sockets(topology: &Topology) -> u32 {
     if alike && in_order { with_cpus.len() as u32 } else { topology.cpus() }
 }
 
-/// `options` with the option `name` set to a path, in which QEMU wants commas doubled.
+/// `options` with the option `name` set to a path.
 fn with_path(options: &str, name: &str, path: &Path) -> OsString {
-    let mut bytes = format!("{options},{name}=").into_bytes();
-    for &byte in path.as_os_str().as_bytes() {
-        bytes.push(byte);
-        if byte == b',' {
-            bytes.push(byte);
+    let mut option = OsString::from(format!("{options},{name}="));
+    append_path(&mut option, path);
+    option
+}
+
+/// Appends a path to an option, in which QEMU wants commas doubled.
+pub fn append_path(option: &mut OsString, path: &Path) {
+    for (number, part) in path.as_os_str().as_bytes().split(|byte| *byte == b',').enumerate() {
+        if number > 0 {
+            option.push(",,");
         }
+        option.push(OsStr::from_bytes(part));
     }
-    OsString::from_vec(bytes)
 }
 
 #[cfg(test)]
@@ -168,14 +200,19 @@ mod tests {
     use model::{Bytes, Limits, Node};
 
     use super::*;
-    use crate::Emulator;
+    use crate::{Emulator, Exact, Plugin, Switch};
 
     fn node(cpus: &str, mib: u64, distances: &[u8]) -> Node {
         Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
     }
 
     /// The command line, an option and its value a line.
-    fn written(topology: &Topology, engine: Engine, directory: &str, console: Console) -> String {
+    fn written(
+        topology: &Topology,
+        engine: Engine<'_>,
+        directory: &str,
+        console: Console,
+    ) -> String {
         let vm = Vm {
             emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
             engine,
@@ -284,6 +321,49 @@ mod tests {
         -qmp stdio
         -serial chardev:console
         -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/flight.bin
+        -device ivshmem-plain,memdev=recorder
+        ");
+    }
+
+    #[test]
+    fn an_exact_machine_with_its_plugin() {
+        let topology = Topology { nodes: vec![node("0", 3072, &[]), node("1", 3072, &[])] };
+        let exact = Exact {
+            seed: 0x1f,
+            clock: "/lib/libstillclock.so".into(),
+            plugin: Some(Plugin {
+                path: "/li,b/libtcg.so".into(),
+                accesses: true,
+                stacks: true,
+                switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
+            }),
+        };
+        let written = written(&topology, Engine::Exact(&exact), "/run/a,b", Console::File);
+        insta::assert_snapshot!(written, @r"
+        -nodefaults
+        -no-user-config
+        -no-reboot
+        -display none
+        -machine q35,dump-guest-core=off,sata=off
+        -accel tcg,thread=single
+        -icount shift=1,sleep=off
+        -rtc base=2020-01-01,clock=vm
+        -seed 1
+        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-rdrand,-rdseed
+        -plugin file=/li,,b/libtcg.so,out=/run/a,,b/profile.bin,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
+        -smp cpus=2,sockets=2,cores=1,threads=1
+        -m 6144M
+        -object memory-backend-ram,id=memory0,size=3072M
+        -numa node,nodeid=0,memdev=memory0,cpus=0
+        -object memory-backend-ram,id=memory1,size=3072M
+        -numa node,nodeid=1,memdev=memory1,cpus=1
+        -kernel /cache/6.1/vmlinux
+        -initrd /run/initramfs.cpio
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr faultline.seed=0000001f numa_balancing=disable
+        -chardev file,id=console,path=/run/a,,b/console.log
+        -qmp stdio
+        -serial chardev:console
+        -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/a,,b/flight.bin
         -device ivshmem-plain,memdev=recorder
         ");
     }

@@ -48,6 +48,32 @@ pub enum Error {
          its kin is built without it; use that of Debian or Fedora, or one built from source"
     )]
     NoIvshmem(PathBuf),
+    /// QEMU is too old to be exact.
+    #[error(
+        "{path} is {version}: version 10 or newer is needed in exact mode, but for one CPU without \
+         a profile (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+    )]
+    OldForExact {
+        /// The program.
+        path: PathBuf,
+        /// What it says of itself.
+        version: String,
+    },
+    /// An exact machine cannot be talked to.
+    #[error(
+        "a machine with a terminal is not exact: what is typed comes at no certain instruction; \
+         leave exact mode out"
+    )]
+    ExactTerminal,
+    /// A library of ours that QEMU is to load is not there.
+    #[error("{0} is not there, and QEMU is to load it in exact mode: build it with `make build`")]
+    NoLibrary(PathBuf),
+    /// A library of ours cannot be named to the dynamic linker.
+    #[error(
+        "{0} has a colon or a blank in its path, where the dynamic linker divides the list of what \
+         it loads (LD_PRELOAD): move Faultline to a directory without"
+    )]
+    SplitPath(PathBuf),
     /// `setpriv` can't be started.
     #[error("setpriv (package util-linux), which ties QEMU's life to ours, cannot be started: {0}")]
     Setpriv(io::Error),

@@ -50,7 +50,11 @@ impl Probe<'_> {
     ///
     /// # Errors
     /// When KVM was asked for by name and doesn't work, or the probe's own files fail.
-    pub fn choose(&self, accel: Accel, say: &mut dyn FnMut(&str)) -> Result<Engine, Error> {
+    pub fn choose(
+        &self,
+        accel: Accel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Engine<'static>, Error> {
         self.choose_on(Path::new(DEVICE), accel, say)
     }
 
@@ -59,7 +63,7 @@ impl Probe<'_> {
         device: &Path,
         accel: Accel,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Engine, Error> {
+    ) -> Result<Engine<'static>, Error> {
         let why_not = match accel {
             Accel::Tcg => return Ok(Engine::Tcg),
             Accel::Auto | Accel::Kvm => match self.try_kvm(device, say) {
@@ -162,7 +166,11 @@ mod tests {
     use crate::run::testing::{HANG, LONG, SHORT, recording};
 
     /// Asks with a fake QEMU of this body, which has no time to speak of.
-    fn choose(directory: &Path, body: &str, accel: Accel) -> (Result<Engine, Error>, Vec<String>) {
+    fn choose(
+        directory: &Path,
+        body: &str,
+        accel: Accel,
+    ) -> (Result<Engine<'static>, Error>, Vec<String>) {
         choose_within(SHORT, directory, body, accel)
     }
 
@@ -172,7 +180,7 @@ mod tests {
         directory: &Path,
         body: &str,
         accel: Accel,
-    ) -> (Result<Engine, Error>, Vec<String>) {
+    ) -> (Result<Engine<'static>, Error>, Vec<String>) {
         let device = directory.join("kvm");
         File::create(&device).unwrap();
         let probe = Probe {

@@ -10,8 +10,10 @@ mod arguments;
 mod emulator;
 mod ending;
 mod error;
+mod exact;
 pub mod host;
 mod kvm;
+mod memory;
 mod monitor;
 mod process;
 mod run;
@@ -21,6 +23,7 @@ pub use arguments::boot_parameters;
 pub use emulator::Emulator;
 pub use ending::{Ending, How, Limit};
 pub use error::Error;
+pub use exact::{Exact, Plugin, Switch};
 pub use kvm::{KVM_LIMIT, Probe};
 pub use run::{run, run_interactive};
 pub use tail::read_log;
@@ -36,21 +39,27 @@ pub const CONSOLE_FILE: &str = "console.log";
 /// What QEMU said to its standard error, in a machine's directory.
 pub const EMULATOR_FILE: &str = "qemu.log";
 
+/// What the plugin of an exact machine counted, in the machine's directory.
+pub const PROFILE_FILE: &str = "profile.bin";
+
 /// What executes a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum Engine<'a> {
     /// Hardware virtualisation.
     Kvm,
     /// QEMU's emulation, a host thread for each guest CPU.
     Tcg,
+    /// QEMU's emulation, one instruction after the other: a boot is a pure function of its inputs.
+    Exact(&'a Exact),
 }
 
-impl Engine {
+impl Engine<'_> {
     /// The name used in files and output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
             Self::Tcg => "tcg",
+            Self::Exact(_) => "exact",
         }
     }
 }
@@ -61,7 +70,7 @@ pub struct Vm<'a> {
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
     /// What executes its instructions.
-    pub engine: Engine,
+    pub engine: Engine<'a>,
     /// Its shape.
     pub topology: &'a Topology,
     /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
@@ -70,8 +79,8 @@ pub struct Vm<'a> {
     pub initramfs: &'a Path,
     /// Words for the kernel's command line, behind those of [`boot_parameters`].
     pub cmdline: &'a str,
-    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`] and [`EMULATOR_FILE`];
-    /// those of an earlier start are replaced.
+    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`] and
+    /// [`PROFILE_FILE`]; those of an earlier start are replaced.
     pub directory: &'a Path,
     /// Size of the recorder: a power of two, for it is a PCI memory region. Only what the guest
     /// writes takes space on disk.

@@ -16,7 +16,9 @@ use crate::arguments::{Console, arguments};
 use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
 use crate::tail::Tail;
-use crate::{CONSOLE_FILE, EMULATOR_FILE, Ending, Error, How, Limit, RECORDER_FILE, Vm};
+use crate::{
+    CONSOLE_FILE, EMULATOR_FILE, Ending, Engine, Error, How, Limit, PROFILE_FILE, RECORDER_FILE, Vm,
+};
 
 /// How often the recorder is read and the limits are checked.
 const TICK: Duration = Duration::from_millis(50);
@@ -38,8 +40,12 @@ const NEVER: Millis = Millis(u64::MAX);
 /// # Errors
 /// When the host can't run it. What goes wrong after the start is an ending.
 pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
-    let files = Files::create(vm)?;
     let mut command = tied(vm.emulator.path());
+    if let Engine::Exact(exact) = vm.engine {
+        exact.check(vm)?;
+        command.env("LD_PRELOAD", &exact.clock);
+    }
+    let files = Files::create(vm)?;
     command.args(arguments(vm, Console::File));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(files.messages);
     let mut process = Process::start(command)?;
@@ -53,8 +59,11 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
 /// [`How::PoweredOff`].
 ///
 /// # Errors
-/// As with [`run`].
+/// As with [`run`], and for exact machines.
 pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
+    if matches!(vm.engine, Engine::Exact(_)) {
+        return Err(Error::ExactTerminal);
+    }
     let files = Files::create(vm)?;
     let mut command = tied(vm.emulator.path());
     command.args(arguments(vm, Console::Terminal));
@@ -94,6 +103,13 @@ impl Files {
         let path = vm.directory.join(RECORDER_FILE);
         recorder.set_len(vm.recorder.0).map_err(Error::file(&path))?;
         create(CONSOLE_FILE)?;
+        let profile = vm.directory.join(PROFILE_FILE);
+        match fs::remove_file(&profile) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::file(&profile)(error));
+            }
+            _ => {}
+        }
         let messages = create(EMULATOR_FILE)?;
         Ok(Self { recorder, messages })
     }

@@ -4,7 +4,7 @@ use model::{Millis, Topology};
 use super::testing::{HANG, LONG, SHORT, recording};
 use super::*;
 use crate::process::testing::script;
-use crate::{Emulator, Engine, read_log};
+use crate::{Emulator, Engine, Exact, Plugin, read_log};
 
 fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
     Limits { boot, run, shutdown }
@@ -12,20 +12,49 @@ fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
 
 /// Runs a fake QEMU of this body; gives the ending and the events seen.
 fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event>) {
-    let vm = Vm {
-        emulator: &Emulator::unchecked(&script(directory, body), 10),
-        engine: Engine::Tcg,
-        topology: &Topology::even(1, Bytes::mib(128), 1).unwrap(),
+    let emulator = Emulator::unchecked(&script(directory, body), 10);
+    let mut events = Vec::new();
+    let mut watch = |event: &Event| events.push(event.clone());
+    let ending = with_vm(directory, &emulator, Engine::Tcg, 1, limits, |vm| run(vm, &mut watch));
+    (ending.unwrap(), events)
+}
+
+/// Does something with a machine of so many CPUs.
+fn with_vm<T>(
+    directory: &Path,
+    emulator: &Emulator,
+    engine: Engine<'_>,
+    cpus: u32,
+    limits: &Limits,
+    act: impl FnOnce(&Vm<'_>) -> T,
+) -> T {
+    act(&Vm {
+        emulator,
+        engine,
+        topology: &Topology::even(cpus, Bytes::mib(128), 1).unwrap(),
         image: Path::new("vmlinux"),
         initramfs: Path::new("initramfs"),
         cmdline: "",
         directory,
         recorder: Bytes::mib(1),
         limits,
+    })
+}
+
+/// The inputs of an exact machine whose libraries are empty files, and its plugin if asked for.
+fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
+    let file = |name: &str| {
+        let path = directory.join(name);
+        File::create(&path).unwrap();
+        path
     };
-    let mut events = Vec::new();
-    let ending = run(&vm, &mut |event| events.push(event.clone())).unwrap();
-    (ending, events)
+    let plugin = plugin.then(|| Plugin {
+        path: file("libtcg.so"),
+        accesses: false,
+        stacks: false,
+        switch: None,
+    });
+    Exact { seed: 1, clock: file(clock), plugin }
 }
 
 fn hello() -> Event {
@@ -128,4 +157,56 @@ fn an_earlier_recording_is_gone() {
     run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
     let (_, events) = run_fake(directory.path(), "exit 0", &limits(LONG, LONG, LONG));
     assert!(events.is_empty() && read_log(directory.path()).unwrap().is_empty());
+}
+
+#[test]
+fn only_an_exact_machine_has_the_still_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let exact = exact(directory, "libstillclock.so", false);
+    let said = directory.join("said");
+    let body = format!("echo \"$LD_PRELOAD\" >{}", said.display());
+    let emulator = Emulator::unchecked(&script(directory, &body), 10);
+    let limits = limits(LONG, LONG, LONG);
+    for (engine, expected) in
+        [(Engine::Exact(&exact), exact.clock.display().to_string()), (Engine::Tcg, String::new())]
+    {
+        with_vm(directory, &emulator, engine, 2, &limits, |vm| run(vm, &mut |_| {})).unwrap();
+        assert_eq!(fs::read_to_string(&said).unwrap().trim_end(), expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_exact_is_refused_with_the_cure() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let whole = exact(directory, "libstillclock.so", true);
+    let bare = Exact { plugin: None, ..whole.clone() };
+    let no_clock = Exact { clock: directory.join("nowhere.so"), ..whole.clone() };
+    let split = exact(directory, "still clock.so", false);
+    let mut no_plugin = whole.clone();
+    no_plugin.plugin.as_mut().unwrap().path = directory.join("nowhere.so");
+    let cases = [
+        (&bare, 9, 2, "version 10 or newer"),
+        (&whole, 9, 1, "version 10 or newer"),
+        (&no_clock, 10, 1, "nowhere.so is not there, and QEMU is to load it in exact mode"),
+        (&no_plugin, 10, 1, "build it with `make build`"),
+        (&split, 10, 1, "a colon or a blank"),
+    ];
+    let limits = limits(LONG, LONG, LONG);
+    for (exact, major, cpus, complaint) in cases {
+        let emulator = Emulator::unchecked(&script(directory, "exit 0"), major);
+        let engine = Engine::Exact(exact);
+        let refused =
+            with_vm(directory, &emulator, engine, cpus, &limits, |vm| run(vm, &mut |_| {}));
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(complaint), "{error}");
+    }
+    let emulator = Emulator::unchecked(&script(directory, "exit 0"), 10);
+    let engine = Engine::Exact(&whole);
+    let refused = with_vm(directory, &emulator, engine, 1, &limits, run_interactive);
+    assert!(matches!(refused, Err(Error::ExactTerminal)));
+    let old = Emulator::unchecked(&script(directory, "exit 0"), 7);
+    let engine = Engine::Exact(&bare);
+    with_vm(directory, &old, engine, 1, &limits, |vm| run(vm, &mut |_| {})).unwrap();
 }

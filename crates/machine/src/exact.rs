@@ -1,0 +1,104 @@
+//! What makes a machine exact: a boot is a pure function of its inputs. Guest time is the number of
+//! instructions executed, all CPUs run on one thread in turns, and nothing asks the host for time
+//! or chance.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::arguments::append_path;
+use crate::memory::stretches;
+use crate::{Error, PROFILE_FILE, Vm};
+
+/// The oldest QEMU that brings up a second CPU while it counts instructions, and whose plugins have
+/// what ours needs.
+const OLDEST_MAJOR: u32 = 10;
+/// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`,
+/// `-icount`). Waits for time cost fewer instructions with a larger one; but ticks and NUMA scans
+/// come sooner, in instructions, and disturb more. From start to power-off 4 CPUs take 12.3 s of
+/// CPU time with 0, 8.4 s with 1, 6.1 s with 2, 5.6 s with 4.
+pub const SHIFT: u32 = 1;
+
+/// The inputs of an exact machine beside those of any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// Moves start-up timing and the placement of tasks, and nothing else: a word of fixed length
+    /// on the kernel's command line, which the kernel mixes into its random numbers.
+    pub seed: u32,
+    /// The library that hides the host's wall clock from QEMU: `libstillclock.so`.
+    pub clock: PathBuf,
+    /// The plugin that counts; none if nothing is counted. The guest can't tell.
+    pub plugin: Option<Plugin>,
+}
+
+/// The plugin, and what it counts beside instructions. It writes to [`PROFILE_FILE`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plugin {
+    /// The plugin itself: `libtcg.so`.
+    pub path: PathBuf,
+    /// Count loads and stores by CPU and node.
+    pub accesses: bool,
+    /// Count by call path.
+    pub stacks: bool,
+    /// Tell processes apart.
+    pub switch: Option<Switch>,
+}
+
+/// Where the kernel changes from one task to another, and what tells tasks apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Address of `__switch_to_asm`.
+    pub address: u64,
+    /// Offset of `tgid` in `struct task_struct`.
+    pub tgid: u64,
+    /// Offset of `comm` in `struct task_struct`.
+    pub comm: u64,
+}
+
+impl Exact {
+    /// Whether this host can run `vm` exactly.
+    ///
+    /// # Errors
+    /// When QEMU is too old, or one of our libraries is not there.
+    pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
+        let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
+        if vm.emulator.major() < OLDEST_MAJOR && !modest {
+            let version = vm.emulator.version().to_owned();
+            return Err(Error::OldForExact { path: vm.emulator.path().to_owned(), version });
+        }
+        let plugin = self.plugin.as_ref().map(|plugin| &plugin.path);
+        for library in [Some(&self.clock), plugin].into_iter().flatten() {
+            if !library.is_file() {
+                return Err(Error::NoLibrary(library.clone()));
+            }
+        }
+        // `ld.so(8)`, `LD_PRELOAD`; what it can't find it passes over.
+        let splits = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
+        if self.clock.as_os_str().as_bytes().iter().any(splits) {
+            return Err(Error::SplitPath(self.clock.clone()));
+        }
+        Ok(())
+    }
+}
+
+impl Plugin {
+    /// The value of QEMU's `-plugin`.
+    pub(crate) fn option(&self, vm: &Vm<'_>) -> OsString {
+        let mut option = OsString::from("file=");
+        append_path(&mut option, &self.path);
+        option.push(",out=");
+        append_path(&mut option, &vm.directory.join(PROFILE_FILE));
+        if self.accesses {
+            for (node, range) in stretches(vm.topology) {
+                option.push(format!(",node={node}:{:#x}-{:#x}", range.start, range.end));
+            }
+        }
+        if self.stacks {
+            option.push(",stacks=on");
+        }
+        if let Some(Switch { address, tgid, comm }) = self.switch {
+            option.push(format!(",switch={address:#x}:{tgid}:{comm}"));
+        }
+        option
+    }
+}
