@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::{Accel, Bytes};
+use model::{Accel, Bytes, Mode, Profiling};
 
 /// Between kernel A and kernel B, did performance change, by how much, and why?
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub enum Command {
     Boot(BootArgs),
     /// Print the tables of an experiment: the baseline in the first column
     Compare(CompareArgs),
+    /// Boot once more what exact mode booted, and tell whether it did the same
+    Replay(ReplayArgs),
     /// List the experiments in the store
     List,
     /// Show an experiment's boots, or one boot with its log
@@ -116,17 +118,84 @@ pub struct RunArgs {
     /// Without a file: a parameter of the workload; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub parameters: Vec<(String, String)>,
-    /// Without a file: boots of each kernel
-    #[arg(long, default_value_t = 3)]
-    pub boots: u32,
+    /// Without a file: boots of each kernel [default: 3]
+    #[arg(long, conflicts_with_all = ["experiment", "seeds"])]
+    pub boots: Option<u32>,
     /// Without a file: iterations within a boot
     #[arg(long, default_value_t = 1)]
     pub iterations: u32,
     #[command(flatten)]
     pub machine: MachineArgs,
+    #[command(flatten)]
+    pub exact: ExactArgs,
     /// Do boots again that failed; what they left behind is kept
     #[arg(long)]
     pub retry_failed: bool,
+    /// Print results only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// By which clock kernels are compared.
+#[derive(Debug, Args)]
+pub struct ExactArgs {
+    /// By time, or exactly, by instructions [default: as the file says, else measured]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// Exact mode: seeds, and so boots, of each kernel [default: 5]
+    #[arg(long)]
+    pub seeds: Option<u32>,
+    /// Exact mode: what to count besides instructions
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
+    pub profile: Vec<ProfileArg>,
+    /// Exact mode: boot everything twice, and compare all that the boots leave behind
+    #[arg(long)]
+    pub verify: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Time
+    Measured,
+    /// Instructions
+    Exact,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Measured => Self::Measured,
+            ModeArg::Exact => Self::Exact,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileArg {
+    /// Loads and stores by CPU and node
+    Accesses,
+    /// Instructions by call path
+    Stacks,
+}
+
+impl ExactArgs {
+    /// What to count besides instructions.
+    pub fn profiling(&self) -> Profiling {
+        Profiling {
+            accesses: self.profile.contains(&ProfileArg::Accesses),
+            stacks: self.profile.contains(&ProfileArg::Stacks),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The boot, such as b12
+    #[arg(value_parser = boot_number)]
+    pub boot: i64,
+    /// Keep what it leaves behind in this directory: recording, console, counts
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
     /// Print results only
     #[arg(long, short)]
     pub quiet: bool,
@@ -170,6 +239,11 @@ pub enum Format {
 pub struct ShowArgs {
     /// An experiment's name or number, or a boot as b12 [default: the latest experiment]
     pub what: Option<String>,
+}
+
+fn boot_number(text: &str) -> Result<i64, String> {
+    let number = text.strip_prefix('b').and_then(|number| number.parse().ok());
+    number.ok_or("expected a boot's name, such as b12".into())
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

@@ -51,6 +51,15 @@ impl From<store::Error> for Failure {
     }
 }
 
+impl From<lab::ReplayError> for Failure {
+    fn from(error: lab::ReplayError) -> Self {
+        match error {
+            lab::ReplayError::Run(error) => error.into(),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}
+
 macro_rules! host_failures {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
@@ -61,7 +70,16 @@ macro_rules! host_failures {
     };
 }
 
-host_failures!(lab::LookError, lab::NoGuest, lab::RunError);
+impl From<lab::RunError> for Failure {
+    fn from(error: lab::RunError) -> Self {
+        match error {
+            lab::RunError::Store(error) => error.into(),
+            other => Self::Host(other.to_string()),
+        }
+    }
+}
+
+host_failures!(lab::LookError, lab::NoGuest);
 host_failures!(kernels::Error, machine::Error);
 
 /// Prints why a command failed, and gives its exit code.

@@ -28,6 +28,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => commands::run::run(store, args),
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Compare(args) => commands::compare::compare(store, &args),
+        Command::Replay(args) => commands::replay::replay(store, &args),
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
     }

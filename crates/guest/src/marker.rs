@@ -1,20 +1,33 @@
-//! The mark that cuts the exact profile: an instruction that does nothing on any machine, but that
-//! the plugin in QEMU knows.
+//! The marks of the exact profile: instructions that do nothing on any machine, but that the plugin
+//! in QEMU knows.
 
-#![expect(unsafe_code, reason = "an instruction that no function of the language makes")]
+#![expect(unsafe_code, reason = "instructions that no function of the language makes")]
 
 use std::arch::asm;
 
-use flight::profile::MARKER;
+use flight::profile::{MARK, TICK};
 
-/// Ends one phase of the profile and begins the next.
-pub fn phase() {
+/// Ends one slice of the profile and begins the next.
+pub fn cut() {
     // SAFETY: the bytes are one NOP with an operand that is not accessed (Intel SDM, volume 2B):
     // no register, flag or memory changes.
     unsafe {
         asm!(
             ".8byte {mark}",
-            mark = const u64::from_le_bytes(MARKER),
+            mark = const u64::from_le_bytes(MARK),
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Notes in the profile what was accessed up to the tick of `time`.
+pub fn tick(time: u64) {
+    // SAFETY: as in `cut`.
+    unsafe {
+        asm!(
+            ".8byte {mark}",
+            mark = const u64::from_le_bytes(TICK),
+            in("rax") time,
             options(nostack, preserves_flags),
         );
     }

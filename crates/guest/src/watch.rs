@@ -72,7 +72,9 @@ impl Watch {
 
     fn tick(&self) {
         let mut sources = self.lock();
-        sources.sampler.sample(boot_time(), Moment::Tick);
+        let time = boot_time();
+        marker::tick(time);
+        sources.sampler.sample(time, Moment::Tick);
         self.drain(&mut sources.log);
     }
 
@@ -86,16 +88,20 @@ impl Watch {
         self.recorder.event(boot_time(), event)
     }
 
-    /// Records every file, and then what begins or ends here, at one time.
+    /// Records every file, and then what begins or ends here, at one time. The exact profile is cut
+    /// before and after, so that this work is in no phase of it.
     ///
     /// # Errors
     /// When the recorder is full.
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
+        marker::cut();
         self.drain(&mut sources.log);
         let time = self.cut_time();
         sources.sampler.sample(time, Moment::Cut);
-        self.recorder.event(time, event)
+        let recorded = self.recorder.event(time, event);
+        marker::cut();
+        recorded
     }
 
     /// Records what is left of the kernel's log.
@@ -110,10 +116,9 @@ impl Watch {
 
     /// The time of a cut, once the counters that each CPU keeps to itself are summed up: per-node
     /// figures lag up to `vm.stat_interval` else (`mm/vmstat.c`). A kernel that has not this file
-    /// gives them as they are. The exact profile is cut at this time too.
+    /// gives them as they are.
     fn cut_time(&self) -> u64 {
         let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
-        marker::phase();
         boot_time()
     }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use flight::Event;
+use kernelfiles::kallsyms::Symbols;
 use machine::{Emulator, Engine, Vm};
 use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Variant};
 
-use crate::conclude::{Head, conclude, unknown_load};
+use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
@@ -51,6 +52,8 @@ pub struct Bootable<'a> {
     pub engine: Engine<'a>,
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
+    /// The kernel's functions; none if instructions are not counted.
+    pub symbols: Option<&'a Symbols>,
 }
 
 impl Bootable<'_> {
@@ -64,14 +67,17 @@ impl Bootable<'_> {
         directory: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<Boot, BootError> {
-        let head = self.head(slot);
+        let mut head = self.head(slot);
         fs::create_dir_all(directory).map_err(in_file(directory))?;
-        head.write(directory).map_err(in_file(&Head::path(directory)))?;
         let initramfs = directory.join("initramfs.cpio");
         match self.initramfs() {
-            Ok(bytes) => fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?,
+            Ok(bytes) => {
+                head.facts.initramfs_digest = digest(&bytes);
+                fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+            }
             Err(error) => return Ok(never_booted(head, &error)),
         }
+        head.write(directory).map_err(in_file(&Head::path(directory)))?;
         let vm = Vm {
             emulator: self.emulator,
             topology: &self.experiment.machine.topology,
@@ -92,11 +98,15 @@ impl Bootable<'_> {
             }
         })?;
         let host = before.until_now();
-        conclude(head, directory, Some(&ending), host).map_err(in_file(directory))
+        let topology = &self.experiment.machine.topology;
+        let counting = self.symbols.map(|symbols| Counting { symbols, topology });
+        conclude(head, directory, Some(&ending), host, counting).map_err(in_file(directory))
     }
 
-    fn initramfs(&self) -> Result<Vec<u8>, JobError> {
-        let (job, modules) = job::job(self.experiment, self.variant, self.kernel)?;
+    /// The initramfs. With modules, the kernel's symbols are not what they were without.
+    pub fn initramfs(&self) -> Result<Vec<u8>, JobError> {
+        let (mut job, modules) = job::job(self.experiment, self.variant, self.kernel)?;
+        job.symbols = self.symbols.is_some() && !modules.is_empty();
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, None)
     }
 

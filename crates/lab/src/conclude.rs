@@ -4,13 +4,17 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use kernelfiles::kallsyms::Symbols;
 use kernelfiles::klog;
 use machine::{Ending, How};
-use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind};
+use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::collect::{Recording, collect};
+use crate::exact::read_counted;
+use crate::profile;
 
 /// What is known of a boot before it begins. Kept beside its recording, so that a boot whose host
 /// died can be told what it was.
@@ -67,7 +71,22 @@ pub fn unknown_load() -> HostLoad {
     HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall: f64::NAN }
 }
 
-/// Makes a boot of its recording. `ending` is none when nobody saw the machine end.
+/// What tells the meaning of what the plugin counted.
+#[derive(Clone, Copy)]
+pub struct Counting<'a> {
+    /// The kernel's functions, modules aside.
+    pub symbols: &'a Symbols,
+    /// Which CPU belongs to which node.
+    pub topology: &'a Topology,
+}
+
+/// SHA-256 of some bytes, in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes a boot of its recording. `ending` is none when nobody saw the machine end, `counting` when
+/// its instructions were not counted.
 ///
 /// # Errors
 /// When the recording or the console cannot be read.
@@ -76,28 +95,62 @@ pub fn conclude(
     directory: &Path,
     ending: Option<&Ending>,
     host: HostLoad,
+    counting: Option<Counting<'_>>,
 ) -> io::Result<Boot> {
     let names: Vec<String> = head.workloads.iter().map(|(name, _)| name.clone()).collect();
-    let recording = collect(&machine::read_log(directory)?, &names);
+    let log = machine::read_log(directory)?;
+    let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let outcome = outcome(&head, &recording, &console, ending);
     let problems = problems(&recording, &console);
+    let profiles = match counting {
+        Some(counting) => profiles(directory, &mut recording, counting)?,
+        None => Vec::new(),
+    };
     Ok(Boot {
         variant: head.variant,
         replicate: head.replicate,
         block: head.block,
         started: head.started,
         outcome,
-        facts: facts(head.facts, &recording),
+        facts: BootFacts { recording_digest: digest(&log), ..facts(head.facts, &recording) },
         host,
         problems,
         notes: notes(&recording, ending),
         samples: recording.samples,
         usage: recording.usage,
         chunks: recording.chunks,
-        profiles: Vec::new(),
+        profiles,
         console: format!("{}\n=== console ===\n{console}", recording.log),
     })
+}
+
+/// What the plugin counted in each phase. Its instructions become samples; what is missing is
+/// noted.
+fn profiles(
+    directory: &Path,
+    recording: &mut Recording,
+    counting: Counting<'_>,
+) -> io::Result<Vec<Profile>> {
+    // With modules, the guest tells where they lie.
+    let own = Symbols::parse(&recording.symbols);
+    let symbols = if own.is_empty() { counting.symbols } else { &own };
+    let Some(counted) = read_counted(directory)? else {
+        recording.notes.push("the plugin left no profile behind".to_owned());
+        return Ok(Vec::new());
+    };
+    let stretches = &recording.stretches;
+    let profiles = profile::profiles(&counted, stretches, symbols);
+    let series = profile::series(&counted, stretches, &counting.topology.homes());
+    let Some((profiles, series)) = profiles.zip(series) else {
+        recording
+            .notes
+            .push("the profile has other cuts than the recording: it is left out".into());
+        return Ok(Vec::new());
+    };
+    recording.chunks.extend(series);
+    recording.samples.extend(profile::samples(&profiles));
+    Ok(profiles)
 }
 
 fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {

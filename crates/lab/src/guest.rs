@@ -1,9 +1,13 @@
-//! The guest's files on the host: the static binaries, and the initramfs made of them.
+//! What of our own a machine is made of: the guest's static binaries, and the libraries that QEMU
+//! loads in exact mode.
 
 use std::path::{Path, PathBuf};
 
 /// The variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
+
+/// The variable that names the directory of the libraries.
+const LIBRARIES_VARIABLE: &str = "FAULTLINE_LIBRARIES";
 
 /// The static binaries that go into a guest.
 #[derive(Clone, Debug)]
@@ -30,11 +34,8 @@ impl Guest {
     /// # Errors
     /// When they are not there.
     pub fn find() -> Result<Self, NoGuest> {
-        let directory = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from).or_else(|| {
-            let program = std::env::current_exe().ok()?;
-            Some(program.parent()?.join("guest"))
-        });
-        Self::at(&directory.unwrap_or_else(|| PathBuf::from("guest")))
+        let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
+        Self::at(&named.unwrap_or_else(|| beside_program().join("guest")))
     }
 
     fn at(directory: &Path) -> Result<Self, NoGuest> {
@@ -45,4 +46,29 @@ impl Guest {
             Err(NoGuest { directory: directory.to_owned() })
         }
     }
+}
+
+/// The libraries that QEMU loads in exact mode. Whether they are there shows when a machine starts.
+#[derive(Clone, Debug)]
+pub struct Libraries {
+    /// Makes the host's wall clock stand still for QEMU.
+    pub clock: PathBuf,
+    /// The plugin that counts.
+    pub plugin: PathBuf,
+}
+
+impl Libraries {
+    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, else beside the running
+    /// program.
+    pub fn find() -> Self {
+        let named = std::env::var_os(LIBRARIES_VARIABLE).map(PathBuf::from);
+        let directory = named.unwrap_or_else(beside_program);
+        Self { clock: directory.join("libstillclock.so"), plugin: directory.join("libtcg.so") }
+    }
+}
+
+/// The directory of the running program.
+fn beside_program() -> PathBuf {
+    let program = std::env::current_exe().ok();
+    program.as_deref().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned()
 }

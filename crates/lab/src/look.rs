@@ -56,6 +56,7 @@ impl Look {
             guest: &self.guest,
             engine,
             emulator: &emulator,
+            symbols: None,
         };
         let slot = Slot { variant: 0, replicate: 0, block: 0 };
         let tell = &mut |progress: Progress<'_>| {

@@ -4,20 +4,23 @@
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kernels::Cache;
-use machine::Emulator;
-use model::{Experiment, Kernel};
-use sha2::{Digest, Sha256};
+use machine::{Emulator, Engine};
+use model::{Experiment, Kernel, Mode};
 use store::{ExperimentId, Store};
 
-use crate::boot::{BootError, Bootable};
+use crate::boot::{BootError, Bootable, in_file};
+use crate::conclude::digest;
 use crate::engine;
-use crate::guest::Guest;
+use crate::exact;
+use crate::guest::{Guest, Libraries};
+use crate::replay::DIGEST_MARK;
 use crate::salvage::{SalvageError, remove, salvage};
 use crate::schedule::{Slot, schedule};
+use crate::symbols::{Known, Reader};
 use crate::watch::{Progress, Watch};
 
 /// Where experiments are carried out: the store, the kernels, the guest's programs.
@@ -26,6 +29,8 @@ pub struct Lab {
     pub cache: Cache,
     /// The guest's programs.
     pub guest: Guest,
+    /// What QEMU loads in exact mode.
+    pub libraries: Libraries,
     /// Where the boots are kept.
     pub store: Store,
     /// A directory for the boot under way, on a disk with room for its recording.
@@ -58,9 +63,42 @@ pub enum RunError {
     /// What an earlier run left behind cannot be dealt with.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
+    /// Two boots with the same inputs differ.
+    #[error(
+        "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
+         what they left behind is in {one} and {other}"
+    )]
+    NotExact {
+        /// The variant.
+        variant: String,
+        /// The seed.
+        seed: u32,
+        /// The first difference.
+        difference: String,
+        /// The directory of the first boot.
+        one: PathBuf,
+        /// The directory of the second.
+        other: PathBuf,
+    },
     /// The store refused; a boot that could not be kept is picked up by the next run.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Boots that failed count as not done.
+    pub retry_failed: bool,
+    /// In exact mode: boot everything twice, and compare.
+    pub verify: bool,
+}
+
+/// How the boots of an experiment are executed.
+enum Execution {
+    Measured(Engine<'static>),
+    /// With what is known of each variant's kernel.
+    Exact(Vec<Known>),
 }
 
 /// What a run did.
@@ -75,22 +113,22 @@ pub struct RunSummary {
 }
 
 impl Lab {
-    /// Carries out what of the experiment is not done yet. With `retry_failed`, boots that failed
-    /// count as not done.
+    /// Carries out what of the experiment is not done yet.
     ///
     /// # Errors
-    /// When the host fails: disk, emulator, package archive. A variant's failure is a result.
+    /// When the host fails: disk, emulator, package archive; or when a verified boot is not exact.
+    /// A variant's failure is a result.
     pub fn run(
         &mut self,
         experiment: &Experiment,
-        retry_failed: bool,
+        manner: Manner,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         let _lock = self.lock()?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let kernels = self.kernels(experiment, watch)?;
         let id = self.store.keep_experiment(&pinned(experiment, &kernels))?;
-        if retry_failed {
+        if manner.retry_failed {
             self.store.forget_failed(id)?;
         }
         let slots = schedule(experiment.variants.len(), experiment.boots);
@@ -107,16 +145,19 @@ impl Lab {
             return Ok(summary);
         }
         let emulator = Emulator::find()?;
-        let engine = engine::choose(
-            experiment.machine.accel,
-            &emulator,
-            (&kernels[due[0].1.variant], &self.guest),
-            &self.cache,
-            &self.scratch,
-            &mut |line| watch(Progress::Remark(line)),
-        )?;
+        let first = due[0].1.variant;
+        let execution = self.execution(experiment, (&kernels, first), &emulator, watch)?;
         let begun = Instant::now();
         for (place, (index, slot)) in due.iter().enumerate() {
+            let inputs;
+            let (engine, symbols) = match &execution {
+                Execution::Measured(engine) => (*engine, None),
+                Execution::Exact(kernels) => {
+                    let known = &kernels[slot.variant];
+                    inputs = exact::inputs(&self.libraries, experiment.profile, known, *slot);
+                    (Engine::Exact(&inputs), Some(&known.symbols))
+                }
+            };
             let bootable = Bootable {
                 experiment,
                 variant: &experiment.variants[slot.variant],
@@ -124,12 +165,16 @@ impl Lab {
                 guest: &self.guest,
                 engine,
                 emulator: &emulator,
+                symbols,
             };
             let variant = &bootable.variant.name;
             watch(Progress::Boot { number: index + 1, variant });
             let start = Instant::now();
             let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
             let boot = bootable.boot(*slot, &directory, watch)?;
+            if manner.verify {
+                self.verify(&bootable, *slot, &directory, watch)?;
+            }
             self.store.keep_boot(id, &boot)?;
             remove(&directory)?;
             summary.boots += 1;
@@ -144,6 +189,69 @@ impl Lab {
             });
         }
         Ok(summary)
+    }
+
+    /// Finds out how the boots are executed: in measured mode from a boot of the first kernel that
+    /// is due, in exact mode by learning the kernels' symbols.
+    fn execution(
+        &self,
+        experiment: &Experiment,
+        (kernels, first): (&[Kernel], usize),
+        emulator: &Emulator,
+        watch: &mut Watch<'_>,
+    ) -> Result<Execution, RunError> {
+        if experiment.mode == Mode::Exact {
+            let known = kernels.iter().map(|kernel| self.known(kernel, emulator, watch));
+            return Ok(Execution::Exact(known.collect::<Result<_, _>>()?));
+        }
+        let engine = engine::choose(
+            experiment.machine.accel,
+            emulator,
+            (&kernels[first], &self.guest),
+            &self.cache,
+            &self.scratch,
+            &mut |line| watch(Progress::Remark(line)),
+        )?;
+        Ok(Execution::Measured(engine))
+    }
+
+    /// What is known of a kernel's code.
+    pub(crate) fn known(
+        &self,
+        kernel: &Kernel,
+        emulator: &Emulator,
+        watch: &mut Watch<'_>,
+    ) -> Result<Known, RunError> {
+        let reader = Reader {
+            cache: &self.cache,
+            guest: &self.guest,
+            libraries: &self.libraries,
+            emulator,
+            scratch: &self.scratch,
+        };
+        Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
+    }
+
+    /// Boots once more, and compares with what the first boot left behind in `directory`.
+    fn verify(
+        &self,
+        bootable: &Bootable<'_>,
+        slot: Slot,
+        directory: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let again = self.scratch.join(format!("again-{}-{}", slot.variant, slot.replicate));
+        bootable.boot(slot, &again, watch)?;
+        let Some(difference) = exact::difference(directory, &again).map_err(in_file(&again))?
+        else {
+            return Ok(remove(&again)?);
+        };
+        // Under a name by which the next run does not take it for a boot to be kept.
+        let one = self.scratch.join(format!("first-{}-{}", slot.variant, slot.replicate));
+        let _ = fs::remove_dir_all(&one);
+        fs::rename(directory, &one).map_err(in_file(&one))?;
+        let variant = bootable.variant.name.clone();
+        Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other: again })
     }
 
     /// Takes the lock that keeps a second run off this scratch directory.
@@ -164,13 +272,14 @@ impl Lab {
         experiment: &Experiment,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Kernel>, RunError> {
-        let mut kernels = Vec::new();
+        let variants = experiment.variants.iter();
+        variants.map(|variant| self.kernel(&variant.kernel, watch)).collect()
+    }
+
+    /// The kernel that is asked for so, fetched if need be.
+    pub(crate) fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
         let watch = RefCell::new(watch);
-        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
-        for variant in &experiment.variants {
-            kernels.push(self.cache.obtain(&variant.kernel, &say)?);
-        }
-        Ok(kernels)
+        Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
 }
 
@@ -179,14 +288,12 @@ impl Lab {
 fn pinned(experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
     let mut pinned = experiment.clone();
     for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
-        variant.kernel = format!("{} sha256:{}", kernel.name, kernel.digest);
+        variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
     }
     for program in pinned.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
         // One that cannot be read fails its boots, and tells why there.
         if let Ok(bytes) = fs::read(&*program) {
-            let digest: String =
-                Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            program.as_mut_os_string().push(format!(" sha256:{digest}"));
+            program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
         }
     }
     pinned

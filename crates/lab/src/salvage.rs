@@ -67,7 +67,7 @@ fn leftover(
         return remove(directory);
     }
     let variant = head.variant.clone();
-    match conclude(head, directory, None, unknown_load()) {
+    match conclude(head, directory, None, unknown_load(), None) {
         Ok(boot) => {
             store.keep_boot(experiment, &boot)?;
             let outcome = &boot.outcome;

@@ -111,6 +111,17 @@ impl Topology {
         Bytes(self.nodes.iter().map(|node| node.memory.0).sum())
     }
 
+    /// The node of each CPU.
+    pub fn homes(&self) -> Vec<u16> {
+        let mut homes = vec![0; self.cpus() as usize];
+        for (number, node) in self.nodes.iter().enumerate() {
+            for &cpu in &node.cpus.0 {
+                homes[cpu as usize] = number as u16;
+            }
+        }
+        homes
+    }
+
     /// The distance from one node to another, as given or by ACPI's custom.
     pub fn distance(&self, from: usize, to: usize) -> u8 {
         let custom = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };

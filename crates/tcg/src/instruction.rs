@@ -1,6 +1,6 @@
 //! The few instructions that the plugin tells from their bytes.
 
-use flight::profile::MARKER;
+use flight::profile::MARK;
 
 /// What an instruction means to the plugin beside being counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Special {
 
 /// Looks at an instruction's bytes.
 pub fn special(bytes: &[u8]) -> Option<Special> {
-    if bytes == MARKER {
+    if bytes == MARK {
         return Some(Special::Marker);
     }
     let prefixes = bytes.iter().take_while(|byte| is_prefix(**byte)).count();
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn few_are_special() {
-        assert_eq!(special(&MARKER), Some(Special::Marker));
+        assert_eq!(special(&MARK), Some(Special::Marker));
         let lidt = Some(Special::LoadInterruptTable);
         assert_eq!(special(&[0x0f, 0x01, 0x1f]), lidt); // lidt [rdi]
         assert_eq!(special(&[0x0f, 0x01, 0x1d, 1, 2, 3, 4]), lidt); // lidt [rip+0x04030201]

@@ -1,7 +1,7 @@
 //! A plugin for QEMU that counts, while a machine runs, how often each kernel instruction is
 //! executed, how many instructions each process executes in user mode, and which node's memory is
 //! accessed. The guest can't tell that it is counted. Counts are cut where the agent executes
-//! [`flight::profile::MARKER`], and written to a file at once. What they mean is left to the host.
+//! [`flight::profile::MARK`], and written to a file at once. What they mean is left to the host.
 //!
 //! ```text
 //! qemu-system-x86_64 -accel tcg,thread=single ... \

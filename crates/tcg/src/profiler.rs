@@ -49,7 +49,7 @@ impl Profiler {
     /// When the file can't be written.
     pub fn new(arguments: &Arguments, cpus: u16) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
-        let out = Writer::new(File::create(&arguments.out)?, Scope { cpus, nodes })?;
+        let out = Writer::new(File::create(&arguments.out)?, Scope { cpus, nodes, stacks: false })?;
         Ok(Self {
             counters: Counters::new(cpus.into(), MAX_ADDRESSES),
             tables: InterruptTables::default(),
@@ -162,9 +162,12 @@ impl Profiler {
 
     /// Ends the phase: writes it, and starts all counters again.
     pub fn cut(&mut self) {
-        let phase = Phase { cpus: (0..self.processes.len()).map(|cpu| self.take(cpu)).collect() };
+        let phase = Phase {
+            cpus: (0..self.processes.len()).map(|cpu| self.take(cpu)).collect(),
+            ..Phase::default()
+        };
         let Some(mut out) = self.out.take() else { return };
-        match out.phase(&phase) {
+        match out.slice(&phase) {
             Ok(()) => self.out = Some(out),
             Err(error) => eprintln!("the profile ends here, it cannot be written: {error}"),
         }

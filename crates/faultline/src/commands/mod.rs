@@ -3,6 +3,7 @@
 pub mod boot;
 pub mod compare;
 pub mod kernel;
+pub mod replay;
 pub mod run;
 pub mod show;
 

@@ -5,35 +5,41 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{Guest, Lab, file, workloads};
+use lab::{Guest, Lab, Libraries, Manner, file, workloads};
 use model::{Experiment, Machine, Mode, Profiling, Sampler, Variant, WorkloadUse, count};
 use store::Store;
 
 use super::{print, store_path, topology};
-use crate::args::RunArgs;
+use crate::args::{ExactArgs, RunArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
-    let experiment = match &args.experiment {
+    let mut experiment = match &args.experiment {
         Some(path) => read(path)?,
         None => without_file(&args)?,
     };
+    apply(&args.exact, &mut experiment)?;
     let store_option =
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let path = store_path(store)?;
     let mut lab = Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,
+        libraries: Libraries::find(),
         store: Store::open(&path)?,
         scratch: scratch(&path),
     };
     let mut display = Display::new(args.quiet);
-    let summary = lab.run(&experiment, args.retry_failed, &mut |progress| display.show(progress));
+    let manner = Manner { retry_failed: args.retry_failed, verify: args.exact.verify };
+    let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
     display.finish();
     let summary = summary?;
     let done = match (summary.boots, summary.failed) {
         (0, _) => "every boot was done before".to_owned(),
+        (boots, 0) if args.exact.verify => {
+            format!("{} done, each twice and the same to the bit", count(boots, "boot"))
+        }
         (boots, 0) => format!("{} done", count(boots, "boot")),
         (boots, failed) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
@@ -43,9 +49,12 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
+/// Boots of each kernel in measured mode, where no file says how many.
+const DEFAULT_BOOTS: u32 = 3;
+
 /// The directory for boots under way, beside the store and of its name, so that two stores in one
 /// directory do not meet.
-fn scratch(store: &Path) -> PathBuf {
+pub fn scratch(store: &Path) -> PathBuf {
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".running");
     store.with_file_name(name)
@@ -64,7 +73,8 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     let mut manifest = workloads::find(&args.workload).map_err(usage)?;
     let parameters = args.parameters.iter().cloned().collect();
     workloads::set_parameters(&mut manifest, parameters).map_err(usage)?;
-    if args.boots == 0 || args.iterations == 0 {
+    let boots = args.boots.unwrap_or(DEFAULT_BOOTS);
+    if boots == 0 || args.iterations == 0 {
         return Err(Failure::Usage("--boots and --iterations want 1 or more".into()));
     }
     let variants: Vec<Variant> = args.kernels.iter().map(|kernel| variant(kernel)).collect();
@@ -93,8 +103,37 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         },
         workloads,
         sampler: Sampler::default(),
-        boots: args.boots,
+        boots,
     })
+}
+
+/// What the options say of exact mode, which an experiment of measured mode is carried out in under
+/// another name.
+fn apply(args: &ExactArgs, experiment: &mut Experiment) -> Result<(), Failure> {
+    if args.mode.is_some_and(|mode| Mode::from(mode) == Mode::Exact)
+        && experiment.mode.is_measured()
+    {
+        experiment.mode = Mode::Exact;
+        experiment.name.push_str("-exact");
+        experiment.boots = file::DEFAULT_SEEDS;
+    }
+    if args.mode.is_some_and(|mode| Mode::from(mode) != experiment.mode) {
+        let message = "the experiment is of exact mode, and its file says so: change it there";
+        return Err(Failure::Usage(message.into()));
+    }
+    let only_exact = args.seeds.is_some() || args.verify || !args.profile.is_empty();
+    if experiment.mode.is_measured() && only_exact {
+        let message = "--seeds, --profile and --verify are for exact mode: add --mode exact";
+        return Err(Failure::Usage(message.into()));
+    }
+    if args.seeds == Some(0) {
+        return Err(Failure::Usage("--seeds wants 1 or more".into()));
+    }
+    experiment.boots = args.seeds.unwrap_or(experiment.boots);
+    let Profiling { accesses, stacks } = args.profiling();
+    experiment.profile.accesses |= accesses;
+    experiment.profile.stacks |= stacks;
+    Ok(())
 }
 
 fn variant(kernel: &str) -> Variant {

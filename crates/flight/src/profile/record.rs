@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accesses, Process, Scope, Totals};
+use super::{Accesses, Process, Scope, Tick, Totals};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Most elements of one record, so that its frame stays far below the largest.
 pub const CHUNK: usize = 1 << 16;
 
@@ -23,8 +23,33 @@ pub enum Record {
     Processes(u16, Vec<(Process, u64)>),
     /// Accesses of a CPU.
     Accesses(u16, Vec<Accesses>),
-    /// The phase ends here.
+    /// The slice ends here.
     Cut,
     /// The machine ended.
     End,
+    /// Accesses from the slice's beginning to a tick.
+    Tick(Tick),
+    /// New nodes, going on from those of the records before.
+    Nodes(Vec<NodeStep>),
+    /// Kernel instructions by path, going on from the record before.
+    Stacks(Vec<StackStep>),
+}
+
+/// A node: its parent's number plus 1, or 0, and the distance from the address of the node before,
+/// or from 0.
+pub type NodeStep = (u32, i64);
+
+/// A count by path: how far the node's number plus 1, or 0, is from the one before; the distance
+/// from the address before, or from 0; and the count.
+pub type StackStep = (u32, i64, u64);
+
+/// Distance from the address `before`, which becomes `address`.
+pub fn distance(before: &mut u64, address: u64) -> i64 {
+    address.wrapping_sub(std::mem::replace(before, address)).cast_signed()
+}
+
+/// The address at `distance` from `before`, which becomes it.
+pub fn address(before: &mut u64, distance: i64) -> u64 {
+    *before = before.wrapping_add_signed(distance);
+    *before
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::record::{CHUNK, Record, VERSION};
-use super::{Cpu, Executed, Phase, Scope};
+use super::record::{CHUNK, Record, VERSION, distance};
+use super::{CallSite, Cpu, Executed, Phase, Scope, Tick};
 use crate::frame::{self, Kind};
 
 /// Writes a profile's file. What was written before an error is a profile still.
@@ -24,13 +24,45 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes a phase that has ended.
+    /// Writes a tick of the slice that goes on.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn phase(&mut self, phase: &Phase) -> io::Result<()> {
-        for (number, cpu) in (0..).zip(&phase.cpus) {
+    pub fn tick(&mut self, tick: Tick) -> io::Result<()> {
+        self.record(&Record::Tick(tick))
+    }
+
+    /// Writes nodes that are new, before the first slice that counts in them.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn nodes(&mut self, nodes: &[CallSite]) -> io::Result<()> {
+        for chunk in nodes.chunks(CHUNK) {
+            let mut before = 0;
+            let step = |node: &CallSite| {
+                (node.parent.map_or(0, |parent| parent + 1), distance(&mut before, node.address))
+            };
+            self.record(&Record::Nodes(chunk.iter().map(step).collect()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the counts of a slice that has ended. Its ticks were written before.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn slice(&mut self, slice: &Phase) -> io::Result<()> {
+        for (number, cpu) in (0..).zip(&slice.cpus) {
             self.cpu(number, cpu)?;
+        }
+        let (mut last, mut before) = (0, 0);
+        for chunk in slice.stacks.chunks(CHUNK) {
+            let step = |&(node, address, count): &(Option<u32>, u64, u64)| {
+                let node = node.map_or(0, |node| node + 1);
+                let up = node - std::mem::replace(&mut last, node);
+                (up, distance(&mut before, address), count)
+            };
+            self.record(&Record::Stacks(chunk.iter().map(step).collect()))?;
         }
         self.record(&Record::Cut)
     }

@@ -1,0 +1,79 @@
+//! Exact mode: what it needs beside QEMU, and the proof that a boot in it is a pure function of its
+//! inputs.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use flight::difference::compare_logs;
+use flight::profile as counted;
+use machine::{CONSOLE_FILE, Exact, PROFILE_FILE, Plugin};
+use model::Profiling;
+
+use crate::guest::Libraries;
+use crate::schedule::Slot;
+use crate::symbols::Known;
+
+/// What makes one boot exact. Its seed is its replicate.
+pub fn inputs(libraries: &Libraries, profile: Profiling, kernel: &Known, slot: Slot) -> Exact {
+    let plugin = Plugin {
+        path: libraries.plugin.clone(),
+        accesses: profile.accesses,
+        stacks: profile.stacks,
+        switch: kernel.switch,
+    };
+    Exact { seed: slot.replicate, clock: libraries.clock.clone(), plugin: Some(plugin) }
+}
+
+/// What the plugin wrote into a machine's directory; none if it wrote nothing that can be read.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read_counted(directory: &Path) -> io::Result<Option<counted::Profile>> {
+    match fs::read(directory.join(PROFILE_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        bytes => Ok(counted::read(&bytes?).ok()),
+    }
+}
+
+/// The first difference between what two boots left behind in their directories: in their
+/// recordings, consoles or counts. None if there is none.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
+    let logs = (machine::read_log(one)?, machine::read_log(other)?);
+    if let Some(difference) = compare_logs(&logs.0, &logs.1) {
+        return Ok(Some(difference.to_string()));
+    }
+    let consoles = (fs::read(one.join(CONSOLE_FILE))?, fs::read(other.join(CONSOLE_FILE))?);
+    let lines = (consoles.0.split(is_newline), consoles.1.split(is_newline));
+    if let Some(line) = lines.0.zip(lines.1).position(|(a, b)| a != b) {
+        return Ok(Some(format!("their consoles differ from line {} on", line + 1)));
+    }
+    if consoles.0.len() != consoles.1.len() {
+        return Ok(Some("one console is longer than the other".to_owned()));
+    }
+    Ok(counts(read_counted(one)?.as_ref(), read_counted(other)?.as_ref()))
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+/// Where the counts of two boots differ, the part aside that is not exact.
+fn counts(one: Option<&counted::Profile>, other: Option<&counted::Profile>) -> Option<String> {
+    let (one, other) = match (one, other) {
+        (None, None) => return None,
+        (Some(one), Some(other)) => (one, other),
+        _ => return Some("only one of them has a profile".to_owned()),
+    };
+    let slices = one.marked().iter().zip(other.marked());
+    if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
+        return Some(format!("their counts differ after {} cuts", slice.div_ceil(2)));
+    }
+    if one.marked().len() != other.marked().len() || one.nodes != other.nodes {
+        return Some("their profiles are cut differently, or have other paths".to_owned());
+    }
+    None
+}

@@ -1,0 +1,262 @@
+//! From what the plugin counted to the profile of each phase: slices find their phases, addresses
+//! their functions.
+
+use std::collections::{BTreeMap, HashMap};
+
+use flight::profile as counted;
+use kernelfiles::kallsyms::Symbols;
+use model::{
+    Accesses, Chunk, Column, Count, Function, Instructions, Process, Profile, Sample, Stack,
+};
+
+use crate::collect::{Place, Stretch};
+
+/// The metric that exact mode adds to every workload.
+pub const INSTRUCTIONS: &str = "instructions";
+/// The function of kernel instructions that no symbol covers.
+const UNKNOWN: &str = "[unknown]";
+/// The function of kernel instructions that the plugin had no room to count by address.
+const OTHER: &str = "[other]";
+
+/// The path of instructions whose paths the plugin had no room for.
+const BEYOND: &str = "[beyond]";
+/// The source of the series of accesses.
+pub const ACCESSES_SOURCE: &str = "accesses";
+/// Its columns: loads and stores since the phase began.
+const COLUMNS: [&str; 4] = ["user-local", "user-remote", "kernel-local", "kernel-remote"];
+
+/// A function's name and module.
+type Name = (String, String);
+
+/// The profile of each phase of each iteration. None if the plugin saw other cuts than the
+/// recording shows: then nothing tells which phase a count belongs to.
+pub fn profiles(
+    counted: &counted::Profile,
+    stretches: &[Stretch],
+    symbols: &Symbols,
+) -> Option<Vec<Profile>> {
+    let paths = Paths::new(counted, symbols);
+    let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
+        Some(profile(stretch.place.as_ref()?, phase?, symbols, &paths))
+    });
+    Some(phases.collect())
+}
+
+/// Accesses to nodes' memory over time, phase by phase: what each CPU's own node served, and what
+/// others did. `home` gives each CPU's node.
+pub fn series(
+    counted: &counted::Profile,
+    stretches: &[Stretch],
+    home: &[u16],
+) -> Option<Vec<Chunk>> {
+    let mut begins = 0;
+    let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
+        let (began, ended) = (begins, stretch.times.last().copied()?);
+        begins = ended;
+        let place = stretch.place.as_ref().filter(|_| counted.scope.nodes > 0)?;
+        Some(chunk(place, phase?, (began, ended), home))
+    });
+    Some(phases.collect())
+}
+
+/// The stretches, and what was counted in them, as far as that is exact. None if the plugin saw
+/// other cuts than the recording shows.
+fn phases<'a>(
+    counted: &'a counted::Profile,
+    stretches: &'a [Stretch],
+) -> Option<impl Iterator<Item = (&'a Stretch, Option<&'a counted::Phase>)>> {
+    let stretches_and_cuts = stretches.iter().zip(0..);
+    let phases = stretches_and_cuts.map(|(stretch, cuts)| (stretch, counted.phase(cuts)));
+    (counted.cuts() + 1 == stretches.len()).then_some(phases)
+}
+
+/// The series of one phase: nothing where it begins, the ticks, and all of it where it ends.
+fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
+    let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
+    let ticks = phase.ticks.iter();
+    let mut points = vec![(ends.0, [0; COLUMNS.len()])];
+    points.extend(
+        ticks.map(|tick| {
+            (tick.time, local_and_remote(tick.accesses.iter().map(Vec::as_slice), home))
+        }),
+    );
+    points.push((ends.1, local_and_remote(whole, home)));
+    let columns = COLUMNS.iter().enumerate().map(|(column, name)| Column {
+        name: (*name).to_owned(),
+        values: points.iter().map(|(_, sums)| Some(sums[column])).collect(),
+    });
+    Chunk {
+        workload: place.workload.clone(),
+        iteration: place.iteration,
+        phase: place.phase.clone(),
+        source: ACCESSES_SOURCE.to_owned(),
+        times: points.iter().map(|(time, _)| *time).collect(),
+        columns: columns.collect(),
+    }
+}
+
+/// Loads and stores in the order of [`COLUMNS`].
+fn local_and_remote<'a>(
+    cpus: impl Iterator<Item = &'a [counted::Accesses]>,
+    home: &[u16],
+) -> [i64; COLUMNS.len()] {
+    let mut sums = [0_i64; COLUMNS.len()];
+    for (own, accesses) in home.iter().zip(cpus) {
+        for row in accesses {
+            let counted::Target::Node(node) = row.target else { continue };
+            let column = match (row.privilege, node == *own) {
+                (counted::Privilege::User, true) => 0,
+                (counted::Privilege::User, false) => 1,
+                (counted::Privilege::Kernel, true) => 2,
+                (counted::Privilege::Kernel, false) => 3,
+                (counted::Privilege::Firmware, _) => continue,
+            };
+            let count = row.loads.saturating_add(row.stores);
+            sums[column] = sums[column].saturating_add_unsigned(count);
+        }
+    }
+    sums
+}
+
+/// The instructions of each phase as samples of a metric.
+pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
+    let samples = profiles.iter().flat_map(|profile| {
+        let sum = profile.instructions();
+        [("total", sum.total()), ("user", sum.user), ("kernel", sum.kernel)].map(
+            |(label, count)| Sample {
+                workload: profile.workload.clone(),
+                iteration: profile.iteration,
+                phase: profile.phase.clone(),
+                metric: INSTRUCTIONS.to_owned(),
+                label: label.to_owned(),
+                value: count as f64,
+            },
+        )
+    });
+    samples.collect()
+}
+
+fn profile(place: &Place, phase: &counted::Phase, symbols: &Symbols, paths: &Paths<'_>) -> Profile {
+    let cpus = phase.cpus.iter().map(|cpu| Instructions {
+        user: cpu.totals.user,
+        kernel: cpu.instructions(counted::Privilege::Kernel),
+        firmware: cpu.totals.firmware,
+    });
+    Profile {
+        workload: place.workload.clone(),
+        iteration: place.iteration,
+        phase: place.phase.clone(),
+        cpus: cpus.collect(),
+        functions: functions(phase, symbols),
+        processes: processes(phase),
+        accesses: accesses(phase),
+        stacks: paths.stacks(phase),
+    }
+}
+
+fn functions(phase: &counted::Phase, symbols: &Symbols) -> Vec<Function> {
+    let mut functions: BTreeMap<Name, Vec<Count>> = BTreeMap::new();
+    let cpus = phase.cpus.len();
+    let mut add = |name: Name, cpu: usize, instructions: u64, entries: u64| {
+        let count = &mut functions.entry(name).or_insert_with(|| vec![Count::default(); cpus])[cpu];
+        count.instructions = count.instructions.saturating_add(instructions);
+        count.entries = count.entries.saturating_add(entries);
+    };
+    for (number, cpu) in phase.cpus.iter().enumerate() {
+        for executed in &cpu.kernel {
+            let symbol = symbols.find(executed.address);
+            let entered = symbol.is_some_and(|symbol| symbol.address == executed.address);
+            let entries = if entered { executed.count } else { 0 };
+            add(name_of(symbol), number, executed.count, entries);
+        }
+        if cpu.totals.kernel_other > 0 {
+            add((OTHER.to_owned(), String::new()), number, cpu.totals.kernel_other, 0);
+        }
+    }
+    let functions = functions.into_iter();
+    functions.map(|((name, module), counts)| Function { name, module, counts }).collect()
+}
+
+fn name_of(symbol: Option<&kernelfiles::kallsyms::Symbol>) -> Name {
+    match symbol {
+        Some(symbol) => (symbol.name.clone(), symbol.module.clone()),
+        None => (UNKNOWN.to_owned(), String::new()),
+    }
+}
+
+fn processes(phase: &counted::Phase) -> Vec<Process> {
+    let cpus = phase.cpus.len();
+    let mut processes: BTreeMap<&counted::Process, Vec<u64>> = BTreeMap::new();
+    for (number, cpu) in phase.cpus.iter().enumerate() {
+        for (process, instructions) in &cpu.processes {
+            let counts = processes.entry(process).or_insert_with(|| vec![0; cpus]);
+            counts[number] = counts[number].saturating_add(*instructions);
+        }
+    }
+    let processes = processes.into_iter().map(|(process, instructions)| {
+        let bytes = process.name.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(bytes).into_owned();
+        Process { id: process.id, name, instructions }
+    });
+    processes.collect()
+}
+
+fn accesses(phase: &counted::Phase) -> Vec<Accesses> {
+    let cpus = phase.cpus.iter().enumerate();
+    let accesses = cpus.flat_map(|(number, cpu)| {
+        cpu.accesses.iter().map(move |row| Accesses {
+            cpu: number as u32,
+            privilege: row.privilege,
+            target: row.target,
+            loads: row.loads,
+            stores: row.stores,
+        })
+    });
+    accesses.collect()
+}
+
+/// The call paths that counts refer to, as functions, each resolved once.
+struct Paths<'a> {
+    symbols: &'a Symbols,
+    /// By node: the functions that called, the outermost first.
+    callers: Vec<Vec<&'a str>>,
+}
+
+impl<'a> Paths<'a> {
+    fn new(counted: &counted::Profile, symbols: &'a Symbols) -> Self {
+        let mut callers: Vec<Vec<&str>> = Vec::with_capacity(counted.nodes.len());
+        for site in &counted.nodes {
+            let parent = site.parent.and_then(|parent| callers.get(parent as usize));
+            let mut path = parent.cloned().unwrap_or_default();
+            path.push(function_at(symbols, site.address));
+            callers.push(path);
+        }
+        Self { symbols, callers }
+    }
+
+    /// The instructions of a phase by call path, in order of the paths.
+    fn stacks(&self, phase: &counted::Phase) -> Vec<Stack> {
+        let mut stacks: HashMap<Vec<&str>, u64> = HashMap::new();
+        for (node, address, count) in &phase.stacks {
+            let callers = node.and_then(|node| self.callers.get(node as usize));
+            let mut path = callers.cloned().unwrap_or_default();
+            path.push(function_at(self.symbols, *address));
+            let sum = stacks.entry(path).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        let stacks = stacks.into_iter().map(|(path, instructions)| Stack {
+            functions: path.into_iter().map(str::to_owned).collect(),
+            instructions,
+        });
+        let mut stacks: Vec<Stack> = stacks.collect();
+        stacks.sort_by(|a, b| a.functions.cmp(&b.functions));
+        stacks
+    }
+}
+
+fn function_at(symbols: &Symbols, address: u64) -> &str {
+    if address == counted::BEYOND {
+        return BEYOND;
+    }
+    symbols.find(address).map_or(UNKNOWN, |symbol| &symbol.name)
+}

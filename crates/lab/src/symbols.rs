@@ -1,0 +1,149 @@
+//! A kernel's symbols, read once in a short boot of their own and kept beside the kernels: without
+//! address randomisation they are the same in each boot, modules aside.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flight::Job;
+use kernelfiles::kallsyms::Symbols;
+use kernels::{Cache, layout};
+use machine::{Emulator, Engine, Exact, Switch, Vm};
+use model::{Bytes, Kernel, Limits, Topology};
+use tempfile::NamedTempFile;
+
+use crate::boot::{BootError, RECORDER, image, in_file};
+use crate::collect::collect;
+use crate::guest::{Guest, Libraries};
+use crate::job;
+
+/// The function that changes from one task to another (`arch/x86/entry/entry_64.S`).
+const SWITCH: &str = "__switch_to_asm";
+/// No kernel has more bytes of symbols.
+const MAX_TEXT: u64 = 64 << 20;
+/// The machine that is booted to read them.
+const MEMORY: Bytes = Bytes::mib(512);
+
+/// What the host knows of a kernel's code.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Its functions; none if they could not be read.
+    pub symbols: Symbols,
+    /// How to tell processes apart; none if its symbols or its BTF do not say.
+    pub switch: Option<Switch>,
+}
+
+/// Reads symbols by booting.
+pub struct Reader<'a> {
+    /// Where they are kept.
+    pub cache: &'a Cache,
+    /// The guest's programs.
+    pub guest: &'a Guest,
+    /// The libraries that QEMU loads.
+    pub libraries: &'a Libraries,
+    /// The QEMU that boots.
+    pub emulator: &'a Emulator,
+    /// Where to boot.
+    pub scratch: &'a Path,
+}
+
+impl Reader<'_> {
+    /// What is known of `kernel`, found out if need be. A kernel that does not come up has no
+    /// symbols; its boots will tell why.
+    ///
+    /// # Errors
+    /// When the host fails.
+    pub fn known(&self, kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<Known, BootError> {
+        let path = self.cache.root().join("symbols").join(format!("{}.zst", kernel.digest));
+        let text = match read(&path).map_err(in_file(&path))? {
+            Some(text) => text,
+            None => {
+                say(&format!("reading the symbols of {}", kernel.name));
+                let text = self.boot(kernel)?;
+                if text.is_empty() {
+                    say(&format!("the symbols of {} cannot be read", kernel.name));
+                } else {
+                    write(&path, &text).map_err(in_file(&path))?;
+                }
+                text
+            }
+        };
+        let symbols = Symbols::parse(&text);
+        let switch = switch(kernel, &symbols).map_err(in_file(image(kernel)))?;
+        Ok(Known { symbols, switch })
+    }
+
+    /// Boots with a job that does nothing else, and gives the text of `/proc/kallsyms`.
+    fn boot(&self, kernel: &Kernel) -> Result<String, BootError> {
+        let directory = self.scratch.join("symbols");
+        fs::create_dir_all(&directory).map_err(in_file(&directory))?;
+        let initramfs = directory.join("initramfs.cpio");
+        let job = Job { symbols: true, ..Job::default() };
+        let bytes = job::initramfs(self.guest, &job, &[], &[], None)?;
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
+        let exact = Exact { seed: 0, clock: self.libraries.clock.clone(), plugin: None };
+        let vm = Vm {
+            emulator: self.emulator,
+            engine: Engine::Exact(&exact),
+            topology: &Topology::even(1, MEMORY, 1).expect("one CPU has room on one node"),
+            image: image(kernel),
+            initramfs: &initramfs,
+            cmdline: "",
+            directory: &directory,
+            recorder: RECORDER,
+            limits: &Limits::default(),
+        };
+        machine::run(&vm, &mut |_| ())?;
+        let log = machine::read_log(&directory).map_err(in_file(&directory))?;
+        fs::remove_dir_all(&directory).map_err(in_file(&directory))?;
+        Ok(collect(&log, &[]).symbols)
+    }
+}
+
+fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
+    let Some(address) = symbols.address(SWITCH) else { return Ok(None) };
+    let layout = layout::tasks(&fs::read(image(kernel))?);
+    Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
+}
+
+/// The text kept at `path`; none if there is none, or it is damaged.
+fn read(path: &PathBuf) -> io::Result<Option<String>> {
+    let packed = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        packed => packed?,
+    };
+    let mut text = String::new();
+    let decoder = zstd::Decoder::with_buffer(packed.as_slice())?;
+    let whole = io::Read::read_to_string(&mut io::Read::take(decoder, MAX_TEXT), &mut text);
+    Ok(whole.is_ok().then_some(text))
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    let mut encoder =
+        zstd::Encoder::new(NamedTempFile::new_in(directory)?, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()?.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_read_as_they_were_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("symbols/ab.zst");
+        assert_eq!(read(&path).unwrap(), None);
+        let text = "ffffffff81000000 T _text\n";
+        write(&path, text).unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some(text));
+        let mut damaged = fs::read(&path).unwrap();
+        *damaged.last_mut().unwrap() ^= 1;
+        fs::write(&path, damaged).unwrap();
+        assert_eq!(read(&path).unwrap(), None);
+    }
+}
