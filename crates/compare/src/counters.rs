@@ -1,56 +1,94 @@
-//! The table of counters: what the kernel did for a workload.
+//! The table of counters: what the kernel did for a workload, and in exact mode what was true of
+//! its memory accesses.
 
 use std::collections::BTreeSet;
 
 use kernelfiles::numa;
-use model::{Boot, Chunk, ProblemKind, Source};
+use model::{Boot, Chunk, ProblemKind, Source, Topology};
 
-use crate::table::gains;
+use crate::accesses::{Accesses, Split, accesses};
+use crate::luck::Seeds;
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The unit of rows that are a share of others.
 const PERCENT: &str = "%";
+/// The kernel's guess, after which the truth comes.
+const GUESS: &str = "NUMA hint local percent";
 
 /// The NUMA rows of `workload`: the sum over the phases and iterations of a boot, the mean over
-/// the complete boots. Percentages are taken of the means, for percentages do not average.
-pub fn table(workload: &str, columns: &[VariantBoots<'_>]) -> Table {
-    let pools: Vec<Vec<Vec<&Chunk>>> =
-        columns.iter().map(|column| boots(workload, column)).collect();
-    let derived: Vec<Vec<numa::Row>> = pools.iter().map(|boots| means(boots)).collect();
-    let rows = derived.first().map_or(0, Vec::len);
-    let rows = (0..rows).filter_map(|number| {
-        let values: Vec<_> = derived.iter().map(|rows| rows[number].value).collect();
-        let row = &derived[0][number];
-        values.iter().any(Option::is_some).then(|| Row {
-            metric: row.label.to_owned(),
-            unit: row.unit.to_owned(),
-            better: None,
-            statistic: Statistic::Amean,
-            gains: gains(None, &values),
-            values,
-            decimals: row.decimals,
-        })
-    });
+/// the complete boots. Percentages are taken of the means, for percentages do not average. In
+/// exact mode, `seeds` says how many each variant wants.
+pub fn table(
+    workload: &str,
+    columns: &[VariantBoots<'_>],
+    topology: &Topology,
+    seeds: Option<u32>,
+) -> Table {
+    let pools: Vec<Vec<Counted>> =
+        columns.iter().map(|column| boots(workload, column, topology)).collect();
+    let phases = phases(&pools);
+    let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
+    let of_seed = |boot: &Counted<'_>| (boot.seed, figures(std::slice::from_ref(boot), &phases));
+    let by_seed: Vec<Vec<_>> =
+        pools.iter().map(|boots| boots.iter().map(of_seed).collect()).collect();
+
+    let count = together.first().map_or(0, Vec::len);
+    let row = |number: usize| {
+        let values = together.iter().map(|figures| figures[number].value).collect();
+        let Figure { label, unit, decimals, .. } = &together[0][number];
+        let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
+        let Some(wanted) = seeds else { return row };
+        let seeds = by_seed.iter().map(|seeds| {
+            let values = seeds.iter().map(|(seed, figures)| (*seed, figures[number].value));
+            Seeds::new(values, wanted)
+        });
+        row.against_luck(&seeds.collect::<Vec<_>>())
+    };
+    let rows = (0..count).map(row);
     Table {
         workload: workload.to_owned(),
         kind: Kind::Counters,
         units: Vec::new(),
-        rows: rows.collect(),
-        pooled: pools.iter().map(|boots| pool(boots)).collect(),
+        rows: rows.filter(|row| row.values.iter().any(Option::is_some)).collect(),
+        pooled: pools
+            .iter()
+            .map(|boots| Pool { iterations: boots.iter().map(Counted::iterations).collect() })
+            .collect(),
     }
 }
 
-/// The chunks of `/proc/vmstat` in each complete boot that has all of them.
-fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Vec<&'a Chunk>> {
-    let chunks = |boot: &'a Boot| -> Vec<&'a Chunk> {
+/// What was counted in one boot.
+struct Counted<'a> {
+    seed: u32,
+    /// The chunks of `/proc/vmstat`.
+    chunks: Vec<&'a Chunk>,
+    accesses: Vec<Accesses<'a>>,
+}
+
+impl Counted<'_> {
+    fn iterations(&self) -> usize {
+        let chunks = self.chunks.iter().map(|chunk| chunk.iteration);
+        let accesses = self.accesses.iter().map(|accesses| accesses.iteration);
+        chunks.chain(accesses).collect::<BTreeSet<u32>>().len()
+    }
+}
+
+/// Each complete boot that counted something and has it all.
+fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> Vec<Counted<'a>> {
+    let counted = |boot: &'a Boot| {
         let chunks = boot.chunks.iter();
-        chunks.filter(|chunk| chunk.workload == workload && chunk.is_of(Source::Vmstat)).collect()
+        let own = chunks.filter(|it| it.workload == workload && it.is_of(Source::Vmstat));
+        Counted {
+            seed: boot.replicate,
+            chunks: own.collect(),
+            accesses: accesses(boot, workload, topology),
+        }
     };
     column
         .complete()
         .filter(|boot| !lost_series(boot))
-        .map(chunks)
-        .filter(|chunks| !chunks.is_empty())
+        .map(counted)
+        .filter(|boot| boot.iterations() > 0)
         .collect()
 }
 
@@ -59,41 +97,114 @@ fn lost_series(boot: &Boot) -> bool {
     problems.any(|problem| problem.kind == ProblemKind::SeriesDropped)
 }
 
-/// The rows of all `boots` together, a boot's share of each. A percentage is no sum to be shared.
-fn means(boots: &[Vec<&Chunk>]) -> Vec<numa::Row> {
-    let mut rows = numa::rows(&|counter| total(boots, counter));
-    for row in rows.iter_mut().filter(|row| row.unit != PERCENT) {
-        row.value = row.value.map(|total| total / boots.len() as f64);
+/// Phases in which accesses were counted, in the order in which they were first seen.
+fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
+    let mut phases = Vec::new();
+    for accesses in pools.iter().flatten().flat_map(|boot| &boot.accesses) {
+        if !accesses.phase.is_empty() && !phases.contains(&accesses.phase) {
+            phases.push(accesses.phase);
+        }
     }
-    rows
+    phases
 }
 
-/// By how much a counter grew in all boots. None if some chunk lacks it, or there is no boot.
-fn total(boots: &[Vec<&Chunk>], counter: &str) -> Option<i64> {
-    if boots.is_empty() {
+/// What a row prints of some boots.
+struct Figure {
+    label: String,
+    unit: &'static str,
+    value: Option<f64>,
+    decimals: usize,
+}
+
+/// All figures of some boots together, a boot's share of each. A percentage is no sum to be
+/// shared.
+fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = numa::rows(&|counter| total(boots, counter))
+        .into_iter()
+        .map(|numa::Row { label, value, unit, decimals }| Figure {
+            label: label.to_owned(),
+            unit,
+            value,
+            decimals,
+        })
+        .collect();
+    let guess = figures.iter().position(|figure| figure.label == GUESS);
+    let place = guess.map_or(figures.len(), |place| place + 1);
+    figures.splice(place..place, truth(boots, phases));
+    for figure in figures.iter_mut().filter(|figure| figure.unit != PERCENT) {
+        figure.value = figure.value.map(|total| total / boots.len() as f64);
+    }
+    figures
+}
+
+/// By how much a counter grew in all boots. None if some chunk lacks it, some boot has no chunk,
+/// or there is no boot.
+fn total(boots: &[Counted<'_>], counter: &str) -> Option<i64> {
+    if boots.is_empty() || boots.iter().any(|boot| boot.chunks.is_empty()) {
         return None;
     }
-    let chunks = boots.iter().flatten();
+    let chunks = boots.iter().flat_map(|boot| &boot.chunks);
     // Added up as i128: a guest may claim any difference.
     let differences = chunks.map(|chunk| chunk.difference(counter).map(i128::from));
     let total: Option<i128> = differences.sum();
     i64::try_from(total?).ok()
 }
 
-fn pool(boots: &[Vec<&Chunk>]) -> Pool {
-    let iterations = |chunks: &Vec<&Chunk>| {
-        let numbers = chunks.iter().map(|chunk| chunk.iteration);
-        numbers.collect::<BTreeSet<u32>>().len()
+/// The true local-access share, in all and phase by phase, and the accesses behind it.
+fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
+    let percent = |of: &str, phase: Option<&str>, split: Option<Split>| {
+        let suffix = phase.map_or(String::new(), |phase| format!("-{phase}"));
+        Figure {
+            label: format!("True local percent {of}{suffix}"),
+            unit: PERCENT,
+            value: split.and_then(Split::percent),
+            decimals: 2,
+        }
     };
-    Pool { iterations: boots.iter().map(iterations).collect() }
+    let count = |label: &str, number: Option<u64>| Figure {
+        label: format!("Accesses {label}"),
+        unit: "accesses",
+        value: number.map(|number| number as f64),
+        decimals: 0,
+    };
+    let mut figures = Vec::new();
+    for phase in [None].into_iter().chain(phases.iter().copied().map(Some)) {
+        let (user, kernel) = splits(boots, phase).unzip();
+        let all = user.zip(kernel).map(|(user, kernel)| user + kernel);
+        figures.extend([percent("user", phase, user), percent("total", phase, all)]);
+    }
+    let (user, kernel) = splits(boots, None).unzip();
+    figures.extend([
+        count("local user", user.map(|it: Split| it.local)),
+        count("remote user", user.map(|it| it.remote)),
+        count("local kernel", kernel.map(|it: Split| it.local)),
+        count("remote kernel", kernel.map(|it| it.remote)),
+    ]);
+    figures
+}
+
+/// The accesses of user mode and of the kernel in all boots, in one phase or in all. None if a
+/// boot has none, or there is no boot.
+fn splits(boots: &[Counted<'_>], phase: Option<&str>) -> Option<(Split, Split)> {
+    let of_boot = |boot: &Counted<'_>| {
+        let accesses = boot.accesses.iter();
+        let wanted = accesses.filter(|it| phase.is_none_or(|phase| it.phase == phase));
+        wanted.map(|it| (it.user, it.kernel)).reduce(add)
+    };
+    let splits: Option<Vec<_>> = boots.iter().map(of_boot).collect();
+    splits?.into_iter().reduce(add)
+}
+
+fn add(one: (Split, Split), other: (Split, Split)) -> (Split, Split) {
+    (one.0 + other.0, one.1 + other.1)
 }
 
 #[cfg(test)]
 mod tests {
-    use model::Problem;
+    use model::{Privilege, Problem, Target};
 
     use super::*;
-    use crate::testing::{boot, chunk, columns, variant};
+    use crate::testing::{accessed, boot, chunk, columns, topology, variant};
 
     fn faults(all: i64, local: i64) -> [(&'static str, i64); 2] {
         [("numa_hint_faults", all), ("numa_hint_faults_local", local)]
@@ -101,7 +212,7 @@ mod tests {
 
     fn table_of(boots: &[&[Boot]]) -> Table {
         let variants = vec![variant(""); boots.len()];
-        table("autonuma", &columns(&variants, boots))
+        table("autonuma", &columns(&variants, boots), &topology(), None)
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -157,5 +268,81 @@ mod tests {
         let mut boots = [boot(0)];
         boots[0].chunks = vec![chunk(0, "", &faults(i64::MAX - 1000, 0)); 3];
         assert_eq!(table_of(&[&boots]).rows.len(), 1);
+    }
+
+    /// A boot in which user mode made so many local and remote accesses in each phase, and the
+    /// kernel 10 of each.
+    fn accessing(seed: u32, phases: &[(&str, u64, u64)]) -> Boot {
+        let profile = |&(phase, local, remote): &(&str, u64, u64)| {
+            let counts = [
+                (0, Privilege::User, Target::Node(0), local),
+                (0, Privilege::User, Target::Node(1), remote),
+                (3, Privilege::Kernel, Target::Node(1), 10),
+                (3, Privilege::Kernel, Target::Node(0), 10),
+            ];
+            accessed(0, phase, &counts)
+        };
+        Boot { profiles: phases.iter().map(profile).collect(), ..boot(seed) }
+    }
+
+    #[test]
+    fn the_true_local_share_stands_beside_the_guess() {
+        let mut boots = [
+            accessing(0, &[("", 0, 0), ("fill", 10, 30), ("run", 90, 10)]),
+            accessing(1, &[("", 0, 0), ("fill", 30, 30), ("run", 900, 100)]),
+        ];
+        for boot in &mut boots {
+            boot.chunks = vec![chunk(0, "", &faults(4, 1))];
+        }
+        let table = table_of(&[&boots]);
+        // 1030 of 1200 in both boots, 100 of 100 in phases without a name.
+        assert_eq!(values(&table, "True local percent user"), [Some(100.0 * 1030.0 / 1200.0)]);
+        assert_eq!(values(&table, "True local percent total"), [Some(100.0 * 1090.0 / 1320.0)]);
+        assert_eq!(values(&table, "True local percent user-fill"), [Some(40.0)]);
+        assert_eq!(values(&table, "True local percent total-run"), [Some(100.0 * 1010.0 / 1140.0)]);
+        assert_eq!(values(&table, "True local percent user-"), []);
+        assert_eq!(values(&table, "Accesses local user"), [Some(515.0)]);
+        assert_eq!(values(&table, "Accesses remote kernel"), [Some(30.0)]);
+        let labels: Vec<_> = table.rows.iter().map(|row| &*row.metric).collect();
+        let guess = labels.iter().position(|label| *label == GUESS).unwrap();
+        assert_eq!(
+            labels[guess + 1..guess + 3],
+            ["True local percent user", "True local percent total"]
+        );
+        assert_eq!(table.pooled[0].iterations, [1, 1]);
+    }
+
+    #[test]
+    fn a_share_needs_accesses_in_every_boot() {
+        let boots = [accessing(0, &[("run", 90, 10)]), accessing(1, &[])];
+        assert_eq!(table_of(&[&boots[..1]]).pooled[0].iterations, [1]);
+        let mut both = boots.to_vec();
+        both[1].chunks = vec![chunk(0, "", &faults(4, 1))];
+        let table = table_of(&[&boots[..1], &both]);
+        assert_eq!(values(&table, "True local percent user"), [Some(90.0), None]);
+        assert_eq!(values(&table, "NUMA hint faults"), []);
+    }
+
+    #[test]
+    fn counters_differ_beyond_luck_or_not() {
+        let boots = |all: [i64; 2], local: i64| {
+            let mut boots = [boot(0), boot(1)];
+            for (boot, all) in boots.iter_mut().zip(all) {
+                boot.chunks = vec![chunk(0, "", &faults(all, local))];
+            }
+            boots
+        };
+        let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
+        let variants = ["a", "b"].map(variant);
+        let columns = columns(&variants, &[&base, &new]);
+        let table = table("autonuma", &columns, &topology(), Some(2));
+        let luck = |label: &str| {
+            let row = table.rows.iter().find(|row| row.metric == label).unwrap();
+            assert_eq!(row.verdicts, [None, None]);
+            (row.floors[1], row.beyond_luck[1])
+        };
+        assert_eq!(luck("NUMA hint faults"), (Some(20.0), Some(true)));
+        // From 60 and 50 % to 50.8 and 47.1 %.
+        assert_eq!(luck(GUESS), (Some(10.0), Some(false)));
     }
 }

@@ -1,8 +1,9 @@
 //! The table of durations: what a boot spent on a workload.
 
 use model::{Boot, Usage};
+use stats::Summary;
 
-use crate::table::gains;
+use crate::luck::Seeds;
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// A row: its label and which of the times it is.
@@ -16,28 +17,22 @@ const TIMES: [Time; 3] = [
 
 /// User, System and Elapsed of `workload`: the sum over a boot's iterations, the mean over the
 /// complete boots. No direction: what a workload does in a fixed time costs more when more is
-/// done.
-pub fn table(workload: &str, columns: &[VariantBoots<'_>]) -> Table {
-    let pools: Vec<Vec<Vec<&Usage>>> =
-        columns.iter().map(|column| boots(workload, column)).collect();
+/// done. In exact mode, `seeds` says how many each variant wants.
+pub fn table(workload: &str, columns: &[VariantBoots<'_>], seeds: Option<u32>) -> Table {
+    let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(workload, column)).collect();
     let rows = TIMES.map(|(label, time)| {
-        let mean = |boots: &Vec<Vec<&Usage>>| {
-            let total: f64 = boots.iter().flatten().map(|usage| time(usage)).sum();
-            (!boots.is_empty() && total.is_finite()).then(|| total / boots.len() as f64)
-        };
-        let values: Vec<_> = pools.iter().map(mean).collect();
-        Row {
-            metric: label.to_owned(),
-            unit: "s".to_owned(),
-            better: None,
-            statistic: Statistic::Amean,
-            gains: gains(None, &values),
-            values,
-            decimals: 2,
-        }
+        let values = pools.iter().map(|boots| mean(boots, time)).collect();
+        let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
+        let Some(wanted) = seeds else { return row };
+        let seeds = pools.iter().map(|boots| {
+            let totals = boots.iter().map(|boot| (boot.seed, Some(boot.total(time))));
+            Seeds::new(totals, wanted)
+        });
+        row.against_luck(&seeds.collect::<Vec<_>>())
     });
-    let pooled =
-        |boots: &Vec<Vec<&Usage>>| Pool { iterations: boots.iter().map(Vec::len).collect() };
+    let pooled = |boots: &Vec<Spent>| Pool {
+        iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
+    };
     Table {
         workload: workload.to_owned(),
         kind: Kind::Duration,
@@ -47,13 +42,33 @@ pub fn table(workload: &str, columns: &[VariantBoots<'_>]) -> Table {
     }
 }
 
-/// The iterations of `workload` in each complete boot that ran it.
-fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Vec<&'a Usage>> {
-    let iterations = |boot: &'a Boot| -> Vec<&'a Usage> {
-        let usage = boot.usage.iter();
-        usage.filter(|usage| usage.workload == workload).collect()
+/// What one boot spent.
+struct Spent<'a> {
+    seed: u32,
+    iterations: Vec<&'a Usage>,
+}
+
+impl Spent<'_> {
+    fn total(&self, time: fn(&Usage) -> f64) -> f64 {
+        self.iterations.iter().map(|usage| time(usage)).sum()
+    }
+}
+
+/// The mean over boots. None without any, and if the total of one is not finite.
+fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
+    let mut totals: Vec<f64> = boots.iter().map(|boot| boot.total(time)).collect();
+    // So that the sum does not depend on the order of boots.
+    totals.sort_by(f64::total_cmp);
+    Some(Summary::of(&totals)?.amean)
+}
+
+/// Each complete boot that ran `workload`.
+fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
+    let spent = |boot: &'a Boot| {
+        let usage = boot.usage.iter().filter(|usage| usage.workload == workload);
+        Spent { seed: boot.replicate, iterations: usage.collect() }
     };
-    column.complete().map(iterations).filter(|iterations| !iterations.is_empty()).collect()
+    column.complete().map(spent).filter(|spent| !spent.iterations.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +87,7 @@ mod tests {
             vec![usage("autonuma", 0, 1.0), usage("autonuma", 1, 2.0), usage("other", 0, 50.0)];
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
         let variants = ["a", "b"].map(variant);
-        let table = table("autonuma", &columns(&variants, &[&boots, &[]]));
+        let table = table("autonuma", &columns(&variants, &[&boots, &[]]), None);
         let values: Vec<_> = table.rows.iter().map(|row| row.values[0]).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].values[1], None);
@@ -83,6 +98,6 @@ mod tests {
     fn without_usage_there_are_no_rows() {
         let boots = [boot(0)];
         let variants = [variant("a")];
-        assert_eq!(table("autonuma", &columns(&variants, &[&boots])).rows, []);
+        assert_eq!(table("autonuma", &columns(&variants, &[&boots]), None).rows, []);
     }
 }

@@ -1,24 +1,30 @@
 //! Boots in, compared results out: tables of metrics, durations and counters with a column for
-//! each variant, and notes on everything else by which the columns differ. Pure; printing is left
-//! to the reports.
+//! each variant, and notes on everything else by which the columns differ. In exact mode, verdicts
+//! on what differs beyond the luck of the seeds. Pure; printing is left to the reports.
 //!
 //! Only complete boots count. What a variant has no figure for is absent, never 0.
 
+mod accesses;
+mod beside;
 mod config;
 mod counters;
 mod duration;
 mod facts;
+mod locality;
 mod luck;
 mod metrics;
 mod notes;
+mod operations;
 mod table;
 #[cfg(test)]
 mod testing;
 
-use model::{Boot, Manifest, Outcome};
+use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
-pub use luck::Difference;
+pub use beside::{Beside, Gain, Instructions, Reading, beside, comparable};
+pub use locality::{Interval, locality};
+pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use table::{Kind, Pool, Row, Statistic, Table};
 
@@ -66,15 +72,37 @@ impl<'a> VariantBoots<'a> {
     }
 }
 
+/// An experiment with the boots that it has so far.
+#[derive(Clone, Debug)]
+pub struct Results<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its variants with their boots, in the order of the experiment.
+    pub variants: Vec<VariantBoots<'a>>,
+}
+
+impl<'a> Results<'a> {
+    fn column(&self, variant: &str) -> Option<&VariantBoots<'a>> {
+        self.variants.iter().find(|column| column.name() == variant)
+    }
+}
+
 /// Variants compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// By which clock.
+    pub mode: Mode,
+    /// Boots wanted of each variant; in exact mode each has a seed of its own.
+    pub boots: u32,
     /// The variants in the order of the columns. The first is the baseline.
     pub variants: Vec<Variant>,
     /// Whether a boot that counts ran under emulation (TCG), where times are not performance.
     pub emulated: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
+    /// The same variants by the other clock, where the caller has found an experiment that gives
+    /// it; see [`beside`].
+    pub beside: Vec<Beside>,
     /// What else there is to know of the columns.
     pub notes: Notes,
 }
@@ -112,31 +140,44 @@ pub struct SetAside {
     pub done_again: bool,
 }
 
-/// Compares `variants` by `workloads`. The variant with index `baseline` becomes the first column,
-/// against which gains are computed; the others keep their order.
-pub fn compare(
-    workloads: &[Manifest],
-    variants: &[VariantBoots<'_>],
-    baseline: usize,
-) -> Comparison {
-    let mut columns = variants.to_vec();
+impl Comparison {
+    /// The verdicts on a column, with the row of means that each is on and its table.
+    pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
+        self.tables.iter().flat_map(move |table| {
+            let rows = table.rows.iter();
+            rows.filter_map(move |row| Some((table, row, (*row.verdicts.get(column)?)?)))
+        })
+    }
+}
+
+/// Compares the variants of an experiment. The one with index `baseline` becomes the first column,
+/// against which gains are computed and verdicts are given; the others keep their order.
+pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
+    let Results { experiment, variants } = results;
+    let mut columns = variants.clone();
     if let Some(up_to_baseline) = columns.get_mut(..=baseline) {
         up_to_baseline.rotate_right(1);
     }
-    let tables = workloads.iter().flat_map(|workload| {
+    let topology = &experiment.machine.topology;
+    let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
+    let tables = experiment.workloads.iter().flat_map(|used| {
+        let name = &used.manifest.name;
         [
-            metrics::table(workload, &columns),
-            duration::table(&workload.name, &columns),
-            counters::table(&workload.name, &columns),
+            metrics::table(&used.manifest, &columns, seeds),
+            duration::table(name, &columns, seeds),
+            counters::table(name, &columns, topology, seeds),
         ]
     });
     Comparison {
+        mode: experiment.mode,
+        boots: experiment.boots,
         variants: columns.iter().map(variant).collect(),
         emulated: columns
             .iter()
             .flat_map(VariantBoots::complete)
             .any(|boot| boot.facts.accel == model::Accel::Tcg.name()),
         tables: tables.filter(|table| !table.rows.is_empty()).collect(),
+        beside: Vec::new(),
         notes: notes::notes(&columns),
     }
 }
@@ -167,8 +208,20 @@ fn variant(column: &VariantBoots<'_>) -> Variant {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::testing::{boot, columns, failed, manifest, sample};
+    use crate::testing::{boot, columns, experiment, failed, manifest, sample};
+
+    fn compare(
+        workloads: &[model::Manifest],
+        variants: &[VariantBoots<'_>],
+        baseline: usize,
+    ) -> Comparison {
+        let experiment = experiment(Mode::Measured, 1, workloads.to_vec());
+        let results = Results { experiment: &experiment, variants: variants.to_vec() };
+        super::compare(&results, baseline)
+    }
 
     #[test]
     fn the_baseline_becomes_the_first_column() {
@@ -236,5 +289,54 @@ mod tests {
         let aside = variant.set_aside.iter().map(|it| (&*it.boot, it.done_again));
         let expected = [("b0", true), ("b2", false), ("b3", false), ("b4", true)];
         assert_eq!(aside.collect::<Vec<_>>(), expected);
+    }
+
+    proptest! {
+        /// Neither the order of boots nor which seed had which luck changes a table.
+        #[test]
+        fn a_permutation_of_seeds_changes_nothing(
+            (figures, order) in (2..6usize).prop_flat_map(|seeds| {
+                let figures = prop::collection::vec((0.1..9.0_f64, 1..1000_i64, 1..1000_i64), seeds);
+                (figures, Just((0..seeds as u32).collect::<Vec<_>>()).prop_shuffle())
+            }),
+            renumber in any::<bool>(),
+        ) {
+            let boot = |(seed, (time, count, local)): (u32, (f64, i64, i64))| {
+                let mut boot = boot(seed);
+                let count_all = [("numa_hint_faults", count), ("numa_hint_faults_local", local)];
+                boot.chunks = vec![testing::chunk(0, "", &count_all)];
+                boot.samples = vec![
+                    sample("Elapsed", "", 0, time),
+                    sample("instructions", "total", 0, count as f64),
+                ];
+                boot.usage = vec![model::Usage {
+                    workload: "autonuma".into(),
+                    iteration: 0,
+                    user: time / 3.0,
+                    system: time / 7.0,
+                    elapsed: time,
+                }];
+                boot
+            };
+            let base: Vec<Boot> = (0..).zip(figures.clone()).map(boot).collect();
+            let moved: Vec<Boot> = order
+                .iter()
+                .zip(0..)
+                .map(|(&from, to)| {
+                    boot((if renumber { to } else { from }, figures[from as usize]))
+                })
+                .collect();
+            let experiment = experiment(Mode::Exact, figures.len() as u32, vec![manifest()]);
+            let variants = ["a", "b"].map(testing::variant);
+            let tables = |new: &[Boot]| {
+                let variants = columns(&variants, &[&base, new]);
+                super::compare(&Results { experiment: &experiment, variants }, 0).tables
+            };
+            let same = tables(&moved);
+            prop_assert_eq!(&same, &tables(&base));
+            let expected =
+                |row: &Row| row.statistic.is_mean().then_some(Verdict::Same);
+            prop_assert!(same[0].rows.iter().all(|row| row.verdicts[1] == expected(row)));
+        }
     }
 }

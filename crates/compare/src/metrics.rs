@@ -1,37 +1,30 @@
-//! The table of a workload's metrics: statistics over all samples of a variant's complete boots.
+//! The table of a workload's metrics: statistics over all samples of a variant's complete boots,
+//! in exact mode over its seeds.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, Manifest, Mean, Metric, Sample};
+use model::{Better, Boot, Manifest, Mean, Metric, Mode};
 use stats::Summary;
 
-use crate::table::gains;
+use crate::luck::Seeds;
+use crate::operations::{INSTRUCTIONS, Operation, operations};
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
-
-/// Number of statistics printed of a metric.
-const STATISTICS: usize = 5;
-
-/// A metric with its label and phase: what a row is of.
-struct Operation {
-    name: String,
-    metric: Metric,
-    /// Where its metric stands in the manifest; after all others if nowhere.
-    rank: usize,
-    /// The samples of each column.
-    pools: Vec<Vec<f64>>,
-}
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
 /// order of the manifest's metrics, and within a metric in the order in which they were first
-/// seen.
-pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Table {
-    let operations = operations(workload, columns);
-    let decimals = decimals(&operations);
-    let rows = (0..STATISTICS).flat_map(|number| {
+/// seen. In exact mode, `seeds` says of how many each variant wants figures.
+pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>], seeds: Option<u32>) -> Table {
+    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
+    let operations = operations(workload, columns, mode);
+    let figures: Vec<Figures> =
+        operations.iter().map(|operation| Figures::of(operation, seeds)).collect();
+    let decimals = decimals(&figures);
+    let count = if seeds.is_some() { STATISTICS + 1 } else { STATISTICS };
+    let rows = (0..count).flat_map(|number| {
         let decimals = &decimals;
-        operations.iter().map(move |operation| {
-            let statistic = statistics(operation.metric.mean)[number];
-            row(operation, statistic, decimals[&operation.rank])
+        figures.iter().map(move |figures| {
+            let operation = figures.operation;
+            figures.row(statistics(operation.metric.mean)[number], decimals[&operation.rank])
         })
     });
     Table {
@@ -44,7 +37,7 @@ pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Table {
 }
 
 /// The unit of each metric that has one.
-fn units(operations: &[Operation]) -> Vec<(String, String)> {
+fn units(operations: &[Operation<'_>]) -> Vec<(String, String)> {
     let metrics = operations.chunk_by(|a, b| a.metric == b.metric);
     let metrics = metrics.map(|operations| &operations[0].metric);
     metrics
@@ -63,87 +56,74 @@ fn pool(workload: &str, column: &VariantBoots<'_>) -> Pool {
     Pool { iterations: column.complete().map(iterations).filter(|&count| count > 0).collect() }
 }
 
-fn operations(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<Operation> {
-    let mut operations: Vec<Operation> = Vec::new();
-    let mut places: HashMap<[&str; 3], usize> = HashMap::new();
-    for (number, column) in columns.iter().enumerate() {
-        let samples = column.complete().flat_map(|boot| &boot.samples);
-        for sample in samples.filter(|sample| sample.workload == workload.name) {
-            let key = [&*sample.metric, &*sample.label, &*sample.phase];
-            let place = *places.entry(key).or_insert_with(|| {
-                operations.push(operation(workload, sample, columns.len()));
-                operations.len() - 1
-            });
-            operations[place].pools[number].push(sample.value);
-        }
-    }
-    operations.sort_by_key(|operation| operation.rank);
-    operations
-}
-
-/// The operation that `sample` is of, without any samples yet. A metric that the manifest does
-/// not declare is shown all the same, without a direction.
-fn operation(workload: &Manifest, sample: &Sample, columns: usize) -> Operation {
-    let Sample { metric, label, phase, .. } = sample;
-    let mut name = metric.clone();
-    for part in [label, phase] {
-        if !part.is_empty() {
-            name.push('-');
-            name.push_str(part);
-        }
-    }
-    let declared = workload.metrics.iter().position(|m| m.name == *metric);
-    Operation {
-        name,
-        metric: declared.map_or_else(
-            || Metric {
-                name: metric.clone(),
-                unit: String::new(),
-                better: None,
-                mean: Mean::Amean,
-            },
-            |place| workload.metrics[place].clone(),
-        ),
-        rank: declared.unwrap_or(workload.metrics.len()),
-        pools: vec![Vec::new(); columns],
-    }
-}
-
 /// Decimals of a percentage, whatever it is of.
 const PERCENT_DECIMALS: usize = 2;
 
-fn row(operation: &Operation, statistic: Statistic, decimals: usize) -> Row {
-    let Metric { unit, better, .. } = &operation.metric;
-    let values: Vec<Option<f64>> =
-        operation.pools.iter().map(|pool| value(statistic, &Summary::of(pool)?)).collect();
-    // Whatever the metric, less spread is better.
-    let better = match statistic {
-        Statistic::Stddev | Statistic::CoeffVar => better.map(|_| Better::Lower),
-        _ => *better,
-    };
-    let (unit, decimals) = match statistic {
-        Statistic::CoeffVar => ("%", PERCENT_DECIMALS),
-        _ => (&**unit, decimals),
-    };
-    Row {
-        metric: operation.name.clone(),
-        unit: unit.to_owned(),
-        better,
-        statistic,
-        gains: gains(better, &values),
-        values,
-        decimals,
+/// What the rows of an operation are made of.
+struct Figures<'a> {
+    operation: &'a Operation<'a>,
+    /// In exact mode, the seeds of each column.
+    seeds: Option<Vec<Seeds>>,
+    /// What each column's statistics are over.
+    summaries: Vec<Option<Summary>>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(operation: &'a Operation<'a>, wanted: Option<u32>) -> Self {
+        let columns = operation.columns.iter();
+        match wanted {
+            None => {
+                let samples = columns.map(|boots| boots.iter().flat_map(|boot| &boot.values));
+                let pools = samples.map(|samples| samples.copied().collect::<Vec<f64>>());
+                let summaries = pools.map(|pool| Summary::of(&pool)).collect();
+                Self { operation, seeds: None, summaries }
+            }
+            Some(wanted) => {
+                let seeds = columns.map(|boots| {
+                    let mean = operation.metric.mean;
+                    Seeds::new(boots.iter().map(|it| (it.boot.replicate, it.mean(mean))), wanted)
+                });
+                let seeds: Vec<Seeds> = seeds.collect();
+                let summaries = seeds.iter().map(|seeds| Summary::of(seeds.values())).collect();
+                Self { operation, seeds: Some(seeds), summaries }
+            }
+        }
+    }
+
+    fn row(&self, statistic: Statistic, decimals: usize) -> Row {
+        let Metric { unit, better, .. } = &self.operation.metric;
+        let summaries = self.summaries.iter();
+        let values = summaries.map(|summary| value(statistic, summary.as_ref()?)).collect();
+        let better = match statistic {
+            // Whatever the metric, less spread is better.
+            Statistic::Stddev | Statistic::CoeffVar => better.map(|_| Better::Lower),
+            Statistic::Luck => None,
+            _ => *better,
+        };
+        let (unit, decimals) = match statistic {
+            Statistic::CoeffVar => ("%", PERCENT_DECIMALS),
+            _ => (&**unit, decimals),
+        };
+        let row = Row::new(&self.operation.name, unit, better, statistic, values, decimals);
+        match &self.seeds {
+            Some(seeds) if statistic.is_mean() => row.against_luck(seeds),
+            _ => row,
+        }
     }
 }
 
+/// Number of statistics printed of a metric in measured mode; exact mode has one more.
+const STATISTICS: usize = 5;
+
 /// What is printed of a metric with this mean, in order.
-fn statistics(mean: Mean) -> [Statistic; STATISTICS] {
+fn statistics(mean: Mean) -> [Statistic; STATISTICS + 1] {
     let mean = match mean {
         Mean::Amean => Statistic::Amean,
         Mean::Hmean => Statistic::Hmean,
         Mean::Gmean => Statistic::Gmean,
     };
-    [Statistic::Min, mean, Statistic::Stddev, Statistic::CoeffVar, Statistic::Max]
+    use Statistic::{CoeffVar, Luck, Max, Min, Stddev};
+    [Min, mean, Stddev, CoeffVar, Max, Luck]
 }
 
 fn value(statistic: Statistic, summary: &Summary) -> Option<f64> {
@@ -155,26 +135,34 @@ fn value(statistic: Statistic, summary: &Summary) -> Option<f64> {
         Statistic::Stddev => summary.stddev,
         Statistic::CoeffVar => summary.coeffvar,
         Statistic::Max => Some(summary.max),
+        Statistic::Luck => (summary.n > 1).then_some(summary.max - summary.min),
     }
 }
 
 /// Decimals for each metric, by rank: 2 as the field has it, more where its smallest mean would
-/// have fewer than two digits left.
-fn decimals(operations: &[Operation]) -> BTreeMap<usize, usize> {
-    let mut smallest: BTreeMap<usize, f64> = BTreeMap::new();
-    for operation in operations {
-        let pools = operation.pools.iter();
-        let means = pools.filter_map(|pool| Some(Summary::of(pool)?.amean.abs()));
-        let least = smallest.entry(operation.rank).or_insert(f64::INFINITY);
-        *least = means.filter(|&mean| mean > 0.0).fold(*least, f64::min);
-    }
-    let needed = |least: f64| match least {
+/// have fewer than two digits left. Instructions are whole.
+fn decimals(figures: &[Figures<'_>]) -> BTreeMap<usize, usize> {
+    let rank = |figures: &Figures<'_>| figures.operation.rank;
+    let metrics = figures.chunk_by(|a, b| rank(a) == rank(b));
+    let decimals = metrics.map(|figures| {
+        let summaries = figures.iter().flat_map(|figures| &figures.summaries).flatten();
+        let means = summaries.map(|summary| summary.amean.abs());
+        let decimals = match figures[0].operation.metric.unit.as_str() {
+            INSTRUCTIONS => 0,
+            _ => needed(means.filter(|&mean| mean > 0.0).fold(f64::INFINITY, f64::min)),
+        };
+        (rank(&figures[0]), decimals)
+    });
+    decimals.collect()
+}
+
+fn needed(least: f64) -> usize {
+    match least {
         0.1.. => 2,
         0.001.. => 4,
         0.00001.. => 6,
         _ => 9,
-    };
-    smallest.into_iter().map(|(rank, least)| (rank, needed(least))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -191,7 +179,7 @@ mod tests {
 
     fn compared(base: &[Boot], new: &[Boot]) -> Table {
         let variants = ["base", "new"].map(variant);
-        table(&manifest(), &columns(&variants, &[base, new]))
+        table(&manifest(), &columns(&variants, &[base, new]), None)
     }
 
     fn names(table: &Table) -> Vec<String> {
@@ -288,5 +276,121 @@ mod tests {
         let table = compared(&base, &[]);
         let decimals: Vec<_> = table.rows[..3].iter().map(|row| row.decimals).collect();
         assert_eq!(decimals, [4, 4, 2]);
+    }
+
+    /// Boots of the workload, each with its seed: one value an iteration of each metric.
+    fn seeds(values: &[(&str, &str, &[f64])]) -> Vec<Boot> {
+        let count = values.iter().map(|(_, _, values)| values.len()).max().unwrap_or(0);
+        let mut boots: Vec<Boot> = (0..count as u32).map(boot).collect();
+        for (metric, label, values) in values {
+            for (boot, value) in boots.iter_mut().zip(*values) {
+                boot.samples.push(sample(metric, label, 0, *value));
+            }
+        }
+        boots
+    }
+
+    fn judged(base: &[Boot], new: &[Boot], wanted: u32) -> Table {
+        let variants = ["base", "new"].map(variant);
+        table(&manifest(), &columns(&variants, &[base, new]), Some(wanted))
+    }
+
+    fn row<'a>(table: &'a Table, statistic: Statistic, metric: &str) -> &'a Row {
+        let mut rows = table.rows.iter();
+        rows.find(|row| row.statistic == statistic && row.metric == metric).unwrap()
+    }
+
+    #[test]
+    fn instructions_come_last_and_are_whole() {
+        let base = seeds(&[
+            ("instructions", "total", &[1e9, 1e9 + 3.0]),
+            ("Own", "", &[1.0, 1.0]),
+            ("Elapsed", "", &[1.0, 2.0]),
+        ]);
+        let table = judged(&base, &[], 2);
+        assert_eq!(names(&table)[..3], ["Min Elapsed", "Min Own", "Min instructions-total"]);
+        let mean = row(&table, Statistic::Amean, "instructions-total");
+        assert_eq!(
+            (&*mean.unit, mean.better, mean.decimals),
+            (INSTRUCTIONS, Some(Better::Lower), 0)
+        );
+        assert_eq!(mean.values[0], Some(1e9 + 1.5));
+        let luck = row(&table, Statistic::Luck, "instructions-total");
+        assert_eq!((luck.values[0], luck.better), (Some(3.0), None));
+    }
+
+    #[test]
+    fn measured_mode_knows_no_luck_and_no_instructions() {
+        let base = seeds(&[("instructions", "total", &[1.0, 2.0])]);
+        let table = compared(&base, &base);
+        let mean = row(&table, Statistic::Amean, "instructions-total");
+        assert_eq!((&*mean.unit, mean.better), ("", None));
+        assert!(table.rows.iter().all(|row| row.statistic != Statistic::Luck));
+        let nothing = |row: &Row| {
+            row.verdicts == [None; 2] && row.floors == [None; 2] && row.beyond_luck == [None; 2]
+        };
+        assert!(table.rows.iter().all(nothing));
+    }
+
+    #[test]
+    fn iterations_are_averaged_before_seeds() {
+        let mut base = seeds(&[("Elapsed", "", &[1.0, 10.0])]);
+        base[0].samples.push(sample("Elapsed", "", 1, 5.0));
+        base[0].samples.extend([2.0, 6.0].map(|rate| sample("Rate", "", 0, rate)));
+        base[1].samples.push(sample("Rate", "", 0, 0.0));
+        let table = judged(&base, &[], 2);
+        let value = |statistic, metric| row(&table, statistic, metric).values[0];
+        assert_eq!(value(Statistic::Min, "Elapsed"), Some(3.0));
+        assert_eq!(value(Statistic::Amean, "Elapsed"), Some(6.5));
+        assert_eq!(value(Statistic::Luck, "Elapsed"), Some(7.0));
+        assert_eq!(value(Statistic::Max, "Rate"), Some(3.0));
+        assert_eq!(value(Statistic::Min, "Rate"), Some(0.0));
+        assert_eq!(table.pooled[0].iterations, [2, 1]);
+    }
+
+    #[test]
+    fn verdicts_stand_on_means_with_a_direction() {
+        let base = seeds(&[
+            ("Elapsed", "A", &[10.0, 12.0]),
+            ("Elapsed", "B", &[10.0, 12.0]),
+            ("Rate", "", &[8.0, 8.0]),
+            ("CPU", "", &[1.0, 2.0]),
+        ]);
+        let new = seeds(&[
+            ("Elapsed", "A", &[13.0, 14.0]),
+            ("Elapsed", "B", &[12.0, 13.0]),
+            ("Rate", "", &[9.0, 8.5]),
+            ("CPU", "", &[8.0, 8.0]),
+        ]);
+        let table = judged(&base, &new, 2);
+        let judged = |statistic, metric| {
+            let Row { verdicts, floors, beyond_luck, .. } = row(&table, statistic, metric);
+            assert_eq!((verdicts[0], floors[0], beyond_luck[0]), (None, None, None));
+            (verdicts[1], floors[1], beyond_luck[1])
+        };
+        use crate::Verdict::{Improvement, Regression, Same};
+        use Statistic::{Amean, Hmean, Luck, Max};
+        assert_eq!(judged(Amean, "Elapsed-A"), (Some(Regression), Some(2.0), Some(true)));
+        assert_eq!(judged(Amean, "Elapsed-B"), (Some(Same), Some(2.0), Some(false)));
+        assert_eq!(judged(Hmean, "Rate"), (Some(Improvement), Some(0.5), Some(true)));
+        assert_eq!(judged(Amean, "CPU"), (None, Some(1.0), Some(true)));
+        for statistic in [Max, Luck] {
+            assert_eq!(judged(statistic, "Elapsed-A"), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn without_all_seeds_nothing_is_decided() {
+        let one = seeds(&[("Elapsed", "", &[1.0])]);
+        let two = seeds(&[("Elapsed", "", &[7.0, 7.0])]);
+        let three = seeds(&[("Elapsed", "", &[1.0, 1.0, 1.0])]);
+        for (base, new, wanted) in
+            [(&one, &one, 1), (&one, &two, 2), (&three, &two, 3), (&two, &vec![], 2)]
+        {
+            let table = judged(base, new, wanted);
+            let mean = row(&table, Statistic::Amean, "Elapsed");
+            assert_eq!(mean.verdicts, [None, Some(crate::Verdict::Undecided)]);
+            assert_eq!((mean.floors[1], mean.beyond_luck[1]), (None, None));
+        }
     }
 }

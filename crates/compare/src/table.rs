@@ -5,11 +5,15 @@ use std::fmt;
 use model::Better;
 use serde::Serialize;
 
+use crate::luck::Seeds;
+use crate::{Difference, Verdict};
+
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Statistics of the workload's metrics, over all values of all iterations of all boots.
+    /// Statistics of the workload's metrics: over all values of all iterations of all boots; in
+    /// exact mode over seeds, of which each gives one value, the mean of its iterations.
     Metrics,
     /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
     Duration,
@@ -34,9 +38,16 @@ pub enum Statistic {
     CoeffVar,
     /// The largest value.
     Max,
+    /// In exact mode, the range of one variant over its seeds: what it owes to luck.
+    Luck,
 }
 
 impl Statistic {
+    /// Whether it is a mean.
+    pub const fn is_mean(self) -> bool {
+        matches!(self, Self::Amean | Self::Hmean | Self::Gmean)
+    }
+
     /// The name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,6 +58,7 @@ impl Statistic {
             Self::Stddev => "Stddev",
             Self::CoeffVar => "CoeffVar",
             Self::Max => "Max",
+            Self::Luck => "Luck",
         }
     }
 }
@@ -80,9 +92,58 @@ pub struct Row {
     pub values: Vec<Option<f64>>,
     /// Gain over the baseline in percent, one a column; positive is better.
     pub gains: Vec<Option<f64>>,
+    /// The verdict on each column's difference from the baseline: in exact mode, on rows of means
+    /// with a good direction. None for the baseline.
+    pub verdicts: Vec<Option<Verdict>>,
+    /// The luck floor of each column's difference from the baseline, in exact mode, on rows of
+    /// means; none if it is not known.
+    pub floors: Vec<Option<f64>>,
+    /// Whether that difference is beyond the floor.
+    pub beyond_luck: Vec<Option<bool>>,
     /// Decimals that make sense in print.
     #[serde(skip)]
     pub decimals: usize,
+}
+
+impl Row {
+    /// A row with its gains, not set against luck.
+    pub(crate) fn new(
+        metric: &str,
+        unit: &str,
+        better: Option<Better>,
+        statistic: Statistic,
+        values: Vec<Option<f64>>,
+        decimals: usize,
+    ) -> Self {
+        let columns = values.len();
+        Self {
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            statistic,
+            gains: gains(better, &values),
+            values,
+            verdicts: vec![None; columns],
+            floors: vec![None; columns],
+            beyond_luck: vec![None; columns],
+            decimals,
+        }
+    }
+
+    /// The row, its values set against the luck of the seeds behind them.
+    pub(crate) fn against_luck(mut self, seeds: &[Seeds]) -> Self {
+        for column in 1..self.values.len() {
+            let difference = self.values[0].zip(self.values[column]).map(|(base, new)| {
+                let floor = seeds[0].floor(&seeds[column]);
+                Difference { base, new, floor }
+            });
+            self.floors[column] = difference.and_then(|it| it.floor);
+            self.beyond_luck[column] = difference.and_then(|it| it.beyond_luck());
+            self.verdicts[column] =
+                self.better.map(|better| Verdict::of(better, difference.as_ref()));
+        }
+        self
+    }
 }
 
 /// A table with a column for each variant.
@@ -101,7 +162,7 @@ pub struct Table {
 }
 
 /// Gain of each value over the first, where both are there and there is a good direction.
-pub(crate) fn gains(better: Option<Better>, values: &[Option<f64>]) -> Vec<Option<f64>> {
+fn gains(better: Option<Better>, values: &[Option<f64>]) -> Vec<Option<f64>> {
     let base = values.first().copied().flatten();
     let gain = |value: &Option<f64>| stats::gain(better?, (*value)?, base?);
     values.iter().map(gain).collect()

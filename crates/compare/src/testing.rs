@@ -1,8 +1,9 @@
 //! Boots and manifests for tests.
 
 use model::{
-    Better, Boot, BootFacts, Chunk, Column, HostLoad, Manifest, Mean, Metric, Outcome, Sample,
-    Variant,
+    Accel, Accesses, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Sample,
+    Sampler, Target, Topology, Variant, WorkloadUse,
 };
 
 use crate::{KeptBoot, VariantBoots};
@@ -22,6 +23,45 @@ pub fn manifest() -> Manifest {
             metric("Rate", Some(Better::Higher), Mean::Hmean),
             metric("CPU", None, Mean::Amean),
         ],
+    }
+}
+
+/// Four CPUs on two nodes.
+pub fn topology() -> Topology {
+    Topology::even(4, Bytes::mib(512), 2).unwrap()
+}
+
+/// An experiment with these workloads.
+pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
+    let used =
+        |manifest| WorkloadUse { manifest, program: None, iterations: 1, timeout: Millis(1000) };
+    Experiment {
+        name: String::new(),
+        mode,
+        profile: Profiling::default(),
+        variants: Vec::new(),
+        machine: Machine { topology: topology(), accel: Accel::Auto, limits: Limits::default() },
+        workloads: workloads.into_iter().map(used).collect(),
+        sampler: Sampler::default(),
+        boots,
+    }
+}
+
+/// The profile of a phase of the workload with so many loads, and as many stores, of each kind.
+pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, u64)]) -> Profile {
+    let accesses = |&(cpu, privilege, target, number)| Accesses {
+        cpu,
+        privilege,
+        target,
+        loads: number / 2,
+        stores: number - number / 2,
+    };
+    Profile {
+        workload: "autonuma".into(),
+        iteration,
+        phase: phase.into(),
+        accesses: counts.iter().map(accesses).collect(),
+        ..Profile::default()
     }
 }
 
@@ -93,4 +133,16 @@ pub fn chunk(iteration: u32, phase: &str, grown: &[(&str, i64)]) -> Chunk {
         times: vec![0, 1_000_000_000],
         columns: grown.iter().map(column).collect(),
     }
+}
+
+/// Deviations near to normal: the sum of twelve uniform ones (SplitMix64) less its mean.
+pub fn deviations() -> impl Iterator<Item = f64> {
+    let mut state = 1u64;
+    let mut uniform = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    std::iter::from_fn(move || Some((0..12).map(|_| uniform()).sum::<f64>() - 6.0))
 }

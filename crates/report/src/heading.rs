@@ -1,20 +1,29 @@
 //! The line above a table: what it is of, and how much stands behind it.
 
 use compare::{Comparison, Kind, Pool, Table};
-use model::count;
+use model::{Mode, count};
 
 use crate::ascii::{escape, wrap};
 
 /// The heading of `table`.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let pooled = pooled(table, comparison);
-    let what = match table.kind {
-        Kind::Metrics => format!("pooled over {pooled}{}", units(table)),
-        Kind::Duration => {
+    let what = match (table.kind, comparison.mode) {
+        (Kind::Metrics, Mode::Measured) => format!("pooled over {pooled}{}", units(table, "")),
+        (Kind::Metrics, Mode::Exact) => {
+            format!("over {pooled}{}", units(table, " of guest time"))
+        }
+        (Kind::Duration, Mode::Measured) => {
             format!("seconds summed over iterations, mean of boots: {pooled}")
         }
-        Kind::Counters => {
+        (Kind::Duration, Mode::Exact) => {
+            format!("guest seconds summed over iterations, mean of seeds: {pooled}")
+        }
+        (Kind::Counters, Mode::Measured) => {
             format!("counters summed over iterations, mean of boots: {pooled}")
+        }
+        (Kind::Counters, Mode::Exact) => {
+            format!("counters summed over iterations, mean of seeds: {pooled}")
         }
     };
     wrap("", &format!("{}: {what}", escape(&table.workload)))
@@ -22,7 +31,11 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
 
 /// Boots and iterations, said once if they are the same for every column.
 fn pooled(table: &Table, comparison: &Comparison) -> String {
-    let amounts: Vec<String> = table.pooled.iter().map(amount).collect();
+    let boot = match comparison.mode {
+        Mode::Measured => "boot",
+        Mode::Exact => "seed",
+    };
+    let amounts: Vec<String> = table.pooled.iter().map(|pool| amount(pool, boot)).collect();
     match amounts.as_slice() {
         [only] => only.clone(),
         [first, rest @ ..] if rest.iter().all(|other| other == first) => {
@@ -39,28 +52,34 @@ fn pooled(table: &Table, comparison: &Comparison) -> String {
     }
 }
 
-fn amount(pool: &Pool) -> String {
+fn amount(pool: &Pool, boot: &str) -> String {
     let boots = pool.iterations.len();
     let least = pool.iterations.iter().min();
     let most = pool.iterations.iter().max();
     match (least, most) {
         (Some(least), Some(most)) if least == most => {
-            format!("{} x {}", count(boots, "boot"), count(*most, "iteration"))
+            format!("{} x {}", count(boots, boot), count(*most, "iteration"))
         }
         (Some(least), Some(most)) => {
-            format!("{} x {least} to {most} iterations", count(boots, "boot"))
+            format!("{} x {least} to {most} iterations", count(boots, boot))
         }
-        _ => "no boot".to_owned(),
+        _ => format!("no {boot}"),
     }
 }
 
-/// Units with the metrics that have them: `; Elapsed, System in s; CPU in %`.
-fn units(table: &Table) -> String {
+/// Units with the metrics that have them: `; Elapsed, System in s; CPU in %`. `of` follows a unit
+/// of time. What is its own unit has none.
+fn units(table: &Table, of: &str) -> String {
     let mut text = String::new();
     for metrics in table.units.chunk_by(|(_, a), (_, b)| a == b) {
         let names: Vec<_> = metrics.iter().map(|(name, _)| escape(name)).collect();
-        let unit = escape(&metrics[0].1);
-        text.push_str(&format!("; {} in {unit}", names.join(", ")));
+        let (names, unit) = (names.join(", "), escape(&metrics[0].1));
+        let in_unit = match unit.as_str() {
+            own if own == names => String::new(),
+            "s" | "ms" | "us" | "ns" => format!(" in {unit}{of}"),
+            _ => format!(" in {unit}"),
+        };
+        text.push_str(&format!("; {names}{in_unit}"));
     }
     text
 }

@@ -1,7 +1,10 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
-use compare::{Comparison, Kind, Notes, Pool, Row, Table, Variant};
+use compare::{Beside, Comparison, Kind, Notes, Pool, Row, Table, Variant, Verdict};
+use model::Mode;
 use serde::Serialize;
+
+use crate::exact;
 
 /// The version of the contract.
 const SCHEMA: u32 = 1;
@@ -12,9 +15,33 @@ struct Document<'a> {
     baseline: Option<&'a str>,
     variants: Vec<&'a str>,
     tables: Vec<TableDocument<'a>>,
+    mode: Mode,
+    exact: Option<Exact>,
     emulated: bool,
     boots: &'a [Variant],
+    beside: &'a [Beside],
     notes: &'a Notes,
+}
+
+/// What only exact mode has to say.
+#[derive(Serialize)]
+struct Exact {
+    /// Seeds wanted of each variant.
+    seeds: u32,
+    /// How often each verdict was given, one entry a variant.
+    verdicts: Vec<Tally>,
+    /// Guest time that an instruction takes, in nanoseconds.
+    instruction_ns: u32,
+    /// What time does not depend on.
+    not_modelled: [&'static str; 4],
+}
+
+#[derive(Serialize)]
+struct Tally {
+    regression: usize,
+    improvement: usize,
+    same: usize,
+    undecided: usize,
 }
 
 #[derive(Serialize)]
@@ -25,12 +52,12 @@ struct TableDocument<'a> {
     rows: Vec<RowDocument<'a>>,
 }
 
-/// A row with what the contract foresees for each column and no comparison gives yet: `null`.
+/// A row with the intervals that the contract foresees for each column and no comparison gives
+/// yet: `null`.
 #[derive(Serialize)]
 struct RowDocument<'a> {
     #[serde(flatten)]
     row: &'a Row,
-    verdicts: Vec<()>,
     intervals: Vec<()>,
 }
 
@@ -46,11 +73,34 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         baseline: comparison.variants.first().map(|first| &*first.name),
         variants: variants.map(|variant| &*variant.name).collect(),
         tables: comparison.tables.iter().map(table).collect(),
+        mode: comparison.mode,
+        exact: (comparison.mode == Mode::Exact).then(|| exact(comparison)),
         emulated: comparison.emulated,
         boots: &comparison.variants,
+        beside: &comparison.beside,
         notes: &comparison.notes,
     };
     serde_json::to_string_pretty(&document)
+}
+
+fn exact(comparison: &Comparison) -> Exact {
+    let tally = |column| {
+        let given = |verdict: Verdict| {
+            comparison.verdicts(column).filter(|(.., given)| *given == verdict).count()
+        };
+        Tally {
+            regression: given(Verdict::Regression),
+            improvement: given(Verdict::Improvement),
+            same: given(Verdict::Same),
+            undecided: given(Verdict::Undecided),
+        }
+    };
+    Exact {
+        seeds: comparison.boots,
+        verdicts: (0..comparison.variants.len()).map(tally).collect(),
+        instruction_ns: exact::NANOSECONDS,
+        not_modelled: exact::NOT_MODELLED,
+    }
 }
 
 fn table(table: &Table) -> TableDocument<'_> {
@@ -63,6 +113,5 @@ fn table(table: &Table) -> TableDocument<'_> {
 }
 
 fn row(row: &Row) -> RowDocument<'_> {
-    let columns = row.values.len();
-    RowDocument { row, verdicts: vec![(); columns], intervals: vec![(); columns] }
+    RowDocument { row, intervals: vec![(); row.values.len()] }
 }

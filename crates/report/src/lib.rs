@@ -3,9 +3,12 @@
 //! file is escaped wherever it is printed ([`escape`]).
 
 mod ascii;
+mod beside;
+mod exact;
 mod header;
 mod heading;
 mod json;
+mod locality;
 mod notes;
 mod table;
 
@@ -13,15 +16,17 @@ use compare::Comparison;
 
 pub use ascii::escape;
 pub use json::json;
+pub use locality::locality;
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.
 pub fn text(comparison: &Comparison) -> String {
-    let tables = comparison.tables.iter();
-    let mut parts: Vec<String> = tables.map(|table| table::text(table, comparison)).collect();
-    if parts.is_empty() {
+    let mut parts: Vec<String> = exact::head(comparison).into_iter().collect();
+    if comparison.tables.is_empty() {
         parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
     }
+    parts.extend(comparison.tables.iter().map(|table| table::text(table, comparison)));
+    parts.extend(beside::text(&comparison.beside, comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")
 }

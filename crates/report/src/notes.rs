@@ -17,7 +17,7 @@ const MAX_NAME_WIDTH: usize = 40;
 const CONFIGURATION: &str = "configuration";
 
 /// One note.
-struct Note {
+pub struct Note {
     topic: &'static str,
     /// The variant it is about; none if it holds for all.
     variant: Option<String>,
@@ -25,11 +25,13 @@ struct Note {
 }
 
 impl Note {
-    fn on(topic: &'static str, variant: &str, text: String) -> Self {
+    /// On one variant.
+    pub fn on(topic: &'static str, variant: &str, text: String) -> Self {
         Self { topic, variant: Some(escape(variant)), text }
     }
 
-    fn on_all(topic: &'static str, text: String) -> Self {
+    /// On all of them.
+    pub fn on_all(topic: &'static str, text: String) -> Self {
         Self { topic, variant: None, text }
     }
 }
@@ -46,17 +48,17 @@ pub fn text(comparison: &Comparison) -> String {
     all.extend(variants.iter().flat_map(failed));
     all.extend(variants.iter().flat_map(set_aside));
     all.extend(complaints(&notes.complaints));
-    lay_out(&all)
+    lay_out("Notes:", &all)
 }
 
 /// Topics to the left, each said once; then the variant; then the text.
-fn lay_out(notes: &[Note]) -> String {
+pub fn lay_out(title: &str, notes: &[Note]) -> String {
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
     let topics = longest(&mut notes.iter().map(|note| note.topic.len()));
     let variants = notes.iter().filter_map(|note| note.variant.as_ref());
     let names = longest(&mut variants.map(String::len)).min(MAX_NAME_WIDTH);
 
-    let mut text = String::from("Notes:\n");
+    let mut text = format!("{title}\n");
     let mut last = "";
     for note in notes {
         let topic = if note.topic == last { "" } else { note.topic };

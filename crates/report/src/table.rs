@@ -1,9 +1,11 @@
 //! A table in the layout of the field: labels to the left, under each name a value and, in
 //! parentheses, its gain.
 
-use compare::{Comparison, Kind, Row, Table};
+use compare::{Comparison, Kind, Row, Table, Verdict};
+use model::Mode;
 
 use crate::ascii::escape;
+use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
 
@@ -27,11 +29,12 @@ const MODEL: (&str, &str) = (
 
 /// `table` with its heading.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
+    let exact = comparison.mode == Mode::Exact;
     let labels = labels(table);
     let names = comparison.variants.iter();
     let columns: Vec<Column> = names
         .enumerate()
-        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name)))
+        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), exact))
         .collect();
     let label_width = longest(labels.iter().map(String::len)).min(MAX_LABEL_WIDTH);
 
@@ -49,7 +52,9 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
     for (number, label) in labels.iter().enumerate() {
         line(label, &|column| column.cell(number));
     }
-    if comparison.emulated && table.kind != Kind::Counters {
+    if exact {
+        text.push_str(legend(table));
+    } else if comparison.emulated && table.kind != Kind::Counters {
         text.push_str(EMULATED);
     }
     if table.rows.iter().any(|row| row.metric == MODEL.0) {
@@ -79,15 +84,15 @@ struct Column {
 }
 
 impl Column {
-    fn new(table: &Table, number: usize, name: &str) -> Self {
-        let rows = table.rows.iter();
-        let values: Vec<String> =
-            rows.map(|row| decimal(at(number, &row.values), row.decimals)).collect();
+    fn new(table: &Table, number: usize, name: &str, exact: bool) -> Self {
         let directed = table.rows.iter().any(|row| row.better.is_some());
-        let (gains, min_width) = if directed && table.pooled.len() > 1 {
-            (gains(table, number), MIN_WIDTH_WITH_GAIN)
+        let (values, gains, min_width) = if directed && table.pooled.len() > 1 {
+            (values(table, number), gains(table, number), MIN_WIDTH_WITH_GAIN)
+        } else if exact && number > 0 {
+            let (values, marks) = marked(table, number);
+            (values, marks, MIN_WIDTH)
         } else {
-            (vec![String::new(); values.len()], MIN_WIDTH)
+            (values(table, number), vec![String::new(); table.rows.len()], MIN_WIDTH)
         };
         let gain_width = longest(gains.iter().map(String::len));
         let needed = min_width.max(1 + longest(values.iter().map(String::len)));
@@ -108,21 +113,62 @@ impl Column {
     }
 }
 
+fn values(table: &Table, column: usize) -> Vec<String> {
+    let value = |row: &Row| decimal(at(column, &row.values), row.decimals);
+    table.rows.iter().map(value).collect()
+}
+
 /// The gains of a column, each with a space before it: ` (   0.91%)`. Blank where there is no
-/// value or no good direction; a dash where there is no percentage.
+/// value or no good direction; a dash where there is no percentage. Brackets for parentheses where
+/// the verdict is that luck does not explain it, question marks where there is no verdict yet.
 fn gains(table: &Table, column: usize) -> Vec<String> {
-    let number = |row: &Row| decimal(at(column, &row.gains), 2);
+    let verdict = |row: &Row| row.verdicts.get(column).copied().flatten();
+    let number = |row: &Row| signed(at(column, &row.gains), verdict(row));
     let width = longest(table.rows.iter().map(|row| number(row).len())).max(MIN_GAIN_WIDTH);
     let gain = |row: &Row| {
         if row.better.is_none() || at(column, &row.values).is_none() {
             return " ".repeat(width + 4);
         }
+        let [open, close] = marks(verdict(row));
         match at(column, &row.gains) {
-            Some(_) => format!(" ({:>width$}%)", number(row)),
-            None => format!(" ({:>width$})", "-", width = width + 1),
+            Some(_) => format!(" {open}{:>width$}%{close}", number(row)),
+            None => format!(" {open}{:>width$}{close}", "-", width = width + 1),
         }
     };
     table.rows.iter().map(gain).collect()
+}
+
+/// A gain's number. Its sign says which verdict it is, however small the gain.
+pub fn signed(gain: Option<f64>, verdict: Option<Verdict>) -> String {
+    match decimal(gain, 2) {
+        zero if verdict == Some(Verdict::Regression) && zero == "0.00" => "-0.00".to_owned(),
+        text => text,
+    }
+}
+
+/// What stands around a gain with this verdict.
+pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
+    match verdict {
+        Some(Verdict::Regression | Verdict::Improvement) => ['[', ']'],
+        Some(Verdict::Undecided) => ['?', '?'],
+        Some(Verdict::Same) | None => ['(', ')'],
+    }
+}
+
+/// The values of a column without gains, and what follows each: `[12]` differs beyond luck, of
+/// `?12?` that is not known.
+fn marked(table: &Table, column: usize) -> (Vec<String>, Vec<String>) {
+    let mark = |row: &Row, value: &str| match row.beyond_luck.get(column).copied().flatten() {
+        _ if !row.statistic.is_mean() || value == "-" => ["", " "],
+        Some(true) => ["[", "]"],
+        Some(false) => ["", " "],
+        None => ["?", "?"],
+    };
+    let marked = values(table, column).into_iter().zip(&table.rows).map(|(value, row)| {
+        let [open, close] = mark(row, &value);
+        (format!("{open}{value}"), close.to_owned())
+    });
+    marked.unzip()
 }
 
 /// The figure of a column, if there is one.
@@ -131,7 +177,7 @@ fn at(column: usize, cells: &[Option<f64>]) -> Option<f64> {
 }
 
 /// A figure with so many decimals; a dash if there is none. What rounds to zero has no sign.
-fn decimal(value: Option<f64>, decimals: usize) -> String {
+pub fn decimal(value: Option<f64>, decimals: usize) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return "-".to_owned();
     };

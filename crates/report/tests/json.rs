@@ -47,7 +47,8 @@ fn figures_keep_their_precision() {
         json!({
             "metric": "Elapsed", "unit": "s", "better": "lower", "statistic": "Min",
             "values": [third, null], "gains": [0.0, null],
-            "verdicts": [null, null], "intervals": [null, null],
+            "verdicts": [null, null], "floors": [null, null], "beyond_luck": [null, null],
+            "intervals": [null, null],
         })
     );
     assert_eq!(rows[1]["better"], Value::Null);

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{boot, boots, columns, compared, manifest, measure, spend, variant};
-use compare::{Comparison, compare};
+use common::{boot, boots, columns, compare_columns, compared, measure, spend, variant};
+use compare::Comparison;
 use model::{Boot, Outcome, Problem, ProblemKind, Setting};
 
 /// The text of a comparison.
@@ -120,7 +120,7 @@ fn settings_and_boots_set_aside() {
     }
     let mut columns = columns(&variants, &[&old, &new]);
     columns[1].boots[0].superseded = true;
-    let text = printed(&compare(&[manifest()], &columns, 0));
+    let text = printed(&compare_columns(columns));
     insta::assert_snapshot!(&text[text.find("Notes:").unwrap()..]);
 }
 

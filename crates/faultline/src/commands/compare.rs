@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, KeptBoot, VariantBoots};
-use model::{Experiment, Manifest, Source, Variant};
+use ::compare::{Comparison, KeptBoot, Results, VariantBoots};
+use model::{Experiment, Source, Variant};
 use store::{Detail, Kept, Store};
 
 use super::{existing_store, print};
@@ -48,11 +48,8 @@ fn baseline(experiment: &Experiment, named: Option<&str>) -> Result<usize, Failu
 }
 
 fn compared(experiment: &Experiment, kept: &[Kept], baseline: usize) -> Comparison {
-    let columns: Vec<VariantBoots> =
-        experiment.variants.iter().map(|variant| column(variant, kept)).collect();
-    let workloads: Vec<Manifest> =
-        experiment.workloads.iter().map(|used| used.manifest.clone()).collect();
-    ::compare::compare(&workloads, &columns, baseline)
+    let variants = experiment.variants.iter().map(|variant| column(variant, kept)).collect();
+    ::compare::compare(&Results { experiment, variants }, baseline)
 }
 
 fn column<'a>(variant: &'a Variant, kept: &'a [Kept]) -> VariantBoots<'a> {

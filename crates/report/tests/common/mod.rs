@@ -1,11 +1,14 @@
 //! Boots for tests, spelled briefly.
 
+#![allow(dead_code, reason = "each test uses what it needs")]
+
 use std::collections::BTreeMap;
 
-use compare::{Comparison, KeptBoot, VariantBoots, compare};
+use compare::{Comparison, KeptBoot, Results, VariantBoots, compare};
 use model::{
-    Better, Boot, BootFacts, Chunk, Column, HostLoad, Manifest, Mean, Metric, Outcome, Sample,
-    Usage, Variant,
+    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine,
+    Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Sample, Sampler, Topology, Usage,
+    Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -76,6 +79,14 @@ pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
             label: label.into(),
             value,
         });
+    }
+}
+
+/// Adds a value of a metric in a phase of the first iteration.
+pub fn measure_phase(boot: &mut Boot, phase: &str, metric: &str, label: &str, value: f64) {
+    measure(boot, metric, label, &[value]);
+    if let Some(sample) = boot.samples.last_mut() {
+        sample.phase = phase.into();
     }
 }
 
@@ -154,9 +165,35 @@ pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<Variant
         .collect()
 }
 
+/// An experiment with the workload of all tests on four CPUs and two nodes.
+pub fn experiment(mode: Mode, boots: u32) -> Experiment {
+    let used =
+        WorkloadUse { manifest: manifest(), program: None, iterations: 1, timeout: Millis(1000) };
+    Experiment {
+        name: "test".into(),
+        mode,
+        profile: Profiling::default(),
+        variants: Vec::new(),
+        machine: Machine {
+            topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
+            accel: Accel::Auto,
+            limits: Limits::default(),
+        },
+        workloads: vec![used],
+        sampler: Sampler::default(),
+        boots,
+    }
+}
+
+/// Compares columns in measured mode; the first is the baseline.
+pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
+    let experiment = experiment(Mode::Measured, 2);
+    compare(&Results { experiment: &experiment, variants: columns }, 0)
+}
+
 /// Compares variants by the workload of all tests; the first is the baseline.
 pub fn compared(columns: &[(&str, &[Boot])]) -> Comparison {
     let variants: Vec<_> = columns.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = columns.iter().map(|(_, boots)| *boots).collect();
-    compare(&[manifest()], &self::columns(&variants, &boots), 0)
+    compare_columns(self::columns(&variants, &boots))
 }

@@ -1,0 +1,131 @@
+//! The true local-access share: of the loads and stores that went to memory of a node, how many
+//! went to the node of the CPU that made them. Counted access by access in exact mode, where the
+//! kernel itself guesses from the few pages that it makes fault (`NUMA hint local percent`).
+
+use std::ops::Add;
+
+use model::{Boot, Privilege, Profile, Target, Topology};
+
+/// Loads and stores to memory of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// To the CPU's own node.
+    pub local: u64,
+    /// To another node.
+    pub remote: u64,
+}
+
+impl Split {
+    /// The local share in percent; none of nothing.
+    pub fn percent(self) -> Option<f64> {
+        let all = self.local as f64 + self.remote as f64;
+        (all > 0.0).then(|| 100.0 * self.local as f64 / all)
+    }
+}
+
+impl Add for Split {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            local: self.local.saturating_add(other.local),
+            remote: self.remote.saturating_add(other.remote),
+        }
+    }
+}
+
+/// The accesses of one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accesses<'a> {
+    /// Which repetition.
+    pub iteration: u32,
+    /// The phase.
+    pub phase: &'a str,
+    /// Those of programs in user mode.
+    pub user: Split,
+    /// Those of the kernel. Firmware's are left out.
+    pub kernel: Split,
+}
+
+/// The accesses of `workload` in `boot`, phase by phase; nothing if they were not counted.
+pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<Accesses<'a>> {
+    let profiles = boot.profiles.iter();
+    profiles
+        .filter(|profile| profile.workload == workload && !profile.accesses.is_empty())
+        .map(|profile| Accesses {
+            iteration: profile.iteration,
+            phase: &profile.phase,
+            user: split(profile, Privilege::User, topology),
+            kernel: split(profile, Privilege::Kernel, topology),
+        })
+        .collect()
+}
+
+/// What goes to a device, or to memory of no node, is neither local nor remote; no more is what a
+/// CPU of no node does.
+fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split {
+    let made = profile.accesses.iter().filter(|accesses| accesses.privilege == privilege);
+    let splits = made.filter_map(|accesses| {
+        let Target::Node(target) = accesses.target else { return None };
+        let home = home(accesses.cpu, topology)?;
+        let number = accesses.loads.saturating_add(accesses.stores);
+        Some(match home == usize::from(target) {
+            true => Split { local: number, remote: 0 },
+            false => Split { local: 0, remote: number },
+        })
+    });
+    splits.fold(Split::default(), Add::add)
+}
+
+/// The node of a CPU.
+fn home(cpu: u32, topology: &Topology) -> Option<usize> {
+    topology.nodes.iter().position(|node| node.cpus.0.contains(&cpu))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{accessed, boot, topology};
+
+    #[test]
+    fn an_access_is_local_on_the_cpus_own_node() {
+        // CPUs 0 and 1 are on node 0, 2 and 3 on node 1.
+        let counts = [
+            (0, Privilege::User, Target::Node(0), 10),
+            (1, Privilege::User, Target::Node(1), 20),
+            (2, Privilege::User, Target::Node(1), 40),
+            (3, Privilege::Kernel, Target::Node(1), 5),
+            (3, Privilege::Kernel, Target::Node(0), 7),
+        ];
+        let mut boot = boot(0);
+        boot.profiles = vec![accessed(0, "run", &counts)];
+        let [found] = accesses(&boot, "autonuma", &topology()).try_into().unwrap();
+        assert_eq!((found.iteration, found.phase), (0, "run"));
+        assert_eq!(found.user, Split { local: 50, remote: 20 });
+        assert_eq!(found.kernel, Split { local: 5, remote: 7 });
+        assert_eq!((found.user + found.kernel).percent(), Some(100.0 * 55.0 / 82.0));
+    }
+
+    #[test]
+    fn what_has_no_place_on_a_node_is_left_out() {
+        let counts = [
+            (0, Privilege::User, Target::Device, 1),
+            (0, Privilege::User, Target::Elsewhere, 1),
+            (0, Privilege::Firmware, Target::Node(0), 1),
+            (99, Privilege::User, Target::Node(0), 1),
+        ];
+        let mut boot = boot(0);
+        boot.profiles = vec![accessed(0, "", &counts)];
+        let [found] = accesses(&boot, "autonuma", &topology()).try_into().unwrap();
+        assert_eq!((found.user, found.kernel), (Split::default(), Split::default()));
+        assert_eq!(found.user.percent(), None);
+    }
+
+    #[test]
+    fn without_counting_there_are_no_accesses() {
+        let mut boot = boot(0);
+        boot.profiles = vec![accessed(0, "run", &[])];
+        assert_eq!(accesses(&boot, "autonuma", &topology()), []);
+        assert_eq!(accesses(&boot, "other", &topology()), []);
+    }
+}

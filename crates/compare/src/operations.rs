@@ -1,0 +1,128 @@
+//! Operations: what the rows of a table of metrics are of, and what the verdicts are on.
+
+use std::collections::HashMap;
+
+use model::{Better, Boot, Manifest, Mean, Metric, Mode, Sample};
+use stats::Summary;
+
+use crate::VariantBoots;
+
+/// The metric that exact mode adds to every workload, in the unit of the same name.
+pub const INSTRUCTIONS: &str = "instructions";
+
+/// A metric with its label and phase.
+pub struct Operation<'a> {
+    /// The three of them in one word.
+    pub name: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The label.
+    pub label: &'a str,
+    /// The phase.
+    pub phase: &'a str,
+    /// Where its metric stands in the table: as in the manifest, then those that no manifest
+    /// declares, then the instructions of exact mode.
+    pub rank: usize,
+    /// For each column, the boots that have samples of it.
+    pub columns: Vec<Vec<BootSamples<'a>>>,
+}
+
+impl Operation<'_> {
+    /// Whether `other` is the same operation, of other boots.
+    pub fn is(&self, other: &Operation<'_>) -> bool {
+        (&self.metric, self.label, self.phase) == (&other.metric, other.label, other.phase)
+    }
+}
+
+/// What one boot has of an operation.
+pub struct BootSamples<'a> {
+    /// The boot.
+    pub boot: &'a Boot,
+    /// Its samples, in the order they were taken; at least one.
+    pub values: Vec<f64>,
+}
+
+impl BootSamples<'_> {
+    /// The boot's own figure, the mean of its samples. None if they have no such mean.
+    pub fn mean(&self, mean: Mean) -> Option<f64> {
+        // A rate of 0 has no harmonic mean, but alone it is itself.
+        if let [only] = self.values.as_slice() {
+            return Some(*only);
+        }
+        let summary = Summary::of(&self.values)?;
+        match mean {
+            Mean::Amean => Some(summary.amean),
+            Mean::Hmean => summary.hmean,
+            Mean::Gmean => summary.gmean,
+        }
+    }
+}
+
+/// The operations of `workload` in the complete boots of `columns`, in the order of their ranks,
+/// and within a metric in the order in which they were first seen.
+pub fn operations<'a>(
+    workload: &'a Manifest,
+    columns: &[VariantBoots<'a>],
+    mode: Mode,
+) -> Vec<Operation<'a>> {
+    let mut operations: Vec<Operation<'a>> = Vec::new();
+    let mut places: HashMap<[&str; 3], usize> = HashMap::new();
+    for (number, column) in columns.iter().enumerate() {
+        for boot in column.complete() {
+            for sample in boot.samples.iter().filter(|sample| sample.workload == workload.name) {
+                let key = [&*sample.metric, &*sample.label, &*sample.phase];
+                let place = *places.entry(key).or_insert_with(|| {
+                    operations.push(operation(workload, sample, columns.len(), mode));
+                    operations.len() - 1
+                });
+                let boots = &mut operations[place].columns[number];
+                match boots.last_mut().filter(|last| std::ptr::eq(last.boot, boot)) {
+                    Some(known) => known.values.push(sample.value),
+                    None => boots.push(BootSamples { boot, values: vec![sample.value] }),
+                }
+            }
+        }
+    }
+    operations.sort_by_key(|operation| operation.rank);
+    operations
+}
+
+/// The operation that `sample` is of, without any samples yet.
+fn operation<'a>(
+    workload: &Manifest,
+    sample: &'a Sample,
+    columns: usize,
+    mode: Mode,
+) -> Operation<'a> {
+    let Sample { metric, label, phase, .. } = sample;
+    let (rank, metric) = metric_named(metric, workload, mode);
+    let mut name = metric.name.clone();
+    for part in [label, phase] {
+        if !part.is_empty() {
+            name.push('-');
+            name.push_str(part);
+        }
+    }
+    let columns = (0..columns).map(|_| Vec::new()).collect();
+    Operation { name, metric, label, phase, rank, columns }
+}
+
+/// The metric of this name, and its rank. One that the manifest does not declare is shown all the
+/// same, without a direction.
+fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) {
+    let declared = workload.metrics.iter().enumerate().find(|(_, metric)| metric.name == name);
+    if let Some((rank, metric)) = declared {
+        return (rank, metric.clone());
+    }
+    let metric = |unit: &str, better| Metric {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+        mean: Mean::Amean,
+    };
+    let undeclared = workload.metrics.len();
+    if mode == Mode::Exact && name == INSTRUCTIONS {
+        return (undeclared + 1, metric(INSTRUCTIONS, Some(Better::Lower)));
+    }
+    (undeclared, metric("", None))
+}

@@ -1,0 +1,87 @@
+//! Time as measured beside instructions as counted.
+
+use compare::{Beside, Comparison, Gain, Reading, Verdict};
+use model::count;
+
+use crate::ascii::{escape, wrap};
+use crate::table::{decimal, marks, signed};
+
+/// Longer names push only their own line to the right.
+const MAX_LABEL_WIDTH: usize = 34;
+
+/// A table for each workload and variant, and below them what the readings mean.
+pub fn text(beside: &[Beside], comparison: &Comparison) -> Option<String> {
+    let baseline = comparison.variants.first().map_or("", |variant| &*variant.name);
+    let same = |a: &Beside, b: &Beside| (&a.workload, &a.variant) == (&b.workload, &b.variant);
+    let tables = beside.chunk_by(same).map(|rows| table(rows, baseline));
+    let mut text = tables.collect::<Vec<_>>().join("\n");
+    let mut readings: Vec<Reading> = beside.iter().map(|row| row.reading).collect();
+    readings.sort_unstable();
+    readings.dedup();
+    for reading in readings {
+        text.push_str(&wrap(&format!("{}: ", reading.name()), meaning(reading)));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn table(rows: &[Beside], baseline: &str) -> String {
+    let Beside { workload, variant, .. } = &rows[0];
+    let least = rows.iter().map(|row| row.blocks).min().unwrap_or(0);
+    let most = rows.iter().map(|row| row.blocks).max().unwrap_or(0);
+    let blocks = match least == most {
+        true => count(most, "block"),
+        false => format!("{least} to {most} blocks"),
+    };
+    let heading = format!(
+        "{} by both clocks: gains of {} over {}, in time with their 95 % intervals ({blocks} of \
+         boots), in instructions with their luck floors",
+        escape(workload),
+        escape(variant),
+        escape(baseline)
+    );
+    let labels: Vec<String> = rows.iter().map(|row| escape(&row.metric)).collect();
+    let width = labels.iter().map(String::len).max().unwrap_or(0).min(MAX_LABEL_WIDTH);
+    let mut text = wrap("", &heading);
+    let header =
+        format!("{:width$}{:>9}{:>20}{:>14}{:>9}", "", "time", "interval", "instructions", "floor");
+    text.push_str(&format!("{header}  reading\n"));
+    for (label, row) in labels.iter().zip(rows) {
+        text.push_str(&format!("{label:<width$}{}  {}\n", figures(row), row.reading.name()));
+    }
+    text
+}
+
+fn figures(row: &Beside) -> String {
+    let [gain, interval] = match row.gain {
+        Some(Gain { gain, low, high }) => {
+            let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
+            [format!("{gain}%"), format!("{low:>7} to {high:>7}")]
+        }
+        None => ["-".to_owned(), "-".to_owned()],
+    };
+    let percent = |text: String| if text == "-" { text } else { format!("{text}%") };
+    let counted = row.instructions.as_ref();
+    let verdict = counted.map_or(Verdict::Undecided, |it| it.verdict);
+    let instructions = percent(signed(counted.and_then(|it| it.gain), Some(verdict)));
+    let floor = percent(decimal(counted.and_then(|it| it.floor_percent), 3));
+    let [open, close] = marks(Some(verdict));
+    let instructions = format!("{open}{instructions:>8}{close}");
+    format!("{gain:>9}{interval:>20}{instructions:>14}{floor:>9}")
+}
+
+fn meaning(reading: Reading) -> &'static str {
+    match reading {
+        Reading::CodePath => "time changed, and instructions beyond luck.",
+        Reading::LayoutOrMemory => {
+            "time changed, the instructions did not: alignment, caches or memory latency, not the \
+             code path."
+        }
+        Reading::Hidden => "instructions changed beyond luck, and time was not seen to.",
+        Reading::Same => "neither was seen to change.",
+        Reading::Undecided => {
+            "fewer than 3 blocks, a seed missing, or the instructions disagree with their parts or \
+             with guest time."
+        }
+        Reading::Withheld => "times under emulation (TCG) are not performance.",
+    }
+}

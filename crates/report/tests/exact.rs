@@ -1,0 +1,283 @@
+//! What people see of exact mode.
+
+mod common;
+
+use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
+use compare::{Comparison, Results, beside, compare, locality};
+use model::{Accesses, Boot, Chunk, Column, Mode, Outcome, Privilege, Profile, Target};
+use serde_json::{Value, json};
+
+/// What luck does to the figures of seeds 0 to 4, in parts of 10000.
+const LUCK: [f64; 5] = [0.0, 9.0, -4.0, 14.0, 3.0];
+
+/// Boots of one variant, each with its seed: `scale` says how much longer the kernel takes in
+/// NUMA01, and how much more it scans.
+fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
+    let boots = (0..seeds).map(|seed| {
+        let luck = 1.0 + LUCK[seed as usize % LUCK.len()] / 1e4;
+        let mut boot = boot(seed);
+        boot.block = seed;
+        boot.facts.accel = "tcg".into();
+        for (phase, work, scale) in [("NUMA01", 14.25, scale), ("NUMA02", 5.5, 1.0)] {
+            let user = work * 1e9;
+            let kernel = (work * 2.1e7 * luck * scale).round();
+            measure_phase(&mut boot, phase, "System", "", 2e-9 * kernel);
+            measure_phase(&mut boot, phase, "Elapsed", "", 2e-9 * (user + kernel) * luck);
+            measure_phase(&mut boot, phase, "CPU", "", 397.0 + luck);
+            measure_phase(&mut boot, phase, "instructions", "total", user + kernel);
+            measure_phase(&mut boot, phase, "instructions", "user", user);
+            measure_phase(&mut boot, phase, "instructions", "kernel", kernel);
+            boot.profiles.push(accesses(phase, luck, scale));
+        }
+        spend(&mut boot, 0, 39.5, 0.83 * luck * scale, 40.4 * luck);
+        let scans = 438_792.0 * luck * scale;
+        let counters = [
+            ("numa_pte_updates", scans as i64),
+            ("numa_huge_pte_updates", 112),
+            ("numa_hint_faults", (scans / 5.0) as i64),
+            ("numa_hint_faults_local", (scans / 9.0 / scale) as i64),
+            ("numa_pages_migrated", (33_795.0 * luck) as i64),
+        ];
+        count(&mut boot, 0, &counters);
+        boot
+    });
+    boots.collect()
+}
+
+fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
+    let made = |cpu, privilege, node, number: f64| Accesses {
+        cpu,
+        privilege,
+        target: Target::Node(node),
+        loads: number as u64,
+        stores: (number / 3.0) as u64,
+    };
+    Profile {
+        workload: "autonuma".into(),
+        phase: phase.into(),
+        accesses: vec![
+            made(0, Privilege::User, 0, 4.1e9 * luck),
+            made(2, Privilege::User, 0, 1.3e9 * scale),
+            made(3, Privilege::User, 1, 2.2e9 * luck),
+            made(1, Privilege::Kernel, 0, 5.1e7),
+            made(1, Privilege::Kernel, 1, 1.2e7 * luck),
+        ],
+        ..Profile::default()
+    }
+}
+
+/// Compares columns in exact mode, `wanted` seeds of each wanted.
+fn compared(wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
+    let names: Vec<_> = variants.iter().map(|(name, _)| variant(name)).collect();
+    let boots: Vec<_> = variants.iter().map(|(_, boots)| *boots).collect();
+    let experiment = experiment(Mode::Exact, wanted);
+    compare(&Results { experiment: &experiment, variants: columns(&names, &boots) }, 0)
+}
+
+/// The text, checked for what holds for all of it.
+fn printed(comparison: &Comparison) -> String {
+    let text = report::text(comparison);
+    for line in text.lines() {
+        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
+        assert!(!line.ends_with(' ') && line.len() <= 100, "{line}");
+    }
+    text
+}
+
+/// The part of a text before its notes.
+fn above_notes(text: &str) -> &str {
+    &text[..text.find("\nNotes:").unwrap()]
+}
+
+fn lines<'a>(text: &'a str, first_words: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.starts_with(first_words)).collect()
+}
+
+#[test]
+fn two_variants() {
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.09, 5))]);
+    insta::assert_snapshot!(above_notes(&printed(&comparison)));
+}
+
+#[test]
+fn one_variant_has_no_verdicts() {
+    let text = printed(&compared(5, &[("6.1", &seeds(1.0, 5))]));
+    insta::assert_snapshot!(&text[..text.find("Min ").unwrap()]);
+    assert!(!text.contains(['[', '?']), "{text}");
+    assert_eq!(lines(&text, "Luck:"), ["Luck: the range over seeds."]);
+}
+
+#[test]
+fn three_variants_fit_a_mail() {
+    let boots = |scale: f64| {
+        let mut boots = [boot(0), boot(1)];
+        for boot in &mut boots {
+            measure(boot, "Elapsed", "fill", &[20.0 * scale]);
+            measure(boot, "instructions", "kernel", &[10e9 * scale]);
+        }
+        boots
+    };
+    let [old, new, other] = [1.0, 0.9, 1.1].map(boots);
+    printed(&compared(2, &[("6.1", &old), ("6.12", &new), ("7.2-patched", &other)]));
+}
+
+#[test]
+fn an_incomplete_set_of_seeds_decides_nothing() {
+    let mut new = seeds(1.5, 5);
+    new[3].outcome = Outcome::Panicked("Kernel panic - not syncing: Attempted to kill init".into());
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &new)]);
+    let text = printed(&comparison);
+    insta::assert_snapshot!(&text[..text.find("\nautonuma").unwrap()]);
+    assert_eq!(
+        lines(&text, "Amean    System-NUMA01 "),
+        ["Amean    System-NUMA01                     0.60 (   0.00%)        0.90 ? -49.96%?"]
+    );
+    assert_eq!(
+        lines(&text, "NUMA hint faults"),
+        ["NUMA hint faults                      87797      ?131664?"]
+    );
+}
+
+#[test]
+fn few_seeds_are_told() {
+    let seeds_note = |number| {
+        let boots = seeds(1.0, number);
+        let text = printed(&compared(number, &[("6.1", &boots), ("6.12", &boots)]));
+        let notes = text.split("\n  verdicts").next().unwrap();
+        notes.split_whitespace().skip(3).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(seeds_note(1), "1 a variant, which says nothing of luck");
+    assert_eq!(
+        seeds_note(2),
+        "2 a variant: luck alone goes beyond their floor in 22 % of comparisons, beyond that of \
+         5 seeds in 0.2 %"
+    );
+    assert_eq!(seeds_note(5), "5 a variant");
+}
+
+#[test]
+fn a_regression_keeps_its_sign_however_small() {
+    let boots = |total: f64| {
+        let mut boots = [boot(0), boot(1)];
+        for boot in &mut boots {
+            measure(boot, "instructions", "total", &[total]);
+        }
+        boots
+    };
+    let (old, new, other) = (boots(1e9), boots(1e9 + 7.0), boots(1e9 - 7.0));
+    let text = printed(&compared(2, &[("a", &old), ("b", &new), ("c", &other)]));
+    let expected = "Amean    instructions-total 1000000000 (   0.00%) 1000000007 [  -0.00%] \
+                    999999993 [   0.00%]";
+    assert_eq!(lines(&text, "Amean"), [expected]);
+}
+
+#[test]
+fn json_says_what_exact_mode_found() {
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.09, 5))]);
+    let document: Value = serde_json::from_str(&report::json(&comparison).unwrap()).unwrap();
+    assert_eq!(document["mode"], "exact");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&document["exact"]).unwrap());
+    let rows = document["tables"][0]["rows"].as_array().unwrap();
+    let row = |statistic: &str, metric: &str| {
+        let mut rows = rows.iter();
+        rows.find(|row| row["statistic"] == statistic && row["metric"] == metric).unwrap()
+    };
+    let mean = row("Amean", "instructions-kernel-NUMA01");
+    assert_eq!(mean["verdicts"], json!([null, "regression"]));
+    assert_eq!(mean["beyond_luck"], json!([null, true]));
+    let luck = row("Luck", "instructions-kernel-NUMA01");
+    assert_eq!(mean["floors"], json!([null, luck["values"][1]]));
+    assert_eq!(luck["verdicts"], json!([null, null]));
+    let undirected = row("Amean", "CPU-NUMA01");
+    assert_eq!(undirected["verdicts"], json!([null, null]));
+    let counters = &document["tables"][2];
+    let faults = counters["rows"].as_array().unwrap();
+    let faults = faults.iter().find(|row| row["metric"] == "NUMA hint faults").unwrap();
+    assert_eq!(faults["verdicts"], json!([null, null]));
+    assert_eq!(faults["beyond_luck"], json!([null, true]));
+}
+
+/// Boots measured under KVM, a block each: `scale` says how much longer the kernel takes, and
+/// `first` where in the list of its luck a variant begins.
+fn blocks(scale: f64, first: u32, number: u32) -> Vec<Boot> {
+    let boots = (0..number).map(|block| {
+        let drift = 1.0 + f64::from(block) / 50.0;
+        let noise = 1.0 + LUCK[(first + block) as usize % LUCK.len()] / 1e3;
+        let mut boot = boot(block);
+        boot.block = block;
+        measure_phase(&mut boot, "NUMA01", "System", "", 31.5 * drift * noise * scale);
+        measure_phase(&mut boot, "NUMA01", "Elapsed", "", 62.4 * drift * noise);
+        measure_phase(&mut boot, "NUMA02", "System", "", 5.25 * drift * noise * scale);
+        measure_phase(&mut boot, "NUMA02", "Elapsed", "", 20.4 * drift * noise);
+        boot
+    });
+    boots.collect()
+}
+
+/// The measured boots of two variants beside the exact ones.
+fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
+    let variants = ["6.1", "6.12"].map(variant);
+    let number = measured[0].len() as u32;
+    let [time, count] =
+        [(Mode::Measured, number), (Mode::Exact, 5)].map(|(mode, boots)| experiment(mode, boots));
+    let time = Results { experiment: &time, variants: columns(&variants, &measured) };
+    let count = Results { experiment: &count, variants: columns(&variants, &exact) };
+    let mut comparison = compare(&time, 0);
+    comparison.beside = beside(&time, &count, "6.1");
+    comparison
+}
+
+fn section(text: &str) -> &str {
+    let text = above_notes(text);
+    &text[text.find("autonuma by both clocks").unwrap()..]
+}
+
+#[test]
+fn time_stands_beside_instructions() {
+    let (old, new) = (blocks(1.0, 0, 6), blocks(1.04, 3, 6));
+    let comparison = by_both_clocks([&old, &new], [&seeds(1.0, 5), &seeds(1.09, 5)]);
+    insta::assert_snapshot!(section(&printed(&comparison)));
+    let document: Value = serde_json::from_str(&report::json(&comparison).unwrap()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&document["beside"]).unwrap());
+}
+
+#[test]
+fn times_under_emulation_have_no_reading() {
+    let mut measured = [blocks(1.0, 0, 3), blocks(1.04, 3, 3)];
+    for boot in measured.iter_mut().flatten() {
+        boot.facts.accel = "tcg".into();
+    }
+    let exact = seeds(1.0, 5);
+    let comparison = by_both_clocks(measured.each_ref().map(|it| &**it), [&exact, &exact]);
+    insta::assert_snapshot!(section(&printed(&comparison)));
+}
+
+#[test]
+fn locality_over_time() {
+    let series = |source: &str, columns: &[(&str, [i64; 4])]| Chunk {
+        workload: "autonuma".into(),
+        iteration: 0,
+        phase: "NUMA01".into(),
+        source: source.into(),
+        times: vec![5_000_000_000, 6_000_000_000, 7_000_000_000, 7_500_000_000],
+        columns: columns
+            .iter()
+            .map(|(name, values)| Column {
+                name: (*name).into(),
+                values: values.map(Some).to_vec(),
+            })
+            .collect(),
+    };
+    let accesses = [
+        ("user-local", [10, 1_000_010, 5_000_010, 9_000_010]),
+        ("user-remote", [10, 3_000_010, 4_000_010, 4_100_010]),
+        ("kernel-local", [0, 500, 700, 900]),
+        ("kernel-remote", [0, 1500, 1600, 1700]),
+    ];
+    let hints =
+        [("numa_hint_faults_local", [4, 24, 90, 90]), ("numa_hint_faults", [9, 99, 199, 199])];
+    let chunks = vec![series("accesses", &accesses), series("vmstat", &hints)];
+    let boot = Boot { chunks, ..boot(0) };
+    insta::assert_snapshot!(report::locality("autonuma", &locality(&boot, "autonuma")));
+    assert_eq!(report::locality("autonuma", &[]), "");
+}
