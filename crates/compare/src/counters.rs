@@ -92,7 +92,7 @@ fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> 
         .collect()
 }
 
-fn lost_series(boot: &Boot) -> bool {
+pub fn lost_series(boot: &Boot) -> bool {
     let mut problems = boot.problems.iter();
     problems.any(|problem| problem.kind == ProblemKind::SeriesDropped)
 }

@@ -9,6 +9,7 @@ mod beside;
 mod config;
 mod counters;
 mod duration;
+mod explain;
 mod facts;
 mod locality;
 mod luck;
@@ -23,6 +24,10 @@ use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
 pub use beside::{Beside, Gain, Instructions, Reading, beside, comparable};
+pub use explain::{
+    Calls, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split, Subject,
+    Totals, explain, paths,
+};
 pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};

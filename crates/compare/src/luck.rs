@@ -123,8 +123,12 @@ fn floor(base: &[f64], new: &[f64]) -> Option<f64> {
     }
 }
 
+/// The mean. Taken from the first value on, so that the mean of equal values is that value, to the
+/// last bit: where the floor is 0, an error of rounding would be a difference beyond luck.
 fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let first = values.first()?;
+    let beyond: f64 = values.iter().map(|value| value - first).sum();
+    Some(first + beyond / values.len() as f64)
 }
 
 /// The distance between the largest and the smallest of two or more values.

@@ -29,6 +29,10 @@ pub enum Command {
     Compare(CompareArgs),
     /// Boot once more what exact mode booted, and tell whether it did the same
     Replay(ReplayArgs),
+    /// Tell where the difference between two variants of exact mode went
+    Explain(ExplainArgs),
+    /// Write the profile of a boot for other tools
+    Export(ExportArgs),
     /// List the experiments in the store
     List,
     /// Show an experiment's boots, or one boot with its log
@@ -233,6 +237,65 @@ pub enum Format {
     Text,
     /// The same for programs
     Json,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The variant that the other one is compared with
+    pub base: String,
+    /// The other variant
+    pub new: String,
+    /// The experiment's name or number [default: the latest of exact mode that has both]
+    pub experiment: Option<String>,
+    /// The workload [default: the only one]
+    #[arg(long)]
+    pub workload: Option<String>,
+    /// Look at this phase alone
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub format: ExplainFormat,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// A screen of text
+    Text,
+    /// The same for programs, whole
+    Json,
+    /// A page with a differential flame graph
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The boot, such as b12
+    #[arg(value_parser = boot_number)]
+    pub boot: i64,
+    /// The form of the profile
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// This workload alone
+    #[arg(long)]
+    pub workload: Option<String>,
+    /// This phase alone
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Collapsed stacks: a path and its instructions a line
+    Collapsed,
+    /// As `perf script` prints samples, with instructions as their periods
+    PerfScript,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,8 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Compare(args) => commands::compare::compare(store, &args),
         Command::Replay(args) => commands::replay::replay(store, &args),
+        Command::Explain(args) => commands::explain::explain(store, &args),
+        Command::Export(args) => commands::export::export(store, &args),
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
     }

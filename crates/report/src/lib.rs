@@ -5,18 +5,23 @@
 mod ascii;
 mod beside;
 mod exact;
+mod explain;
+mod flame;
 mod header;
 mod heading;
 mod json;
 mod locality;
 mod notes;
+mod stacks;
 mod table;
 
 use compare::Comparison;
 
 pub use ascii::escape;
+pub use explain::{explain, explain_html, explain_json};
 pub use json::json;
 pub use locality::locality;
+pub use stacks::{collapsed, perf_script};
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.

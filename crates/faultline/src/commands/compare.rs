@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, KeptBoot, Results, VariantBoots};
-use model::{Experiment, Source, Variant};
-use store::{Detail, Kept, Store};
+use ::compare::{KeptBoot, Results, VariantBoots};
+use model::{Experiment, Mode, Source, Variant};
+use store::{Detail, ExperimentId, Kept, Store};
 
 use super::{existing_store, print};
 use crate::args::{CompareArgs, Format};
@@ -16,8 +16,17 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let id = find(&store, args.experiment.as_deref())?;
     let experiment = store.experiment(id)?;
     let baseline = baseline(&experiment, args.baseline.as_deref())?;
-    let kept = store.boots(id, Detail::Series(&[Source::Vmstat.name()]))?;
-    let comparison = compared(&experiment, &kept, baseline);
+    let kept = results(&store, id)?;
+    let own = Results { experiment: &experiment, variants: columns(&experiment, &kept) };
+    let mut comparison = ::compare::compare(&own, baseline);
+    if let Some((other, kept)) = counterpart(&store, &experiment)? {
+        let other = Results { experiment: &other, variants: columns(&other, &kept) };
+        let (measured, exact) = match experiment.mode {
+            Mode::Measured => (&own, &other),
+            Mode::Exact => (&other, &own),
+        };
+        comparison.beside = ::compare::beside(measured, exact, &experiment.variants[baseline].name);
+    }
     print(&match args.format {
         Format::Text => report::text(&comparison),
         Format::Json => {
@@ -47,12 +56,31 @@ fn baseline(experiment: &Experiment, named: Option<&str>) -> Result<usize, Failu
     })
 }
 
-fn compared(experiment: &Experiment, kept: &[Kept], baseline: usize) -> Comparison {
-    let variants = experiment.variants.iter().map(|variant| column(variant, kept)).collect();
-    ::compare::compare(&Results { experiment, variants }, baseline)
+/// What is compared of an experiment's boots.
+fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
+    store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))
 }
 
-fn column<'a>(variant: &'a Variant, kept: &'a [Kept]) -> VariantBoots<'a> {
+/// The experiment last used that compares the same variants by the other clock, with its boots.
+fn counterpart(
+    store: &Store,
+    experiment: &Experiment,
+) -> Result<Option<(Experiment, Vec<Kept>)>, store::Error> {
+    for row in store.experiments()?.into_iter().rev() {
+        let other = store.experiment(row.id)?;
+        if other.mode != experiment.mode && ::compare::comparable(&other, experiment) {
+            return Ok(Some((other, results(store, row.id)?)));
+        }
+    }
+    Ok(None)
+}
+
+fn columns<'a>(experiment: &'a Experiment, kept: &'a [Kept]) -> Vec<VariantBoots<'a>> {
+    experiment.variants.iter().map(|variant| column(variant, kept)).collect()
+}
+
+/// A variant with its boots.
+pub fn column<'a>(variant: &'a Variant, kept: &'a [Kept]) -> VariantBoots<'a> {
     let own = kept.iter().filter(|kept| kept.boot.variant == variant.name);
     let boots = own.map(|Kept { id, superseded, boot }| KeptBoot {
         name: id.to_string(),

@@ -2,13 +2,16 @@
 
 pub mod boot;
 pub mod compare;
+pub mod explain;
+pub mod export;
 pub mod kernel;
 pub mod replay;
 pub mod run;
 pub mod show;
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::Topology;
 use store::Store;
@@ -34,6 +37,15 @@ fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
 fn topology(args: &MachineArgs) -> Result<Topology, Failure> {
     Topology::even(args.cpus, args.memory, args.nodes)
         .map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Writes results to a file, or prints them.
+fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    match file {
+        Some(path) => fs::write(path, text)
+            .map_err(|error| Failure::Host(format!("{}: {error}", path.display()))),
+        None => print(text),
+    }
 }
 
 /// Prints results; a reader that went away is no failure.

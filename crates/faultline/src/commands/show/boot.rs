@@ -1,5 +1,7 @@
 //! One boot in full, as text: facts, complaints, samples, series and the kernel's log.
 
+use std::collections::BTreeSet;
+
 use model::{Boot, Chunk, Column, Sample, count};
 use report::escape;
 use store::Kept;
@@ -25,10 +27,26 @@ pub fn text(kept: &Kept) -> String {
         lines.push(course_line(["", "", "first", "half-way", "last", "least", "most"]));
         lines.extend(of_workloads);
     }
+    lines.extend(workloads(boot).map(|workload| locality(boot, workload)));
     lines.push("\nlog".into());
     lines.extend(boot.console.lines().map(|line| format!("  {}", escape(line))));
     let lines = lines.iter().map(|line| line.trim_end());
     lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// The boot's workloads, each once, in order.
+fn workloads(boot: &Boot) -> impl Iterator<Item = &str> {
+    let mut seen = BTreeSet::new();
+    let names = boot.profiles.iter().map(|profile| &*profile.workload);
+    names.filter(move |name| seen.insert(*name))
+}
+
+/// How local a workload's accesses were over time; empty if they were not counted.
+fn locality(boot: &Boot, workload: &str) -> String {
+    match compare::locality(boot, workload) {
+        intervals if intervals.is_empty() => String::new(),
+        intervals => format!("\n{}", report::locality(workload, &intervals)),
+    }
 }
 
 /// What the boot says of itself.

@@ -1,0 +1,82 @@
+//! Counters of `/proc/vmstat`: which of them grew by another amount.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Boot, Source};
+
+use super::Counter;
+use super::contribution::of_sorted;
+use crate::Difference;
+use crate::counters::lost_series;
+
+/// By how much each counter grew in one seed; none where a chunk lacks it.
+pub type Growth<'a> = BTreeMap<&'a str, Option<i128>>;
+
+/// The growth in each seed that lost no series, over the chunks of one phase or of all of them.
+pub fn growth<'a>(boots: &[&'a Boot], workload: &str, phase: Option<&str>) -> Vec<Growth<'a>> {
+    let kept = boots.iter().filter(|boot| !lost_series(boot));
+    kept.map(|boot| growth_of(boot, workload, phase)).filter(|it| !it.is_empty()).collect()
+}
+
+fn growth_of<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
+    let chunks = boot.chunks.iter().filter(|chunk| {
+        chunk.workload == workload
+            && chunk.is_of(Source::Vmstat)
+            && phase.is_none_or(|phase| chunk.phase == phase)
+    });
+    let mut growth = Growth::new();
+    let mut seen = BTreeMap::<&str, usize>::new();
+    let mut all = 0;
+    for chunk in chunks {
+        all += 1;
+        for column in &chunk.columns {
+            let grown = chunk.difference(&column.name).map(i128::from);
+            let sum = growth.entry(&*column.name).or_insert(Some(0));
+            *sum = sum.zip(grown).map(|(sum, grown)| sum + grown);
+            *seen.entry(&column.name).or_default() += 1;
+        }
+    }
+    for (name, sum) in &mut growth {
+        *sum = sum.filter(|_| seen.get(name) == Some(&all));
+    }
+    growth
+}
+
+/// The counters that both sides have and that grew by another amount, ranked.
+pub fn ranked(sides: &[Vec<Growth<'_>>; 2]) -> Vec<Counter> {
+    let names: BTreeSet<&str> =
+        sides.iter().flatten().flat_map(|growth| growth.keys().copied()).collect();
+    let counters = names.into_iter().filter_map(|name| {
+        let grown = sides.each_ref().map(|seeds| {
+            let values = seeds.iter().filter_map(|growth| growth.get(name).copied().flatten());
+            values.map(|value| value as f64).collect::<Vec<_>>()
+        });
+        Some(Counter { name: name.to_owned(), growth: of_sorted(grown)? })
+    });
+    let mut ranked: Vec<Counter> = counters.filter(|it| it.growth.change() != 0.0).collect();
+    ranked.sort_by(|one, other| order(&one.growth, &other.growth));
+    ranked
+}
+
+/// First what is beyond luck, then what may be, then what is not; by weight within each. Counters
+/// that are alike stay in the order of their names.
+fn order(one: &Difference, other: &Difference) -> Ordering {
+    let class = |it: &Difference| match it.beyond_luck() {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
+    };
+    class(one).cmp(&class(other)).then(weight(other).total_cmp(&weight(one)))
+}
+
+/// The excess over the floor relative to the baseline's growth, or to the floor if that is more:
+/// for a counter that the baseline hardly moves, the floor is the measure. Where nothing is known
+/// of luck, or the change is within it, the whole change takes the place of the excess.
+fn weight(growth: &Difference) -> f64 {
+    let weighed = match growth.beyond_luck() {
+        Some(true) => growth.excess(),
+        _ => growth.change().abs(),
+    };
+    weighed / growth.base.abs().max(growth.floor.unwrap_or(0.0)).max(1.0)
+}

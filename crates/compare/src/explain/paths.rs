@@ -1,0 +1,102 @@
+//! Instructions by path of calls, on both sides.
+
+use std::collections::BTreeMap;
+
+use model::{Boot, Profile};
+
+use super::symbol::Symbol;
+use super::{profiles, seeds, tallies};
+use crate::VariantBoots;
+
+/// The instructions of two variants by path.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paths {
+    /// Whether calls were followed on both sides. If not, a kernel path is a function alone.
+    pub followed: bool,
+    /// The paths, in order.
+    pub paths: Vec<Path>,
+}
+
+/// A path of calls with its instructions: means over the seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// Who executes (`kernel`, a process, `firmware`), then the functions, the outermost first.
+    pub frames: Vec<String>,
+    /// Instructions of the last frame's own, on this path, in the baseline.
+    pub base: f64,
+    /// The same in the other variant.
+    pub new: f64,
+}
+
+/// The paths of `workload` on both sides, of one phase or of all of them. Seeds that did not
+/// follow calls are left out where others of their side did.
+pub fn paths(
+    base: &VariantBoots<'_>,
+    new: &VariantBoots<'_>,
+    workload: &str,
+    phase: Option<&str>,
+) -> Paths {
+    let all = [seeds(base, workload), seeds(new, workload)];
+    let with_stacks = all.each_ref().map(|boots| {
+        let followed = |boot: &&Boot| profiles(boot, workload, None).any(has_stacks);
+        boots.iter().copied().filter(followed).collect::<Vec<_>>()
+    });
+    let followed = with_stacks.iter().all(|boots| !boots.is_empty());
+    let sides = if followed { with_stacks } else { all };
+    let mut means = BTreeMap::<Vec<&str>, [f64; 2]>::new();
+    for (side, boots) in sides.iter().enumerate() {
+        for (frames, sum) in sums(boots, workload, phase, followed) {
+            means.entry(frames).or_default()[side] = sum as f64 / boots.len() as f64;
+        }
+    }
+    let paths = means.into_iter().filter(|(_, [base, new])| *base > 0.0 || *new > 0.0);
+    let paths = paths.map(|(frames, [base, new])| Path {
+        frames: frames.into_iter().map(str::to_owned).collect(),
+        base,
+        new,
+    });
+    Paths { followed, paths: paths.collect() }
+}
+
+/// The paths of one side with their instructions, over all its seeds.
+fn sums<'a>(
+    boots: &[&'a Boot],
+    workload: &str,
+    phase: Option<&str>,
+    followed: bool,
+) -> BTreeMap<Vec<&'a str>, i128> {
+    let mut sums = BTreeMap::new();
+    let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
+    let profiles = boots.iter().flat_map(|boot| profiles(boot, workload, phase));
+    for stack in profiles.filter(|_| followed).flat_map(|profile| &profile.stacks) {
+        add(frames(&stack.functions), stack.instructions.into());
+    }
+    for tally in tallies(boots, workload, phase) {
+        let functions = tally.functions.iter().filter(|_| !followed);
+        functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
+        tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));
+        add(vec![FIRMWARE], tally.firmware);
+    }
+    sums
+}
+
+const KERNEL: &str = "kernel";
+const FIRMWARE: &str = "firmware";
+/// The only frame of a process: its functions are not told apart.
+const USER: &str = "[user]";
+
+fn has_stacks(profile: &Profile) -> bool {
+    !profile.stacks.is_empty()
+}
+
+/// The frames of a kernel path. A part of a function is no call of it.
+fn frames(functions: &[String]) -> Vec<&str> {
+    let mut frames = vec![KERNEL];
+    for function in functions {
+        let Symbol { name, part } = Symbol::of(function);
+        if !(part && frames.len() > 1 && frames.last() == Some(&name)) {
+            frames.push(name);
+        }
+    }
+    frames
+}

@@ -1,0 +1,85 @@
+//! A function's name without what a compiler hung on it, so that a function is compared with
+//! itself though one compiler split or copied it and the other did not.
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    /// The function's name as its source spells it.
+    pub name: &'a str,
+    /// It is a piece of the function, not a copy of the whole: who enters it has entered the
+    /// function before, or a copy of its beginning.
+    pub part: bool,
+}
+
+/// Padding before a function, which the kernel gives a symbol (`tools/objtool/elf.c`).
+const PADDING: &str = "__pfx_";
+
+impl<'a> Symbol<'a> {
+    /// Reads a symbol. GCC names copies of a function `.isra.N` and `.constprop.N`, a piece moved
+    /// out of the way `.cold`, and the rest of a function whose beginning is inlined `.part.N`
+    /// (gcc/ipa-sra.cc, ipa-cp.cc, bb-reorder.cc, ipa-split.cc); Clang marks a promoted static
+    /// function `.llvm.N`. One symbol may have several suffixes.
+    pub fn of(symbol: &'a str) -> Self {
+        let padded = symbol.strip_prefix(PADDING).filter(|rest| !rest.is_empty());
+        let mut name = padded.unwrap_or(symbol);
+        let mut part = padded.is_some();
+        while let Some((rest, is_part)) = without_suffix(name) {
+            name = rest;
+            part |= is_part;
+        }
+        Self { name, part }
+    }
+}
+
+/// `name` without its last suffix, and whether that makes it a part.
+fn without_suffix(name: &str) -> Option<(&str, bool)> {
+    let (stem, number) = match name.rsplit_once('.') {
+        Some((stem, number)) if is_number(number) => (stem, true),
+        _ => (name, false),
+    };
+    let (rest, suffix) = stem.rsplit_once('.')?;
+    let is_part = match (suffix, number) {
+        ("isra" | "constprop" | "llvm", true) => false,
+        ("part", true) | ("cold", _) => true,
+        _ => return None,
+    };
+    (!rest.is_empty()).then_some((rest, is_part))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_and_parts_go_by_the_name_in_the_source() {
+        for (symbol, name, part) in [
+            ("do_anonymous_page", "do_anonymous_page", false),
+            ("can_vma_merge_after.isra.0", "can_vma_merge_after", false),
+            ("__alloc_pages.constprop.12", "__alloc_pages", false),
+            ("shrink_slab.llvm.8413280541724023146", "shrink_slab", false),
+            ("copy_page_range.cold", "copy_page_range", true),
+            ("copy_page_range.cold.30", "copy_page_range", true),
+            ("free_unref_page.part.0", "free_unref_page", true),
+            ("try_charge.constprop.0.isra.0", "try_charge", false),
+            ("try_charge.isra.0.cold", "try_charge", true),
+            ("find_vma.part.0.constprop.1", "find_vma", true),
+            ("__pfx_find_vma", "find_vma", true),
+            ("__pfx_find_vma.isra.0", "find_vma", true),
+        ] {
+            assert_eq!(Symbol::of(symbol), Symbol { name, part }, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn other_dots_belong_to_the_name() {
+        for symbol in
+            ["", ".", "..", "a.b", "a.1", "a.isra", "a.isra.", "a.isra.x", ".cold", "__pfx_", "[]"]
+        {
+            assert_eq!(Symbol::of(symbol), Symbol { name: symbol, part: false }, "{symbol}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The sums of one seed: what a boot executed in one phase, or in all of them.
+
+use std::collections::BTreeMap;
+
+use model::Profile;
+
+use super::symbol::Symbol;
+
+/// A kernel function, whatever the compiler made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity<'a> {
+    /// Its name without suffixes.
+    pub name: &'a str,
+    /// Its module; empty for the kernel itself.
+    pub module: &'a str,
+}
+
+/// What was executed of a function. Sums are i128: a guest may claim any count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Instructions, those of its parts included.
+    pub instructions: i128,
+    /// Entries of the function itself.
+    pub entries: i128,
+    /// Entries of its parts.
+    pub part_entries: i128,
+}
+
+/// Sums over the profiles of one boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally<'a> {
+    /// Instructions in user mode.
+    pub user: i128,
+    /// Instructions of the kernel.
+    pub kernel: i128,
+    /// Instructions of firmware.
+    pub firmware: i128,
+    /// Kernel instructions by function.
+    pub functions: BTreeMap<Identity<'a>, Executed>,
+    /// User instructions by the process's name.
+    pub processes: BTreeMap<&'a str, i128>,
+}
+
+impl<'a> Tally<'a> {
+    /// Adds up profiles.
+    pub fn of(profiles: impl Iterator<Item = &'a Profile>) -> Self {
+        let mut tally = Self::default();
+        profiles.for_each(|profile| tally.add(profile));
+        tally
+    }
+
+    /// By whomever.
+    pub fn total(&self) -> i128 {
+        self.user + self.kernel + self.firmware
+    }
+
+    fn add(&mut self, profile: &'a Profile) {
+        for cpu in &profile.cpus {
+            self.user += i128::from(cpu.user);
+            self.kernel += i128::from(cpu.kernel);
+            self.firmware += i128::from(cpu.firmware);
+        }
+        for function in &profile.functions {
+            let symbol = Symbol::of(&function.name);
+            let identity = Identity { name: symbol.name, module: &function.module };
+            let executed = self.functions.entry(identity).or_default();
+            for count in &function.counts {
+                executed.instructions += i128::from(count.instructions);
+                let entries =
+                    if symbol.part { &mut executed.part_entries } else { &mut executed.entries };
+                *entries += i128::from(count.entries);
+            }
+        }
+        for process in &profile.processes {
+            let instructions: i128 = process.instructions.iter().copied().map(i128::from).sum();
+            *self.processes.entry(&process.name).or_default() += instructions;
+        }
+    }
+}

@@ -1,0 +1,404 @@
+use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{boot, chunk, columns, failed, variant};
+
+const WORKLOAD: &str = "autonuma";
+
+/// A function: symbol, module, entries, instructions.
+type Executed = (&'static str, &'static str, u64, u64);
+
+/// A profile whose kernel instructions are those of its functions.
+fn profile(iteration: u32, phase: &str, executed: &[Executed]) -> Profile {
+    let function = |&(name, module, entries, instructions): &Executed| Function {
+        name: name.into(),
+        module: module.into(),
+        counts: vec![Count { instructions, entries }],
+    };
+    let kernel = executed.iter().map(|&(.., instructions)| instructions).sum();
+    Profile {
+        workload: WORKLOAD.into(),
+        iteration,
+        phase: phase.into(),
+        cpus: vec![Instructions { kernel, ..Instructions::default() }],
+        functions: executed.iter().map(function).collect(),
+        ..Profile::default()
+    }
+}
+
+/// A complete boot with these profiles.
+fn seed(profiles: Vec<Profile>) -> Boot {
+    Boot { profiles, ..boot(0) }
+}
+
+/// A seed with one profile.
+fn executed(executed: &[Executed]) -> Boot {
+    seed(vec![profile(0, "run", executed)])
+}
+
+fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
+    let variants = ["6.1", "6.12"].map(variant);
+    let columns = columns(&variants, &[base, new]);
+    explain(&columns[0], &columns[1], WORKLOAD)
+}
+
+/// The sections of two variants' boots.
+fn all(base: &[Boot], new: &[Boot]) -> Section {
+    explained(base, new).all.unwrap()
+}
+
+fn function(name: &str) -> Subject {
+    Subject::Function { name: name.into(), module: String::new() }
+}
+
+fn found<'a>(section: &'a Section, subject: &Subject) -> &'a Contribution {
+    section.contributions.iter().find(|it| it.subject == *subject).unwrap()
+}
+
+fn calls<'a>(section: &'a Section, name: &str) -> &'a Calls {
+    found(section, &function(name)).calls.as_ref().unwrap()
+}
+
+/// Names of the functions ranked by instructions per entry.
+fn dearer(section: &Section) -> Vec<String> {
+    let ranked = section.per_entry.iter();
+    ranked.map(|&place| section.contributions[place].subject.to_string()).collect()
+}
+
+#[test]
+fn iterations_add_up_and_seeds_are_averaged() {
+    let base = [
+        seed(vec![profile(0, "run", &[("f", "", 2, 20)]), profile(1, "run", &[("f", "", 3, 30)])]),
+        seed(vec![profile(0, "run", &[("f", "", 5, 60)]), profile(1, "run", &[])]),
+    ];
+    let new = [executed(&[("f", "", 5, 100)])];
+    let explanation = explained(&base, &new);
+    assert_eq!((explanation.base.seeds, explanation.new.seeds), (2, 1));
+    assert_eq!((explanation.denominator, explanation.knows_luck()), (2, true));
+    let all = explanation.all.as_ref().unwrap();
+    assert_eq!((all.totals.all.base, all.totals.all.new), (55.0, 100.0));
+    assert_eq!(all.totals.all.floor, Some(10.0));
+    assert_eq!((all.change, explanation.instructions(all.change)), (90, 45.0));
+    let per_entry = calls(all, "f").per_entry.unwrap();
+    assert_eq!((per_entry.base, per_entry.new, per_entry.floor), (11.0, 20.0, Some(2.0)));
+}
+
+#[test]
+fn a_change_is_split_into_cost_and_number() {
+    // From 10 entries of 5 to 20 of 8: 3 x 15 by cost, 10 x 6.5 by number.
+    let all = all(&[executed(&[("f", "", 10, 50)])], &[executed(&[("f", "", 20, 160)])]);
+    assert_eq!(calls(&all, "f").split, Some(Split { by_cost: 45, by_number: 65 }));
+    assert_eq!(found(&all, &function("f")).change, 110);
+}
+
+#[test]
+fn copies_and_parts_are_one_function_entered_by_its_beginning() {
+    let base = executed(&[
+        ("f", "", 10, 100),
+        ("f.isra.0", "", 5, 50),
+        ("f.part.0", "", 8, 40),
+        ("f.cold", "", 1, 10),
+        ("f", "nfs", 1, 1),
+        ("g.part.0", "", 4, 40),
+    ]);
+    let new = executed(&[("f.constprop.0", "", 15, 200), ("g.part.1", "", 8, 88)]);
+    let all = all(&[base], &[new]);
+    let f = calls(&all, "f");
+    assert_eq!((f.entries.base, f.entries.new), (15.0, 15.0));
+    assert_eq!(found(&all, &function("f")).instructions.base, 200.0);
+    let g = calls(&all, "g").per_entry.unwrap();
+    assert_eq!((g.base, g.new), (10.0, 11.0));
+    let of_module = Subject::Function { name: "f".into(), module: "nfs".into() };
+    assert_eq!(found(&all, &of_module).change, -1);
+}
+
+#[test]
+fn a_beginning_is_not_compared_with_a_part() {
+    let base = [executed(&[("f", "", 10, 100)])];
+    let new = [executed(&[("f.part.0", "", 10, 300)])];
+    let all = all(&base, &new);
+    let f = calls(&all, "f");
+    assert_eq!((f.per_entry, f.split, f.only), (None, None, None));
+    assert_eq!(dearer(&all), [""; 0]);
+}
+
+#[test]
+fn what_only_one_side_executed_is_not_compared_per_entry() {
+    let base = [executed(&[("old", "", 1000, 50_000), ("kept", "", 1, 10)])];
+    let new = [executed(&[("fresh", "", 1005, 52_000), ("rare", "", 2, 9), ("kept", "", 1, 10)])];
+    let all = all(&base, &new);
+    let [old, fresh, rare] = ["old", "fresh", "rare"].map(|name| calls(&all, name));
+    assert_eq!((old.only, old.per_entry), (Some(Only::Base), None));
+    assert_eq!((fresh.only, rare.only), (Some(Only::New), Some(Only::New)));
+    assert_eq!(old.maybe, Some(function("fresh")));
+    assert_eq!(fresh.maybe, Some(function("old")));
+    assert_eq!(rare.maybe, None);
+}
+
+#[test]
+fn names_change_only_at_equal_entries_and_cost() {
+    let maybe = |entries, instructions| {
+        let base = [executed(&[("old", "", 1000, 100_000)])];
+        let new = [executed(&[("fresh", "", entries, instructions)])];
+        calls(&all(&base, &new), "old").maybe.is_some()
+    };
+    assert!(maybe(1010, 1010 * 124));
+    assert!(maybe(991, 991 * 81));
+    assert!(!maybe(1011, 1011 * 100));
+    assert!(!maybe(1000, 1000 * 126));
+    assert!(!maybe(1000, 1000 * 79));
+}
+
+#[test]
+fn a_function_that_moved_to_a_module_is_the_nearest() {
+    let base = [executed(&[("f", "", 10, 100)])];
+    let new = [executed(&[("alike", "", 10, 100), ("f", "nfs", 10, 110)])];
+    let moved = Subject::Function { name: "f".into(), module: "nfs".into() };
+    assert_eq!(calls(&all(&base, &new), "f").maybe, Some(moved));
+}
+
+#[test]
+fn dearer_functions_are_ranked_by_what_they_cost_at_equal_work() {
+    let seed = |wobble: u64, more: u64| {
+        executed(&[
+            ("planted", "", 1000 + wobble, (1000 + wobble) * (100 + more)),
+            ("rarely_dearer", "", 1, 500 + 300 * more),
+            ("lucky", "", 1000, 50_000 + 9000 * wobble + more),
+            ("busier", "", 1000 * (1 + more), 30_000 * (1 + more)),
+        ])
+    };
+    let base = [seed(0, 0), seed(1, 0), seed(2, 0)];
+    let new = [seed(1, 40), seed(2, 40), seed(0, 40)];
+    let all = all(&base, &new);
+    assert_eq!(dearer(&all), ["planted", "rarely_dearer"]);
+    assert_eq!(all.contributions[0].subject, function("busier"));
+}
+
+#[test]
+fn one_seed_a_side_is_ranked_without_a_floor() {
+    let base = [executed(&[("f", "", 10, 100), ("g", "", 10, 100)])];
+    let new = [executed(&[("f", "", 10, 110), ("g", "", 10, 90)])];
+    let explanation = explained(&base, &new);
+    assert!(!explanation.knows_luck());
+    let all = explanation.all.unwrap();
+    assert_eq!(dearer(&all), ["f", "g"]);
+    assert_eq!(calls(&all, "f").per_entry.unwrap().beyond_luck(), None);
+}
+
+#[test]
+fn equal_costs_are_no_difference_whatever_the_number_of_seeds() {
+    // 1 / 10 is no float: three of them, summed and divided by 3, are not one of them.
+    let seed = || executed(&[("f", "", 10, 1)]);
+    let all = all(&[seed(), seed(), seed()], &[seed(), seed()]);
+    assert_eq!(dearer(&all), [""; 0]);
+}
+
+#[test]
+fn phases_come_in_their_order_and_add_up() {
+    let profiles = |more: u64| {
+        vec![
+            profile(0, "", &[("f", "", 1, 1)]),
+            profile(0, "steady", &[("f", "", 5, 50 + more)]),
+            profile(0, "fill", &[("g", "", 1, 7)]),
+            profile(1, "steady", &[("f", "", 5, 50)]),
+        ]
+    };
+    let mut new = profiles(10);
+    new.push(profile(1, "late", &[("f", "", 1, 3)]));
+    let explanation = explained(&[seed(profiles(0))], &[seed(new)]);
+    let names = explanation.phases.iter().map(|section| section.phase.as_deref().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["", "steady", "fill", "late"]);
+    let changes: Vec<_> = explanation.phases.iter().map(|section| section.change).collect();
+    assert_eq!(changes, [0, 10, 0, 3]);
+    assert_eq!(explanation.section(None).unwrap().change, 13);
+    assert_eq!(explanation.section(Some("steady")).unwrap().totals.kernel.new, 110.0);
+    assert_eq!(explanation.section(Some("none")), None);
+}
+
+#[test]
+fn a_function_known_elsewhere_is_not_renamed_in_a_phase() {
+    let base = seed(vec![
+        profile(0, "one", &[("f", "", 10, 100)]),
+        profile(0, "two", &[("g", "", 10, 100)]),
+    ]);
+    let new = seed(vec![
+        profile(0, "one", &[("g", "", 10, 100)]),
+        profile(0, "two", &[("f", "", 10, 100)]),
+    ]);
+    let explanation = explained(&[base], &[new]);
+    let f = calls(&explanation.phases[0], "f");
+    assert_eq!((f.only, &f.maybe), (Some(Only::Base), &None));
+}
+
+#[test]
+fn only_complete_boots_with_a_profile_of_the_workload_count() {
+    let mut other = executed(&[("f", "", 1, 1)]);
+    other.profiles[0].workload = "other".into();
+    let bad = Boot { profiles: executed(&[("f", "", 1, 1)]).profiles, ..failed(0, "no answer") };
+    let good = [executed(&[("f", "", 1, 1)])];
+    let explanation = explained(&good, &[other, bad, boot(0)]);
+    assert_eq!((explanation.base.seeds, explanation.new.seeds), (1, 0));
+    assert_eq!((explanation.all, explanation.phases), (None, vec![]));
+}
+
+#[test]
+fn counters_beyond_luck_come_first() {
+    let seed = |grown: &[(&str, i64)]| Boot {
+        chunks: vec![chunk(0, "run", grown), chunk(1, "run", grown)],
+        ..executed(&[])
+    };
+    let grown = |faults, scans, wobble, fresh: &[(&'static str, i64)]| {
+        let mut grown = vec![("pgfault", faults), ("pgscan", scans), ("wobbly", wobble)];
+        grown.extend(fresh);
+        seed(&grown)
+    };
+    let base = [grown(100, 10, 0, &[("same", 4)]), grown(102, 10, 50, &[("same", 4)])];
+    let new = [grown(200, 40, 10, &[("same", 4), ("added", 1)]), grown(200, 40, 20, &[])];
+    let section = all(&base, &new);
+    let counters = section.counters.iter();
+    let counters: Vec<_> = counters.map(|it| (&*it.name, it.growth.beyond_luck())).collect();
+    let expected = [("pgscan", Some(true)), ("pgfault", Some(true)), ("wobbly", Some(false))];
+    assert_eq!(counters, expected);
+    let scans = section.counters[0].growth;
+    assert_eq!((scans.base, scans.new), (20.0, 80.0));
+}
+
+#[test]
+fn paths_of_parts_are_those_of_their_functions() {
+    let boot = |symbols: &[&str], instructions| {
+        let mut boot = executed(&[("f", "", 1, 1)]);
+        let functions = symbols.iter().map(|&symbol| symbol.to_owned()).collect();
+        boot.profiles[0].stacks = vec![Stack { functions, instructions }];
+        let process = |id, instructions| Process {
+            id,
+            name: "numa01".into(),
+            instructions: vec![instructions],
+        };
+        boot.profiles[0].processes = vec![process(7, 5), process(8, 6)];
+        boot
+    };
+    let base = [boot(&["a", "f.isra.0"], 10), boot(&["a", "f", "f.cold"], 20)];
+    let new = [boot(&["a", "f"], 18)];
+    let variants = ["6.1", "6.12"].map(variant);
+    let of = |base: &[Boot], new: &[Boot]| {
+        let columns = columns(&variants, &[base, new]);
+        paths(&columns[0], &columns[1], WORKLOAD, None)
+    };
+    let path = |frames: &[&str], base, new| Path {
+        frames: frames.iter().map(|&frame| frame.to_owned()).collect(),
+        base,
+        new,
+    };
+    let user = path(&["numa01", "[user]"], 11.0, 11.0);
+    let followed = of(&base, &new);
+    assert!(followed.followed);
+    assert_eq!(followed.paths, [path(&["kernel", "a", "f"], 15.0, 18.0), user.clone()]);
+
+    let mut flat = new;
+    flat[0].profiles[0].stacks.clear();
+    let flat = of(&base, &flat);
+    assert!(!flat.followed);
+    assert_eq!(flat.paths, [path(&["kernel", "f"], 1.0, 1.0), user]);
+}
+
+/// Any profile of any phase, its sums consistent or not.
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let number = || prop_oneof![4 => 0..1000u64, 1 => any::<u64>()];
+    let count =
+        (number(), 0..50u64).prop_map(|(instructions, entries)| Count { instructions, entries });
+    let function = (
+        "[a-c](\\.(part|isra)\\.0)?(\\.cold)?|\\PC{0,3}",
+        "(nfs)?",
+        prop::collection::vec(count, 0..3),
+    )
+        .prop_map(|(name, module, counts)| Function { name, module, counts });
+    let process = (0..3u32, "[a-b]|\\PC{0,3}", prop::collection::vec(number(), 0..3))
+        .prop_map(|(id, name, instructions)| Process { id, name, instructions });
+    let cpu = (number(), number(), number()).prop_map(|(user, kernel, firmware)| Instructions {
+        user,
+        kernel,
+        firmware,
+    });
+    let parts = (
+        0..2u32,
+        "(fill|run)?",
+        prop::collection::vec(cpu, 0..3),
+        prop::collection::vec(function, 0..6),
+        prop::collection::vec(process, 0..4),
+    );
+    parts.prop_map(|(iteration, phase, cpus, functions, processes)| Profile {
+        workload: WORKLOAD.into(),
+        iteration,
+        phase,
+        cpus,
+        functions,
+        processes,
+        ..Profile::default()
+    })
+}
+
+fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
+    let boot = prop::collection::vec(any_profile(), 1..4).prop_map(seed);
+    prop::collection::vec(boot, 1..4)
+}
+
+/// The same seeds, told in another order.
+fn turned(boots: &[Boot]) -> Vec<Boot> {
+    let turned = boots.iter().rev().cloned().map(|mut boot| {
+        for profile in &mut boot.profiles {
+            profile.cpus.reverse();
+            profile.functions.reverse();
+            profile.processes.reverse();
+        }
+        boot
+    });
+    turned.collect()
+}
+
+proptest! {
+    #[test]
+    fn contributions_add_up_whatever_was_counted(base in any_seeds(), new in any_seeds()) {
+        let explanation = explained(&base, &new);
+        let all = explanation.all.as_ref().unwrap();
+        for section in std::iter::once(all).chain(&explanation.phases) {
+            let sum: i128 = section.contributions.iter().map(|it| it.change).sum();
+            prop_assert_eq!(sum, section.change);
+            for it in &section.contributions {
+                if let Some(split) = it.calls.as_ref().and_then(|calls| calls.split) {
+                    prop_assert_eq!(split.by_cost + split.by_number, it.change);
+                }
+            }
+        }
+        let phases: i128 = explanation.phases.iter().map(|section| section.change).sum();
+        prop_assert_eq!(phases, all.change);
+        let total = |boots: &[Boot]| -> i128 {
+            let cpus = boots.iter().flat_map(|boot| &boot.profiles).flat_map(|it| &it.cpus);
+            cpus.map(|it| i128::from(it.user) + i128::from(it.kernel) + i128::from(it.firmware)).sum()
+        };
+        let change = total(&new) * base.len() as i128 - total(&base) * new.len() as i128;
+        prop_assert_eq!(all.change, change);
+    }
+
+    #[test]
+    fn the_order_of_the_input_does_not_matter(base in any_seeds(), new in any_seeds()) {
+        let told = explained(&base, &new);
+        let retold = explained(&turned(&base), &turned(&new));
+        prop_assert_eq!(&told.all, &retold.all);
+        for section in &told.phases {
+            prop_assert_eq!(Some(section), retold.section(section.phase.as_deref()));
+        }
+    }
+
+    #[test]
+    fn exchanged_sides_change_every_sign(base in any_seeds(), new in any_seeds()) {
+        let there = explained(&base, &new).all.unwrap();
+        let back = explained(&new, &base).all.unwrap();
+        let changes = |section: &Section, sign: i128| {
+            let rows = section.contributions.iter();
+            rows.map(|it| (it.subject.clone(), sign * it.change)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(changes(&there, 1), changes(&back, -1));
+        prop_assert_eq!(there.per_entry, back.per_entry);
+    }
+}

@@ -1,0 +1,166 @@
+//! An explanation as JSON: a contract, to which keys may be added while its version stays.
+
+use compare::{
+    Calls, Contribution, Counter, Difference, Explanation, Only, Section, Side, Subject,
+};
+use serde::Serialize;
+
+/// The version of the contract.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    workload: &'a str,
+    base: SideDocument<'a>,
+    new: SideDocument<'a>,
+    denominator: i128,
+    not_modelled: [&'static str; 3],
+    all: Option<SectionDocument<'a>>,
+    phases: Vec<SectionDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SideDocument<'a> {
+    name: &'a str,
+    seeds: usize,
+}
+
+#[derive(Serialize)]
+struct SectionDocument<'a> {
+    phase: Option<&'a str>,
+    total: Figure,
+    user: Figure,
+    kernel: Figure,
+    firmware: Figure,
+    change: i128,
+    sum_of_changes: i128,
+    contributions: Vec<ContributionDocument<'a>>,
+    per_entry: &'a [usize],
+    counters: Vec<CounterDocument<'a>>,
+}
+
+/// A difference with what follows from it.
+#[derive(Serialize)]
+struct Figure {
+    base: f64,
+    new: f64,
+    change: f64,
+    floor: Option<f64>,
+    beyond_luck: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct ContributionDocument<'a> {
+    #[serde(flatten)]
+    subject: SubjectDocument<'a>,
+    instructions: Figure,
+    change: i128,
+    calls: Option<CallsDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SubjectDocument<'a> {
+    kind: &'static str,
+    name: &'a str,
+    module: &'a str,
+}
+
+#[derive(Serialize)]
+struct CallsDocument<'a> {
+    entries: Figure,
+    per_entry: Option<Figure>,
+    by_cost: Option<i128>,
+    by_number: Option<i128>,
+    only: Option<&'static str>,
+    maybe_renamed: Option<SubjectDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct CounterDocument<'a> {
+    name: &'a str,
+    growth: Figure,
+}
+
+/// Where the difference went as one JSON object: figures in full precision, every row of every
+/// phase, names as the guest gave them. What is called `change` of a section or a contribution,
+/// `by_cost` and `by_number` are whole numbers over `denominator`; `per_entry` ranks places in
+/// `contributions`.
+///
+/// # Errors
+/// None that an explanation can cause.
+pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: SCHEMA,
+        workload: &explanation.workload,
+        base: side(&explanation.base),
+        new: side(&explanation.new),
+        denominator: explanation.denominator,
+        not_modelled: ["caches", "TLBs", "memory latency"],
+        all: explanation.all.as_ref().map(section),
+        phases: explanation.phases.iter().map(section).collect(),
+    };
+    serde_json::to_string_pretty(&document)
+}
+
+fn side(side: &Side) -> SideDocument<'_> {
+    SideDocument { name: &side.name, seeds: side.seeds }
+}
+
+fn section(section: &Section) -> SectionDocument<'_> {
+    SectionDocument {
+        phase: section.phase.as_deref(),
+        total: figure(&section.totals.all),
+        user: figure(&section.totals.user),
+        kernel: figure(&section.totals.kernel),
+        firmware: figure(&section.totals.firmware),
+        change: section.change,
+        sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
+        contributions: section.contributions.iter().map(contribution).collect(),
+        per_entry: &section.per_entry,
+        counters: section.counters.iter().map(counter).collect(),
+    }
+}
+
+fn figure(it: &Difference) -> Figure {
+    let &Difference { base, new, floor } = it;
+    Figure { base, new, change: it.change(), floor, beyond_luck: it.beyond_luck() }
+}
+
+fn contribution(it: &Contribution) -> ContributionDocument<'_> {
+    ContributionDocument {
+        subject: subject(&it.subject),
+        instructions: figure(&it.instructions),
+        change: it.change,
+        calls: it.calls.as_ref().map(calls),
+    }
+}
+
+fn subject(subject: &Subject) -> SubjectDocument<'_> {
+    let (kind, name, module) = match subject {
+        Subject::Function { name, module } => ("function", &**name, &**module),
+        Subject::Process(name) => ("process", &**name, ""),
+        Subject::OtherProcesses => ("other-processes", "", ""),
+        Subject::OtherFunctions => ("other-functions", "", ""),
+        Subject::Firmware => ("firmware", "", ""),
+    };
+    SubjectDocument { kind, name, module }
+}
+
+fn calls(calls: &Calls) -> CallsDocument<'_> {
+    CallsDocument {
+        entries: figure(&calls.entries),
+        per_entry: calls.per_entry.as_ref().map(figure),
+        by_cost: calls.split.map(|split| split.by_cost),
+        by_number: calls.split.map(|split| split.by_number),
+        only: calls.only.map(|only| match only {
+            Only::Base => "base",
+            Only::New => "new",
+        }),
+        maybe_renamed: calls.maybe.as_ref().map(subject),
+    }
+}
+
+fn counter(counter: &Counter) -> CounterDocument<'_> {
+    CounterDocument { name: &counter.name, growth: figure(&counter.growth) }
+}

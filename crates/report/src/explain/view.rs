@@ -1,0 +1,285 @@
+//! The tables of an explanation as words and figures, for text and HTML alike.
+
+use compare::{Calls, Contribution, Difference, Explanation, Only, Section, Side};
+use model::count;
+
+use crate::ascii::excerpt;
+use crate::table::decimal;
+
+/// What exact mode leaves out, said in every report made in it.
+const NOT_MODELLED: &str = "Exact mode counts instructions. It does not model caches, TLBs or \
+                            memory latency: what costs time but no instruction is not here.";
+
+/// A table: figures to the right, and what they are of in the last column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What it is of.
+    pub title: String,
+    /// Heads of the columns.
+    pub head: Vec<&'static str>,
+    /// The lines, with as many cells as there are heads.
+    pub rows: Vec<Vec<String>>,
+    /// What was left out, or what it comes to.
+    pub foot: Vec<String>,
+}
+
+/// What is compared.
+pub fn title(explanation: &Explanation) -> String {
+    let side = |side: &Side| format!("{} ({})", excerpt(&side.name), count(side.seeds, "seed"));
+    format!(
+        "{}: where the difference went from base {} to new {}. Instructions, mean over seeds.",
+        excerpt(&explanation.workload),
+        side(&explanation.base),
+        side(&explanation.new),
+    )
+}
+
+/// Why there is nothing to explain.
+pub fn nothing(explanation: &Explanation) -> String {
+    let sides = [&explanation.base, &explanation.new].into_iter().filter(|side| side.seeds == 0);
+    let names: Vec<_> = sides.map(|side| excerpt(&side.name)).collect();
+    let workload = excerpt(&explanation.workload);
+    format!(
+        "Nothing to explain: no complete boot of {} has an exact profile of {workload}.",
+        names.join(" and of ")
+    )
+}
+
+/// Why there is nothing to say of a phase.
+pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
+    let phases = explanation.phases.iter().filter_map(|section| section.phase.as_deref());
+    let phases: Vec<_> = phases.map(phase_name).collect();
+    format!(
+        "{} has no phase {}; its phases: {}.",
+        excerpt(&explanation.workload),
+        phase_name(phase),
+        phases.join(", ")
+    )
+}
+
+/// A phase's name in print.
+pub fn phase_name(phase: &str) -> String {
+    if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
+}
+
+/// What is known of luck, and how to read the words of the tables.
+pub fn notes(explanation: &Explanation) -> Vec<String> {
+    let luck = if explanation.knows_luck() {
+        "Floor: the wider range of one variant over its seeds, which is luck. A change within it is \
+         `same`, one that exceeds it `beyond`; `?`: nothing is known of luck."
+    } else {
+        "One seed a side: nothing is known of luck, so any of these changes may be luck. Boot each \
+         variant with more seeds."
+    };
+    vec![
+        luck.to_owned(),
+        "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, so not \
+         compared per entry; such code may be new, renamed or inlined."
+            .to_owned(),
+        NOT_MODELLED.to_owned(),
+    ]
+}
+
+/// The totals: of all phases together by who executed, then of at most `limit` phases.
+pub fn totals(explanation: &Explanation, limit: usize) -> Table {
+    let row = |name: String, it: &Difference| {
+        let change = signed(it.change(), 0);
+        let luck = luck(it).to_owned();
+        vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
+    };
+    let mut rows = Vec::new();
+    if let Some(all) = &explanation.all {
+        rows.push(row("total".into(), &all.totals.all));
+        rows.push(row("  user".into(), &all.totals.user));
+        rows.push(row("  kernel".into(), &all.totals.kernel));
+        rows.push(row("  firmware".into(), &all.totals.firmware));
+    }
+    for section in explanation.phases.iter().take(limit) {
+        let name = phase_name(section.phase.as_deref().unwrap_or_default());
+        rows.push(row(format!("phase {name}"), &section.totals.all));
+    }
+    let left = explanation.phases.len().saturating_sub(limit);
+    Table {
+        title: "Instructions".into(),
+        head: vec!["base", "new", "change", "%", "floor", "luck", "of"],
+        rows,
+        foot: (left > 0).then(|| format!("{} more", count(left, "phase"))).into_iter().collect(),
+    }
+}
+
+/// The first `limit` functions by instructions per entry.
+pub fn per_entry(section: &Section, limit: usize) -> Table {
+    let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
+    let rows: Vec<_> = ranked.take(limit).filter_map(cost).collect();
+    let left = section.per_entry.len().saturating_sub(rows.len());
+    let functions = section.contributions.iter().filter(|it| it.calls.is_some()).count();
+    let foot = match (rows.len() + left, left) {
+        (0, _) => vec![format!("none of {}", count(functions, "function"))],
+        (_, 0) => vec![],
+        (_, left) => vec![format!("{left} more of {}", count(functions, "function"))],
+    };
+    Table {
+        title: format!(
+            "Instructions per entry{}: changes beyond luck, ranked by (change - floor) x entries",
+            within(section)
+        ),
+        head: vec!["base", "new", "change", "floor", "entries", "change x entries", "function"],
+        rows,
+        foot,
+    }
+}
+
+/// A function's cells in the ranking by instructions per entry.
+fn cost(it: &Contribution) -> Option<Vec<String>> {
+    let calls = it.calls.as_ref()?;
+    let cost = calls.per_entry?;
+    let entries = calls.entries.base.min(calls.entries.new);
+    Some(vec![
+        decimal(Some(cost.base), 2),
+        decimal(Some(cost.new), 2),
+        signed(cost.change(), 2),
+        floor(&cost, 2),
+        figure(entries),
+        signed(cost.change() * entries, 0),
+        excerpt(&it.subject.to_string()),
+    ])
+}
+
+/// The first `limit` contributions, and the proof that all of them add up to the total.
+pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Table {
+    let unit = explanation.denominator.max(1);
+    let mut sum = 0;
+    // Each figure is rounded such that the column adds up as printed.
+    let mut rounded = |change: i128| {
+        let before = whole(sum, unit);
+        sum += change;
+        whole(sum, unit) - before
+    };
+    let shown = section.contributions.iter().take(limit);
+    let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit)).collect();
+    let others = &section.contributions[rows.len()..];
+    let left = rounded(others.iter().map(|it| it.change).sum());
+    let mut foot = Vec::new();
+    if !others.is_empty() {
+        foot.push(format!("{left:+} by {} more", others.len()));
+    }
+    foot.push(proof(section, sum, unit));
+    Table {
+        title: format!("Contributions{} to the change, the largest first", within(section)),
+        head: vec!["change", "by cost", "by number", "floor", "luck", "of"],
+        rows,
+        foot,
+    }
+}
+
+fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
+    let split = it.calls.as_ref().and_then(|calls| calls.split);
+    let split = split.map(|split| {
+        let by_cost = whole(split.by_cost, unit);
+        [by_cost, change - by_cost].map(|part| format!("{part:+}"))
+    });
+    let [by_cost, by_number] = split.unwrap_or_else(|| ["-".into(), "-".into()]);
+    let floor = floor(&it.instructions, 0);
+    let luck = luck(&it.instructions).to_owned();
+    let of = excerpt(&it.subject.to_string());
+    vec![format!("{change:+}"), by_cost, by_number, floor, luck, format!("{of}{}", remark(it))]
+}
+
+/// The sum of the contributions beside the change of the total, both exact.
+fn proof(section: &Section, sum: i128, unit: i128) -> String {
+    let verdict = if sum == section.change { "equal" } else { "NOT EQUAL" };
+    let exactly = |numerator: i128| match unit {
+        1 => format!("{numerator:+}"),
+        _ => format!("{numerator:+}/{unit}"),
+    };
+    format!(
+        "{:+} sum of all {}; change of the total {:+}: {verdict} ({} and {})",
+        whole(sum, unit),
+        section.contributions.len(),
+        whole(section.change, unit),
+        exactly(sum),
+        exactly(section.change),
+    )
+}
+
+/// What there is to say of a function that one side did not execute.
+fn remark(it: &Contribution) -> String {
+    let Some(Calls { only: Some(only), maybe, .. }) = &it.calls else {
+        return String::new();
+    };
+    let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
+    match (only, other) {
+        (Only::Base, None) => " (gone)".to_owned(),
+        (Only::New, None) => " (new)".to_owned(),
+        (Only::Base, Some(other)) => format!(" (gone; maybe renamed {other})"),
+        (Only::New, Some(other)) => format!(" (new; maybe renamed from {other})"),
+    }
+}
+
+/// The first `limit` counters.
+pub fn counters(section: &Section, limit: usize) -> Table {
+    let rows = section.counters.iter().take(limit).map(|it| {
+        let growth = &it.growth;
+        vec![
+            decimal(Some(growth.base), 1),
+            decimal(Some(growth.new), 1),
+            signed(growth.change(), 1),
+            floor(growth, 1),
+            luck(growth).to_owned(),
+            excerpt(&it.name),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    let left = &section.counters[rows.len()..];
+    let beyond = left.iter().filter(|it| it.growth.beyond_luck() == Some(true)).count();
+    let foot = match (section.counters.len(), left.len()) {
+        (0, _) => vec!["none".to_owned()],
+        (_, 0) => vec![],
+        (_, left) => vec![format!("{left} more, {beyond} of them beyond luck")],
+    };
+    Table {
+        title: format!("Counters of /proc/vmstat{} that grew by another amount", within(section)),
+        head: vec!["base", "new", "change", "floor", "luck", "counter"],
+        rows,
+        foot,
+    }
+}
+
+/// The phase that a section is of.
+fn within(section: &Section) -> String {
+    let phase = section.phase.as_deref().map(phase_name);
+    phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()
+}
+
+fn figure(value: f64) -> String {
+    decimal(Some(value), 0)
+}
+
+/// A figure with its sign, even if it is 0.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = decimal(Some(value), decimals);
+    if text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+fn percent(it: &Difference) -> String {
+    let percent = 100.0 * it.change() / it.base;
+    if percent.is_finite() { format!("{}%", signed(percent, 2)) } else { "-".into() }
+}
+
+fn floor(it: &Difference, decimals: usize) -> String {
+    decimal(it.floor, decimals)
+}
+
+fn luck(it: &Difference) -> &'static str {
+    match it.beyond_luck() {
+        Some(true) => "beyond",
+        Some(false) => "same",
+        None => "?",
+    }
+}
+
+/// A numerator as the nearest whole number of units, halves away from zero.
+fn whole(numerator: i128, unit: i128) -> i128 {
+    let half = unit / 2 * numerator.signum();
+    (numerator + half) / unit
+}

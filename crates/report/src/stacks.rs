@@ -1,0 +1,269 @@
+//! Profiles in the forms that tools for flame graphs read.
+//!
+//! Both forms say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose
+//! own functions are not told apart. Names are reduced to letters that no such tool takes for a
+//! sign of its own ([`frame`]), and symbols keep their compilers' suffixes. Where calls were not
+//! followed, a kernel path is a function alone. What no function or process claims has a frame in
+//! brackets, so the counts add up to all instructions.
+
+use std::collections::BTreeMap;
+
+use model::Profile;
+
+const KERNEL: &str = "kernel";
+const FIRMWARE: &str = "firmware";
+const OTHER_PROCESSES: &str = "[other_processes]";
+/// Said at the end of a perf script, where every reader passes over comments.
+const MADE_UP: &str = "\
+# Written by faultline from counts of instructions: one sample a path, its period the instructions.
+# Addresses, offsets and CPUs are made up. Times are sums of instructions, one as a nanosecond.
+";
+
+/// Instructions in the form of Brendan Gregg's collapsed stacks: a line a path, its frames from the
+/// outermost on with `;` between them, a space, the count. Sums over `profiles`, in order.
+pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
+    let mut lines = BTreeMap::<String, u128>::new();
+    for (sample, instructions) in samples(profiles) {
+        let line = format!("{};{}", sample.who, sample.frames.join(";"));
+        *lines.entry(line).or_default() += instructions;
+    }
+    lines.iter().map(|(path, count)| format!("{path} {count}\n")).collect()
+}
+
+/// Instructions in the form in which `perf script` prints samples: one sample a path and process,
+/// with the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and
+/// inferno weigh samples by their period. Speedscope and the Firefox Profiler open the text, but
+/// count every sample as one; for them [`collapsed`] keeps the weights.
+pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
+    let mut text = String::new();
+    let mut passed: u128 = 0;
+    for (Sample { who, id, frames }, instructions) in samples(profiles) {
+        let object = if who == KERNEL { "[kernel.kallsyms]" } else { &who };
+        let (seconds, rest) = (passed / 1_000_000_000, passed % 1_000_000_000);
+        text.push_str(&format!(
+            "{who} {id:>5} [000] {seconds}.{rest:09}: {instructions:>10} instructions:\n"
+        ));
+        for frame in frames.iter().rev() {
+            text.push_str(&format!("\t{:>16} {frame}+0x0 ({object})\n", 0));
+        }
+        text.push('\n');
+        passed += instructions;
+    }
+    text + MADE_UP
+}
+
+/// A path and who takes it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Sample {
+    who: String,
+    /// The thread group's id; 0 for the kernel.
+    id: u32,
+    /// The outermost first, at least one.
+    frames: Vec<String>,
+}
+
+/// All paths of `profiles` with their instructions, none of them 0.
+fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Sample, u128> {
+    let mut samples = BTreeMap::new();
+    let mut add = |who: &str, id, frames: Vec<String>, instructions: u128| {
+        if instructions > 0 {
+            *samples.entry(Sample { who: frame(who), id, frames }).or_default() += instructions;
+        }
+    };
+    for profile in profiles {
+        let all = profile.instructions();
+        let mut kernel = u128::from(all.kernel);
+        for (path, instructions) in kernel_paths(profile) {
+            kernel = kernel.saturating_sub(instructions.into());
+            add(KERNEL, 0, path, instructions.into());
+        }
+        add(KERNEL, 0, vec!["[other_functions]".into()], kernel);
+        let mut user = u128::from(all.user);
+        for process in &profile.processes {
+            let instructions = process.instructions.iter().copied().map(u128::from).sum();
+            user = user.saturating_sub(instructions);
+            add(&process.name, process.id, vec!["[user]".into()], instructions);
+        }
+        add(OTHER_PROCESSES, 0, vec!["[user]".into()], user);
+        add(FIRMWARE, 0, vec!["[firmware]".into()], all.firmware.into());
+    }
+    samples
+}
+
+/// Paths in the kernel, the outermost function first; functions alone where calls were not
+/// followed.
+fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
+    if profile.stacks.is_empty() {
+        let functions = profile.functions.iter();
+        return functions.map(|it| (vec![frame(&it.name)], it.total().instructions)).collect();
+    }
+    let path = |names: &[String]| {
+        let frames: Vec<String> = names.iter().map(|name| frame(name)).collect();
+        if frames.is_empty() { vec![frame("")] } else { frames }
+    };
+    profile.stacks.iter().map(|stack| (path(&stack.functions), stack.instructions)).collect()
+}
+
+/// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, `_` for everything else, for
+/// among that are the signs by which tools part frames, counts, arguments, offsets and inlined
+/// functions. A kernel's symbols have no others. `[unknown]` would be replaced by the name of its
+/// object.
+pub(crate) fn frame(name: &str) -> String {
+    let plain = |letter: char| match letter {
+        '_' | '.' | ':' | '@' | '$' | '/' | '[' | ']' | '-' => letter,
+        _ if letter.is_ascii_alphanumeric() => letter,
+        _ => '_',
+    };
+    match name {
+        "" => "_".to_owned(),
+        "[unknown]" => "[unknown_function]".to_owned(),
+        name => name.chars().map(plain).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use inferno::collapse::{Collapse, perf};
+    use model::{Count, Function, Instructions, Process, Stack};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Paths, processes with ids, and functions; the totals exceed them by 3 a privilege.
+    fn profile(
+        stacks: &[(&[&str], u64)],
+        processes: &[(&str, u32, u64)],
+        functions: &[(&str, u64)],
+    ) -> Profile {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let claimed = |counts: &mut dyn Iterator<Item = u64>| counts.fold(3, u64::saturating_add);
+        Profile {
+            cpus: vec![Instructions {
+                user: claimed(&mut processes.iter().map(|it| it.2)),
+                kernel: claimed(
+                    &mut stacks.iter().map(|it| it.1).chain(functions.iter().map(|it| it.1)),
+                ),
+                firmware: 3,
+            }],
+            functions: functions
+                .iter()
+                .map(|&(name, instructions)| Function {
+                    name: name.into(),
+                    module: String::new(),
+                    counts: vec![Count { instructions, entries: 1 }],
+                })
+                .collect(),
+            processes: processes
+                .iter()
+                .map(|&(name, id, count)| Process {
+                    id,
+                    name: name.into(),
+                    instructions: vec![count],
+                })
+                .collect(),
+            stacks: stacks
+                .iter()
+                .map(|&(functions, instructions)| Stack {
+                    functions: names(functions),
+                    instructions,
+                })
+                .collect(),
+            ..Profile::default()
+        }
+    }
+
+    /// What inferno makes of a perf script, in order.
+    fn collapsed_by_inferno(script: &str) -> String {
+        let mut collapsed = Vec::new();
+        let mut folder = perf::Folder::default();
+        folder.collapse(Cursor::new(script), &mut collapsed).unwrap();
+        in_order(&String::from_utf8(collapsed).unwrap())
+    }
+
+    fn in_order(text: &str) -> String {
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn paths_processes_and_remainders_add_up() {
+        let profiles = [
+            profile(
+                &[(&["asm_exc_page_fault", "handle_mm_fault.isra.0"], 70), (&["schedule"], 5)],
+                &[("numa01", 7, 10), ("numa01", 8, 10), ("V8 Worker", 9, 1)],
+                &[],
+            ),
+            profile(&[], &[], &[("schedule", 4), ("memset", 0)]),
+        ];
+        let expected = "\
+            V8_Worker;[user] 1\n\
+            [other_processes];[user] 6\n\
+            firmware;[firmware] 6\n\
+            kernel;[other_functions] 6\n\
+            kernel;asm_exc_page_fault;handle_mm_fault.isra.0 70\n\
+            kernel;schedule 9\n\
+            numa01;[user] 20\n";
+        assert_eq!(collapsed(&profiles), expected);
+    }
+
+    #[test]
+    fn a_sample_is_printed_as_perf_does() {
+        let profiles = [profile(&[(&["a", "b"], 4_000_000_000)], &[("numa01", 77, 5)], &[])];
+        let script = perf_script(&profiles);
+        let expected = "\
+kernel     0 [000] 0.000000009: 4000000000 instructions:
+\t               0 b+0x0 ([kernel.kallsyms])
+\t               0 a+0x0 ([kernel.kallsyms])
+
+numa01    77 [000] 4.000000009:          5 instructions:
+\t               0 [user]+0x0 (numa01)
+
+";
+        assert!(script.contains(expected), "{script}");
+    }
+
+    #[test]
+    fn nothing_executed_is_nothing() {
+        assert_eq!(collapsed(&[]), "");
+        assert_eq!(perf_script(&[]), MADE_UP);
+    }
+
+    #[test]
+    fn hostile_names_are_one_frame_each() {
+        let names = ["<script>", "a;b", "a b 7", "(x)", "f+0x1f", "x->y", "", "\n\t12 f (z)", "#"];
+        let processes = names.map(|name| (name, 5, 2));
+        let paths: Vec<_> = names.iter().map(std::slice::from_ref).map(|path| (path, 9)).collect();
+        let profiles = [profile(&paths, &processes, &[])];
+        let collapsed = collapsed(&profiles);
+        for line in collapsed.lines() {
+            assert_eq!((line.matches(';').count(), line.matches(' ').count()), (1, 1), "{line}");
+        }
+        assert_eq!(collapsed_by_inferno(&perf_script(&profiles)), in_order(&collapsed));
+    }
+
+    proptest! {
+        /// The weights survive the way through a perf script.
+        #[test]
+        fn inferno_reads_in_a_perf_script_what_is_collapsed(
+            stacks in prop::collection::vec(
+                (prop::collection::vec("[a-c_.;( )>+-]{0,3}|\\PC{0,4}", 0..4), 0..u64::MAX / 64), 0..8),
+            processes in prop::collection::vec(("[a-c 1]{0,3}|\\PC{0,6}", 0..3u32, 0..9u64), 0..4),
+        ) {
+            let paths: Vec<Vec<&str>> =
+                stacks.iter().map(|(path, _)| path.iter().map(|it| &**it).collect()).collect();
+            let stacks: Vec<_> = paths.iter().zip(&stacks).map(|(it, (_, n))| (&**it, *n)).collect();
+            let processes: Vec<_> = processes.iter().map(|(name, id, n)| (&**name, *id, *n)).collect();
+            let profiles = [profile(&stacks, &processes, &[])];
+            let collapsed = collapsed(&profiles);
+            prop_assert_eq!(collapsed_by_inferno(&perf_script(&profiles)), in_order(&collapsed));
+            let counted: u128 = collapsed
+                .lines()
+                .map(|line| line.rsplit(' ').next().unwrap().parse::<u128>().unwrap())
+                .sum();
+            prop_assert_eq!(counted, u128::from(profiles[0].instructions().total()));
+        }
+    }
+}
