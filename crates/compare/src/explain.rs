@@ -33,8 +33,8 @@ pub struct Explanation {
     /// The other variant.
     pub new: Side,
     /// What [`Section::change`], [`Contribution::change`] and [`Split`] are counted in: one
-    /// instruction is so many of their units. The product of the numbers of seeds, for a mean
-    /// over n seeds is a whole number of nths.
+    /// instruction is so many of their units. The least common multiple of the numbers of seeds,
+    /// for a mean over n seeds is a whole number of nths.
     pub denominator: i128,
     /// All phases together. None if a side has no complete boot with a profile of the workload.
     pub all: Option<Section>,
@@ -97,7 +97,7 @@ pub fn explain(base: &VariantBoots<'_>, new: &VariantBoots<'_>, workload: &str) 
         workload: workload.to_owned(),
         base: side(base, &seeds[0]),
         new: side(new, &seeds[1]),
-        denominator: (seeds[0].len() * seeds[1].len()) as i128,
+        denominator: contribution::denominator(seeds[0].len(), seeds[1].len()),
         all,
         phases,
     }

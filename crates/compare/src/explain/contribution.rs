@@ -89,12 +89,23 @@ pub struct Split {
     pub by_number: i128,
 }
 
-/// The change of a mean over seeds, over the product of the numbers of seeds; none if a side has
-/// no seed.
+/// The least common multiple of two numbers of seeds; 1 if a side has no seed.
+pub fn denominator(base: usize, new: usize) -> i128 {
+    let (mut divisor, mut rest) = (base, new);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (base * new / divisor.max(1)).max(1) as i128
+}
+
+/// The change of a mean over seeds, over the denominator; 0 if a side has no seed.
 pub fn change(sides: &[Vec<i128>; 2]) -> i128 {
-    let [base, new] = sides.each_ref().map(|seeds| seeds.iter().sum::<i128>());
-    let [base_seeds, new_seeds] = sides.each_ref().map(|seeds| seeds.len() as i128);
-    new * base_seeds - base * new_seeds
+    let unit = denominator(sides[0].len(), sides[1].len());
+    let [base, new] = sides.each_ref().map(|seeds| {
+        let share = unit / (seeds.len() as i128).max(1);
+        seeds.iter().sum::<i128>() * share
+    });
+    new - base
 }
 
 /// The figures of both sides as a difference with its luck floor; none if a side has no seed.
@@ -171,10 +182,10 @@ fn split(instructions: &[Vec<i128>; 2], entries: &[Vec<i128>; 2]) -> Option<Spli
         return None;
     }
     let [base, new] = sums(instructions);
-    let [base_seeds, new_seeds] = instructions.each_ref().map(|seeds| seeds.len() as f64);
     let dearer = new / new_entries - base / base_entries;
-    // Twice the mean number of entries, over the denominator.
-    let entries = base_entries * new_seeds + new_entries * base_seeds;
-    let by_cost = (dearer * entries / 2.0).round() as i128;
+    let [base_seeds, new_seeds] = instructions.each_ref().map(Vec::len);
+    let entries = (base_entries / base_seeds as f64 + new_entries / new_seeds as f64) / 2.0;
+    let unit = denominator(base_seeds, new_seeds) as f64;
+    let by_cost = (dearer * entries * unit).round() as i128;
     Some(Split { by_cost, by_number: change(instructions) - by_cost })
 }

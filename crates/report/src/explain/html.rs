@@ -7,7 +7,7 @@ use crate::ascii::{escape, excerpt};
 use crate::flame::{self, Widths};
 
 /// Rows of each ranking.
-const MAX_ROWS: usize = 50;
+const MAX_ROWS: usize = 30;
 /// Height of a graph that does not say its own.
 const GRAPH_HEIGHT: usize = 600;
 const STYLE: &str = include_str!("page.css");
@@ -19,18 +19,23 @@ const GRAPH_HEAD: &str = concat!(
     "</style><script>history.replaceState = () => {};</script>"
 );
 
-/// Where the difference went as a page: the totals, the rankings of the whole workload and of each
-/// phase, and a flame graph of `paths`, which are those of `phase` or of the whole workload. Every
-/// name is escaped; nothing is loaded.
+/// Where the difference went as a page: the totals, the rankings of the whole workload or of
+/// `phase`, a flame graph of `paths`, which are those of the same, and the rankings of everything
+/// else. Every name is escaped; nothing is loaded.
 pub fn explain_html(explanation: &Explanation, paths: &Paths, phase: Option<&str>) -> String {
     let mut body = format!("<h1>{}</h1>\n", html(&view::title(explanation)));
-    match &explanation.all {
-        None => body.push_str(&paragraph(&view::nothing(explanation))),
-        Some(all) => {
+    match (&explanation.all, explanation.section(phase)) {
+        (None, _) => body.push_str(&paragraph(&view::nothing(explanation))),
+        (Some(_), None) => {
+            body.push_str(&paragraph(&view::no_phase(explanation, phase.unwrap_or_default())));
+        }
+        (Some(all), Some(section)) => {
             body.push_str(&table(&view::totals(explanation, usize::MAX)));
-            body.push_str(&rankings(explanation, all));
-            body.push_str(&graphs(explanation, paths, phase));
-            body.extend(explanation.phases.iter().map(|section| folded(explanation, section)));
+            body.push_str(&rankings(explanation, section));
+            body.push_str(&graphs(explanation, paths, section));
+            let others = std::iter::once(all).chain(&explanation.phases);
+            let others = others.filter(|other| other.phase != section.phase);
+            body.extend(others.map(|other| folded(explanation, other)));
             body.extend(view::notes(explanation).iter().map(|note| paragraph(note)));
         }
     }
@@ -44,28 +49,37 @@ pub fn explain_html(explanation: &Explanation, paths: &Paths, phase: Option<&str
 
 fn rankings(explanation: &Explanation, section: &Section) -> String {
     let tables = [
-        view::per_entry(section, MAX_ROWS),
+        view::per_entry(explanation, section, MAX_ROWS),
         view::contributions(explanation, section, MAX_ROWS),
         view::counters(section, MAX_ROWS),
     ];
     tables.iter().map(table).collect()
 }
 
-/// A phase's rankings, to be opened.
+/// The rankings of a section, to be opened.
 fn folded(explanation: &Explanation, section: &Section) -> String {
-    let name = view::phase_name(section.phase.as_deref().unwrap_or_default());
     let rankings = rankings(explanation, section);
-    format!("<details><summary>Phase {}</summary>\n{rankings}</details>\n", html(&name))
+    format!("<details><summary>In {}</summary>\n{rankings}</details>\n", html(&span(section)))
+}
+
+/// What a section covers.
+fn span(section: &Section) -> String {
+    match &section.phase {
+        Some(phase) => format!("phase {}", view::phase_name(phase)),
+        None => "all phases".to_owned(),
+    }
 }
 
 fn table(table: &Table) -> String {
-    let mut text = format!("<h2>{}</h2>\n", html(&table.title));
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text.push_str(&format!("<h2>{}</h2>\n", html(&table.title)));
+    }
     if !table.rows.is_empty() {
-        let heads = table.head.iter().map(|cell| format!("<th>{}</th>", html(cell)));
-        let head: String = heads.collect();
-        let rows: String = table.rows.iter().map(|cells| row(cells)).collect();
+        let head = row("th", &table.head);
+        let rows: String = table.rows.iter().map(|cells| row("td", cells)).collect();
         text.push_str(&format!(
-            "<div class=\"table\"><table>\n<thead><tr>{head}</tr></thead>\n\
+            "<div class=\"table\"><table>\n<thead>{head}</thead>\n\
              <tbody>\n{rows}</tbody></table></div>\n"
         ));
     }
@@ -73,19 +87,19 @@ fn table(table: &Table) -> String {
     text
 }
 
-fn row(cells: &[String]) -> String {
-    let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", html(cell))).collect();
-    format!("<tr>{cells}</tr>\n")
+/// A line of a table. What it is of comes first, and stays in sight while figures are scrolled.
+fn row(element: &str, cells: &[impl AsRef<str>]) -> String {
+    let (figures, of) = cells.split_at(cells.len().saturating_sub(1));
+    let cells = of.iter().chain(figures);
+    let cells = cells.map(|cell| format!("<{element}>{}</{element}>", html(cell.as_ref())));
+    format!("<tr>{}</tr>\n", cells.collect::<String>())
 }
 
 /// The flame graph by the widths of either side.
-fn graphs(explanation: &Explanation, paths: &Paths, phase: Option<&str>) -> String {
+fn graphs(explanation: &Explanation, paths: &Paths, section: &Section) -> String {
     let name = |side: &Side| html(&excerpt(&side.name));
     let (base, new) = (name(&explanation.base), name(&explanation.new));
-    let of = match phase {
-        Some(phase) => format!("phase {}", html(&view::phase_name(phase))),
-        None => "all phases".to_owned(),
-    };
+    let of = html(&span(section));
     let mut text = format!(
         "<h2>Differential flame graph of {of}</h2>\n\
          <p><span class=\"key more\">red</span> {new} executes more instructions in the function \
@@ -112,12 +126,12 @@ fn graphs(explanation: &Explanation, paths: &Paths, phase: Option<&str>) -> Stri
 /// A graph in a page of its own, so that its script and its names reach nothing else.
 fn graph(paths: &Paths, widths: Widths, side: &Side) -> String {
     let title = format!("Widths: instructions of {}", excerpt(&side.name));
-    let Some(svg) = flame::differential(paths, widths, &title) else {
+    let Some(svg) = flame::differential(paths, widths) else {
         return paragraph("Nothing was executed.");
     };
     format!(
-        "<iframe sandbox=\"allow-scripts allow-modals\" title=\"{}\" height=\"{}\" \
-         srcdoc=\"{}\"></iframe>\n",
+        "<p>{0}</p>\n<iframe sandbox=\"allow-scripts allow-modals\" title=\"{0}\" height=\"{1}\" \
+         srcdoc=\"{2}\"></iframe>\n",
         html(&title),
         height(&svg),
         html(&format!("{GRAPH_HEAD}{svg}"))

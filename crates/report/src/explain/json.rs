@@ -33,8 +33,8 @@ struct SectionDocument<'a> {
     user: Figure,
     kernel: Figure,
     firmware: Figure,
-    change: i128,
-    sum_of_changes: i128,
+    exact_change: i128,
+    exact_sum_of_changes: i128,
     contributions: Vec<ContributionDocument<'a>>,
     per_entry: &'a [usize],
     counters: Vec<CounterDocument<'a>>,
@@ -55,7 +55,7 @@ struct ContributionDocument<'a> {
     #[serde(flatten)]
     subject: SubjectDocument<'a>,
     instructions: Figure,
-    change: i128,
+    exact_change: i128,
     calls: Option<CallsDocument<'a>>,
 }
 
@@ -70,8 +70,8 @@ struct SubjectDocument<'a> {
 struct CallsDocument<'a> {
     entries: Figure,
     per_entry: Option<Figure>,
-    by_cost: Option<i128>,
-    by_number: Option<i128>,
+    exact_by_cost: Option<i128>,
+    exact_by_number: Option<i128>,
     only: Option<&'static str>,
     maybe_renamed: Option<SubjectDocument<'a>>,
 }
@@ -83,9 +83,8 @@ struct CounterDocument<'a> {
 }
 
 /// Where the difference went as one JSON object: figures in full precision, every row of every
-/// phase, names as the guest gave them. What is called `change` of a section or a contribution,
-/// `by_cost` and `by_number` are whole numbers over `denominator`; `per_entry` ranks places in
-/// `contributions`.
+/// phase, names as the guest gave them. What is called exact is a whole number over `denominator`;
+/// `per_entry` ranks places in `contributions`.
 ///
 /// # Errors
 /// None that an explanation can cause.
@@ -114,8 +113,8 @@ fn section(section: &Section) -> SectionDocument<'_> {
         user: figure(&section.totals.user),
         kernel: figure(&section.totals.kernel),
         firmware: figure(&section.totals.firmware),
-        change: section.change,
-        sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
+        exact_change: section.change,
+        exact_sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
         contributions: section.contributions.iter().map(contribution).collect(),
         per_entry: &section.per_entry,
         counters: section.counters.iter().map(counter).collect(),
@@ -131,7 +130,7 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
     ContributionDocument {
         subject: subject(&it.subject),
         instructions: figure(&it.instructions),
-        change: it.change,
+        exact_change: it.change,
         calls: it.calls.as_ref().map(calls),
     }
 }
@@ -151,8 +150,8 @@ fn calls(calls: &Calls) -> CallsDocument<'_> {
     CallsDocument {
         entries: figure(&calls.entries),
         per_entry: calls.per_entry.as_ref().map(figure),
-        by_cost: calls.split.map(|split| split.by_cost),
-        by_number: calls.split.map(|split| split.by_number),
+        exact_by_cost: calls.split.map(|split| split.by_cost),
+        exact_by_number: calls.split.map(|split| split.by_number),
         only: calls.only.map(|only| match only {
             Only::Base => "base",
             Only::New => "new",

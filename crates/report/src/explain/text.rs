@@ -24,7 +24,7 @@ pub fn explain(explanation: &Explanation, phase: Option<&str>) -> String {
     let Some(section) = explanation.section(phase) else {
         return wrap("", &view::no_phase(explanation, phase.unwrap_or_default()));
     };
-    let head = wrap("", &view::title(explanation));
+    let head = wrap("", &format!("{}:", view::title(explanation)));
     let totals = lay_out(&view::totals(explanation, MAX_PHASES));
     let notes: String = view::notes(explanation).iter().map(|note| wrap("", note)).collect();
     let fixed = [&head, &totals, &notes].map(|part| part.lines().count() + 1);
@@ -37,12 +37,12 @@ pub fn explain(explanation: &Explanation, phase: Option<&str>) -> String {
 fn rankings(explanation: &Explanation, section: &Section, room: usize) -> [Table; 3] {
     let tables = |[functions, contributions, counters]: [usize; 3]| {
         [
-            view::per_entry(section, functions),
+            view::per_entry(explanation, section, functions),
             view::contributions(explanation, section, contributions),
             view::counters(section, counters),
         ]
     };
-    let available = [section.per_entry.len(), section.contributions.len(), section.counters.len()];
+    let available = [section.per_entry.len(), view::changed(section), section.counters.len()];
     // With no row at all, what stands below a table is at its longest.
     let around = tables([0; 3]).map(|table| HEADING + table.foot.len() + 1);
     let mut left = room.saturating_sub(around.iter().sum());
@@ -59,7 +59,10 @@ fn rankings(explanation: &Explanation, section: &Section, room: usize) -> [Table
 
 /// A table with its columns aligned.
 fn lay_out(table: &Table) -> String {
-    let mut text = wrap("", &format!("{}:", table.title));
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text.push_str(&wrap("", &format!("{}:", table.title)));
+    }
     if !table.rows.is_empty() {
         let head: Vec<_> = table.head.iter().map(|&head| head.to_owned()).collect();
         let rows = || std::iter::once(&head).chain(&table.rows);

@@ -7,8 +7,8 @@ use crate::ascii::excerpt;
 use crate::table::decimal;
 
 /// What exact mode leaves out, said in every report made in it.
-const NOT_MODELLED: &str = "Exact mode counts instructions. It does not model caches, TLBs or \
-                            memory latency: what costs time but no instruction is not here.";
+const NOT_MODELLED: &str =
+    "Exact mode counts instructions; it does not model caches, TLBs or memory latency.";
 
 /// A table: figures to the right, and what they are of in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Table {
 pub fn title(explanation: &Explanation) -> String {
     let side = |side: &Side| format!("{} ({})", excerpt(&side.name), count(side.seeds, "seed"));
     format!(
-        "{}: where the difference went from base {} to new {}. Instructions, mean over seeds.",
+        "{}, instructions: base {}, new {}; means over seeds",
         excerpt(&explanation.workload),
         side(&explanation.base),
         side(&explanation.new),
@@ -65,19 +65,13 @@ pub fn phase_name(phase: &str) -> String {
 /// What is known of luck, and how to read the words of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() {
-        "Floor: the wider range of one variant over its seeds, which is luck. A change within it is \
-         `same`, one that exceeds it `beyond`; `?`: nothing is known of luck."
+        "Floor: the wider range of one variant over its seeds. What changed by no more is luck: `same`."
     } else {
-        "One seed a side: nothing is known of luck, so any of these changes may be luck. Boot each \
-         variant with more seeds."
+        "One seed a side: nothing is known of luck, so any of these changes may be luck."
     };
-    vec![
-        luck.to_owned(),
-        "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, so not \
-         compared per entry; such code may be new, renamed or inlined."
-            .to_owned(),
-        NOT_MODELLED.to_owned(),
-    ]
+    let words = "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, \
+                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there.";
+    [luck, words, NOT_MODELLED].map(str::to_owned).into()
 }
 
 /// The totals: of all phases together by who executed, then of at most `limit` phases.
@@ -100,7 +94,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
     }
     let left = explanation.phases.len().saturating_sub(limit);
     Table {
-        title: "Instructions".into(),
+        title: String::new(),
         head: vec!["base", "new", "change", "%", "floor", "luck", "of"],
         rows,
         foot: (left > 0).then(|| format!("{} more", count(left, "phase"))).into_iter().collect(),
@@ -108,7 +102,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
 }
 
 /// The first `limit` functions by instructions per entry.
-pub fn per_entry(section: &Section, limit: usize) -> Table {
+pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Table {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
     let rows: Vec<_> = ranked.take(limit).filter_map(cost).collect();
     let left = section.per_entry.len().saturating_sub(rows.len());
@@ -118,11 +112,12 @@ pub fn per_entry(section: &Section, limit: usize) -> Table {
         (_, 0) => vec![],
         (_, left) => vec![format!("{left} more of {}", count(functions, "function"))],
     };
+    let ranked = match explanation.knows_luck() {
+        true => "changes beyond luck, ranked by (change - floor) x entries",
+        false => "changes, lucky ones included, ranked by change x entries",
+    };
     Table {
-        title: format!(
-            "Instructions per entry{}: changes beyond luck, ranked by (change - floor) x entries",
-            within(section)
-        ),
+        title: format!("Own instructions per entry{}: {ranked}", within(section)),
         head: vec!["base", "new", "change", "floor", "entries", "change x entries", "function"],
         rows,
         foot,
@@ -155,7 +150,7 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
         sum += change;
         whole(sum, unit) - before
     };
-    let shown = section.contributions.iter().take(limit);
+    let shown = section.contributions[..changed(section)].iter().take(limit);
     let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit)).collect();
     let others = &section.contributions[rows.len()..];
     let left = rounded(others.iter().map(|it| it.change).sum());
@@ -170,6 +165,11 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
         rows,
         foot,
     }
+}
+
+/// Number of contributions that are not 0: they come first.
+pub fn changed(section: &Section) -> usize {
+    section.contributions.partition_point(|it| it.change != 0)
 }
 
 fn contribution(it: &Contribution, change: i128, unit: i128) -> Vec<String> {
@@ -211,8 +211,8 @@ fn remark(it: &Contribution) -> String {
     match (only, other) {
         (Only::Base, None) => " (gone)".to_owned(),
         (Only::New, None) => " (new)".to_owned(),
-        (Only::Base, Some(other)) => format!(" (gone; maybe renamed {other})"),
-        (Only::New, Some(other)) => format!(" (new; maybe renamed from {other})"),
+        (Only::Base, Some(other)) => format!(" (gone, maybe now {other})"),
+        (Only::New, Some(other)) => format!(" (new, maybe was {other})"),
     }
 }
 
@@ -255,10 +255,10 @@ fn figure(value: f64) -> String {
     decimal(Some(value), 0)
 }
 
-/// A figure with its sign, even if it is 0.
+/// A figure with its sign, even if it rounds to 0.
 fn signed(value: f64, decimals: usize) -> String {
-    let text = decimal(Some(value), decimals);
-    if text.starts_with('-') { text } else { format!("+{text}") }
+    let sign = if value < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", decimal(Some(value.abs()), decimals))
 }
 
 fn percent(it: &Difference) -> String {

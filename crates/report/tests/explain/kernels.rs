@@ -1,0 +1,247 @@
+//! Exact profiles of two kernels as they might be: 200 functions, luck in how often they are
+//! entered, and one function of the new kernel that takes 40 instructions more an entry.
+
+use model::{Boot, Chunk, Column, Count, Function, Instructions, Process, Profile, Stack};
+
+use super::common::boot;
+
+/// The function that became dearer.
+pub const PLANTED: &str = "do_anonymous_page";
+/// By how many instructions an entry.
+pub const MORE: u64 = 40;
+/// Functions of a kernel, those that only one of the two has included.
+const FUNCTIONS: usize = 200;
+
+/// Functions by their callers, the outermost first: entries of a phase, instructions per entry.
+const TREE: [(&[&str], u64, u64); 22] = [
+    (&["asm_exc_page_fault"], 160_000, 14),
+    (&["asm_exc_page_fault", "exc_page_fault"], 160_000, 41),
+    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault"], 160_000, 72),
+    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED], 120_000, 187),
+    (
+        &["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED, "clear_page_rep"],
+        120_000,
+        519,
+    ),
+    (
+        &["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", PLANTED, "vma_alloc_folio"],
+        120_000,
+        64,
+    ),
+    (
+        &[
+            "asm_exc_page_fault",
+            "exc_page_fault",
+            "handle_mm_fault",
+            PLANTED,
+            "vma_alloc_folio",
+            "get_page_from_freelist",
+        ],
+        120_400,
+        211,
+    ),
+    (&["asm_exc_page_fault", "exc_page_fault", "handle_mm_fault", "do_numa_page"], 40_000, 133),
+    (
+        &[
+            "asm_exc_page_fault",
+            "exc_page_fault",
+            "handle_mm_fault",
+            "do_numa_page",
+            "migrate_misplaced_page",
+        ],
+        9_000,
+        402,
+    ),
+    (
+        &[
+            "asm_exc_page_fault",
+            "exc_page_fault",
+            "handle_mm_fault",
+            "do_numa_page",
+            "migrate_misplaced_page",
+            "migrate_pages_batch",
+        ],
+        9_000,
+        988,
+    ),
+    (&["asm_sysvec_apic_timer_interrupt"], 21_000, 22),
+    (&["asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt"], 21_000, 201),
+    (
+        &["asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt", "update_process_times"],
+        21_000,
+        144,
+    ),
+    (
+        &[
+            "asm_sysvec_apic_timer_interrupt",
+            "hrtimer_interrupt",
+            "update_process_times",
+            "task_tick_fair",
+        ],
+        20_800,
+        377,
+    ),
+    (&["ret_from_fork", "worker_thread"], 4_100, 310),
+    (&["ret_from_fork", "worker_thread", "vmstat_update"], 900, 705),
+    (&["entry_SYSCALL_64_after_hwframe"], 30_000, 31),
+    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64"], 30_000, 58),
+    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_futex"], 17_000, 290),
+    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_mmap"], 700, 1904),
+    (&["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "__x64_sys_munmap"], 650, 2900),
+    (&["cpu_startup_entry", "do_idle"], 8_000, 160),
+];
+
+/// Three seeds of the old kernel.
+pub fn old() -> Vec<Boot> {
+    (0..3).map(|seed| seeded(seed, false)).collect()
+}
+
+/// Three seeds of the new kernel.
+pub fn new() -> Vec<Boot> {
+    (3..6).map(|seed| seeded(seed, true)).collect()
+}
+
+/// The same boots without paths.
+pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
+    boots.iter_mut().flat_map(|boot| &mut boot.profiles).for_each(|it| it.stacks.clear());
+    boots
+}
+
+/// A function as one kernel has it.
+struct Known {
+    path: Vec<String>,
+    entries: u64,
+    cost: u64,
+}
+
+fn seeded(seed: u32, new: bool) -> Boot {
+    let mut luck = Luck(u64::from(seed));
+    let functions = functions(new);
+    let phases = [("", 1), ("fill", 10), ("steady", 14)];
+    let mut boot = boot(seed);
+    for iteration in 0..2 {
+        for (phase, length) in phases {
+            boot.profiles.push(profile(&functions, iteration, phase, length, &mut luck));
+            boot.chunks.push(chunk(iteration, phase, length, new, &mut luck));
+        }
+    }
+    boot
+}
+
+/// The functions of a kernel: those of the tree, and helpers that they call.
+fn functions(new: bool) -> Vec<Known> {
+    let tree = TREE.iter().map(|&(path, entries, cost)| {
+        let more = if new && path.last() == Some(&PLANTED) { MORE } else { 0 };
+        known(path.iter().map(|&name| name.to_owned()).collect(), entries, cost + more)
+    });
+    let helpers = (TREE.len()..FUNCTIONS).map(|number| {
+        let mut sizes = Luck(number as u64);
+        let (caller, ..) = TREE[number % TREE.len()];
+        let mut path: Vec<String> = caller.iter().map(|&name| name.to_owned()).collect();
+        path.push(helper(number, new));
+        known(path, 10 + sizes.below(9_000), 9 + sizes.below(240))
+    });
+    tree.chain(helpers).collect()
+}
+
+fn known(path: Vec<String>, entries: u64, cost: u64) -> Known {
+    Known { path, entries, cost }
+}
+
+/// A helper's name: some that the compilers split differently, one that was renamed, and one on
+/// each side that the other has not.
+fn helper(number: usize, new: bool) -> String {
+    let name = match (number, new) {
+        (60, false) => "lru_cache_add",
+        (60, true) => "folio_add_lru",
+        (61, false) => "page_add_file_rmap",
+        (61, true) => "mas_wr_walk",
+        (62, false) => "charge_memcg.isra.0",
+        (62, true) => "charge_memcg.constprop.0",
+        _ => return format!("mm_helper_{number:03}"),
+    };
+    // What replaced a function is no copy of it.
+    name.to_owned()
+}
+
+fn profile(known: &[Known], iteration: u32, phase: &str, length: u64, luck: &mut Luck) -> Profile {
+    let mut profile = Profile {
+        workload: "autonuma".into(),
+        iteration,
+        phase: phase.into(),
+        ..Profile::default()
+    };
+    let mut kernel = 0;
+    for (number, Known { path, entries, cost }) in known.iter().enumerate() {
+        // Helper 61 is another function in each kernel.
+        let entries =
+            if path.last().is_some_and(|it| it == "mas_wr_walk") { entries * 3 } else { *entries };
+        let entries = luck.about(entries * length / 10, 200).max(1);
+        // Every tenth function has branches whose number luck decides.
+        let cost_luck = if number % 10 == 9 { 60 } else { 0 };
+        let instructions = luck.about(entries * cost, cost_luck);
+        kernel += instructions;
+        let name = path[path.len() - 1].clone();
+        profile.functions.push(Function {
+            name,
+            module: String::new(),
+            counts: vec![Count { instructions, entries }],
+        });
+        profile.stacks.push(Stack { functions: path.clone(), instructions });
+    }
+    let user = luck.about(90_000_000 * length, 800);
+    let named = user / 100 * 98;
+    profile.processes = vec![process(211, "numa01", named), process(1, "agent", user / 100)];
+    profile.cpus = vec![Instructions { user, kernel, firmware: 1200 }];
+    profile
+}
+
+fn process(id: u32, name: &str, instructions: u64) -> Process {
+    Process { id, name: name.into(), instructions: vec![instructions] }
+}
+
+fn chunk(iteration: u32, phase: &str, length: u64, new: bool, luck: &mut Luck) -> Chunk {
+    let scans = if new { 31_000 } else { 44_000 };
+    let grown = [
+        ("nr_dirtied", 0),
+        ("numa_hint_faults", luck.about(4_000 * length, 300)),
+        ("numa_pages_migrated", luck.about(900 * length, 20)),
+        ("numa_pte_updates", luck.about(scans * length, 150)),
+        ("pgalloc_normal", luck.about(12_040 * length, 200)),
+        ("pgfault", luck.about(16_000 * length, 200)),
+    ];
+    let column = |(name, by): (&str, u64)| Column {
+        name: name.into(),
+        values: vec![Some(1000), Some(1000 + by as i64)],
+    };
+    Chunk {
+        workload: "autonuma".into(),
+        iteration,
+        phase: phase.into(),
+        source: "vmstat".into(),
+        times: vec![0, 1_000_000_000],
+        columns: grown.into_iter().map(column).collect(),
+    }
+}
+
+/// Numbers that look random and are always the same (Steele, Lea, Flood: "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014).
+struct Luck(u64);
+
+impl Luck {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit.max(1)
+    }
+
+    /// `value`, or up to one `part`th of it more; the value itself if there are no parts.
+    fn about(&mut self, value: u64, part: u64) -> u64 {
+        match part {
+            0 => value,
+            part => value + self.below(value / part + 1),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Where a difference went, as people see it.
+
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod common;
+mod kernels;
+
+use common::{boot, columns, variant};
+use compare::{Explanation, Paths};
+use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
+
+const WORKLOAD: &str = "autonuma";
+
+fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
+    let variants = ["6.1", "6.12"].map(variant);
+    let columns = columns(&variants, &[base, new]);
+    (
+        compare::explain(&columns[0], &columns[1], WORKLOAD),
+        compare::paths(&columns[0], &columns[1], WORKLOAD, None),
+    )
+}
+
+/// The text, checked for what holds for all of it.
+fn text(explanation: &Explanation, phase: Option<&str>) -> String {
+    let text = report::explain(explanation, phase);
+    assert!(text.lines().count() <= 45, "{text}");
+    for line in text.lines() {
+        assert!(line.len() <= 100, "{line}");
+        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
+        assert!(!line.ends_with(' '), "{line}");
+    }
+    text
+}
+
+/// The numbers of signed cells at the beginnings of the lines between two others.
+fn column(text: &str, from: &str, to: &str) -> Vec<i128> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(from));
+    let lines = lines.take_while(|line| !line.contains(to));
+    let first = |line: &str| line.split_whitespace().next()?.parse().ok();
+    lines.filter_map(first).collect()
+}
+
+#[test]
+fn the_planted_delay_is_the_first_by_instructions_per_entry() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let all = explanation.all.as_ref().unwrap();
+    let first = &all.contributions[all.per_entry[0]];
+    assert_eq!(first.subject.to_string(), kernels::PLANTED);
+    let cost = first.calls.as_ref().unwrap().per_entry.unwrap();
+    assert_eq!(cost.change(), kernels::MORE as f64);
+    assert_eq!(cost.beyond_luck(), Some(true));
+}
+
+#[test]
+fn two_kernels() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    insta::assert_snapshot!(text(&explanation, None));
+}
+
+#[test]
+fn one_phase() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    insta::assert_snapshot!(text(&explanation, Some("steady")));
+}
+
+#[test]
+fn one_seed_a_side() {
+    let (explanation, _) = explained(&kernels::old()[..1], &kernels::new()[..1]);
+    insta::assert_snapshot!(text(&explanation, None));
+}
+
+#[test]
+fn contributions_add_up_as_printed() {
+    for seeds in [1, 2, 3] {
+        let (explanation, _) = explained(&kernels::old(), &kernels::new()[..seeds]);
+        let text = text(&explanation, None);
+        let printed = column(&text, "Contributions", "sum of all");
+        assert!(printed.len() > 5, "{text}");
+        let proof = text.lines().find(|line| line.contains("sum of all")).unwrap();
+        let sum: i128 = proof.split_whitespace().next().unwrap().parse().unwrap();
+        assert_eq!(printed.iter().sum::<i128>(), sum);
+        assert!(proof.contains(&format!("change of the total {sum:+}: equal")), "{proof}");
+    }
+}
+
+#[test]
+fn nothing_to_explain() {
+    let (explanation, paths) = explained(&kernels::old(), &[boot(0)]);
+    assert_eq!(
+        text(&explanation, None),
+        "Nothing to explain: no complete boot of 6.12 has an exact profile of autonuma.\n"
+    );
+    let page = report::explain_html(&explanation, &paths, None);
+    assert!(page.contains("Nothing to explain"));
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    assert_eq!(
+        text(&explanation, Some("flll")),
+        "autonuma has no phase flll; its phases: (no phase), fill, steady.\n"
+    );
+}
+
+/// A boot whose every name is out to do harm.
+fn hostile(more: u64) -> Boot {
+    let names =
+        ["<script>alert(1)</script>", "\"'&]]>", "a;b 7 8", "\x1b[2J\r\n\0", "\u{202e}x", ""];
+    let function = |name: &str| Function {
+        name: name.into(),
+        module: "<b>\n".into(),
+        counts: vec![Count { instructions: 100 + more, entries: 2 }],
+    };
+    let stack = |name: &str| Stack {
+        functions: vec!["--></svg>".into(), name.into()],
+        instructions: 100 + more,
+    };
+    let process = |name: &str| Process { id: 1, name: name.into(), instructions: vec![u64::MAX] };
+    let profile = Profile {
+        workload: WORKLOAD.into(),
+        phase: "</style><img src=x onerror=alert(1)>".into(),
+        cpus: vec![Instructions { user: u64::MAX, kernel: 0, firmware: 7 }; 2],
+        functions: names.map(function).into(),
+        processes: names.map(process).into(),
+        stacks: names.map(stack).into(),
+        ..Profile::default()
+    };
+    Boot { profiles: vec![profile], ..boot(0) }
+}
+
+#[test]
+fn hostile_names_reach_no_terminal() {
+    let (explanation, _) = explained(&[hostile(0)], &[hostile(40)]);
+    insta::assert_snapshot!(report::explain(&explanation, None));
+}
+
+#[test]
+fn hostile_names_reach_no_page() {
+    let (mut explanation, paths) = explained(&[hostile(0)], &[hostile(40)]);
+    explanation.base.name = "<script>\"'".into();
+    let page = report::explain_html(&explanation, &paths, None);
+    // Whatever is between quotes or in elements is escaped, the graph's page twice.
+    let graph = unescaped(page.split("srcdoc=\"").nth(1).unwrap().split('"').next().unwrap());
+    for page in [&page, &graph] {
+        assert!(page.chars().all(|letter| matches!(letter, ' '..='~' | '\n')), "{page}");
+        for harm in ["<script>\"", "<img", "<b>", "</svg></g>", "alert(1)<", "script>alert"] {
+            assert!(!page.contains(harm), "{harm}");
+        }
+    }
+    assert_eq!(page.matches("<script").count(), 0);
+    assert_eq!(graph.matches("<script").count(), 2, "that of the page and that of inferno");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(graph.contains("_script_alert_1__/script_"));
+}
+
+/// An attribute's value.
+fn unescaped(text: &str) -> String {
+    let signs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    signs.iter().fold(text.to_owned(), |text, (escaped, sign)| text.replace(escaped, sign))
+}
+
+/// The page; written to the target's directory, to be looked at.
+fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
+    let (explanation, paths) = explained(&boots[0], &boots[1]);
+    let page = report::explain_html(&explanation, &paths, None);
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(path, &page).unwrap();
+    page
+}
+
+#[test]
+fn the_page_has_tables_and_graphs_and_loads_nothing() {
+    let page = page("explain.html", [kernels::old(), kernels::new()]);
+    assert_eq!(page.matches("<iframe").count(), 2);
+    assert_eq!(page.matches("<details>").count(), 4);
+    assert!(page.contains(kernels::PLANTED));
+    assert!(!page.contains("Calls were not followed"));
+    for outside in ["src=\"", "href=\"http", "url(http", "@import", "<link"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn a_phase_comes_first_if_asked_for() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let page = report::explain_html(&explanation, &paths, Some("fill"));
+    let folded = page.find("<details>").unwrap();
+    assert!(page.find("per entry in phase fill:").unwrap() < folded);
+    assert!(page.find("per entry in phase steady:").unwrap() > folded);
+    assert!(page.find("per entry:").unwrap() > folded);
+    let page = report::explain_html(&explanation, &paths, Some("flll"));
+    assert!(page.contains("autonuma has no phase flll"));
+}
+
+#[test]
+fn without_paths_the_graph_is_flat_and_says_so() {
+    let boots = [kernels::old(), kernels::without_stacks(kernels::new())];
+    let page = page("explain-flat.html", boots);
+    assert!(page.contains("Calls were not followed"));
+    assert!(unescaped(&page).contains("<title>do_anonymous_page ("));
+}
+
+#[test]
+fn frames_of_one_path_stay_together() {
+    // As texts, `clone3;b` comes between `clone` and `clone;a`.
+    let with = |paths: &[(&[&str], u64)]| {
+        let stacks = paths.iter().map(|&(path, instructions)| Stack {
+            functions: path.iter().map(|&name| name.to_owned()).collect(),
+            instructions,
+        });
+        let kernel = paths.iter().map(|path| path.1).sum();
+        let profile = Profile {
+            workload: WORKLOAD.into(),
+            cpus: vec![Instructions { kernel, ..Instructions::default() }],
+            stacks: stacks.collect(),
+            ..Profile::default()
+        };
+        Boot { profiles: vec![profile], ..boot(0) }
+    };
+    let boot = with(&[(&["clone"], 5), (&["clone", "a"], 7), (&["clone3", "b"], 2)]);
+    let boots = std::slice::from_ref(&boot);
+    let (explanation, paths) = explained(boots, boots);
+    let page = unescaped(&report::explain_html(&explanation, &paths, None));
+    let graph = page.split("<iframe").nth(1).unwrap();
+    assert_eq!(graph.matches("<title>clone (").count(), 1);
+    assert!(graph.contains("<title>clone (12 instructions, 85.71%; 0.00%)</title>"));
+}
+
+#[test]
+fn the_json_document() {
+    let simple = |entries, instructions| {
+        let function = Function {
+            name: "do_anonymous_page.isra.0".into(),
+            module: String::new(),
+            counts: vec![Count { instructions, entries }],
+        };
+        let profile = Profile {
+            workload: WORKLOAD.into(),
+            phase: "fill".into(),
+            cpus: vec![Instructions { user: 5, kernel: instructions, firmware: 0 }],
+            functions: vec![function],
+            ..Profile::default()
+        };
+        let mut boot = Boot { profiles: vec![profile], ..boot(0) };
+        common::count(&mut boot, 0, &[("pgfault", entries as i64)]);
+        boot
+    };
+    let (explanation, _) = explained(&[simple(10, 100), simple(10, 101)], &[simple(11, 150)]);
+    insta::assert_snapshot!(report::explain_json(&explanation).unwrap());
+}
