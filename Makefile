@@ -4,6 +4,8 @@ CARGO ?= cargo
 TARGET := x86_64-unknown-linux-gnu
 GUEST := target/release/guest
 FAULTLINE := target/release/faultline
+# Where tests find what runs in a guest and what QEMU loads.
+FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/target/release
 
 .PHONY: all deps guest plugin build demo test check-long lint bench clean
 
@@ -34,11 +36,11 @@ demo: build
 # Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
 test: guest plugin
 	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
-	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) $(CARGO) test --locked --workspace
+	$(FOR_TESTS) $(CARGO) test --locked --workspace
 
 # What takes too long for every change.
 check-long: guest plugin lint
-	FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
+	$(FOR_TESTS) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
 	    $(CARGO) test --locked --workspace
 
 lint:

@@ -36,14 +36,24 @@ impl AccessCounts {
         }
     }
 
-    /// The counts of a CPU in the phase, which ends here.
+    /// The counts of a CPU in the slice, which ends here.
     pub fn cut(&self, cpu: usize) -> Vec<Accesses> {
+        let counts = self.so_far(cpu);
+        let [first, next] = [cpu, cpu + 1].map(|cpu| self.row(cpu, Privilege::ALL[0], 0));
+        for cell in &self.cells[first..next] {
+            cell.store(0, Relaxed);
+        }
+        counts
+    }
+
+    /// The counts of a CPU since the slice began.
+    pub fn so_far(&self, cpu: usize) -> Vec<Accesses> {
         let rows = Privilege::ALL
             .iter()
             .flat_map(|&privilege| (0..self.targets.len()).map(move |t| (privilege, t)));
         let rows = rows.map(|(privilege, target)| {
             let row = self.row(cpu, privilege, target);
-            let [loads, stores] = [row, row + 1].map(|cell| self.cells[cell].swap(0, Relaxed));
+            let [loads, stores] = [row, row + 1].map(|cell| self.cells[cell].load(Relaxed));
             Accesses { privilege, target: self.targets[target], loads, stores }
         });
         rows.filter(|row| row.loads > 0 || row.stores > 0).collect()
@@ -83,6 +93,7 @@ mod tests {
             row(Privilege::User, Target::Node(1), 1, 0),
             row(Privilege::User, Target::Elsewhere, 1, 0),
         ];
+        assert_eq!(counts.so_far(1), rows);
         assert_eq!(counts.cut(1), rows);
         assert_eq!(counts.cut(1), []);
         assert_eq!(counts.cut(0), []);

@@ -16,6 +16,8 @@ pub struct Arguments {
     pub nodes: Vec<(u16, Range<u64>)>,
     /// `switch=ADDRESS:TGID:COMM`: tell processes apart.
     pub switch: Option<Switch>,
+    /// `stacks=on`: count kernel instructions by path of calls.
+    pub stacks: bool,
 }
 
 /// Where the kernel changes from one task to another, and what tells tasks apart.
@@ -36,7 +38,9 @@ pub enum ArgumentError {
     #[error("the argument out=PATH is missing")]
     NoOut,
     /// Unknown, or with a value that it can't have.
-    #[error("`{0}` is none of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM")]
+    #[error(
+        "`{0}` is none of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off"
+    )]
     Unknown(String),
 }
 
@@ -46,7 +50,7 @@ impl Arguments {
     /// # Errors
     /// When one is unknown or makes no sense, or `out` is missing.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
-        let (mut out, mut nodes, mut switch) = (None, Vec::new(), None);
+        let (mut out, mut nodes, mut switch, mut stacks) = (None, Vec::new(), None, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
             let (key, value) = word.split_once('=').ok_or_else(unknown)?;
@@ -54,10 +58,12 @@ impl Arguments {
                 ("out", path) if !path.is_empty() => out = Some(path.into()),
                 ("node", value) => nodes.push(node(value).ok_or_else(unknown)?),
                 ("switch", value) => switch = Some(self::switch(value).ok_or_else(unknown)?),
+                ("stacks", "on") => stacks = true,
+                ("stacks", "off") => stacks = false,
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { out: out.ok_or(ArgumentError::NoOut)?, nodes, switch })
+        Ok(Self { out: out.ok_or(ArgumentError::NoOut)?, nodes, switch, stacks })
     }
 }
 
@@ -95,7 +101,7 @@ mod tests {
     #[test]
     fn all_of_them() {
         let words = "out=/run/p node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
-                     switch=0xffffffff81002000:2456:3032";
+                     switch=0xffffffff81002000:2456:3032 stacks=on";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -103,6 +109,7 @@ mod tests {
                 out: "/run/p".into(),
                 nodes: vec![node(0, 0xc000_0000), node(0x1_0000_0000, 0x1_4000_0000)],
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
+                stacks: true,
             })
         );
     }
@@ -110,8 +117,15 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         assert_eq!(parse("node=0:0-1"), Err(ArgumentError::NoOut));
-        for wrong in ["node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "switch=1:2", "x"]
-        {
+        for wrong in [
+            "node=0:5-5",
+            "node=x:0-1",
+            "node=128:0-1",
+            "accesses=on",
+            "switch=1:2",
+            "stacks=1",
+            "x",
+        ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("out=p {wrong}")), error);
         }

@@ -1,11 +1,13 @@
 //! What QEMU calls while the machine runs. Counting takes no lock; all else is handed on to the
-//! profiler.
+//! profiler. What follows the kernel's calls has its own place.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
+pub mod following;
+
 use std::ffi::{c_uint, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use flight::profile::{MAX_CPUS, Privilege};
@@ -13,26 +15,28 @@ use qemu_plugin::PluginId;
 use qemu_plugin::sys::{qemu_plugin_meminfo_t, qemu_plugin_tb};
 
 use crate::accesses::AccessCounts;
-use crate::counters::{Counter, add};
+use crate::counters::Counter;
 use crate::cpu;
 use crate::emulator::{Access, Block, Instruction, Registers};
 use crate::profiler::Profiler;
+use crate::running::Running;
 
 static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
+/// What each CPU executes.
+static RUNNING: [Running; MAX_CPUS as usize] = [const { Running::new() }; MAX_CPUS as usize];
 static ACCESSES: OnceLock<Arc<AccessCounts>> = OnceLock::new();
-/// The counter of the instruction that each CPU began last.
-static BEGUN: [AtomicPtr<AtomicU64>; MAX_CPUS as usize] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS as usize];
 
 /// What happens at an instruction, beside its being counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// The profile is cut.
-    Marker,
+    Mark,
+    /// The sampler ticks.
+    Tick,
     /// An interrupt table is loaded.
     TableLoad,
-    /// The handler of page faults begins.
-    PageFault,
+    /// The handler of this interrupt begins.
+    Interrupt(u8),
     /// The kernel changes tasks.
     Switch,
 }
@@ -42,24 +46,32 @@ pub fn start(profiler: Profiler) {
     if let Some(counts) = profiler.accesses() {
         ACCESSES.get_or_init(|| counts);
     }
+    if let Some(cpus) = profiler.followed() {
+        following::start(cpus);
+    }
     *PROFILER.lock().unwrap_or_else(PoisonError::into_inner) = Some(profiler);
 }
 
 /// The machine ended.
 pub fn end() {
-    with(Profiler::end);
+    RUNNING.iter().for_each(Running::finish);
+    following::with_paths(|paths| with(|profiler| profiler.end(paths)));
 }
 
-/// Counts the executions of an instruction.
-pub fn count(instruction: &Instruction<'_>, counter: Counter) {
+/// Counts the executions of an instruction of `privilege`.
+pub fn count(instruction: &Instruction<'_>, privilege: Privilege, counter: Counter) {
+    let kernel = privilege == Privilege::Kernel;
+    let callback = if kernel { on_execution::<true> } else { on_execution::<false> };
     // SAFETY: counters live as long as QEMU.
-    unsafe { instruction.on_execution(on_execution, Registers::Unread, counter.cells().cast()) }
+    unsafe { instruction.on_execution(callback, Registers::Unread, counter.cells().cast()) }
 }
 
-/// Counts the executions of a store, whose counter is its own.
-pub fn count_store(instruction: &Instruction<'_>, counter: Counter) {
+/// Counts the executions of a store of `privilege`, whose counter is its own.
+pub fn count_store(instruction: &Instruction<'_>, privilege: Privilege, counter: Counter) {
+    let kernel = privilege == Privilege::Kernel;
+    let callback = if kernel { on_store::<true> } else { on_store::<false> };
     // SAFETY: as in `count`.
-    unsafe { instruction.on_execution(on_store, Registers::Unread, counter.cells().cast()) }
+    unsafe { instruction.on_execution(callback, Registers::Unread, counter.cells().cast()) }
 }
 
 /// Counts the loads and stores of an instruction of `privilege`.
@@ -71,23 +83,26 @@ pub fn count_accesses(instruction: &Instruction<'_>, privilege: Privilege) {
 
 /// Has the profiler told when an instruction is executed.
 pub fn hook(instruction: &Instruction<'_>, hook: Hook) {
+    use Registers::{Read, Unread};
     let none = ptr::null();
-    // SAFETY: these callbacks take no data.
+    // SAFETY: these callbacks take no data, or a number.
     unsafe {
         match hook {
-            Hook::Marker => instruction.on_execution(on_marker, Registers::Read, none),
+            Hook::Mark => instruction.on_execution(on_mark, Unread, none),
+            Hook::Tick => instruction.on_execution(on_tick, Read, none),
             Hook::TableLoad => instruction.on_access(on_table_load, none),
-            Hook::PageFault => instruction.on_execution(on_page_fault, Registers::Read, none),
-            Hook::Switch => instruction.on_execution(on_switch, Registers::Read, none),
+            Hook::Interrupt(vector) => {
+                let vector = ptr::without_provenance(vector.into());
+                instruction.on_execution(on_interrupt, Read, vector);
+            }
+            Hook::Switch => instruction.on_execution(on_switch, Read, none),
         }
     }
 }
 
-fn with(act: impl FnOnce(&mut Profiler)) {
+fn with<T: Default>(act: impl FnOnce(&mut Profiler) -> T) -> T {
     let mut profiler = PROFILER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(profiler) = profiler.as_mut() {
-        act(profiler);
-    }
+    profiler.as_mut().map(act).unwrap_or_default()
 }
 
 /// A CPU was made, and is run by this thread.
@@ -106,24 +121,29 @@ pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb)
     with(|profiler| profiler.translate(&block));
 }
 
-unsafe extern "C" fn on_execution(_: c_uint, cells: *mut c_void) {
+/// The cell that the executing CPU has among these.
+///
+/// # Safety
+/// They must be the cells of a counter, which has one for each CPU and lives as long as QEMU.
+unsafe fn cell(cells: *mut c_void, cpu: usize) -> &'static AtomicU64 {
     let cells: *mut AtomicU64 = cells.cast();
+    // SAFETY: as above.
+    unsafe { &*cells.add(cpu) }
+}
+
+unsafe extern "C" fn on_execution<const KERNEL: bool>(_: c_uint, cells: *mut c_void) {
     let cpu = cpu::executing();
-    BEGUN[cpu].store(cells, Relaxed);
-    // SAFETY: these are the cells of a counter, which has one for each CPU.
-    add(unsafe { &*cells.add(cpu) }, 1);
+    // SAFETY: `count` gives cells.
+    RUNNING[cpu].begin(unsafe { cell(cells, cpu) }, KERNEL);
 }
 
 /// A store may change the block that it is in. QEMU gives such a block up when it comes to the
 /// store, translates the store anew in a block of its own, and executes it there: it begins twice
 /// in a row, which no other instruction does but jumps and repeated ones.
-unsafe extern "C" fn on_store(_: c_uint, cells: *mut c_void) {
-    let cells: *mut AtomicU64 = cells.cast();
+unsafe extern "C" fn on_store<const KERNEL: bool>(_: c_uint, cells: *mut c_void) {
     let cpu = cpu::executing();
-    if BEGUN[cpu].swap(cells, Relaxed) != cells {
-        // SAFETY: as in `on_execution`.
-        add(unsafe { &*cells.add(cpu) }, 1);
-    }
+    // SAFETY: `count_store` gives cells.
+    RUNNING[cpu].begin_again(unsafe { cell(cells, cpu) }, KERNEL);
 }
 
 unsafe extern "C" fn on_access(
@@ -140,12 +160,20 @@ unsafe extern "C" fn on_access(
     }
 }
 
-unsafe extern "C" fn on_marker(_: c_uint, _: *mut c_void) {
-    with(Profiler::cut);
+unsafe extern "C" fn on_mark(_: c_uint, _: *mut c_void) {
+    RUNNING[cpu::executing()].finish();
+    following::with_paths(|paths| with(|profiler| profiler.cut(paths)));
 }
 
-unsafe extern "C" fn on_page_fault(_: c_uint, _: *mut c_void) {
-    with(|profiler| profiler.page_fault(cpu::executing()));
+unsafe extern "C" fn on_tick(_: c_uint, _: *mut c_void) {
+    with(Profiler::tick);
+}
+
+unsafe extern "C" fn on_interrupt(_: c_uint, vector: *mut c_void) {
+    let cpu = cpu::executing();
+    let what = with(|profiler| profiler.interrupted(cpu, vector.addr() as u8, &RUNNING[cpu]));
+    let Some(what) = what else { return };
+    following::follow(|cpu, follower| follower.interrupted(cpu, &what));
 }
 
 unsafe extern "C" fn on_switch(_: c_uint, _: *mut c_void) {

@@ -5,17 +5,21 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use flight::profile::{Cpu, Executed, Phase, Privilege, Process, Scope, Totals, Writer};
+use flight::profile::{
+    CallSite, Cpu, Executed, MAX_TICKS, Phase, Privilege, Process, Scope, Tick, Totals, Writer,
+};
 use qemu_plugin::RegisterDescriptor;
 
 use crate::accesses::{AccessCounts, node_count};
 use crate::arguments::{Arguments, Switch};
-use crate::callbacks::{self, Hook};
+use crate::callbacks::{self, Hook, following};
 use crate::counters::{Counter, Counters};
 use crate::emulator::{Block, Instruction, read_memory};
-use crate::faults::{FRAME, InterruptTables, faulted};
-use crate::instruction::{Special, special};
+use crate::instruction::{SAVE_STACK, Special, is_switch, special};
+use crate::interrupts::{InterruptTables, Interrupted, PAGE_FAULT, interrupted};
+use crate::paths::Paths;
 use crate::processes::Processes;
+use crate::running::Running;
 
 /// No more kernel instructions have counters of their own. A kernel executes about half a million;
 /// one that generates code without end must not fill the host's memory.
@@ -25,22 +29,36 @@ const UPPER_HALF: u64 = 1 << 63;
 
 /// Everything that callbacks share, but for the counters' cells.
 pub struct Profiler {
+    stacks: bool,
     counters: Counters,
     tables: InterruptTables,
     registers: Option<Registers>,
     switch: Option<Switch>,
     processes: Vec<Processes>,
     accesses: Option<Arc<AccessCounts>>,
+    ticks: Ticks,
     out: Option<Writer<File>>,
+}
+
+/// The ticks that were noted.
+#[derive(Default)]
+struct Ticks {
+    count: usize,
+    /// The time of the last one in this slice.
+    last: Option<u64>,
 }
 
 /// The registers that are looked at.
 struct Registers {
     cs: RegisterDescriptor<'static>,
-    rsp: RegisterDescriptor<'static>,
-    rdi: RegisterDescriptor<'static>,
-    rsi: RegisterDescriptor<'static>,
+    /// Those of general use, by the numbers that instructions have for them.
+    general: Vec<RegisterDescriptor<'static>>,
 }
+
+const RAX: usize = 0;
+const RSP: usize = 4;
+const RSI: usize = 6;
+const RDI: usize = 7;
 
 impl Profiler {
     /// Begins to count what `cpus` do, and to write it.
@@ -49,16 +67,24 @@ impl Profiler {
     /// When the file can't be written.
     pub fn new(arguments: &Arguments, cpus: u16) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
-        let out = Writer::new(File::create(&arguments.out)?, Scope { cpus, nodes, stacks: false })?;
+        let scope = Scope { cpus, nodes, stacks: arguments.stacks };
+        let out = Writer::new(File::create(&arguments.out)?, scope)?;
         Ok(Self {
+            stacks: arguments.stacks,
             counters: Counters::new(cpus.into(), MAX_ADDRESSES),
             tables: InterruptTables::default(),
             registers: None,
             switch: arguments.switch,
             processes: (0..cpus).map(|_| Processes::default()).collect(),
             accesses: (nodes > 0).then(|| Arc::new(AccessCounts::new(cpus, &arguments.nodes))),
+            ticks: Ticks::default(),
             out: Some(out),
         })
+    }
+
+    /// How many CPUs' calls are to be followed, if they are.
+    pub fn followed(&self) -> Option<u16> {
+        self.stacks.then_some(self.processes.len() as u16)
     }
 
     /// Where accesses are counted, if they are.
@@ -71,39 +97,75 @@ impl Profiler {
         self.registers = self.registers.take().or_else(Registers::find);
     }
 
-    /// Gives the instructions of a block their counters and hooks.
+    /// Gives the instructions of a block their counters and hooks. Hooks come first: what they
+    /// find out about the instruction, its count is to know.
     pub fn translate(&mut self, block: &Block) {
         let mut privilege = None;
+        let mut new_path = true;
         for instruction in block.instructions() {
             let address = instruction.address();
             // A block does not leave its half of the address space, nor its privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| self.privilege_at(address));
-            self.count(&instruction, privilege, address);
-            if first && self.tables.fault_to(address, read_memory) {
-                callbacks::hook(&instruction, Hook::PageFault);
+            let special = instruction.bytes(special);
+            if first {
+                self.hook_handler(&instruction, privilege);
             }
-            if self.switch.is_some_and(|switch| switch.address == address) {
-                callbacks::hook(&instruction, Hook::Switch);
+            self.hook(&instruction, privilege, special);
+            if self.stacks && privilege == Privilege::Kernel {
+                if new_path {
+                    following::hook(&instruction, following::Hook::Block(address));
+                }
+                new_path = hook_path(&instruction, special);
             }
+            self.count(&instruction, privilege, special);
             if self.accesses.is_some() {
                 callbacks::count_accesses(&instruction, privilege);
             }
         }
     }
 
-    fn count(&mut self, instruction: &Instruction<'_>, privilege: Privilege, address: u64) {
-        let counter = self.counter(privilege, address);
-        match instruction.bytes(special) {
-            Some(Special::Store) if self.counters.is_one_instructions(counter) => {
-                callbacks::count_store(instruction, counter);
-                return;
-            }
-            Some(Special::Marker) => callbacks::hook(instruction, Hook::Marker),
-            Some(Special::LoadInterruptTable) => callbacks::hook(instruction, Hook::TableLoad),
-            Some(Special::Store) | None => {}
+    /// Hooks an instruction at which an interrupt's handler may begin.
+    fn hook_handler(&self, instruction: &Instruction<'_>, privilege: Privilege) {
+        if privilege != Privilege::Kernel {
+            return;
         }
-        callbacks::count(instruction, counter);
+        match self.tables.vector(instruction.address(), read_memory) {
+            Some(vector) if vector == PAGE_FAULT || self.stacks => {
+                callbacks::hook(instruction, Hook::Interrupt(vector));
+            }
+            _ => {}
+        }
+    }
+
+    fn hook(&self, instruction: &Instruction<'_>, privilege: Privilege, special: Option<Special>) {
+        if self.switch.is_some_and(|switch| switch.address == instruction.address()) {
+            callbacks::hook(instruction, Hook::Switch);
+        }
+        let hook = match special {
+            Some(Special::Mark) => Hook::Mark,
+            Some(Special::Tick) if self.accesses.is_some() => Hook::Tick,
+            Some(Special::LoadInterruptTable) => Hook::TableLoad,
+            Some(Special::SystemCall) if self.stacks && privilege == Privilege::User => {
+                return following::hook(instruction, following::Hook::SystemCall);
+            }
+            _ => return,
+        };
+        callbacks::hook(instruction, hook);
+    }
+
+    fn count(
+        &mut self,
+        instruction: &Instruction<'_>,
+        privilege: Privilege,
+        special: Option<Special>,
+    ) {
+        let counter = self.counter(privilege, instruction.address());
+        if special == Some(Special::Store) && self.counters.is_one_instructions(counter) {
+            callbacks::count_store(instruction, privilege, counter);
+        } else {
+            callbacks::count(instruction, privilege, counter);
+        }
     }
 
     /// The privilege of code that is about to be executed.
@@ -131,26 +193,44 @@ impl Profiler {
         self.tables.loaded(address);
     }
 
-    /// The handler of page faults begins: the instruction that faulted was not executed.
-    pub fn page_fault(&mut self, cpu: usize) {
-        let stack = self.registers.as_ref().and_then(|registers| word(&registers.rsp));
-        let Some(fault) = stack.and_then(read_memory::<FRAME>).and_then(faulted) else { return };
-        let privilege = match fault.user {
-            true => Privilege::User,
-            false if fault.address < UPPER_HALF => Privilege::Firmware,
-            false => Privilege::Kernel,
-        };
-        self.counter(privilege, fault.address).take_back(cpu);
+    /// The handler of an interrupt begins. If it is a page fault's, the instruction that met it was
+    /// not executed.
+    pub fn interrupted(
+        &mut self,
+        cpu: usize,
+        vector: u8,
+        running: &Running,
+    ) -> Option<Interrupted> {
+        let what = interrupted(vector, self.stack_pointer()?, read_memory)?;
+        if what.faulted {
+            let privilege = match what.user {
+                true => Privilege::User,
+                false if what.address < UPPER_HALF => Privilege::Firmware,
+                false => Privilege::Kernel,
+            };
+            let counter = self.counter(privilege, what.address);
+            running.forget(counter.cell(cpu));
+        }
+        Some(what)
     }
 
     /// The kernel goes from one task to another.
     pub fn switch(&mut self, cpu: usize) {
-        let Some(registers) = &self.registers else { return };
-        let (Some(from), Some(to)) = (word(&registers.rdi), word(&registers.rsi)) else { return };
+        let (Some(from), Some(to)) = (self.general(RDI), self.general(RSI)) else { return };
         let process = self.process(from);
         let processes = &mut self.processes[cpu];
         processes.count(process, self.counters.user.get(cpu));
         processes.switch_to(to);
+    }
+
+    /// The stack pointer.
+    pub fn stack_pointer(&self) -> Option<u64> {
+        self.general(RSP)
+    }
+
+    /// The register of general use that instructions have this number for.
+    pub fn general(&self, number: usize) -> Option<u64> {
+        word(self.registers.as_ref()?.general.get(number)?)
     }
 
     fn process(&self, task: u64) -> Option<Process> {
@@ -160,24 +240,45 @@ impl Profiler {
         Some(Process { id: u32::from_le_bytes(id), name })
     }
 
-    /// Ends the phase: writes it, and starts all counters again.
-    pub fn cut(&mut self) {
-        let phase = Phase {
-            cpus: (0..self.processes.len()).map(|cpu| self.take(cpu)).collect(),
-            ..Phase::default()
-        };
-        let Some(mut out) = self.out.take() else { return };
-        match out.slice(&phase) {
-            Ok(()) => self.out = Some(out),
-            Err(error) => eprintln!("the profile ends here, it cannot be written: {error}"),
+    /// The sampler ticks: writes what was accessed in the slice so far.
+    pub fn tick(&mut self) {
+        let (Some(accesses), Some(time)) = (&self.accesses, self.general(RAX)) else { return };
+        if self.ticks.count >= MAX_TICKS || self.ticks.last.is_some_and(|last| last >= time) {
+            return;
         }
+        self.ticks = Ticks { count: self.ticks.count + 1, last: Some(time) };
+        let cpus = 0..self.processes.len();
+        let tick = Tick { time, accesses: cpus.map(|cpu| accesses.so_far(cpu)).collect() };
+        self.write(|out| out.tick(tick));
     }
 
-    /// The machine ended: what came after the last cut is a phase too.
-    pub fn end(&mut self) {
+    /// Ends the slice: writes it, and starts all counters again.
+    pub fn cut(&mut self, paths: Option<&mut Paths>) {
+        self.ticks.last = None;
+        let cpus = (0..self.processes.len()).map(|cpu| self.take(cpu)).collect();
+        let mut slice = Phase { cpus, ..Phase::default() };
+        let mut sites: &[CallSite] = &[];
+        if let Some(paths) = paths {
+            slice.stacks = paths.take_tallies();
+            sites = paths.take_sites();
+        }
+        self.write(|out| {
+            out.nodes(sites)?;
+            out.slice(&slice)
+        });
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
+        let Some(Err(error)) = self.out.as_mut().map(write) else { return };
+        eprintln!("the profile ends here, it cannot be written: {error}");
+        self.out = None;
+    }
+
+    /// The machine ended: what came after the last cut is a slice too.
+    pub fn end(&mut self, paths: Option<&mut Paths>) {
         // No CPU is there any more whose memory could be read.
         self.switch = None;
-        self.cut();
+        self.cut(paths);
         if let Some(Err(error)) = self.out.take().map(Writer::end) {
             eprintln!("the profile's end cannot be written: {error}");
         }
@@ -204,11 +305,40 @@ impl Profiler {
     }
 }
 
+/// Hooks a kernel instruction that changes the path of calls. True if what comes behind it has
+/// another path.
+fn hook_path(instruction: &Instruction<'_>, special: Option<Special>) -> bool {
+    use following::Hook;
+    let address = instruction.address();
+    let hook = match special {
+        Some(Special::Call) => Hook::Call(address),
+        Some(Special::Return) => Hook::Return,
+        Some(Special::InterruptReturn) => Hook::InterruptReturn,
+        Some(Special::LoadStack) => Hook::LoadStack,
+        Some(Special::MoveStack(register)) => Hook::MoveStack(register),
+        _ => return false,
+    };
+    let before = || read_memory(address.wrapping_sub(SAVE_STACK as u64));
+    if hook == Hook::LoadStack
+        && before().is_some_and(|before| instruction.bytes(|load| is_switch(before, load)))
+    {
+        following::hook(instruction, Hook::LeaveStack);
+    }
+    following::hook(instruction, hook);
+    true
+}
+
 impl Registers {
     fn find() -> Option<Self> {
+        // Intel SDM, volume 2, table 2-2.
+        const GENERAL: [&str; 16] = [
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
+            "r12", "r13", "r14", "r15",
+        ];
         let all = qemu_plugin::qemu_plugin_get_registers().ok()?;
         let named = |name| all.iter().find(|register| register.name == name).cloned();
-        Some(Self { cs: named("cs")?, rsp: named("rsp")?, rdi: named("rdi")?, rsi: named("rsi")? })
+        let general: Option<Vec<_>> = GENERAL.into_iter().map(named).collect();
+        Some(Self { cs: named("cs")?, general: general? })
     }
 }
 

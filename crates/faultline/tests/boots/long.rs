@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use model::Source;
 
 use crate::common::Bench;
+use crate::long_only;
 
 #[test]
 fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
-    if std::env::var_os("FAULTLINE_LONG").is_none() {
-        println!("skipped: takes minutes; set FAULTLINE_LONG, as `make check-long` does");
+    if !long_only() {
         return;
     }
     let bench = Bench::new();

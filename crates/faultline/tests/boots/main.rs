@@ -2,6 +2,16 @@
 
 mod balancing;
 mod common;
+mod exact;
 mod faults;
 mod host;
 mod long;
+
+/// Whether tests are wanted that take minutes; says so if not.
+fn long_only() -> bool {
+    let wanted = std::env::var_os("FAULTLINE_LONG").is_some();
+    if !wanted {
+        println!("skipped: takes minutes; set FAULTLINE_LONG, as `make check-long` does");
+    }
+    wanted
+}

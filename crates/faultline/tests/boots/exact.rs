@@ -1,0 +1,235 @@
+//! Exact mode on real kernels: equal inputs give equal boots, and counts add up.
+
+use std::fs;
+use std::path::Path;
+
+use kernels::Cache;
+use machine::{CONSOLE_FILE, Emulator, Engine, Exact, Vm};
+use model::{Boot, Bytes, Limits, Mode, Profile, Topology};
+use serde_json::Value;
+
+use crate::common::Bench;
+use crate::long_only;
+
+/// An experiment in exact mode; `machine` is its shape, `rest` the rest of the file.
+fn exact(name: &str, seeds: u32, machine: &str, rest: &str) -> String {
+    format!("name = \"{name}\"\nmode = \"exact\"\nseeds = {seeds}\n[machine]\n{machine}\n{rest}")
+}
+
+const TWO_KERNELS: &str = "[[variant]]\nkernel = \"6.1\"\n[[variant]]\nkernel = \"newest\"\n";
+
+fn autonuma(parameters: &str) -> String {
+    format!("[[workload]]\nname = \"autonuma\"\nparameters = {{ {parameters} }}\n")
+}
+
+#[test]
+fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
+    let bench = Bench::new();
+    let rest = format!(
+        "[profile]\naccesses = true\nstacks = true\n{TWO_KERNELS}{}",
+        autonuma("programs = \"NUMA01\", scale = 0.02")
+    );
+    let text = exact("same", 1, "cpus = 2\nmemory = \"512M\"\nnodes = 2", &rest);
+    let file = bench.write("x.toml", &text);
+    let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
+    assert!(said.out.contains("2 boots done, each twice and the same to the bit"), "{}", said.out);
+    let boots = bench.boots();
+    boots.iter().for_each(adds_up);
+    explanation_adds_up(&bench, &boots);
+    export_adds_up(&bench, &boots[0]);
+    let said = bench.faultline(&["replay", "b1"]).expect(0);
+    assert_eq!(said.out, "b1 replayed: the same to the bit\n");
+}
+
+/// Checks the figures of one boot, each counted in several ways.
+fn adds_up(boot: &Boot) {
+    assert_eq!(boot.facts.accel, Mode::Exact.name());
+    assert_eq!((boot.notes.as_slice(), boot.problems.as_slice()), (&[][..], &[][..]));
+    let phases: Vec<&str> = boot.profiles.iter().map(|profile| &*profile.phase).collect();
+    assert_eq!(phases, ["", "NUMA01"]);
+    for profile in &boot.profiles {
+        let sum = profile.instructions();
+        let functions: u64 =
+            profile.functions.iter().map(|function| function.total().instructions).sum();
+        let paths: u64 = profile.stacks.iter().map(|stack| stack.instructions).sum();
+        assert_eq!((functions, paths), (sum.kernel, sum.kernel));
+        let processes = profile.processes.iter().flat_map(|process| &process.instructions);
+        assert_eq!(processes.sum::<u64>(), sum.user);
+        let sampled = |label| {
+            let mut samples = boot.samples.iter().filter(|sample| sample.phase == profile.phase);
+            samples.find(|sample| sample.metric == "instructions" && sample.label == label)
+        };
+        assert_eq!(sampled("total").unwrap().value as u64, sum.total());
+        assert_eq!(sampled("kernel").unwrap().value as u64, sum.kernel);
+    }
+    let numa01 = &boot.profiles[1];
+    let entries = |name: &str| {
+        let mut functions = numa01.functions.iter();
+        functions.find(|function| function.name == name).map_or(0, |it| it.total().entries)
+    };
+    assert!(entries("handle_mm_fault") > 100, "{}", entries("handle_mm_fault"));
+    assert!(entries("clear_page_erms") + entries("clear_page_orig") > 100);
+    assert!(numa01.stacks.iter().any(|stack| {
+        let mut functions = stack.functions.iter();
+        functions.any(|name| name == "handle_mm_fault") && functions.len() > 1
+    }));
+    assert!(numa01.processes.iter().any(|process| process.name == "workloads"));
+    accesses_add_up(boot, numa01);
+}
+
+/// The series of accesses ends with what the profile counted.
+fn accesses_add_up(boot: &Boot, profile: &Profile) {
+    let mut chunks = boot.chunks.iter();
+    let chunk = chunks.find(|chunk| chunk.source == "accesses" && chunk.phase == profile.phase);
+    let columns = &chunk.unwrap().columns;
+    let last = |prefix: &str| -> i64 {
+        let of = columns.iter().filter(|column| column.name.starts_with(prefix));
+        of.map(|column| column.values.last().unwrap().unwrap()).sum()
+    };
+    let counted = |privilege| -> u64 {
+        let rows = profile.accesses.iter().filter(|row| row.privilege == privilege);
+        let rows = rows.filter(|row| matches!(row.target, model::Target::Node(_)));
+        rows.map(|row| row.loads + row.stores).sum()
+    };
+    assert_eq!(last("user-").cast_unsigned(), counted(model::Privilege::User));
+    assert_eq!(last("kernel-").cast_unsigned(), counted(model::Privilege::Kernel));
+    assert!(last("user-") > 1_000_000);
+}
+
+/// What `explain` says the contributions are adds up to the change of the total.
+fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
+    let said = bench.faultline(&["explain", "6.1", "newest", "--format", "json"]).expect(0);
+    let explained: Value = serde_json::from_str(&said.out).unwrap();
+    let all = &explained["all"];
+    let contributions = all["contributions"].as_array().unwrap();
+    assert!(contributions.len() > 100);
+    let changes = contributions.iter().map(|row| row["exact_change"].as_i64().unwrap());
+    let totals = [&boots[0], &boots[1]].map(|boot| {
+        let phases = boot.profiles.iter().map(|profile| profile.instructions().total());
+        phases.sum::<u64>().cast_signed()
+    });
+    assert_eq!(changes.sum::<i64>(), totals[1] - totals[0]);
+    let page = bench.path("x.html");
+    let page = page.to_str().unwrap();
+    bench.faultline(&["explain", "6.1", "newest", "--format", "html", "-o", page]).expect(0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("handle_mm_fault"));
+}
+
+/// The exported paths weigh what the profile counted.
+fn export_adds_up(bench: &Bench, boot: &Boot) {
+    let said = bench.faultline(&["export", "b1", "--format", "collapsed"]).expect(0);
+    let weights = said.out.lines().map(|line| line.rsplit(' ').next().unwrap());
+    let sum: u64 = weights.map(|weight| weight.parse::<u64>().unwrap()).sum();
+    let counted = boot.profiles.iter().map(|profile| profile.instructions().total());
+    assert_eq!(sum, counted.sum::<u64>());
+}
+
+#[test]
+fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    for cpus in [1, 2, 4] {
+        let machine = format!("cpus = {cpus}\nmemory = \"1G\"\nnodes = {cpus}");
+        let rest = format!(
+            "[[variant]]\nkernel = \"5.10\"\n{TWO_KERNELS}{}",
+            autonuma("programs = \"NUMA01,NUMA02\", scale = 0.05")
+        );
+        let text = exact(&format!("grid-{cpus}"), 1, &machine, &rest);
+        let file = bench.write("x.toml", &text);
+        let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
+        assert!(said.out.contains("3 boots done, each twice"), "{}", said.out);
+        for boot in bench.boots() {
+            assert!(boot.outcome.is_complete(), "{}", boot.outcome);
+        }
+        let number = match cpus {
+            1 => "b2",
+            2 => "b5",
+            _ => "b8",
+        };
+        without_the_plugin(&bench, number, cpus);
+    }
+}
+
+/// Boots without the plugin what was booted with it: the guest does the same.
+fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
+    let with = bench.path(&format!("with-{cpus}"));
+    bench.faultline(&["replay", boot, "--keep", with.to_str().unwrap()]).expect(0);
+    let without = bench.path(&format!("without-{cpus}"));
+    fs::create_dir(&without).unwrap();
+    let libraries = std::env::var_os("FAULTLINE_LIBRARIES").expect("`make check-long` names it");
+    let clock = Path::new(&libraries).join("libstillclock.so");
+    let kernel = Cache::open().unwrap().get("6.1").unwrap().unwrap();
+    let vm = Vm {
+        emulator: &Emulator::find().unwrap(),
+        engine: Engine::Exact(&Exact { seed: 0, clock, plugin: None }),
+        topology: &Topology::even(cpus, Bytes::mib(1024), cpus).unwrap(),
+        image: kernel.vmlinux.as_deref().unwrap_or(&kernel.image),
+        initramfs: &with.join("initramfs.cpio"),
+        cmdline: "",
+        directory: &without,
+        recorder: Bytes::mib(256),
+        limits: &Limits::default(),
+    };
+    machine::run(&vm, &mut |_| ()).unwrap();
+    let console = |directory: &Path| fs::read(directory.join(CONSOLE_FILE)).unwrap();
+    assert!(console(&with) == console(&without), "the consoles differ on {cpus} CPUs");
+    let log = |directory: &Path| machine::read_log(directory).unwrap();
+    assert!(log(&with) == log(&without), "the recordings differ on {cpus} CPUs");
+    println!("{cpus} CPUs: console and recording are the same without the plugin");
+}
+
+#[test]
+fn twenty_boots_of_one_variant_give_one_result() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let rest = format!(
+        "[[variant]]\nkernel = \"newest\"\n{}",
+        autonuma("programs = \"NUMA01\", scale = 0.1")
+    );
+    let text = exact("twenty", 1, "cpus = 4\nmemory = \"1G\"\nnodes = 4", &rest);
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    for _ in 1..20 {
+        bench.faultline(&["replay", "b1"]).expect(0);
+    }
+}
+
+#[test]
+fn balancing_makes_accesses_more_local() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let variant = |name: &str, value: u8| {
+        format!(
+            "[[variant]]\nname = \"{name}\"\nkernel = \"6.12\"\n\
+             sysctl = {{ \"kernel.numa_balancing\" = {value} }}\n"
+        )
+    };
+    let rest = format!(
+        "[profile]\naccesses = true\n{}{}{}",
+        variant("off", 0),
+        variant("on", 1),
+        autonuma("programs = \"NUMA01_THREADLOCAL,NUMA02\", scale = 0.5")
+    );
+    let text = exact("local", 1, "cpus = 4\nmemory = \"1G\"\nnodes = 2", &rest);
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let compared = bench.faultline(&["compare", "--format", "json"]).expect(0).out;
+    let compared: Value = serde_json::from_str(&compared).unwrap();
+    let tables = compared["tables"].as_array().unwrap();
+    let rows: Vec<&Value> =
+        tables.iter().flat_map(|table| table["rows"].as_array().unwrap()).collect();
+    for program in ["NUMA01_THREADLOCAL", "NUMA02"] {
+        let metric = format!("True local percent user-{program}");
+        let row = rows.iter().find(|row| row["metric"] == *metric).unwrap();
+        let share = |column: usize| row["values"][column].as_f64().unwrap();
+        println!("{metric}: {:.2} off, {:.2} on, {:+.2}", share(0), share(1), share(1) - share(0));
+        assert!(share(1) > share(0) + 10.0, "{metric}: {} off, {} on", share(0), share(1));
+    }
+}

@@ -1,0 +1,152 @@
+//! What QEMU calls where the path of calls changes, or counts for another path.
+
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use qemu_plugin::sys::qemu_plugin_meminfo_t;
+
+use super::{RUNNING, with};
+use crate::cpu;
+use crate::emulator::{Access, Instruction, Registers};
+use crate::follower::Follower;
+use crate::paths::Paths;
+use crate::recent::Recent;
+
+static FOLLOWER: Mutex<Option<Follower>> = Mutex::new(None);
+static RECENT: Recent = Recent::new();
+
+/// What changes the path, or needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// A block of kernel instructions begins at this address.
+    Block(u64),
+    /// A call, which lies at this address.
+    Call(u64),
+    /// A return.
+    Return,
+    /// A return from an interrupt.
+    InterruptReturn,
+    /// User mode calls the kernel.
+    SystemCall,
+    /// The stack pointer is loaded from memory.
+    LoadStack,
+    /// It is loaded for another task.
+    LeaveStack,
+    /// The stack pointer becomes what the register of this number holds.
+    MoveStack(u8),
+}
+
+/// Follows so many CPUs.
+pub fn start(cpus: u16) {
+    *lock() = Some(Follower::new(cpus));
+}
+
+/// Has the paths looked at, if there are any.
+pub fn with_paths(look: impl FnOnce(Option<&mut Paths>)) {
+    look(lock().as_mut().map(|follower| &mut follower.paths));
+}
+
+/// Has the calls of the executing CPU followed on.
+pub fn follow(act: impl FnOnce(usize, &mut Follower)) {
+    let cpu = cpu::executing();
+    if let Some(follower) = lock().as_mut() {
+        act(cpu, follower);
+        RUNNING[cpu].set_path(follower.path(cpu));
+    }
+}
+
+/// Has calls followed on where an instruction is executed.
+pub fn hook(instruction: &Instruction<'_>, hook: Hook) {
+    use Registers::{Read, Unread};
+    let none = ptr::null();
+    let number = |number: u64| ptr::without_provenance(number as usize);
+    // SAFETY: these callbacks take numbers for data, or none.
+    unsafe {
+        match hook {
+            Hook::Block(address) => instruction.on_execution(on_block, Unread, number(address)),
+            Hook::Call(site) => instruction.on_access(on_call, number(site)),
+            Hook::Return => instruction.on_access(on_return, none),
+            Hook::InterruptReturn => instruction.on_execution(on_interrupt_return, Read, none),
+            Hook::SystemCall => instruction.on_execution(on_system_call, Unread, none),
+            Hook::LoadStack => instruction.on_access(on_load_stack, none),
+            Hook::LeaveStack => instruction.on_execution(on_leave_stack, Read, none),
+            Hook::MoveStack(register) => {
+                instruction.on_execution(on_move_stack, Read, number(register.into()));
+            }
+        }
+    }
+}
+
+fn lock() -> MutexGuard<'static, Option<Follower>> {
+    FOLLOWER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+unsafe extern "C" fn on_block(_: c_uint, address: *mut c_void) {
+    let (running, address) = (&RUNNING[cpu::executing()], address.addr() as u64);
+    let path = running.path();
+    let look_up = || lock().as_mut().map(|follower| follower.paths.tally(path, address));
+    if let Some(tally) = RECENT.tally(path, address, look_up) {
+        running.set_tally(tally);
+    }
+}
+
+/// What a call puts on the stack is where it will return to.
+unsafe extern "C" fn on_call(
+    _: c_uint,
+    info: qemu_plugin_meminfo_t,
+    address: u64,
+    site: *mut c_void,
+) {
+    // SAFETY: the access is used before this callback returns.
+    let access = unsafe { Access::new(info, address) };
+    if let Some(returns_to) = access.word().filter(|_| access.is_store()) {
+        follow(|cpu, follower| follower.called(cpu, site.addr() as u64, address, returns_to));
+    }
+}
+
+unsafe extern "C" fn on_return(
+    _: c_uint,
+    info: qemu_plugin_meminfo_t,
+    address: u64,
+    _: *mut c_void,
+) {
+    // SAFETY: the access is used before this callback returns.
+    if let Some(returns_to) = unsafe { Access::new(info, address) }.word() {
+        follow(|cpu, follower| follower.returned(cpu, address, returns_to));
+    }
+}
+
+unsafe extern "C" fn on_interrupt_return(_: c_uint, _: *mut c_void) {
+    if let Some(stack) = with(|profiler| profiler.stack_pointer()) {
+        follow(|cpu, follower| follower.returned_from_interrupt(cpu, stack));
+    }
+}
+
+unsafe extern "C" fn on_system_call(_: c_uint, _: *mut c_void) {
+    follow(|cpu, follower| follower.entered(cpu));
+}
+
+unsafe extern "C" fn on_load_stack(
+    _: c_uint,
+    info: qemu_plugin_meminfo_t,
+    address: u64,
+    _: *mut c_void,
+) {
+    // SAFETY: the access is used before this callback returns.
+    if let Some(stack) = unsafe { Access::new(info, address) }.word() {
+        follow(|cpu, follower| follower.moved(cpu, stack));
+    }
+}
+
+unsafe extern "C" fn on_leave_stack(_: c_uint, _: *mut c_void) {
+    if let Some(stack) = with(|profiler| profiler.stack_pointer()) {
+        follow(|cpu, follower| follower.leaves(cpu, stack));
+    }
+}
+
+unsafe extern "C" fn on_move_stack(_: c_uint, register: *mut c_void) {
+    if let Some(stack) = with(|profiler| profiler.general(register.addr())) {
+        follow(|cpu, follower| follower.moved(cpu, stack));
+    }
+}

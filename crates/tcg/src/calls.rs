@@ -1,0 +1,276 @@
+//! The calls that one task is in: a copy of what its kernel stacks say, kept while it runs.
+//!
+//! A call's frame is the place on the stack where its return address lies. Once the stack pointer
+//! is above it the call has returned, in whatever way. A task may leave its stack for another, as
+//! interrupts do; below that one's frames then lie those of the stack that it came from.
+
+use crate::paths::Path;
+
+/// The stack of a Linux task on x86-64 (`THREAD_SIZE`). No place on one stack is farther from
+/// where the stack begins.
+const STACK: u64 = 16 << 10;
+/// A stack may turn out to begin so much above where it was first seen.
+const SLACK: u64 = 256;
+/// Frames of one task beyond these are not kept: they count where the last one does. Tasks of
+/// Linux have well below a hundred.
+const MAX_FRAMES: usize = 512;
+/// A task that is on more stacks than these is not understood. Three are common: that on which an
+/// exception enters the kernel, the task's own, and that of interrupts.
+const MAX_STACKS: usize = 8;
+
+/// The calls of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    frames: Vec<Frame>,
+    stacks: Vec<Stack>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frame {
+    slot: u64,
+    /// What lies there.
+    returns_to: u64,
+    path: Path,
+}
+
+/// One of the stacks, the newest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stack {
+    /// The highest place seen.
+    top: u64,
+    /// How many frames lie on the stacks before.
+    frames: usize,
+}
+
+impl Stack {
+    fn holds(&self, place: u64) -> bool {
+        place.saturating_sub(SLACK) <= self.top && self.top - place.min(self.top) < STACK
+    }
+}
+
+impl Calls {
+    /// The path of the call that goes on.
+    pub fn path(&self) -> Path {
+        self.frames.last().map_or(Path::START, |frame| frame.path)
+    }
+
+    /// Something is called that will return to `returns_to`, which lies at `slot`. `extend` gives
+    /// the path that goes on from that of the caller.
+    pub fn call(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path) {
+        self.move_to(slot.wrapping_add(8));
+        if self.frames.len() < MAX_FRAMES {
+            self.frames.push(Frame { slot, returns_to, path: extend(self.path()) });
+        }
+    }
+
+    /// Something returns to `returns_to`, which lies at `slot`. Kernel code that saves all registers
+    /// first moves its own return address out of their way, so it may not be where it was put.
+    pub fn ret(&mut self, slot: u64, returns_to: u64) {
+        self.move_to(slot);
+        let before = self.stacks.last().map_or(0, |stack| stack.frames);
+        if let Some(last) = self.frames[before..].last()
+            && (last.slot == slot || last.returns_to == returns_to)
+        {
+            self.frames.pop();
+        }
+    }
+
+    /// The stack pointer is at `place` now.
+    pub fn move_to(&mut self, place: u64) {
+        match self.stacks.iter().rposition(|stack| stack.holds(place)) {
+            Some(stack) => self.back_to(stack, place),
+            None => self.enter(place),
+        }
+    }
+
+    /// Leaves the stacks after the one of this number, and the frames below `place` on it.
+    fn back_to(&mut self, number: usize, place: u64) {
+        if let Some(next) = self.stacks.get(number + 1) {
+            self.frames.truncate(next.frames);
+            self.stacks.truncate(number + 1);
+        }
+        let stack = &mut self.stacks[number];
+        stack.top = stack.top.max(place);
+        let left = self.frames[stack.frames..].partition_point(|frame| frame.slot >= place);
+        self.frames.truncate(stack.frames + left);
+    }
+
+    fn enter(&mut self, place: u64) {
+        if self.stacks.len() == MAX_STACKS {
+            self.clear();
+        }
+        self.stacks.push(Stack { top: place, frames: self.frames.len() });
+    }
+
+    /// User mode entered the kernel: there are no calls.
+    pub fn clear(&mut self) {
+        self.frames.clear();
+        self.stacks.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: u64 = 0xffff_c900_0010_4000;
+    const INTERRUPTS: u64 = 0xffff_c900_0000_4000;
+
+    /// The number of the last call that goes on, 0 for none.
+    fn last(calls: &Calls) -> u32 {
+        calls.path().0
+    }
+
+    /// A call that will return to its number.
+    fn call(calls: &mut Calls, slot: u64, number: u32) {
+        calls.call(slot, number.into(), |_| Path(number));
+    }
+
+    /// Three calls of a task, 64 bytes of stack each.
+    fn three() -> Calls {
+        let mut calls = Calls::default();
+        for number in 1..=3 {
+            call(&mut calls, TASK - 64 * u64::from(number), number);
+        }
+        calls
+    }
+
+    #[test]
+    fn what_returned_is_left() {
+        let mut calls = three();
+        assert_eq!(last(&calls), 3);
+        calls.ret(TASK - 3 * 64, 0);
+        assert_eq!(last(&calls), 2);
+        call(&mut calls, TASK - 3 * 64, 7);
+        assert_eq!(last(&calls), 7);
+        calls.ret(TASK - 2 * 64, 0); // two at once
+        assert_eq!(last(&calls), 1);
+        calls.ret(TASK - 64, 0);
+        assert_eq!(last(&calls), 0);
+    }
+
+    #[test]
+    fn an_address_that_was_put_down_and_jumped_to_is_no_return() {
+        let mut calls = three();
+        calls.ret(TASK - 3 * 64 - 8, 0);
+        assert_eq!(last(&calls), 3);
+    }
+
+    #[test]
+    fn a_return_address_that_was_moved_returns_all_the_same() {
+        let mut calls = three();
+        calls.ret(TASK - 3 * 64 - 120, 3);
+        assert_eq!(last(&calls), 2);
+        calls.move_to(INTERRUPTS);
+        calls.ret(INTERRUPTS - 64, 2);
+        assert_eq!(last(&calls), 2, "that one is of another stack");
+    }
+
+    #[test]
+    fn frames_given_up_are_left_at_the_next_call() {
+        let mut calls = three();
+        call(&mut calls, TASK - 2 * 64 + 16, 8);
+        assert_eq!(last(&calls), 8);
+        calls.ret(TASK - 2 * 64 + 16, 0);
+        assert_eq!(last(&calls), 1);
+    }
+
+    #[test]
+    fn another_stack_goes_on_where_the_first_was_left() {
+        for interrupts in [INTERRUPTS, TASK + 0x8000] {
+            let mut calls = three();
+            calls.move_to(interrupts);
+            assert_eq!(last(&calls), 3);
+            call(&mut calls, interrupts - 8, 4);
+            call(&mut calls, interrupts - 16, 5);
+            assert_eq!(last(&calls), 5);
+            calls.ret(interrupts - 16, 0);
+            assert_eq!(last(&calls), 4);
+            calls.move_to(TASK - 3 * 64 - 8);
+            assert_eq!(last(&calls), 3);
+            calls.ret(TASK - 3 * 64, 0);
+            assert_eq!(last(&calls), 2);
+        }
+    }
+
+    #[test]
+    fn a_stack_is_deep() {
+        let mut calls = Calls::default();
+        call(&mut calls, TASK - 8, 1);
+        call(&mut calls, TASK - STACK + 16, 2);
+        calls.ret(TASK - STACK + 16, 0);
+        assert_eq!(last(&calls), 1);
+        calls.ret(TASK - 8, 0);
+        assert_eq!(last(&calls), 0);
+    }
+
+    #[test]
+    fn there_is_an_end_to_frames_and_stacks() {
+        let mut calls = Calls::default();
+        for number in 0..2 * MAX_FRAMES as u64 {
+            call(&mut calls, TASK - 8 * number, number as u32 + 1);
+        }
+        assert_eq!((calls.frames.len(), last(&calls)), (MAX_FRAMES, MAX_FRAMES as u32));
+        calls.ret(TASK - 8 * (MAX_FRAMES as u64 - 1), 0);
+        assert_eq!(last(&calls), MAX_FRAMES as u32 - 1);
+        for number in 1..20 {
+            calls.move_to(TASK + number * 0x1_0000);
+            assert!(calls.stacks.len() <= MAX_STACKS);
+        }
+        assert_eq!(last(&calls), 0);
+    }
+
+    mod random {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        #[derive(Clone, Debug)]
+        enum Act {
+            Call(u64, u32),
+            Ret(u64),
+            Move(u64),
+        }
+
+        fn acts() -> impl Strategy<Value = Vec<Act>> {
+            let near = (0..3_u64, 0..0x2000_u64)
+                .prop_map(|(stack, depth)| (TASK + stack * 0x1_0000).wrapping_sub(depth * 8));
+            let place = prop_oneof![8 => near, 1 => any::<u64>()];
+            let act = (place, 0..3, any::<u32>()).prop_map(|(place, act, path)| match act {
+                0 => Act::Call(place, path),
+                1 => Act::Ret(place),
+                _ => Act::Move(place),
+            });
+            prop::collection::vec(act, 0..200)
+        }
+
+        proptest! {
+            #[test]
+            fn any_stack_pointer_is_survived(acts in acts()) {
+                let mut calls = Calls::default();
+                for act in acts {
+                    let place = match act {
+                        Act::Call(slot, path) => {
+                            call(&mut calls, slot, path);
+                            prop_assert_eq!(calls.path(), Path(path));
+                            slot.wrapping_add(8)
+                        }
+                        Act::Ret(slot) => {
+                            calls.ret(slot, 0);
+                            slot.wrapping_add(8)
+                        }
+                        Act::Move(place) => {
+                            calls.move_to(place);
+                            place
+                        }
+                    };
+                    let stack = calls.stacks.last().unwrap();
+                    prop_assert!(stack.holds(place));
+                    prop_assert!(stack.frames <= calls.frames.len());
+                    let frames = &calls.frames[stack.frames..];
+                    prop_assert!(frames.iter().rev().is_sorted_by_key(|frame| frame.slot));
+                }
+            }
+        }
+    }
+}

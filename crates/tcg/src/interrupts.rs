@@ -1,0 +1,154 @@
+//! Where the CPU enters the kernel by itself, and what it interrupts there.
+//!
+//! The gates of the interrupt table name the handlers. At a handler's first instruction the CPU has
+//! put down an error code, for some exceptions, and then the address of the interrupted instruction
+//! and its code segment (Intel SDM, volume 3A, "64-bit mode stack frame").
+//!
+//! An instruction that met a page fault was begun and not executed.
+
+/// Bytes of a table: 256 gates of 16 bytes in 64-bit mode.
+pub const TABLE: usize = 256 * GATE;
+/// Bytes of the frame that are looked at.
+pub const FRAME: usize = 24;
+/// The vector of page faults.
+pub const PAGE_FAULT: u8 = 14;
+
+const GATE: usize = 16;
+/// Error code of a page fault: the instruction itself could not be fetched, so it never began.
+const FETCH: u64 = 1 << 4;
+/// The vector of non-maskable interrupts.
+const NMI: u8 = 2;
+/// The first vector that is not an exception's.
+const FIRST_EXTERNAL: u8 = 32;
+/// Each CPU may have its own table, and the kernel has one for its start.
+const MAX_TABLES: usize = 512;
+
+/// The interrupt tables that were ever in use.
+#[derive(Debug, Default)]
+pub struct InterruptTables(Vec<u64>);
+
+impl InterruptTables {
+    /// A CPU loaded the table at this address.
+    pub fn loaded(&mut self, address: u64) {
+        if !self.0.contains(&address) && self.0.len() < MAX_TABLES {
+            self.0.push(address);
+        }
+    }
+
+    /// The vector that has its handler at `address` in some table. `read` gives a table's bytes.
+    pub fn vector(&self, address: u64, read: impl Fn(u64) -> Option<[u8; TABLE]>) -> Option<u8> {
+        self.0.iter().find_map(|table| {
+            let table = read(*table)?;
+            let (gates, _) = table.as_chunks::<GATE>();
+            let vector = gates.iter().position(|gate| handler(gate) == address)?;
+            u8::try_from(vector).ok()
+        })
+    }
+}
+
+/// The address in a gate (Intel SDM, volume 3A, "64-bit IDT gate descriptors").
+fn handler(gate: &[u8; GATE]) -> u64 {
+    let part = |at: usize| u64::from(u16::from_le_bytes([gate[at], gate[at + 1]]));
+    part(0) | part(6) << 16 | part(8) << 32 | part(10) << 48
+}
+
+/// What an interrupt or exception came upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// The address of the instruction that goes on afterwards; of a fault the one that met it.
+    pub address: u64,
+    /// It is one of user mode.
+    pub user: bool,
+    /// Where on the stack this address lies.
+    pub slot: u64,
+    /// The instruction had begun, and was not executed.
+    pub faulted: bool,
+    /// It has nothing to do with what it came upon: what it does is not that one's.
+    pub external: bool,
+}
+
+/// Looks at the frame of an interrupt with this vector; `stack` is the stack pointer at the
+/// handler's first instruction, and `read` gives the bytes there.
+pub fn interrupted(
+    vector: u8,
+    stack: u64,
+    read: impl Fn(u64) -> Option<[u8; FRAME]>,
+) -> Option<Interrupted> {
+    let frame = read(stack)?;
+    let mut words = [0; FRAME / 8];
+    for (word, bytes) in words.iter_mut().zip(frame.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    let at = usize::from(has_error_code(vector));
+    Some(Interrupted {
+        address: words[at],
+        user: words[at + 1] & 3 == 3,
+        slot: stack.wrapping_add(8 * at as u64),
+        faulted: vector == PAGE_FAULT && words[0] & FETCH == 0,
+        external: vector >= FIRST_EXTERNAL || vector == NMI,
+    })
+}
+
+/// Intel SDM, volume 3A, table 6-1, and AMD's manual, volume 2, table 8-1.
+fn has_error_code(vector: u8) -> bool {
+    matches!(vector, 8 | 10..=14 | 17 | 21 | 29 | 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(words: [u64; 3]) -> impl Fn(u64) -> Option<[u8; FRAME]> {
+        let bytes = words.map(u64::to_le_bytes).concat().try_into().ok();
+        move |stack| (stack == 0x7000).then_some(bytes).flatten()
+    }
+
+    #[test]
+    fn handlers_are_found_in_any_table() {
+        let mut tables = InterruptTables::default();
+        tables.loaded(0x1000);
+        tables.loaded(0x2000);
+        let address = 0xffff_ffff_81a0_0b40_u64;
+        let bytes = address.to_le_bytes();
+        let mut table = [0x8e; TABLE];
+        let gate = &mut table[14 * GATE..][..GATE];
+        gate[0..2].copy_from_slice(&bytes[0..2]);
+        gate[6..8].copy_from_slice(&bytes[2..4]);
+        gate[8..12].copy_from_slice(&bytes[4..8]);
+        let read = |at| (at == 0x2000).then_some(table);
+        assert_eq!(tables.vector(address, read), Some(PAGE_FAULT));
+        assert_eq!(tables.vector(address + 1, read), None);
+        assert_eq!(InterruptTables::default().vector(address, read), None);
+    }
+
+    #[test]
+    fn a_fault_of_the_fetch_had_not_begun() {
+        let fault = |error, address, segment| {
+            interrupted(PAGE_FAULT, 0x7000, frame([error, address, segment])).unwrap()
+        };
+        let user = fault(6, 0x40_1000, 0x33);
+        let expected = Interrupted {
+            address: 0x40_1000,
+            user: true,
+            slot: 0x7008,
+            faulted: true,
+            external: false,
+        };
+        assert_eq!(user, expected);
+        assert!(!fault(0x14, 0x40_1000, 0x33).faulted);
+        assert!(!fault(2, 0xffff_ffff_8100_0000, 0x10).user);
+    }
+
+    #[test]
+    fn only_some_exceptions_have_an_error_code() {
+        let interrupt = |vector| interrupted(vector, 0x7000, frame([5, 0x10, 0x33])).unwrap();
+        let timer = interrupt(0xec);
+        assert_eq!((timer.address, timer.slot, timer.user), (5, 0x7000, false));
+        assert!(timer.external && !timer.faulted);
+        let protection = interrupt(13);
+        assert_eq!((protection.address, protection.slot, protection.user), (0x10, 0x7008, true));
+        assert!(!protection.external && !protection.faulted);
+        assert!(interrupt(2).external);
+        assert_eq!(interrupted(3, 0, frame([0; 3])), None);
+    }
+}

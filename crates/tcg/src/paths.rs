@@ -1,0 +1,199 @@
+//! The tree of paths, and how many instructions were executed with each: one tally for each path
+//! and block of instructions.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use flight::profile::{BEYOND, CallSite, MAX_DEPTH};
+
+use crate::counters::cells;
+
+/// Tallies that are made at a time.
+const CHUNK: usize = 1 << 12;
+
+/// A path: 0, or the number of its last call site plus 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path(pub u32);
+
+impl Path {
+    /// Nothing was called yet.
+    pub const START: Self = Self(0);
+    /// Any for which there was no room.
+    pub const BEYOND: Self = Self(u32::MAX);
+}
+
+/// Counts one instruction at a time. It lives as long as QEMU.
+pub type Tally = &'static AtomicU64;
+
+/// Call sites, and tallies of what was executed there.
+#[derive(Debug)]
+pub struct Paths {
+    limits: Limits,
+    sites: Vec<CallSite>,
+    depths: Vec<u8>,
+    children: HashMap<(Path, u64), Path>,
+    keys: Vec<(Path, u64)>,
+    chunks: Vec<&'static [AtomicU64]>,
+    tallies: HashMap<(Path, u64), Tally>,
+    /// Of what there was no room for.
+    beyond: Tally,
+    /// How many call sites were taken.
+    taken: usize,
+}
+
+/// How much there is room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Call sites.
+    pub sites: usize,
+    /// Tallies.
+    pub tallies: usize,
+}
+
+impl Paths {
+    /// No paths yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            sites: Vec::new(),
+            depths: Vec::new(),
+            children: HashMap::new(),
+            keys: Vec::new(),
+            chunks: Vec::new(),
+            tallies: HashMap::new(),
+            beyond: &cells(1)[0],
+            taken: 0,
+        }
+    }
+
+    /// The path that goes on from `path` with a call at `address`. The longest go on nowhere.
+    pub fn call(&mut self, path: Path, address: u64) -> Path {
+        let depth = self.depth(path);
+        if path == Path::BEYOND || usize::from(depth) == MAX_DEPTH {
+            return path;
+        }
+        let next = self.sites.len();
+        if let Some(known) = self.children.get(&(path, address)) {
+            return *known;
+        }
+        if next >= self.limits.sites {
+            return Path::BEYOND;
+        }
+        self.sites.push(CallSite { parent: path.0.checked_sub(1), address });
+        self.depths.push(depth + 1);
+        let called = Path(next as u32 + 1);
+        self.children.insert((path, address), called);
+        called
+    }
+
+    /// The tally of the block at `address`, executed with `path`.
+    pub fn tally(&mut self, path: Path, address: u64) -> Tally {
+        if path == Path::BEYOND {
+            return self.beyond;
+        }
+        if let Some(known) = self.tallies.get(&(path, address)) {
+            return known;
+        }
+        let next = self.keys.len();
+        if next >= self.limits.tallies {
+            return self.beyond;
+        }
+        if next / CHUNK == self.chunks.len() {
+            self.chunks.push(cells(CHUNK));
+        }
+        let tally = &self.chunks[next / CHUNK][next % CHUNK];
+        self.keys.push((path, address));
+        self.tallies.insert((path, address), tally);
+        tally
+    }
+
+    /// The call sites that were not taken before.
+    pub fn take_sites(&mut self) -> &[CallSite] {
+        let from = std::mem::replace(&mut self.taken, self.sites.len());
+        &self.sites[from..]
+    }
+
+    /// Takes the tallies, as [`flight::profile::Phase::stacks`], and starts all again at 0.
+    pub fn take_tallies(&self) -> Vec<(Option<u32>, u64, u64)> {
+        let tallies = self.chunks.iter().copied().flatten();
+        let counts = self.keys.iter().zip(tallies);
+        let counts =
+            counts.map(|((path, address), tally)| (path.0.checked_sub(1), *address, tally));
+        let beyond = (None, BEYOND, self.beyond);
+        let taken = counts.chain([beyond]).map(|(node, address, tally)| {
+            let count = tally.load(Relaxed);
+            tally.store(0, Relaxed);
+            (node, address, count)
+        });
+        let mut taken: Vec<_> = taken.filter(|(.., count)| *count > 0).collect();
+        taken.sort_unstable();
+        taken
+    }
+
+    fn depth(&self, path: Path) -> u8 {
+        let site = path.0.checked_sub(1).and_then(|site| self.depths.get(site as usize));
+        site.copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::add;
+
+    fn paths() -> Paths {
+        Paths::new(Limits { sites: 300, tallies: 3 })
+    }
+
+    #[test]
+    fn equal_paths_are_one() {
+        let mut paths = paths();
+        let fault = paths.call(Path::START, 10);
+        let clear = paths.call(fault, 20);
+        assert_eq!(paths.call(Path::START, 10), fault);
+        assert_eq!(paths.call(fault, 20), clear);
+        assert_ne!(paths.call(Path::START, 20), clear);
+        let sites = [(None, 10), (Some(0), 20), (None, 20)];
+        let sites = sites.map(|(parent, address)| CallSite { parent, address });
+        assert_eq!(paths.take_sites(), sites);
+        assert_eq!(paths.take_sites(), []);
+    }
+
+    #[test]
+    fn tallies_are_taken_in_order_and_start_again() {
+        let mut paths = paths();
+        let path = paths.call(Path::START, 10);
+        add(paths.tally(path, 50), 1);
+        add(paths.tally(path, 40), 2);
+        add(paths.tally(path, 50), 3);
+        paths.tally(Path::START, 60);
+        assert_eq!(paths.take_tallies(), [(Some(0), 40, 2), (Some(0), 50, 4)]);
+        add(paths.tally(Path::START, 60), 1);
+        assert_eq!(paths.take_tallies(), [(None, 60, 1)]);
+        assert_eq!(paths.take_tallies(), []);
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_counts_as_beyond() {
+        let mut paths = paths();
+        for address in 1..=5 {
+            add(paths.tally(Path::START, address), 1);
+        }
+        let taken = [(None, BEYOND, 2), (None, 1, 1), (None, 2, 1), (None, 3, 1)];
+        assert_eq!(paths.take_tallies(), taken);
+        let last = (0..=300).map(|address| paths.call(Path::START, address)).last();
+        assert_eq!(last, Some(Path::BEYOND));
+        assert_eq!(paths.call(Path::BEYOND, 1), Path::BEYOND);
+        add(paths.tally(Path::BEYOND, 1), 1);
+        assert_eq!(paths.take_tallies(), [(None, BEYOND, 1)]);
+    }
+
+    #[test]
+    fn the_longest_paths_go_on_nowhere() {
+        let mut paths = paths();
+        let longest = (0..MAX_DEPTH).fold(Path::START, |path, _| paths.call(path, 7));
+        assert_eq!(longest, Path(MAX_DEPTH as u32));
+        assert_eq!(paths.call(longest, 7), longest);
+        assert_eq!(paths.take_sites().len(), MAX_DEPTH);
+    }
+}
