@@ -31,6 +31,9 @@ pub enum Console {
 /// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and
 ///   then the kernel panics. Under KVM kernels leave it out themselves.
 /// - `nokaslr` (exact): the kernel lies where its symbols say.
+/// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for
+///   each with `pause`, at each of which QEMU gives all CPUs a turn: a boot took 7.2 s of CPU time on
+///   4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
 /// - `faultline.seed` (exact): an option of a module that no kernel has. Kernels pass it over, but
 ///   for `random_init_early` (`drivers/char/random.c`), which mixes the whole line in.
 pub fn boot_parameters(engine: Engine<'_>) -> String {
@@ -40,7 +43,7 @@ pub fn boot_parameters(engine: Engine<'_>) -> String {
         Engine::Kvm => all.to_owned(),
         Engine::Tcg => format!("{all} {emulation}"),
         Engine::Exact(exact) => {
-            format!("{all} {emulation} nokaslr faultline.seed={:08x}", exact.seed)
+            format!("{all} {emulation} nokaslr cpu_init_udelay=0 faultline.seed={:08x}", exact.seed)
         }
     }
 }
@@ -76,8 +79,8 @@ impl Arguments {
     }
 
     /// What executes, and for exact machines: guest time by instructions, with no wait for the
-    /// host's; a clock and random numbers that begin the same; no disk controller, whose requests
-    /// end when the host's threads are done with them.
+    /// host's; a clock, and random numbers (those of `rdrand` too), that begin the same; no disk
+    /// controller, whose requests end when the host's threads are done with them.
     fn engine(&mut self, vm: &Vm<'_>) {
         let machine = "q35,dump-guest-core=off";
         let cpu = emulated_cpu(vm.emulator.major());
@@ -96,7 +99,7 @@ impl Arguments {
                 self.flags("-accel tcg,thread=single");
                 self.option("-icount", format!("shift={SHIFT},sleep=off"));
                 self.flags("-rtc base=2020-01-01,clock=vm -seed 1");
-                self.option("-cpu", format!("{cpu},-rdrand,-rdseed"));
+                self.option("-cpu", cpu);
                 if let Some(plugin) = &exact.plugin {
                     self.option("-plugin", plugin.option(vm));
                 }
@@ -349,7 +352,7 @@ mod tests {
         -icount shift=1,sleep=off
         -rtc base=2020-01-01,clock=vm
         -seed 1
-        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-rdrand,-rdseed
+        -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc
         -plugin file=/li,,b/libtcg.so,out=/run/a,,b/profile.bin,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
         -smp cpus=2,sockets=2,cores=1,threads=1
         -m 6144M
@@ -359,7 +362,7 @@ mod tests {
         -numa node,nodeid=1,memdev=memory1,cpus=1
         -kernel /cache/6.1/vmlinux
         -initrd /run/initramfs.cpio
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr faultline.seed=0000001f numa_balancing=disable
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 faultline.seed=0000001f numa_balancing=disable
         -chardev file,id=console,path=/run/a,,b/console.log
         -qmp stdio
         -serial chardev:console
