@@ -3,12 +3,15 @@
 use std::fmt::{self, Display};
 
 use crate::Event;
+use crate::event::File;
 use crate::frame::{Frame, Kind};
 use crate::log::Frames;
-use crate::patch::Record;
+use crate::patch::{Content, Record};
 
-/// No more characters of an event are told.
+/// No more characters of a frame's content are told...
 const MAX_SHOWN: usize = 160;
+/// ... beginning with so many that are the same in both.
+const MAX_SHARED: usize = 60;
 
 /// The first frame in which two recordings differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +33,8 @@ pub struct Side {
     pub kind: u16,
     /// Bytes of its payload.
     pub length: usize,
-    /// What the payload holds, in printable characters, cut where it is long.
+    /// What the payload holds, in printable characters: where it is long, what is around the first
+    /// difference.
     pub content: String,
 }
 
@@ -39,58 +43,93 @@ pub struct Side {
 /// there is one is for the caller to ask.
 pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<Difference> {
     let (mut a, mut b) = (Frames::new(a), Frames::new(b));
+    let mut files = Vec::new();
     loop {
         let pair = [a.next(), b.next()];
         let first = pair.iter().flatten().next()?;
         if pair[0] != pair[1] {
-            let sequence = first.sequence;
-            return Some(Difference::new(sequence, &pair));
+            return Some(Difference::new(first.sequence, &pair, &files));
         }
-        if is_last(first) {
-            return None;
+        match event(first) {
+            Some(Event::Bye { .. }) => return None,
+            Some(Event::Files(list)) => files = list,
+            _ => {}
         }
     }
 }
 
-fn is_last(frame: &Frame<'_>) -> bool {
-    frame.kind == Kind::Event as u16
-        && matches!(Event::decode(frame.payload), Ok(Event::Bye { .. }))
+fn event(frame: &Frame<'_>) -> Option<Event> {
+    let is_event = frame.kind == Kind::Event as u16;
+    is_event.then(|| Event::decode(frame.payload).ok()).flatten()
 }
 
 impl Difference {
-    fn new(sequence: u64, pair: &[Option<Frame<'_>>; 2]) -> Self {
-        let byte = match pair {
-            [Some(a), Some(b)] => first_difference(a.payload, b.payload),
-            _ => None,
+    fn new(sequence: u64, pair: &[Option<Frame<'_>>; 2], files: &[File]) -> Self {
+        let [a, b] = pair;
+        let payloads = a.as_ref().zip(b.as_ref()).map(|(a, b)| (a.payload, b.payload));
+        let byte = payloads.and_then(|(a, b)| {
+            let same = shared(a.iter(), b.iter());
+            (same < a.len().max(b.len())).then_some(same)
+        });
+        let contents = pair.each_ref().map(|frame| frame.as_ref().map(|it| content(it, files)));
+        let same = match &contents {
+            [Some(a), Some(b)] => shared(a.chars(), b.chars()),
+            _ => 0,
         };
-        Self { sequence, frames: pair.each_ref().map(|frame| frame.as_ref().map(Side::new)), byte }
+        let side = |number: usize| {
+            let (frame, content) = pair[number].as_ref().zip(contents[number].as_ref())?;
+            Some(Side {
+                time: frame.time,
+                kind: frame.kind,
+                length: frame.payload.len(),
+                content: around(content, same),
+            })
+        };
+        Self { sequence, frames: [side(0), side(1)], byte }
     }
 }
 
-/// The index of the first byte that the two don't share.
-fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
-    let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    (shared < a.len().max(b.len())).then_some(shared)
+/// How many items the two have in common at their starts.
+fn shared<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
+    a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-impl Side {
-    fn new(frame: &Frame<'_>) -> Self {
-        let content = match Kind::from_number(frame.kind) {
-            Some(Kind::Event) => {
-                Event::decode(frame.payload).map(|event| format!("{event:?}")).ok()
-            }
-            Some(Kind::Series) => postcard::from_bytes(frame.payload)
-                .map(|record: Record<'_>| format!("file {}", record.file))
-                .ok(),
-            Some(Kind::Profile) | None => None,
-        };
-        let content = content.unwrap_or_else(|| "unreadable".to_owned());
-        let content = match content.char_indices().nth(MAX_SHOWN) {
-            Some((end, _)) => format!("{}...", &content[..end]),
-            None => content,
-        };
-        Self { time: frame.time, kind: frame.kind, length: frame.payload.len(), content }
+/// What a frame holds, on one line of printable characters.
+fn content(frame: &Frame<'_>, files: &[File]) -> String {
+    let content = match Kind::from_number(frame.kind) {
+        Some(Kind::Event) => event(frame).map(|event| format!("{event:?}")),
+        Some(Kind::Series) => {
+            postcard::from_bytes(frame.payload).ok().map(|record| series(&record, files))
+        }
+        Some(Kind::Profile) | None => None,
+    };
+    content.unwrap_or_else(|| "unreadable".to_owned())
+}
+
+fn series(record: &Record<'_>, files: &[File]) -> String {
+    let file = match files.get(usize::from(record.file)) {
+        Some(File { source, part }) if part.is_empty() => format!("{source:?}"),
+        Some(File { source, part }) => format!("{source:?} {part:?}"),
+        None => format!("file {}", record.file),
+    };
+    let (form, bytes) = match record.content {
+        Content::Whole(bytes) => ("text", bytes),
+        Content::Patch(bytes) => ("change", bytes),
+    };
+    format!("{form} of {file}: {:?}", String::from_utf8_lossy(bytes))
+}
+
+/// The part of a text around a character.
+fn around(text: &str, middle: usize) -> String {
+    let length = text.chars().count();
+    if length <= MAX_SHOWN {
+        return text.to_owned();
     }
+    let start = middle.saturating_sub(MAX_SHARED).min(length - MAX_SHOWN);
+    let part: String = text.chars().skip(start).take(MAX_SHOWN).collect();
+    let before = if start > 0 { "..." } else { "" };
+    let after = if start + MAX_SHOWN < length { "..." } else { "" };
+    format!("{before}{part}{after}")
 }
 
 impl Display for Difference {
@@ -208,25 +247,51 @@ mod tests {
     }
 
     #[test]
-    fn a_file_against_bytes_that_are_none() {
-        let record = Record { file: 3, content: Content::Whole(b"nr_free_pages 7\n") };
+    fn a_file_with_another_number() {
+        let list = vec![File { source: "node-vmstat".into(), part: "node1".into() }];
+        let files = Event::Files(list).encode().unwrap();
+        let recording = |text: &[u8]| {
+            let mut log = Vec::new();
+            let record = Record { file: 0, content: Content::Whole(text) };
+            push(&mut log, Kind::Event, 0, 5, &files);
+            push(&mut log, Kind::Series, 1, 5, &postcard::to_stdvec(&record).unwrap());
+            log
+        };
+        assert_eq!(
+            shown(&recording(b"nr_free_pages 7\n"), &recording(b"nr_free_pages 8\n")),
+            "frame 1, byte 17:\n\
+             [0.000000005] series, 19 bytes: text of \"node-vmstat\" \"node1\": \"nr_free_pages 7\\n\"\n\
+             against [0.000000005] series, 19 bytes: text of \"node-vmstat\" \"node1\": \"nr_free_pages 8\\n\""
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_record() {
+        let record = Record { file: 3, content: Content::Patch(b"\x01\x02") };
         let (mut one, mut two) = (Vec::new(), Vec::new());
         push(&mut one, Kind::Series, 0, 5, &postcard::to_stdvec(&record).unwrap());
         push(&mut two, Kind::Series, 0, 5, b"\x03\x07");
         assert_eq!(
             shown(&one, &two),
-            "frame 0, byte 1:\n[0.000000005] series, 19 bytes: file 3\n\
+            "frame 0, byte 1:\n[0.000000005] series, 5 bytes: change of file 3: \"\\u{1}\\u{2}\"\n\
              against [0.000000005] series, 2 bytes: unreadable"
         );
     }
 
     #[test]
-    fn a_long_event_is_cut() {
-        let one = log(&[(1, note(&"ä".repeat(60_000)))]);
-        let difference = compare_logs(&one, &[]).unwrap();
-        let content = &difference.frames[0].as_ref().unwrap().content;
-        assert_eq!(content.chars().count(), MAX_SHOWN + 3);
-        assert!(content.ends_with("ä..."));
+    fn of_a_long_event_the_difference_is_shown() {
+        let text = |middle: &str| note(&format!("{0}{middle}{0}", "\u{e4}".repeat(30_000)));
+        let one = log(&[(1, text("one"))]);
+        let two = log(&[(1, text("two"))]);
+        let difference = compare_logs(&one, &two).unwrap();
+        for (side, word) in difference.frames.iter().zip(["one", "two"]) {
+            let content = &side.as_ref().unwrap().content;
+            assert!(content.starts_with("...\u{e4}") && content.ends_with("\u{e4}..."));
+            assert!(content.contains(word));
+            assert_eq!(content.chars().count(), MAX_SHOWN + 6);
+        }
+        let content = compare_logs(&one, &[]).unwrap().frames[0].clone().unwrap().content;
+        assert!(content.starts_with("Note(") && content.ends_with("\u{e4}..."));
     }
 
     proptest! {
