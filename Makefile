@@ -15,12 +15,15 @@ all: build
 deps:
 	@scripts/install-deps
 
-# The static binaries that run inside a guest.
+# The static binaries that run inside a guest, and beside them the library by which file systems for
+# its disks are made the same each time.
 guest: deps
 	RUSTFLAGS='-C target-feature=+crt-static' \
 	    $(CARGO) build --locked --release -p guest --target $(TARGET)
+	$(CARGO) build --locked --release -p stillmkfs
 	mkdir -p $(GUEST)
-	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads $(GUEST)
+	install -m 755 target/$(TARGET)/release/agent target/$(TARGET)/release/workloads \
+	    target/release/libstillmkfs.so $(GUEST)
 
 # What QEMU loads in exact mode: the plugin that counts, and the clock that stands still.
 plugin: deps

@@ -40,7 +40,12 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         mode,
         profile: Profiling::default(),
         variants: Vec::new(),
-        machine: Machine { topology: topology(), accel: Accel::Auto, limits: Limits::default() },
+        machine: Machine {
+            topology: topology(),
+            disks: Vec::new(),
+            accel: Accel::Auto,
+            limits: Limits::default(),
+        },
         workloads: workloads.into_iter().map(used).collect(),
         sampler: Sampler::default(),
         boots,

@@ -1,7 +1,7 @@
 //! The job: everything the agent is to do, put into the initramfs before the boot. Nothing is sent
 //! to a guest while it runs.
 
-use model::{Millis, Sampler, Setting};
+use model::{Bytes, Millis, Sampler, Setting};
 use serde::{Deserialize, Serialize};
 
 /// Where the agent finds the job, as JSON.
@@ -14,6 +14,9 @@ pub const WORKLOADS_PATH: &str = "/faultline/workloads";
 pub const PROGRAMS_PATH: &str = "/faultline/programs";
 /// Where the decompressed modules lie.
 pub const MODULES_PATH: &str = "/faultline/modules";
+/// Where the contents of RAM disks lie: a directory for each, named after the disk's number, of files
+/// named after the offset at which they belong, in hexadecimal.
+pub const IMAGES_PATH: &str = "/faultline/disks";
 /// Where a shell lies, when one was asked for: a busybox.
 pub const SHELL_PATH: &str = "/bin/busybox";
 /// PCI vendor and device of the memory shared with the host (QEMU `docs/specs/ivshmem-spec.rst`).
@@ -22,8 +25,10 @@ pub const RECORDER_PCI: (u16, u16) = (0x1af4, 0x1110);
 /// What the agent is to do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Modules to load, in this order: paths in the initramfs.
-    pub modules: Vec<String>,
+    /// Modules to load, in this order.
+    pub modules: Vec<Module>,
+    /// Disks to mount, in this order, before the settings are applied.
+    pub disks: Vec<Disk>,
     /// Settings to apply, in this order.
     pub settings: Vec<Setting>,
     /// Workloads to run, in this order.
@@ -35,6 +40,53 @@ pub struct Job {
     pub symbols: bool,
     /// Give a shell on the console when the workloads are done.
     pub shell: bool,
+}
+
+/// One kernel module of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// Its file in the initramfs.
+    pub path: String,
+    /// Its parameters, as on a kernel's command line; mostly none.
+    pub parameters: String,
+    /// Whether the guest does without it if the kernel refuses it, as one for other CPUs.
+    pub optional: bool,
+}
+
+/// One disk of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// How it is found.
+    pub identity: Identity,
+    /// Its size.
+    pub size: Bytes,
+    /// The name that it gets, a link to what the kernel calls it.
+    pub device: String,
+    /// The directory of what is written to it first, if it comes empty.
+    pub contents: Option<String>,
+    /// The file system on it; none for a raw device.
+    pub mount: Option<Mount>,
+}
+
+/// How a disk is told from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Identity {
+    /// The kernel's name for it, such as `pmem0`.
+    Name(String),
+    /// The serial number that it gives.
+    Serial(String),
+}
+
+/// A file system to mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Its type.
+    pub filesystem: String,
+    /// The directory, which is made.
+    pub place: String,
+    /// Options as in fstab(5), parted by commas.
+    pub options: String,
 }
 
 /// One workload of the job.

@@ -2,7 +2,7 @@
 //! same lines; what is recorded here survives a console that is slow or silent.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -27,6 +27,13 @@ impl KernelLog {
         let device = Path::new("/dev/kmsg");
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device);
         Self { file: file.ok(), room }
+    }
+
+    /// Reads the log from now on, likewise (`Documentation/ABI/testing/dev-kmsg`, seeking).
+    pub fn from_now(room: usize) -> Self {
+        let mut log = Self::open(room);
+        log.file = log.file.filter(|mut file| file.seek(SeekFrom::End(0)).is_ok());
+        log
     }
 
     /// A log without lines.

@@ -1,6 +1,6 @@
 //! Choosing modules: which files to load, in which order, for a guest that has no `modprobe`.
-//! `modules.dep` and `modules.builtin` are as `depmod` and the kernel's build write them
-//! (modules.dep(5)). Soft dependencies and aliases are left to those who ask for modules.
+//! `modules.dep`, `modules.softdep`, `modules.alias` and `modules.builtin` are as `depmod` and the
+//! kernel's build write them (modules.dep(5), modprobe.d(5)).
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,9 @@ pub struct Module {
     pub name: String,
     /// Its file, perhaps compressed.
     pub path: PathBuf,
+    /// Whether the kernel may refuse it: it is there for the sake of a soft dependency alone, such
+    /// as code for one kind of CPU.
+    pub optional: bool,
 }
 
 /// Why modules cannot be had.
@@ -68,8 +71,9 @@ impl Module {
     }
 }
 
-/// The modules of `kernel` to load so that all of `wanted` are there, each after those it needs.
-/// Dashes and underscores in names are the same. What is built in needs no loading.
+/// The modules of `kernel` to load so that all of `wanted` are there, each after those it needs and
+/// those it says it goes better with (soft dependencies), as `modprobe` would. Dashes and
+/// underscores in names are the same. What is built in needs no loading.
 ///
 /// # Errors
 /// When the kernel has no such module, or its lists cannot be read.
@@ -82,13 +86,23 @@ pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module
         return Err(Error::NoModules { kernel, module });
     };
     let dependencies = read_list(&directory.join("modules.dep"))?;
+    let softer = read_list(&directory.join("modules.softdep"))?;
+    let aliases = read_list(&directory.join("modules.alias"))?;
     let builtin = read_list(&directory.join("modules.builtin"))?;
     let mut choice = Choice {
         files: dependencies.lines().filter_map(dependency).collect(),
+        soft: HashMap::new(),
+        aliases: HashMap::new(),
         begun: HashSet::new(),
         modules: Vec::new(),
         directory,
     };
+    for (module, soft) in softer.lines().filter_map(soft_dependency) {
+        choice.soft.entry(module).or_default().join(soft);
+    }
+    for (alias, module) in aliases.lines().filter_map(alias) {
+        choice.aliases.entry(alias).or_default().push(module);
+    }
     let builtin: HashSet<String> = builtin.lines().map(name).collect();
     for wanted in wanted {
         let wanted = wanted.as_ref();
@@ -96,6 +110,9 @@ pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module
         if !found {
             return Err(Error::Unknown { kernel: kernel.name.clone(), module: wanted.to_owned() });
         }
+    }
+    for wanted in wanted {
+        choice.require(&name(wanted.as_ref()));
     }
     Ok(choice.modules)
 }
@@ -114,6 +131,31 @@ fn dependency(line: &str) -> Option<(String, (&str, Vec<String>))> {
     Some((name(file), (file, needed.split_whitespace().map(name).collect())))
 }
 
+/// A line of `modules.softdep`: `softdep MODULE pre: NAME... post: NAME...`, where names before the
+/// first colon are of no time, which is taken for before.
+fn soft_dependency(line: &str) -> Option<(String, Soft)> {
+    let mut words = line.strip_prefix("softdep ")?.split_whitespace();
+    let module = name(words.next()?);
+    let mut soft = Soft::default();
+    let mut after = false;
+    for word in words {
+        match word {
+            "pre:" => after = false,
+            "post:" => after = true,
+            _ if after => soft.after.push(name(word)),
+            _ => soft.before.push(name(word)),
+        }
+    }
+    Some((module, soft))
+}
+
+/// A line of `modules.alias`: `alias ALIAS MODULE`. Aliases of devices hold wildcards, and nobody
+/// depends on one.
+fn alias(line: &str) -> Option<(String, String)> {
+    let (alias, module) = line.strip_prefix("alias ")?.rsplit_once(' ')?;
+    (!alias.contains('*')).then(|| (name(alias), name(module)))
+}
+
 /// The name of the module in a file: `kernel/fs/9p/9p.ko.xz` is `9p`.
 fn name(file: &str) -> String {
     let base = file.rsplit('/').next().unwrap_or(file);
@@ -121,9 +163,25 @@ fn name(file: &str) -> String {
     stem.replace('-', "_")
 }
 
+/// What a module goes better with: modules, or aliases of such.
+#[derive(Clone, Default)]
+struct Soft {
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Soft {
+    fn join(&mut self, other: Self) {
+        self.before.extend(other.before);
+        self.after.extend(other.after);
+    }
+}
+
 /// A choice in the making.
 struct Choice<'a> {
     files: HashMap<String, (&'a str, Vec<String>)>,
+    soft: HashMap<String, Soft>,
+    aliases: HashMap<String, Vec<String>>,
     begun: HashSet<String>,
     modules: Vec<Module>,
     directory: &'a Path,
@@ -136,12 +194,39 @@ impl Choice<'_> {
             return false;
         };
         if self.begun.insert(name.to_owned()) {
+            let Soft { before, after } = self.soft.get(name).cloned().unwrap_or_default();
+            self.take_soft(&before);
             for needed in &needed {
                 self.take(needed); // depmod lists only files that it found
             }
-            self.modules.push(Module { name: name.to_owned(), path: self.directory.join(file) });
+            let path = self.directory.join(file);
+            self.modules.push(Module { name: name.to_owned(), path, optional: true });
+            self.take_soft(&after);
         }
         true
+    }
+
+    /// Adds what there is of these, by their names or else by their aliases.
+    fn take_soft(&mut self, names: &[String]) {
+        for name in names {
+            if !self.take(name) {
+                for module in self.aliases.get(name).cloned().unwrap_or_default() {
+                    self.take(&module);
+                }
+            }
+        }
+    }
+
+    /// Makes sure that the kernel takes a module and those that it needs.
+    fn require(&mut self, name: &str) {
+        let place = self.modules.iter().position(|module| module.name == name && module.optional);
+        if let Some(place) = place {
+            self.modules[place].optional = false;
+            let (_, needed) = self.files[name].clone();
+            for needed in &needed {
+                self.require(needed);
+            }
+        }
     }
 }
 
@@ -184,6 +269,43 @@ mod tests {
     }
 
     #[test]
+    fn soft_dependencies_are_followed_and_may_be_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let kernel = kernel(directory.path());
+        let soft = "# Soft dependencies extracted from modules themselves.\n\
+                    softdep c pre: crc-32\nsoftdep c pre: no_such\n\
+                    softdep a loop1 post: late\nsoftdep late pre: a\n\
+                    softdep b_b pre: ext4\n";
+        fs::write(directory.path().join("modules.softdep"), soft).unwrap();
+        let aliases = "# Aliases extracted from modules themselves.\n\
+                       alias crc_32 fast-crc\nalias crc_32 slow_crc\nalias pci:v*d* a\n";
+        fs::write(directory.path().join("modules.alias"), aliases).unwrap();
+        let more = "kernel/fast-crc.ko:\nkernel/slow-crc.ko: kernel/table.ko\n\
+                    kernel/table.ko:\nkernel/late.ko:\n";
+        let path = directory.path().join("modules.dep");
+        fs::write(&path, fs::read_to_string(&path).unwrap() + more).unwrap();
+        let modules = choose(&kernel, &["a"]).unwrap();
+        let expected = [
+            ("loop2", true),
+            ("loop1", true),
+            ("fast_crc", true),
+            ("table", true),
+            ("slow_crc", true),
+            ("c", false),
+            ("b_b", false),
+            ("a", false),
+            ("late", true),
+        ];
+        let chosen: Vec<_> =
+            modules.iter().map(|module| (module.name.as_str(), module.optional)).collect();
+        assert_eq!(chosen, expected);
+        let modules = choose(&kernel, &["c", "slow_crc"]).unwrap();
+        let required = modules.iter().filter(|module| !module.optional);
+        let required: Vec<_> = required.map(|module| module.name.as_str()).collect();
+        assert_eq!(required, ["table", "slow_crc", "c"]);
+    }
+
+    #[test]
     fn what_a_kernel_lacks_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let mut kernel = kernel(directory.path());
@@ -200,7 +322,7 @@ mod tests {
         let read = |name: &str, bytes: &[u8]| {
             let path = directory.path().join(name);
             fs::write(&path, bytes).unwrap();
-            Module { name: "m".into(), path }.read()
+            Module { name: "m".into(), path, optional: false }.read()
         };
         assert_eq!(read("m.ko", b"\x7fELF").unwrap(), b"\x7fELF");
         let packed = zstd::encode_all(&b"\x7fELF module"[..], 1).unwrap();

@@ -11,6 +11,7 @@ use machine::{Emulator, Engine, Vm};
 use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Variant};
 
 use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
+use crate::disks::{self, Contents, DiskError};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
@@ -36,6 +37,9 @@ pub enum BootError {
     /// The initramfs cannot be made.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A disk cannot be made.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
 }
 
 /// Everything that the boots of one variant share.
@@ -69,8 +73,11 @@ impl Bootable<'_> {
     ) -> Result<Boot, BootError> {
         let mut head = self.head(slot);
         fs::create_dir_all(directory).map_err(in_file(directory))?;
+        let machine = &self.experiment.machine;
+        let bytes = self.prepare(directory)?;
+        let notes = disks::notes(&machine.disks, directory);
         let initramfs = directory.join("initramfs.cpio");
-        match self.initramfs() {
+        match bytes {
             Ok(bytes) => {
                 head.facts.initramfs_digest = digest(&bytes);
                 fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
@@ -80,14 +87,15 @@ impl Bootable<'_> {
         head.write(directory).map_err(in_file(&Head::path(directory)))?;
         let vm = Vm {
             emulator: self.emulator,
-            topology: &self.experiment.machine.topology,
+            topology: &machine.topology,
+            disks: &machine.disks,
             engine: self.engine,
             image: image(self.kernel),
             initramfs: &initramfs,
             cmdline: &self.variant.cmdline,
             directory,
             recorder: RECORDER,
-            limits: &self.experiment.machine.limits,
+            limits: &machine.limits,
         };
         let before = machine::host::Reading::take();
         let mut narrator = Narrator::new(&head.workloads);
@@ -98,16 +106,29 @@ impl Bootable<'_> {
             }
         })?;
         let host = before.until_now();
-        let topology = &self.experiment.machine.topology;
+        let topology = &machine.topology;
         let counting = self.symbols.map(|symbols| Counting { symbols, topology });
-        conclude(head, directory, Some(&ending), host, counting).map_err(in_file(directory))
+        let boot = conclude(head, directory, Some(&ending), host, counting);
+        let mut boot = boot.map_err(in_file(directory))?;
+        boot.notes.extend(notes);
+        Ok(boot)
+    }
+
+    /// Makes the images of the disks in `directory`, and the bytes of the initramfs or why the
+    /// variant can have none.
+    ///
+    /// # Errors
+    /// When the host fails.
+    pub fn prepare(&self, directory: &Path) -> Result<Result<Vec<u8>, JobError>, BootError> {
+        let contents = disks::make(&self.experiment.machine.disks, directory, &self.guest.mkfs)?;
+        Ok(self.initramfs(&contents))
     }
 
     /// The initramfs. With modules, the kernel's symbols are not what they were without.
-    pub fn initramfs(&self) -> Result<Vec<u8>, JobError> {
+    fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) = job::job(self.experiment, self.variant, self.kernel)?;
         job.symbols = self.symbols.is_some() && !modules.is_empty();
-        job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, None)
+        job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }
 
     fn head(&self, slot: Slot) -> Head {

@@ -27,7 +27,7 @@ pub fn choose(
     }
     fs::create_dir_all(directory).map_err(in_file(directory))?;
     let initramfs = directory.join("probe.cpio");
-    let bytes = job::initramfs(guest, &Job::default(), &[], &[], None)?;
+    let bytes = job::initramfs(guest, &Job::default(), &[], &[], &[], None)?;
     fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
     let probe = Probe {
         emulator,

@@ -1,5 +1,7 @@
 //! The experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
 
+mod disks;
+mod machine;
 mod mode;
 #[cfg(test)]
 mod tests;
@@ -10,13 +12,14 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
-    Accel, Bytes, Experiment, Limits, Machine, Manifest, Millis, Mode, Node, Profiling, Sampler,
-    Setting, Topology, TopologyError, Variant, WorkloadUse,
+    Experiment, Limits, Machine, Manifest, Millis, Mode, Profiling, Sampler, Setting, Variant,
+    WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::workloads::{self, WorkloadError};
+use machine::MachineForm;
 
 pub use mode::DEFAULT_SEEDS;
 
@@ -72,39 +75,6 @@ struct FileForm {
     variants: Spanned<Vec<VariantForm>>,
     #[serde(rename = "workload")]
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MachineForm {
-    cpus: Option<Spanned<u32>>,
-    memory: Option<Spanned<Bytes>>,
-    nodes: Option<Spanned<u32>>,
-    #[serde(default)]
-    node: Vec<Spanned<Node>>,
-    accel: Option<Spanned<Accel>>,
-    #[serde(default)]
-    limits: LimitsForm,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsForm {
-    boot: Option<Millis>,
-    run: Option<Millis>,
-    shutdown: Option<Millis>,
-}
-
-impl LimitsForm {
-    /// What the file leaves open is as usual; a run gets the time that its workloads may take.
-    fn complete(self, workloads: &[WorkloadUse]) -> Limits {
-        let usual = usual_limits(workloads);
-        Limits {
-            boot: self.boot.unwrap_or(usual.boot),
-            run: self.run.unwrap_or(usual.run),
-            shutdown: self.shutdown.unwrap_or(usual.shutdown),
-        }
-    }
 }
 
 /// The limits where none are given: a run may take what its workloads' iterations may take, and a
@@ -175,14 +145,19 @@ pub fn parse(path: &Path, text: &str) -> Result<Experiment, Box<FileError>> {
         place: error.span(),
         hint: did_you_mean(error.message()),
     });
-    form.and_then(|form| form.check(directory)).map_err(|fault| {
+    form.and_then(|form| form.check(directory)).map_err(|fault| fault.at(path, text))
+}
+
+impl Fault {
+    /// The error for people, with the file's text.
+    fn at(self, path: &Path, text: &str) -> Box<FileError> {
         Box::new(FileError {
-            problem: fault.problem,
+            problem: self.problem,
             source_code: NamedSource::new(path.display().to_string(), text.to_owned()),
-            place: fault.place.map(SourceSpan::from),
-            hint: fault.hint,
+            place: self.place.map(SourceSpan::from),
+            hint: self.hint,
         })
-    })
+    }
 }
 
 impl FileForm {
@@ -193,21 +168,21 @@ impl FileForm {
         let boots = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;
         let sampler = check_sampler(self.sampler)?;
-        let (topology, accel, limits) = check_machine(self.machine, self.mode)?;
+        let (mut machine, limits) = machine::check(self.machine, self.mode)?;
         let variants = check_variants(self.variants)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
             return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
         }
-        let workloads = check_workloads(forms, directory, &topology)?;
-        let limits = limits.complete(&workloads);
+        let workloads = check_workloads(forms, directory, &machine)?;
+        machine.limits = limits.complete(&workloads);
         Ok(Experiment {
             name: self.name.into_inner(),
             mode: self.mode,
             profile,
             variants,
-            machine: Machine { topology, accel, limits },
+            machine,
             workloads,
             sampler,
             boots,
@@ -224,63 +199,6 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
         return fault(sampler.span(), problem, "the shortest interval is 10ms");
     }
     Ok(sampler.into_inner())
-}
-
-fn check_machine(
-    machine: Spanned<MachineForm>,
-    mode: Mode,
-) -> Checked<(Topology, Accel, LimitsForm)> {
-    let span = machine.span();
-    let form = machine.into_inner();
-    let topology = match (&form.cpus, &form.memory) {
-        _ if !form.node.is_empty() => listed_nodes(&form)?,
-        (Some(cpus), Some(memory)) => {
-            let nodes = form.nodes.as_ref().map_or(1, |nodes| *nodes.get_ref());
-            Topology::even(*cpus.get_ref(), *memory.get_ref(), nodes)
-                .or_else(|error| impossible(&error, &form, span))?
-        }
-        _ => {
-            let hint = "give cpus, memory and nodes, or list [[machine.node]]s";
-            return fault(span, "the machine has no shape", hint);
-        }
-    };
-    let accel = match &form.accel {
-        Some(accel) => mode::check_accel(mode, accel)?,
-        None => Accel::default(),
-    };
-    Ok((topology, accel, form.limits))
-}
-
-/// The topology of a machine whose nodes are listed one by one.
-fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
-    let even = [
-        form.cpus.as_ref().map(Spanned::span),
-        form.memory.as_ref().map(Spanned::span),
-        form.nodes.as_ref().map(Spanned::span),
-    ];
-    if let Some(span) = even.into_iter().flatten().next() {
-        let hint = "either cpus, memory and nodes, or [[machine.node]]s";
-        return fault(span, "the machine's shape is given twice", hint);
-    }
-    let nodes = form.node.iter().map(|node| node.get_ref().clone()).collect();
-    let topology = Topology { nodes };
-    match topology.check() {
-        Ok(()) => Ok(topology),
-        Err(error) => impossible(&error, form, form.node[0].span()),
-    }
-}
-
-/// Points at the key of a machine that makes it impossible, or at `otherwise`.
-fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
-    let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
-    let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));
-    let place = match (error.key.as_str(), node) {
-        (_, Some(node)) => Some(node.span()),
-        ("cpus", _) => form.cpus.as_ref().map(Spanned::span),
-        ("nodes", _) => form.nodes.as_ref().map(Spanned::span),
-        _ => form.memory.as_ref().map(Spanned::span),
-    };
-    fault(place.unwrap_or(otherwise), format!("{}: {}", error.key, error.problem), &error.hint)
 }
 
 fn check_variants(forms: Spanned<Vec<VariantForm>>) -> Checked<Vec<Variant>> {
@@ -334,12 +252,12 @@ pub fn default_name(kernel: &str) -> String {
 fn check_workloads(
     forms: Vec<Spanned<WorkloadForm>>,
     directory: &Path,
-    topology: &Topology,
+    machine: &Machine,
 ) -> Checked<Vec<WorkloadUse>> {
     let mut workloads: Vec<WorkloadUse> = Vec::new();
     for form in forms {
         let place = form.span();
-        let used = form.into_inner().check(place.clone(), directory, topology)?;
+        let used = form.into_inner().check(place.clone(), directory, machine)?;
         let name = &used.manifest.name;
         if workloads.iter().any(|other| other.manifest.name == *name) {
             let hint = "its name heads its tables: a manifest of your own can have another name";
@@ -355,7 +273,7 @@ impl WorkloadForm {
         self,
         place: Range<usize>,
         directory: &Path,
-        topology: &Topology,
+        machine: &Machine,
     ) -> Checked<WorkloadUse> {
         let (mut manifest, place) = match (self.name, self.manifest) {
             (Some(name), None) => (built_in(&name)?, name.span()),
@@ -380,7 +298,7 @@ impl WorkloadForm {
             workloads::set_parameters(&mut manifest, values)
                 .or_else(|error| fault(span, error.to_string(), hint(&error)))?;
         }
-        workloads::command(&manifest, topology)
+        workloads::command(&manifest, machine)
             .or_else(|error| fault(place, error.to_string(), hint(&error)))?;
         Ok(WorkloadUse {
             manifest,
@@ -415,6 +333,9 @@ fn hint(error: &WorkloadError) -> String {
         WorkloadError::Parameter { parameter, known, .. } => (parameter, known),
         WorkloadError::Placeholder { .. } => {
             return "declare it under [parameters] of the manifest".into();
+        }
+        WorkloadError::NoDisk { .. } => {
+            return "add a [[machine.disk]], such as size = \"1G\", filesystem = \"ext4\"".into();
         }
     };
     match nearest(wanted, known.iter().map(String::as_str)) {

@@ -16,6 +16,9 @@ pub struct Guest {
     pub agent: PathBuf,
     /// The built-in workloads.
     pub workloads: PathBuf,
+    /// The library by which file systems of disks are made the same each time. It stays on the
+    /// host, and is missed only where there are disks.
+    pub mkfs: PathBuf,
 }
 
 /// The guest's binaries are not where they ought to be.
@@ -39,7 +42,11 @@ impl Guest {
     }
 
     fn at(directory: &Path) -> Result<Self, NoGuest> {
-        let guest = Self { agent: directory.join("agent"), workloads: directory.join("workloads") };
+        let guest = Self {
+            agent: directory.join("agent"),
+            workloads: directory.join("workloads"),
+            mkfs: directory.join("libstillmkfs.so"),
+        };
         if guest.agent.is_file() && guest.workloads.is_file() {
             Ok(guest)
         } else {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use flight::job::{self, Job};
 use kernels::initramfs::Archive;
 use kernels::modules::{self, Module};
-use model::{Experiment, Kernel, Variant, WorkloadUse};
+use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 
+use crate::disks::{self, Contents};
 use crate::guest::Guest;
 use crate::workloads::{self, WorkloadError};
 
@@ -37,19 +38,24 @@ pub fn job(
     kernel: &Kernel,
 ) -> Result<(Job, Vec<Module>), JobError> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
-    let wanted: Vec<String> = wanted.chain(&variant.modules).cloned().collect();
+    let mut wanted: Vec<&str> = wanted.chain(&variant.modules).map(String::as_str).collect();
+    let disks = &experiment.machine.disks;
+    if kernel.modules.is_some() {
+        // One that came without has them built in, or its boots will tell what is missing.
+        wanted.extend(disks::modules(disks));
+    }
     let modules = modules::choose(kernel, &wanted)?;
-    let paths = modules.iter().map(|module| format!("{}/{}.ko", job::MODULES_PATH, module.name));
     let workloads = experiment.workloads.iter().map(|workload| {
         Ok(job::Workload {
             name: workload.manifest.name.clone(),
-            command: command(workload, experiment)?,
+            command: command(workload, &experiment.machine)?,
             iterations: workload.iterations,
             timeout: workload.timeout,
         })
     });
     let job = Job {
-        modules: paths.collect(),
+        modules: modules.iter().map(|module| loaded(module, disks)).collect(),
+        disks: disks::of_job(disks),
         settings: variant.settings.clone(),
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),
@@ -59,10 +65,24 @@ pub fn job(
     Ok((job, modules))
 }
 
+/// A module as the agent loads it.
+fn loaded(module: &Module, disks: &[Disk]) -> job::Module {
+    job::Module {
+        path: module_path(module),
+        parameters: disks::parameters(&module.name, disks),
+        optional: module.optional,
+    }
+}
+
+/// Where a module lies in the guest.
+fn module_path(module: &Module) -> String {
+    format!("{}/{}.ko", job::MODULES_PATH, module.name)
+}
+
 /// The command of a workload. A program of the user's own is started from where it lies in the
 /// guest.
-fn command(workload: &WorkloadUse, experiment: &Experiment) -> Result<Vec<String>, WorkloadError> {
-    let mut command = workloads::command(&workload.manifest, &experiment.machine.topology)?;
+fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
+    let mut command = workloads::command(&workload.manifest, machine)?;
     if let Some(program) = &workload.program {
         let path = program_path(&workload.manifest.name, program);
         match command.first_mut() {
@@ -80,13 +100,14 @@ fn program_path(workload: &str, program: &Path) -> String {
     format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
 }
 
-/// The initramfs for a job: agent, workloads, modules, programs and the job itself. The same
-/// inputs give the same bytes.
+/// The initramfs for a job: agent, workloads, modules, programs, contents of RAM disks and the job
+/// itself. The same inputs give the same bytes.
 pub fn initramfs(
     guest: &Guest,
     job: &Job,
     modules: &[Module],
     workloads: &[WorkloadUse],
+    contents: &[Contents],
     shell: Option<&Path>,
 ) -> Result<Vec<u8>, JobError> {
     let mut archive = Archive::new();
@@ -97,7 +118,13 @@ pub fn initramfs(
     archive.program(job::AGENT_PATH, &read(&guest.agent)?);
     archive.program(job::WORKLOADS_PATH, &read(&guest.workloads)?);
     for module in modules {
-        archive.file(&format!("{}/{}.ko", job::MODULES_PATH, module.name), &module.read()?);
+        archive.file(&module_path(module), &module.read()?);
+    }
+    for Contents { directory, stretches } in contents {
+        archive.directory(directory);
+        for (offset, bytes) in stretches {
+            archive.file(&format!("{directory}/{offset:x}"), bytes);
+        }
     }
     for workload in workloads {
         if let Some(program) = &workload.program {

@@ -5,6 +5,7 @@
 mod boot;
 mod collect;
 mod conclude;
+mod disks;
 mod engine;
 mod exact;
 pub mod file;
@@ -23,6 +24,7 @@ mod watch;
 pub mod workloads;
 
 pub use boot::BootError;
+pub use disks::DiskError;
 pub use guest::{Guest, Libraries, NoGuest};
 pub use job::JobError;
 pub use look::{Look, LookError};

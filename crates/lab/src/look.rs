@@ -78,7 +78,7 @@ impl Look {
         let (mut job, modules) =
             job::job(&experiment, &experiment.variants[0], &kernel).map_err(BootError::from)?;
         job.shell = true;
-        let bytes = job::initramfs(&self.guest, &job, &modules, &[], Some(&shell))
+        let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))
             .map_err(BootError::from)?;
         let initramfs = self.directory.join("initramfs.cpio");
         fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
@@ -86,6 +86,7 @@ impl Look {
             emulator: &emulator,
             engine,
             topology: &self.machine.topology,
+            disks: &[],
             image: image(&kernel),
             initramfs: &initramfs,
             cmdline: &self.cmdline,

@@ -1,13 +1,14 @@
 //! A boot of exact mode once more, with the very same inputs: what it does must be the same to the
 //! bit.
 
+use std::fs;
 use std::path::Path;
 
 use machine::{Emulator, Engine};
 use model::{Boot, Experiment, Mode};
 use store::{BootId, Kept};
 
-use crate::boot::{BootError, Bootable};
+use crate::boot::{BootError, Bootable, in_file};
 use crate::conclude::digest;
 use crate::exact;
 use crate::run::{Lab, RunError};
@@ -100,10 +101,12 @@ impl Lab {
             emulator: &emulator,
             symbols: Some(&known.symbols),
         };
-        let initramfs = bootable.initramfs().map_err(BootError::from)?;
-        same("initramfs's digest", &kept.facts.initramfs_digest, &digest(&initramfs))?;
         let own = self.scratch.join(format!("replay-{id}"));
-        let boot = bootable.boot(slot, keep.unwrap_or(&own), watch)?;
+        let directory = keep.unwrap_or(&own);
+        fs::create_dir_all(directory).map_err(in_file(directory))?;
+        let initramfs = bootable.prepare(directory)?.map_err(BootError::from)?;
+        same("initramfs's digest", &kept.facts.initramfs_digest, &digest(&initramfs))?;
+        let boot = bootable.boot(slot, directory, watch)?;
         if keep.is_none() {
             remove(&own).map_err(RunError::from)?;
         }

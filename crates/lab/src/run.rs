@@ -14,6 +14,7 @@ use store::{ExperimentId, Store};
 
 use crate::boot::{BootError, Bootable, in_file};
 use crate::conclude::digest;
+use crate::disks;
 use crate::engine;
 use crate::exact;
 use crate::guest::{Guest, Libraries};
@@ -126,6 +127,8 @@ impl Lab {
     ) -> Result<RunSummary, RunError> {
         let _lock = self.lock()?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
+        let experiment = &disks::with_digests(experiment, &self.scratch, &self.guest.mkfs)
+            .map_err(BootError::from)?;
         let kernels = self.kernels(experiment, watch)?;
         let id = self.store.keep_experiment(&pinned(experiment, &kernels))?;
         if manner.retry_failed {

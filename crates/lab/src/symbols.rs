@@ -79,13 +79,14 @@ impl Reader<'_> {
         fs::create_dir_all(&directory).map_err(in_file(&directory))?;
         let initramfs = directory.join("initramfs.cpio");
         let job = Job { symbols: true, ..Job::default() };
-        let bytes = job::initramfs(self.guest, &job, &[], &[], None)?;
+        let bytes = job::initramfs(self.guest, &job, &[], &[], &[], None)?;
         fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
         let exact = Exact { seed: 0, clock: self.libraries.clock.clone(), plugin: None };
         let vm = Vm {
             emulator: self.emulator,
             engine: Engine::Exact(&exact),
             topology: &Topology::even(1, MEMORY, 1).expect("one CPU has room on one node"),
+            disks: &[],
             image: image(kernel),
             initramfs: &initramfs,
             cmdline: "",

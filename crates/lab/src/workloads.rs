@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Manifest, Topology};
+use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
 const BUILT_IN: [&str; 2] = [
@@ -38,6 +38,12 @@ pub enum WorkloadError {
         workload: String,
         /// The name between the braces.
         placeholder: String,
+    },
+    /// The command wants a disk, and the machine has none.
+    #[error("workload `{workload}` wants a disk, and the machine has none")]
+    NoDisk {
+        /// The workload's name.
+        workload: String,
     },
 }
 
@@ -85,21 +91,24 @@ pub fn set_parameters(
     Ok(())
 }
 
-/// The command of a manifest for a machine of this shape, placeholders filled in.
+/// The command of a manifest for this machine, placeholders filled in.
 ///
 /// # Errors
 /// When a placeholder has no value.
-pub fn command(manifest: &Manifest, topology: &Topology) -> Result<Vec<String>, WorkloadError> {
+pub fn command(manifest: &Manifest, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
+    let topology = &machine.topology;
     let value = |placeholder: &str| match placeholder {
+        "disk" => machine.disks.first().map(|disk| disk.place(0)),
         "cpus" => Some(topology.cpus().to_string()),
         "nodes" => Some(topology.nodes.len().to_string()),
         "memory" => Some(topology.memory().0.to_string()),
         name => manifest.parameters.get(name).cloned(),
     };
     let fill = |word: &String| {
-        fill(word, value).map_err(|placeholder| WorkloadError::Placeholder {
-            workload: manifest.name.clone(),
-            placeholder,
+        let workload = manifest.name.clone();
+        fill(word, value).map_err(|placeholder| match placeholder.as_str() {
+            "disk" => WorkloadError::NoDisk { workload },
+            _ => WorkloadError::Placeholder { workload, placeholder },
         })
     };
     manifest.command.iter().map(fill).collect()
@@ -132,15 +141,19 @@ fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
 
 #[cfg(test)]
 mod tests {
-    use model::Bytes;
+    use model::{Accel, Bytes, Disk, DiskKind, Limits, Topology};
 
     use super::*;
 
+    fn machine(disks: Vec<Disk>) -> Machine {
+        let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
+        Machine { topology, disks, accel: Accel::Tcg, limits: Limits::default() }
+    }
+
     #[test]
     fn every_built_in_manifest_has_a_command_that_fills() {
-        let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
         for manifest in built_in() {
-            let command = command(&manifest, &topology).unwrap();
+            let command = command(&manifest, &machine(Vec::new())).unwrap();
             assert!(command.iter().all(|word| !word.contains('{')), "{command:?}");
         }
     }
@@ -155,6 +168,17 @@ mod tests {
         let wrong = set_parameters(&mut manifest, [("no-such".into(), "7".into())].into());
         assert!(matches!(wrong, Err(WorkloadError::Parameter { .. })));
         assert!(matches!(find("autonum"), Err(WorkloadError::Unknown { .. })));
+    }
+
+    #[test]
+    fn a_disk_has_a_place_or_is_missed() {
+        let mut manifest = find("fault").unwrap();
+        manifest.command = vec!["cat".into(), "{disk}".into()];
+        let raw = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
+        let filled = command(&manifest, &machine(vec![raw])).unwrap();
+        assert_eq!(filled, ["cat", "/dev/disk0"]);
+        let error = command(&manifest, &machine(Vec::new())).unwrap_err();
+        assert_eq!(error, WorkloadError::NoDisk { workload: "fault".into() });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use model::Topology;
 
 use crate::exact::SHIFT;
-use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm};
+use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
 
 /// Who is at the other end of the guest's serial console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +54,13 @@ pub fn arguments(vm: &Vm<'_>, console: Console) -> Vec<OsString> {
     arguments.flags("-nodefaults -no-user-config -no-reboot -display none");
     arguments.engine(vm);
     arguments.topology(vm.topology);
+    arguments.0.extend(disks::arguments(vm));
     arguments.option("-kernel", vm.image);
     arguments.option("-initrd", vm.initramfs);
-    let cmdline = format!("{} {}", boot_parameters(vm.engine), vm.cmdline);
-    arguments.option("-append", cmdline.trim_end());
+    let parameters = boot_parameters(vm.engine);
+    let words = [&*parameters, disks::boot_parameters(vm), vm.cmdline];
+    let words: Vec<&str> = words.into_iter().filter(|words| !words.is_empty()).collect();
+    arguments.option("-append", words.join(" "));
     arguments.console(console, &vm.directory.join(CONSOLE_FILE));
     let recorder = format!("memory-backend-file,id=recorder,share=on,size={}", vm.recorder.0);
     let path = vm.directory.join(RECORDER_FILE);
@@ -182,7 +185,7 @@ fn sockets(topology: &Topology) -> u32 {
 }
 
 /// `options` with the option `name` set to a path.
-fn with_path(options: &str, name: &str, path: &Path) -> OsString {
+pub fn with_path(options: &str, name: &str, path: &Path) -> OsString {
     let mut option = OsString::from(format!("{options},{name}="));
     append_path(&mut option, path);
     option
@@ -220,6 +223,7 @@ mod tests {
             emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
             engine,
             topology,
+            disks: &[],
             image: Path::new("/cache/6.1/vmlinux"),
             initramfs: Path::new("/run/initramfs.cpio"),
             cmdline: "numa_balancing=disable",

@@ -115,6 +115,7 @@ impl Probe<'_> {
             emulator: self.emulator,
             engine: Engine::Kvm,
             topology: &Topology { nodes: vec![node] },
+            disks: &[],
             image: self.image,
             initramfs: self.initramfs,
             cmdline: "",

@@ -7,6 +7,7 @@
 //! directory's recorder file; [`read_log`] gives it.
 
 mod arguments;
+pub mod disks;
 mod emulator;
 mod ending;
 mod error;
@@ -30,7 +31,7 @@ pub use tail::read_log;
 
 use std::path::Path;
 
-use model::{Bytes, Limits, Topology};
+use model::{Bytes, Disk, Limits, Topology};
 
 /// The flight recorder in a machine's directory: memory that host and guest share.
 pub const RECORDER_FILE: &str = "flight.bin";
@@ -73,6 +74,8 @@ pub struct Vm<'a> {
     pub engine: Engine<'a>,
     /// Its shape.
     pub topology: &'a Topology,
+    /// Its disks, whose images ([`disks::image_file`]) lie in the directory; a RAM disk has none.
+    pub disks: &'a [Disk],
     /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
     pub image: &'a Path,
     /// The initramfs, whose `/init` is the agent.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Manifest, Millis, Profiling, Topology};
+use crate::{Disk, Manifest, Millis, Profiling, Topology};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -181,6 +181,9 @@ impl Default for Limits {
 pub struct Machine {
     /// Its shape.
     pub topology: Topology,
+    /// Its disks, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<Disk>,
     /// How it executes.
     pub accel: Accel,
     /// Its time limits.

@@ -3,6 +3,7 @@
 //! above.
 
 mod boot;
+mod disk;
 mod experiment;
 mod profile;
 mod quantity;
@@ -12,6 +13,7 @@ mod workload;
 pub use boot::{
     Boot, BootFacts, Chunk, Column, HostLoad, Outcome, Problem, ProblemKind, Sample, Usage,
 };
+pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{
     Accel, Experiment, Kernel, Limits, Machine, Mode, Sampler, Setting, Source, Variant,
     WorkloadUse,

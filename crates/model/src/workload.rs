@@ -50,7 +50,8 @@ pub struct Manifest {
     /// One line for people.
     pub description: String,
     /// The program and its arguments, started in the guest. `{name}` stands for the parameter of
-    /// that name, `{cpus}`, `{nodes}` and `{memory}` (bytes) for the machine's.
+    /// that name, `{cpus}`, `{nodes}` and `{memory}` (bytes) for the machine's, `{disk}` for the
+    /// place of its first disk: a directory, or the device of a raw one.
     pub command: Vec<String>,
     /// Parameters and their defaults.
     #[serde(default)]

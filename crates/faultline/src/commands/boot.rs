@@ -14,6 +14,7 @@ use crate::list;
 pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     let machine = Machine {
         topology: topology(&args.machine)?,
+        disks: Vec::new(),
         accel: args.machine.accel.into(),
         limits: Limits::default(),
     };

@@ -98,6 +98,7 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         variants,
         machine: Machine {
             topology: topology(&args.machine)?,
+            disks: Vec::new(),
             accel: args.machine.accel.into(),
             limits: file::usual_limits(&workloads),
         },

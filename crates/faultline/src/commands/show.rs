@@ -43,6 +43,9 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
         topology.memory(),
         count(topology.nodes.len(), "node")
     );
+    for (number, disk) in experiment.machine.disks.iter().enumerate() {
+        let _ = writeln!(text, "disk {number}: {}", escape(&disk.to_string()));
+    }
     for variant in &experiment.variants {
         let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(&variant.kernel));
     }

@@ -166,6 +166,7 @@ fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
         emulator: &Emulator::find().unwrap(),
         engine: Engine::Exact(&Exact { seed: 0, clock, plugin: None }),
         topology: &Topology::even(cpus, Bytes::mib(1024), cpus).unwrap(),
+        disks: &[],
         image: kernel.vmlinux.as_deref().unwrap_or(&kernel.image),
         initramfs: &with.join("initramfs.cpio"),
         cmdline: "",

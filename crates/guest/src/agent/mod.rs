@@ -6,6 +6,7 @@
 //! to be set, nor one that children would inherit.
 
 mod device;
+mod disks;
 mod hello;
 mod modules;
 mod mounts;
@@ -54,6 +55,8 @@ enum JobError {
     #[error(transparent)]
     Module(#[from] modules::ModuleError),
     #[error(transparent)]
+    Disk(#[from] disks::DiskError),
+    #[error(transparent)]
     Setting(#[from] settings::SettingError),
     #[error("workload {name}, iteration {iteration}: {error}")]
     Workload { name: String, iteration: u32, error: RunError },
@@ -89,7 +92,12 @@ fn live() -> Result<(), StartError> {
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;
-    if let Err(error) = read_job().and_then(|job| carry_out(&job, &watch)) {
+    let done = read_job().and_then(|job| {
+        let done = carry_out(&job, &watch);
+        let unmounted = disks::unmount_all(&job.disks).map_err(JobError::from);
+        done.and(unmounted)
+    });
+    if let Err(error) = done {
         let failure = error.to_string();
         say(&failure);
         watch.event(&Event::Failed(failure))?;
@@ -106,6 +114,9 @@ fn read_job() -> Result<Job, JobError> {
 fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     for module in &job.modules {
         modules::load(module)?;
+    }
+    for disk in &job.disks {
+        disks::set_up(disk)?;
     }
     for setting in &job.settings {
         settings::apply(Path::new("/"), setting)?;

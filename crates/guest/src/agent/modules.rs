@@ -1,8 +1,10 @@
 //! Loads kernel modules. Which, in which order, and their decompression are the host's work.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 
+use flight::job::Module;
 use rustix::io::Errno;
 use rustix::system::finit_module;
 
@@ -16,15 +18,18 @@ pub struct ModuleError {
     error: io::Error,
 }
 
-/// Loads the module in the file `path`. One that is there already is fine.
+/// Loads a module. One that is there already is fine, and so is the refusal of an optional one.
 ///
 /// # Errors
 /// When there is no such file, or the kernel refuses it.
-pub fn load(path: &str) -> Result<(), ModuleError> {
-    let failed = |error| ModuleError { path: path.into(), error };
-    let file = File::open(path).map_err(failed)?;
-    match finit_module(&file, c"", 0) {
+pub fn load(module: &Module) -> Result<(), ModuleError> {
+    let failed = |error| ModuleError { path: module.path.clone(), error };
+    let file = File::open(&module.path).map_err(failed)?;
+    let parameters = CString::new(module.parameters.as_str());
+    let parameters = parameters.map_err(|error| failed(error.into()))?;
+    match finit_module(&file, &parameters, 0) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(_) if module.optional => Ok(()),
         Err(error) => Err(failed(error.into())),
     }
 }
@@ -35,7 +40,9 @@ mod tests {
 
     #[test]
     fn a_missing_module_is_named() {
-        let error = load("/nonexistent/xfs.ko").unwrap_err().to_string();
+        let path = "/nonexistent/xfs.ko".into();
+        let module = Module { path, parameters: String::new(), optional: true };
+        let error = load(&module).unwrap_err().to_string();
         let expected = "module /nonexistent/xfs.ko cannot be loaded (No such file or directory)";
         assert!(error.starts_with(expected), "{error}");
     }

@@ -28,10 +28,13 @@ iterations = 2
 "#;
 
 fn complaint(text: &str) -> String {
-    let error = parse(Path::new("x.toml"), text).unwrap_err();
+    rendered(&parse(Path::new("x.toml"), text).unwrap_err())
+}
+
+pub fn rendered(error: &FileError) -> String {
     let mut out = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none());
-    handler.render_report(&mut out, error.as_ref()).unwrap();
+    handler.render_report(&mut out, error).unwrap();
     out
 }
 

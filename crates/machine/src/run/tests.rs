@@ -32,6 +32,7 @@ fn with_vm<T>(
         emulator,
         engine,
         topology: &Topology::even(cpus, Bytes::mib(128), 1).unwrap(),
+        disks: &[],
         image: Path::new("vmlinux"),
         initramfs: Path::new("initramfs"),
         cmdline: "",

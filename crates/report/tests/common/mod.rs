@@ -175,6 +175,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         profile: Profiling::default(),
         variants: Vec::new(),
         machine: Machine {
+            disks: Vec::new(),
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
             accel: Accel::Auto,
             limits: Limits::default(),

@@ -77,6 +77,7 @@ fn experiment(name: &str) -> Experiment {
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
+            disks: Vec::new(),
             accel: Accel::Tcg,
             limits: Limits::default(),
         },

@@ -1,0 +1,335 @@
+//! The disks: found under whatever names the kernel gives them, filled where they come empty,
+//! mounted, and unmounted before the power goes.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flight::job::{Disk, Identity, Mount};
+use model::Bytes;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use crate::kmsg::KernelLog;
+use crate::reason;
+
+/// How long a disk may take to appear: drivers look for theirs while we go on.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(10);
+/// The unit of `/sys/block/*/size` (`Documentation/ABI/stable/sysfs-block`).
+const SECTOR: u64 = 512;
+/// So many bytes of what the kernel says of a mount that fails are told.
+const LOG: usize = 1024;
+
+/// Options of mount(8) that are flags to mount(2). All others are the file system's own.
+const FLAGS: [(&str, MountFlags); 11] = [
+    ("ro", MountFlags::RDONLY),
+    ("nosuid", MountFlags::NOSUID),
+    ("nodev", MountFlags::NODEV),
+    ("noexec", MountFlags::NOEXEC),
+    ("sync", MountFlags::SYNCHRONOUS),
+    ("dirsync", MountFlags::DIRSYNC),
+    ("noatime", MountFlags::NOATIME),
+    ("nodiratime", MountFlags::NODIRATIME),
+    ("relatime", MountFlags::RELATIME),
+    ("strictatime", MountFlags::STRICTATIME),
+    ("lazytime", MountFlags::LAZYTIME),
+];
+
+/// A disk that is not as the job wants it.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// The kernel does not show it.
+    #[error("{device} ({identity}) has not appeared within {} s", PATIENCE.as_secs())]
+    Absent {
+        /// The name that it should have got.
+        device: String,
+        /// How it was looked for.
+        identity: String,
+    },
+    /// It is another one.
+    #[error("{device} ({name}) has {found}, and should have {wanted}")]
+    Size {
+        /// The name that it should have got.
+        device: String,
+        /// The kernel's name for it.
+        name: String,
+        /// Its size.
+        found: Bytes,
+        /// The size asked for.
+        wanted: Bytes,
+    },
+    /// Its name or its contents can't be written.
+    #[error("{path}: {}", reason(.error))]
+    File {
+        /// The file at fault.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// It can't be mounted.
+    #[error("{device} cannot be mounted on {}{} ({}){log}", .wanted.place, as_what(.wanted), reason(.error))]
+    Mount {
+        /// The disk.
+        device: String,
+        /// Where and how.
+        wanted: Box<Mount>,
+        /// The kernel's answer.
+        error: io::Error,
+        /// What the kernel said of it.
+        log: String,
+    },
+    /// It can't be unmounted.
+    #[error("{place} cannot be unmounted ({})", reason(.error))]
+    Unmount {
+        /// Where it is mounted.
+        place: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+}
+
+fn as_what(Mount { filesystem, options, .. }: &Mount) -> String {
+    let with = if options.is_empty() { "" } else { " with " };
+    format!(" as {filesystem}{with}{options}")
+}
+
+/// Makes a disk ready for use.
+///
+/// # Errors
+/// When it does not appear, is another one, or can't be filled or mounted.
+pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
+    let name = await_name(Path::new("/"), disk, PATIENCE)?;
+    check_size(Path::new("/"), &name, disk)?;
+    let device = Path::new(&disk.device);
+    symlink(Path::new("/dev").join(&name), device).map_err(at(device))?;
+    if let Some(contents) = &disk.contents {
+        fill(device, Path::new(contents))?;
+    }
+    disk.mount.as_ref().map_or(Ok(()), |mount| put(&disk.device, mount))
+}
+
+/// Unmounts what is mounted of these disks, the last first. One failure does not spare the others.
+///
+/// # Errors
+/// The first failure.
+pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
+    let mounts = disks.iter().rev().filter_map(|disk| disk.mount.as_ref());
+    let mut unmounted = Ok(());
+    for Mount { place, .. } in mounts {
+        let done = unmount(place.as_str(), UnmountFlags::empty());
+        let failed =
+            |error: Errno| DiskError::Unmount { place: place.clone(), error: error.into() };
+        unmounted = unmounted.and(done.map_err(failed));
+    }
+    unmounted
+}
+
+/// The kernel's name of a disk, once there is one. `root` is `/` but for tests.
+fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, DiskError> {
+    let start = Instant::now();
+    loop {
+        // A disk is in sysfs shortly before it has its device.
+        let name = find(&root.join("sys/block"), &disk.identity);
+        if let Some(name) = name.filter(|name| root.join("dev").join(name).exists()) {
+            return Ok(name);
+        }
+        if start.elapsed() >= patience {
+            let identity = match &disk.identity {
+                Identity::Name(name) => name.clone(),
+                Identity::Serial(serial) => format!("serial number {serial}"),
+            };
+            return Err(DiskError::Absent { device: disk.device.clone(), identity });
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn find(disks: &Path, identity: &Identity) -> Option<String> {
+    match identity {
+        Identity::Name(name) => disks.join(name).exists().then(|| name.clone()),
+        Identity::Serial(serial) => fs::read_dir(disks).ok()?.flatten().find_map(|entry| {
+            // virtio-blk has it with the disk, NVMe with the controller.
+            let files = ["serial", "device/serial"].map(|file| entry.path().join(file));
+            let says = |file| fs::read_to_string(file).is_ok_and(|text| text.trim() == serial);
+            files.iter().any(says).then(|| entry.file_name().to_string_lossy().into_owned())
+        }),
+    }
+}
+
+fn check_size(root: &Path, name: &str, disk: &Disk) -> Result<(), DiskError> {
+    let path = root.join("sys/block").join(name).join("size");
+    let text = fs::read_to_string(&path).map_err(at(&path))?;
+    let found = Bytes(text.trim().parse::<u64>().unwrap_or(0).saturating_mul(SECTOR));
+    if found == disk.size {
+        return Ok(());
+    }
+    let (device, name) = (disk.device.clone(), name.to_owned());
+    Err(DiskError::Size { device, name, found, wanted: disk.size })
+}
+
+/// Writes to `device` what the files of a directory hold, each where its name says, and gives
+/// their memory back.
+fn fill(device: &Path, contents: &Path) -> Result<(), DiskError> {
+    let disk = File::options().write(true).open(device).map_err(at(device))?;
+    for entry in fs::read_dir(contents).map_err(at(contents))? {
+        let path = entry.map_err(at(contents))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let offset = u64::from_str_radix(&name, 16);
+        let offset = offset.map_err(|_| at(&path)(io::ErrorKind::InvalidData.into()))?;
+        let bytes = fs::read(&path).map_err(at(&path))?;
+        disk.write_all_at(&bytes, offset).map_err(at(device))?;
+    }
+    disk.sync_all().map_err(at(device))?;
+    fs::remove_dir_all(contents).map_err(at(contents))
+}
+
+fn put(device: &str, wanted: &Mount) -> Result<(), DiskError> {
+    let Mount { filesystem, place, options } = wanted;
+    fs::create_dir_all(place).map_err(at(Path::new(place)))?;
+    let (flags, own) = flags(options);
+    let own = CString::new(own).map_err(io::Error::from);
+    let mut log = KernelLog::from_now(LOG);
+    let mounted =
+        own.and_then(|own| Ok(mount(device, place.as_str(), filesystem.as_str(), flags, &*own)?));
+    mounted.map_err(|error| {
+        let mut said = String::new();
+        log.drain(|lines| said += &lines);
+        let said = said.trim_end().replace('\n', "; ");
+        DiskError::Mount {
+            device: device.into(),
+            wanted: Box::new(wanted.clone()),
+            error,
+            log: if said.is_empty() { said } else { format!("; the kernel says: {said}") },
+        }
+    })
+}
+
+/// Parts options as of fstab(5) into flags and what the file system itself is told.
+fn flags(options: &str) -> (MountFlags, String) {
+    let mut flags = MountFlags::empty();
+    let mut own = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match FLAGS.iter().find(|(name, _)| *name == option) {
+            Some((_, flag)) => flags |= *flag,
+            None if matches!(option, "defaults" | "rw") => {}
+            None => own.push(option),
+        }
+    }
+    (flags, own.join(","))
+}
+
+/// For `map_err`: what went wrong with the file at `path`.
+fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
+    let path = path.to_owned();
+    |error| DiskError::File { path, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(identity: Identity) -> Disk {
+        Disk {
+            identity,
+            size: Bytes::mib(1),
+            device: "/dev/disk0".into(),
+            contents: None,
+            mount: None,
+        }
+    }
+
+    /// A kernel's files: disks with their files in sysfs.
+    fn root(disks: &[(&str, &[(&str, &str)])]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: PathBuf, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for (name, files) in disks {
+            write(root.path().join("dev").join(name), "");
+            for (file, text) in *files {
+                write(root.path().join("sys/block").join(name).join(file), text);
+            }
+        }
+        root
+    }
+
+    #[test]
+    fn a_disk_is_known_by_its_name_or_its_serial_number() {
+        let disks: [(&str, &[(&str, &str)]); 3] = [
+            ("vda", &[("serial", "disk1"), ("size", "2048\n")]),
+            ("nvme0n1", &[("device/serial", "disk0               \n"), ("size", "2050\n")]),
+            ("pmem0", &[("size", "2048\n")]),
+        ];
+        let root = root(&disks);
+        let name = |identity| await_name(root.path(), &disk(identity), Duration::ZERO);
+        assert_eq!(name(Identity::Serial("disk0".into())).unwrap(), "nvme0n1");
+        assert_eq!(name(Identity::Serial("disk1".into())).unwrap(), "vda");
+        assert_eq!(name(Identity::Name("pmem0".into())).unwrap(), "pmem0");
+        let error = name(Identity::Serial("disk2".into())).unwrap_err().to_string();
+        assert_eq!(error, "/dev/disk0 (serial number disk2) has not appeared within 60 s");
+        let wanted = disk(Identity::Name(String::new()));
+        assert!(check_size(root.path(), "vda", &wanted).is_ok());
+        let error = check_size(root.path(), "nvme0n1", &wanted).unwrap_err().to_string();
+        assert_eq!(error, "/dev/disk0 (nvme0n1) has 1025K, and should have 1M");
+    }
+
+    #[test]
+    fn a_disk_without_its_device_is_waited_for() {
+        let root = root(&[("pmem0", &[("size", "2048\n")])]);
+        let device = root.path().join("dev/pmem0");
+        fs::remove_file(&device).unwrap();
+        let wanted = disk(Identity::Name("pmem0".into()));
+        let name = thread::scope(|scope| {
+            let waits = scope.spawn(|| await_name(root.path(), &wanted, PATIENCE));
+            fs::write(&device, "").unwrap();
+            waits.join().unwrap()
+        });
+        assert_eq!(name.unwrap(), "pmem0");
+    }
+
+    #[test]
+    fn a_disk_is_filled_where_the_names_say() {
+        let directory = tempfile::tempdir().unwrap();
+        let (device, contents) = (directory.path().join("ram0"), directory.path().join("0"));
+        fs::write(&device, [0; 16]).unwrap();
+        fs::create_dir(&contents).unwrap();
+        fs::write(contents.join("2"), "ab").unwrap();
+        fs::write(contents.join("c"), "cd").unwrap();
+        fill(&device, &contents).unwrap();
+        assert_eq!(fs::read(&device).unwrap(), b"\0\0ab\0\0\0\0\0\0\0\0cd\0\0");
+        assert!(!contents.exists());
+        fs::create_dir(&contents).unwrap();
+        fs::write(contents.join("x"), "").unwrap();
+        let error = fill(&device, &contents).unwrap_err().to_string();
+        assert!(error.ends_with("/x: invalid data"), "{error}");
+    }
+
+    #[test]
+    fn options_are_flags_or_the_file_systems_own() {
+        let (given, own) = flags("defaults,noatime,dax=always,,nodev,logbufs=8");
+        assert_eq!(given, MountFlags::NOATIME | MountFlags::NODEV);
+        assert_eq!(own, "dax=always,logbufs=8");
+        assert_eq!(flags(""), (MountFlags::empty(), String::new()));
+    }
+
+    #[test]
+    fn a_mount_that_fails_says_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("data").to_str().unwrap().to_owned();
+        let wanted =
+            Mount { filesystem: "nofs".into(), place: place.clone(), options: "noatime,x".into() };
+        let error = put("/dev/null", &wanted).unwrap_err().to_string();
+        let expected = format!("/dev/null cannot be mounted on {place} as nofs with noatime,x (");
+        assert!(error.starts_with(&expected), "{error}");
+        let disk = Disk { mount: Some(wanted), ..disk(Identity::Name(String::new())) };
+        let error = unmount_all(&[disk]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{place} cannot be unmounted (")), "{error}");
+    }
+}

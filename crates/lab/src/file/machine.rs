@@ -1,0 +1,105 @@
+//! The machine of an experiment file: its shape, its disks, its limits.
+
+use std::ops::Range;
+
+use model::{
+    Accel, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError, WorkloadUse,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::disks::{self, DiskForm};
+use super::mode::check_accel;
+use super::{Checked, fault, usual_limits};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineForm {
+    cpus: Option<Spanned<u32>>,
+    memory: Option<Spanned<Bytes>>,
+    nodes: Option<Spanned<u32>>,
+    #[serde(default)]
+    node: Vec<Spanned<Node>>,
+    #[serde(default)]
+    disk: Vec<Spanned<DiskForm>>,
+    accel: Option<Spanned<Accel>>,
+    #[serde(default)]
+    limits: LimitsForm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsForm {
+    boot: Option<Millis>,
+    run: Option<Millis>,
+    shutdown: Option<Millis>,
+}
+
+impl LimitsForm {
+    /// What the file leaves open is as usual; a run gets the time that its workloads may take.
+    pub fn complete(self, workloads: &[WorkloadUse]) -> Limits {
+        let usual = usual_limits(workloads);
+        Limits {
+            boot: self.boot.unwrap_or(usual.boot),
+            run: self.run.unwrap_or(usual.run),
+            shutdown: self.shutdown.unwrap_or(usual.shutdown),
+        }
+    }
+}
+
+/// The machine, and the limits as far as the file gives them.
+pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, LimitsForm)> {
+    let span = machine.span();
+    let form = machine.into_inner();
+    let topology = match (&form.cpus, &form.memory) {
+        _ if !form.node.is_empty() => listed_nodes(&form)?,
+        (Some(cpus), Some(memory)) => {
+            let nodes = form.nodes.as_ref().map_or(1, |nodes| *nodes.get_ref());
+            Topology::even(*cpus.get_ref(), *memory.get_ref(), nodes)
+                .or_else(|error| impossible(&error, &form, span))?
+        }
+        _ => {
+            let hint = "give cpus, memory and nodes, or list [[machine.node]]s";
+            return fault(span, "the machine has no shape", hint);
+        }
+    };
+    let disks = disks::check(form.disk, mode, topology.memory())?;
+    let accel = match &form.accel {
+        Some(accel) => check_accel(mode, accel)?,
+        None => Accel::default(),
+    };
+    let machine = Machine { topology, disks, accel, limits: Limits::default() };
+    Ok((machine, form.limits))
+}
+
+/// The topology of a machine whose nodes are listed one by one.
+fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
+    let even = [
+        form.cpus.as_ref().map(Spanned::span),
+        form.memory.as_ref().map(Spanned::span),
+        form.nodes.as_ref().map(Spanned::span),
+    ];
+    if let Some(span) = even.into_iter().flatten().next() {
+        let hint = "either cpus, memory and nodes, or [[machine.node]]s";
+        return fault(span, "the machine's shape is given twice", hint);
+    }
+    let nodes = form.node.iter().map(|node| node.get_ref().clone()).collect();
+    let topology = Topology { nodes };
+    match topology.check() {
+        Ok(()) => Ok(topology),
+        Err(error) => impossible(&error, form, form.node[0].span()),
+    }
+}
+
+/// Points at the key of a machine that makes it impossible, or at `otherwise`.
+fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
+    let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
+    let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));
+    let place = match (error.key.as_str(), node) {
+        (_, Some(node)) => Some(node.span()),
+        ("cpus", _) => form.cpus.as_ref().map(Spanned::span),
+        ("nodes", _) => form.nodes.as_ref().map(Spanned::span),
+        _ => form.memory.as_ref().map(Spanned::span),
+    };
+    fault(place.unwrap_or(otherwise), format!("{}: {}", error.key, error.problem), &error.hint)
+}

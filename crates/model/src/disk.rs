@@ -1,0 +1,163 @@
+//! The disks of a machine, made and formatted anew for each boot.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Bytes;
+
+/// More disks than this no machine has.
+pub const MAX_DISKS: usize = 16;
+/// A disk is a multiple of this: the kernel maps persistent memory in pieces of it
+/// (`include/linux/mmzone.h`, `SUBSECTION_SIZE`).
+pub const DISK_UNIT: Bytes = Bytes::mib(2);
+
+/// What the guest sees a disk as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskKind {
+    /// A paravirtual disk. Requests are carried out by threads of the host, at its own times.
+    VirtioBlk,
+    /// An NVMe drive, carried out likewise.
+    Nvme,
+    /// Persistent memory, beside the nodes' memory: read and written by the guest's own
+    /// instructions alone.
+    Pmem,
+    /// A disk in the guest's memory, by the kernel's module `brd`.
+    Ram,
+}
+
+impl DiskKind {
+    /// The name used in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::VirtioBlk => "virtio-blk",
+            Self::Nvme => "nvme",
+            Self::Pmem => "pmem",
+            Self::Ram => "ram",
+        }
+    }
+
+    /// Whether threads of the host serve it, so that when a request is done depends on the host.
+    pub const fn is_asynchronous(self) -> bool {
+        matches!(self, Self::VirtioBlk | Self::Nvme)
+    }
+
+    /// The kernel modules that drive it.
+    pub const fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::VirtioBlk => &["virtio_pci", "virtio_blk"],
+            Self::Nvme => &["nvme"],
+            Self::Pmem => &["nd_pmem", "nfit"],
+            Self::Ram => &["brd"],
+        }
+    }
+}
+
+/// A file system that a disk can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileSystem {
+    /// ext4(5)
+    Ext4,
+    /// xfs(5)
+    Xfs,
+    /// btrfs(5)
+    Btrfs,
+}
+
+impl FileSystem {
+    /// The kernel's name of it, and that of the module that holds it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+}
+
+/// A file system on a disk, and where it is mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// Which.
+    pub filesystem: FileSystem,
+    /// Options for the program that makes it, a word each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mkfs: Vec<String>,
+    /// The directory of the guest where it is mounted.
+    pub mount: String,
+    /// Options for mount(2) as in fstab(5), parted by commas; empty for the usual ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
+    /// SHA-256 of the freshly made file system, in hexadecimal, where every boot must have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// A disk of a machine. Its number is its place among the machine's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// What the guest sees it as.
+    pub kind: DiskKind,
+    /// Its size, a multiple of 2 MiB. Only what is written takes space on the host.
+    pub size: Bytes,
+    /// The file system on it; none for a raw device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+}
+
+impl Disk {
+    /// The name under which the guest has disk `number`, whatever the kernel calls it.
+    pub fn device(number: usize) -> String {
+        format!("/dev/disk{number}")
+    }
+
+    /// What a workload is told of disk `number`: where its file system is mounted, or the device of
+    /// a raw one.
+    pub fn place(&self, number: usize) -> String {
+        self.format.as_ref().map_or_else(|| Self::device(number), |format| format.mount.clone())
+    }
+}
+
+/// As people read it: `pmem 1G, ext4 (-O ^has_journal) on /mnt/data (noatime)`.
+impl fmt::Display for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, ", self.kind.name(), self.size)?;
+        let Some(format) = &self.format else {
+            return f.write_str("raw");
+        };
+        f.write_str(format.filesystem.name())?;
+        if !format.mkfs.is_empty() {
+            write!(f, " ({})", format.mkfs.join(" "))?;
+        }
+        write!(f, " on {}", format.mount)?;
+        if !format.options.is_empty() {
+            write!(f, " ({})", format.options)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_reads_as_it_is() {
+        let format = Format {
+            filesystem: FileSystem::Ext4,
+            mkfs: vec!["-O".into(), "^has_journal".into()],
+            mount: "/mnt/data".into(),
+            options: "noatime".into(),
+            digest: None,
+        };
+        let mut disk = Disk { kind: DiskKind::Pmem, size: Bytes::mib(1024), format: Some(format) };
+        let text = "pmem 1G, ext4 (-O ^has_journal) on /mnt/data (noatime)";
+        assert_eq!(disk.to_string(), text);
+        assert_eq!(disk.place(3), "/mnt/data");
+        disk.format = None;
+        assert_eq!(disk.to_string(), "pmem 1G, raw");
+        assert_eq!(disk.place(3), "/dev/disk3");
+    }
+}

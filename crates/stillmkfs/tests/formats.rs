@@ -1,0 +1,56 @@
+//! The programs themselves: what they make twice is the same to the byte.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// mkfs.xfs makes none below 300 MiB.
+const SIZE: u64 = 320 << 20;
+const BLOCK: [u8; 4096] = [0; 4096];
+
+/// The library lies beside the directory of this test's program.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().unwrap().join("libstillmkfs.so");
+    assert!(path.is_file(), "{}", path.display());
+    path
+}
+
+/// What `program` makes of an empty disk.
+fn made(program: &str, seed: u32) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image");
+    File::create(&image).unwrap().set_len(SIZE).unwrap();
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
+    // Each time by a parent of its own.
+    let output = Command::new("sh")
+        .args(["-c", "\"$@\"; exit $?", "sh", program, "-q"])
+        .arg(&image)
+        .env("PATH", path)
+        .env("LD_PRELOAD", library())
+        .env("STILLMKFS_SEED", seed.to_string())
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}; `make deps` installs it"));
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    written(&image)
+}
+
+/// All blocks of a file that are not zeros, each behind its number.
+fn written(image: &Path) -> Vec<u8> {
+    let bytes = fs::read(image).unwrap();
+    let blocks = (0u64..).zip(bytes.chunks(BLOCK.len()));
+    let blocks = blocks.filter(|(_, block)| **block != BLOCK);
+    blocks.flat_map(|(number, block)| [&number.to_le_bytes()[..], block].concat()).collect()
+}
+
+#[test]
+fn the_same_is_made_twice_and_another_by_another_seed() {
+    for program in ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"] {
+        let first = made(program, 1);
+        assert!(first.len() > 4096, "{program}");
+        // Seconds are on disks: the second must be another one.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        assert!(made(program, 1) == first, "{program}");
+        assert!(made(program, 2) != first, "{program}");
+    }
+}
