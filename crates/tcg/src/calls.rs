@@ -63,15 +63,19 @@ impl Calls {
         }
     }
 
-    /// Something returns to `returns_to`, which lies at `slot`. Kernel code that saves all registers
-    /// first moves its own return address out of their way, so it may not be where it was put.
+    /// Something returns to `returns_to`, which lies at `slot`. That need not be where it was put: kernel
+    /// code that saves all registers moves its own return address out of their way, or along to
+    /// another stack.
     pub fn ret(&mut self, slot: u64, returns_to: u64) {
         self.move_to(slot);
-        let before = self.stacks.last().map_or(0, |stack| stack.frames);
-        if let Some(last) = self.frames[before..].last()
+        if let Some(last) = self.frames.last()
             && (last.slot == slot || last.returns_to == returns_to)
         {
             self.frames.pop();
+            let left = self.frames.len();
+            for stack in &mut self.stacks {
+                stack.frames = stack.frames.min(left);
+            }
         }
     }
 
@@ -163,7 +167,11 @@ mod tests {
         assert_eq!(last(&calls), 2);
         calls.move_to(INTERRUPTS);
         calls.ret(INTERRUPTS - 64, 2);
-        assert_eq!(last(&calls), 2, "that one is of another stack");
+        assert_eq!(last(&calls), 1);
+        call(&mut calls, INTERRUPTS - 8, 9);
+        calls.ret(INTERRUPTS - 8, 9);
+        calls.ret(TASK - 64, 1);
+        assert_eq!(last(&calls), 0);
     }
 
     #[test]

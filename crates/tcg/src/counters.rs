@@ -117,7 +117,7 @@ mod tests {
         let mut counters = Counters::new(2, 10);
         for address in [30, 20, 30] {
             let counter = counters.kernel(address);
-            add(&counter.0[1], 1);
+            add(counter.cell(1), 1);
         }
         assert_eq!(counters.kernel(30).get(1), 2);
         assert_eq!(taken(&counters, 0), [(20, 0), (30, 0)]);

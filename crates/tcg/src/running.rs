@@ -6,10 +6,10 @@
 //! CPU writes alone.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use crate::counters::add;
-use crate::paths::{Path, Tally};
+use crate::paths::Tally;
 
 /// One CPU.
 #[repr(align(64))]
@@ -20,14 +20,13 @@ pub struct Running {
     tallied: AtomicPtr<AtomicU64>,
     /// The tally of kernel instructions that begin now, if paths are followed.
     tally: AtomicPtr<AtomicU64>,
-    path: AtomicU32,
 }
 
 impl Running {
     /// Nothing began yet.
     pub const fn new() -> Self {
         let [begun, tallied, tally] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
-        Self { begun, tallied, tally, path: AtomicU32::new(Path::START.0) }
+        Self { begun, tallied, tally }
     }
 
     /// An instruction begins, which is to be counted in this cell, and by path if it is the
@@ -67,16 +66,6 @@ impl Running {
     fn forget_any(&self) {
         self.begun.store(ptr::null_mut(), Relaxed);
         self.tallied.store(ptr::null_mut(), Relaxed);
-    }
-
-    /// The path of what is executed.
-    pub fn path(&self) -> Path {
-        Path(self.path.load(Relaxed))
-    }
-
-    /// Another path goes on.
-    pub fn set_path(&self, path: Path) {
-        self.path.store(path.0, Relaxed);
     }
 
     /// Kernel instructions that begin from now on are tallied here.

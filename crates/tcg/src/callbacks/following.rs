@@ -2,19 +2,24 @@
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use flight::profile::MAX_CPUS;
 use qemu_plugin::sys::qemu_plugin_meminfo_t;
 
 use super::{RUNNING, with};
 use crate::cpu;
 use crate::emulator::{Access, Instruction, Registers};
 use crate::follower::Follower;
-use crate::paths::Paths;
+use crate::paths::{Path, Paths};
 use crate::recent::Recent;
 
 static FOLLOWER: Mutex<Option<Follower>> = Mutex::new(None);
 static RECENT: Recent = Recent::new();
+/// The path of what each CPU executes, to be read without a lock.
+static PATHS: [AtomicU32; MAX_CPUS as usize] =
+    [const { AtomicU32::new(Path::START.0) }; MAX_CPUS as usize];
 
 /// What changes the path, or needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ pub fn follow(act: impl FnOnce(usize, &mut Follower)) {
     let cpu = cpu::executing();
     if let Some(follower) = lock().as_mut() {
         act(cpu, follower);
-        RUNNING[cpu].set_path(follower.path(cpu));
+        PATHS[cpu].store(follower.path(cpu).0, Relaxed);
     }
 }
 
@@ -83,11 +88,11 @@ fn lock() -> MutexGuard<'static, Option<Follower>> {
 }
 
 unsafe extern "C" fn on_block(_: c_uint, address: *mut c_void) {
-    let (running, address) = (&RUNNING[cpu::executing()], address.addr() as u64);
-    let path = running.path();
+    let (cpu, address) = (cpu::executing(), address.addr() as u64);
+    let path = Path(PATHS[cpu].load(Relaxed));
     let look_up = || lock().as_mut().map(|follower| follower.paths.tally(path, address));
     if let Some(tally) = RECENT.tally(path, address, look_up) {
-        running.set_tally(tally);
+        RUNNING[cpu].set_tally(tally);
     }
 }
 
