@@ -11,6 +11,10 @@ use crate::Difference;
 const ENTRIES: f64 = 0.01;
 /// Instructions per entry may differ by this share of the larger number.
 const COST: f64 = 0.20;
+/// Shorter words, such as `do`, say nothing.
+const MIN_WORD: usize = 3;
+/// Words of a name that are looked at.
+const MAX_WORDS: usize = 8;
 /// Where a side has more functions of its own than this, the kernels have little in common, and
 /// pairs that chance makes outnumber the others.
 const MAX_CANDIDATES: usize = 2000;
@@ -30,6 +34,8 @@ pub fn mark(all: &mut Section, phases: &mut [Section]) {
 /// A function of one side.
 struct Candidate<'a> {
     subject: &'a Subject,
+    name: &'a str,
+    words: Vec<&'a str>,
     entries: f64,
     cost: f64,
 }
@@ -55,6 +61,7 @@ fn pairs(all: &Section) -> BTreeMap<Subject, Subject> {
 
 fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> {
     let candidates = contributions.iter().filter_map(|it| {
+        let Subject::Function { name, .. } = &it.subject else { return None };
         let calls = it.calls.as_ref().filter(|calls| calls.only == Some(only))?;
         let of = |difference: &Difference| match only {
             Only::Base => difference.base,
@@ -62,35 +69,40 @@ fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> 
         };
         let entries = of(&calls.entries);
         let cost = of(&it.instructions) / entries;
-        (entries > 0.0).then_some(Candidate { subject: &it.subject, entries, cost })
+        let words = name.split('_').filter(|word| word.len() >= MIN_WORD).take(MAX_WORDS);
+        let words = words.collect();
+        (entries > 0.0).then_some(Candidate { subject: &it.subject, name, words, entries, cost })
     });
     candidates.collect()
 }
 
-/// The one among `others` that is nearest to `one`, if any is near enough.
+/// The one among `others` that is most likely `one`, if any is near enough. Many functions are
+/// entered once a page, so where several are near and none shares a word, none is named.
 fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let near = others.iter().filter(|other| {
         distance(one.entries, other.entries) <= ENTRIES && distance(one.cost, other.cost) <= COST
     });
-    near.min_by(|left, right| order(one, left, right))
+    let near: Vec<_> = near.collect();
+    let nearest = near.iter().min_by(|left, right| order(one, left, right))?;
+    (near.len() == 1 || kinship(one, nearest) > 0).then_some(nearest)
 }
 
-/// One name in two modules comes first, then what is nearest, then what sorts first.
+/// What shares most words comes first, then what is nearest, then what sorts first.
 fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Ordering {
     let far = |other: &Candidate<'_>| {
         distance(one.entries, other.entries) + distance(one.cost, other.cost)
     };
-    let renamed = |other: &Candidate<'_>| name(one.subject) != name(other.subject);
-    (renamed(left).cmp(&renamed(right)))
+    (kinship(one, right).cmp(&kinship(one, left)))
         .then(far(left).total_cmp(&far(right)))
         .then_with(|| left.subject.cmp(right.subject))
 }
 
-fn name(subject: &Subject) -> Option<&str> {
-    match subject {
-        Subject::Function { name, .. } => Some(name),
-        _ => None,
+/// How many words two names share; more than any words if they are the same, in two modules.
+fn kinship(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
+    if one.name == other.name {
+        return usize::MAX;
     }
+    one.words.iter().filter(|word| other.words.contains(word)).count()
 }
 
 /// The distance of two numbers as a share of the larger one.

@@ -151,6 +151,20 @@ fn names_change_only_at_equal_entries_and_cost() {
 }
 
 #[test]
+fn of_many_that_are_near_only_a_kindred_name_is_told() {
+    let base = [executed(&[("lru_cache_add", "", 10, 100), ("mmput", "", 10, 101)])];
+    let new = [executed(&[
+        ("do_it", "", 10, 100),
+        ("folio_add_lru", "", 10, 115),
+        ("charge_memcg", "", 10, 101),
+    ])];
+    let all = all(&base, &new);
+    assert_eq!(calls(&all, "lru_cache_add").maybe, Some(function("folio_add_lru")));
+    assert_eq!(calls(&all, "mmput").maybe, None);
+    assert_eq!(calls(&all, "do_it").maybe, None);
+}
+
+#[test]
 fn a_function_that_moved_to_a_module_is_the_nearest() {
     let base = [executed(&[("f", "", 10, 100)])];
     let new = [executed(&[("alike", "", 10, 100), ("f", "nfs", 10, 110)])];

@@ -51,7 +51,7 @@ fn rankings(explanation: &Explanation, section: &Section) -> String {
     let tables = [
         view::per_entry(explanation, section, MAX_ROWS),
         view::contributions(explanation, section, MAX_ROWS),
-        view::counters(section, MAX_ROWS),
+        view::counters(explanation, section, MAX_ROWS),
     ];
     tables.iter().map(table).collect()
 }
@@ -106,7 +106,9 @@ fn graphs(explanation: &Explanation, paths: &Paths, section: &Section) -> String
          itself, called by this path, than {base}; <span class=\"key fewer\">blue</span> fewer; \
          <span class=\"key same\">white</span> as many. The deepest colour is that of the largest \
          change. A frame is as wide as the instructions executed in it and in what it calls; the \
-         outermost frame says who executes.</p>\n"
+         outermost frame says who executes. Where a function is called by another path than \
+         before, though only by other names, it is red on the new path and, below, blue on the \
+         old one: whether it became dearer, the table of instructions per entry tells.</p>\n"
     );
     if !paths.followed {
         text.push_str(&paragraph(
@@ -123,18 +125,25 @@ fn graphs(explanation: &Explanation, paths: &Paths, section: &Section) -> String
     text
 }
 
-/// A graph in a page of its own, so that its script and its names reach nothing else.
+/// A graph in a page of its own: its script looks for elements by names that two graphs would
+/// share, and takes keys for itself. It can't measure letters while it is folded away, so the one
+/// that is waits for being seen.
 fn graph(paths: &Paths, widths: Widths, side: &Side) -> String {
     let title = format!("Widths: instructions of {}", excerpt(&side.name));
+    let loading = match widths {
+        Widths::New => "eager",
+        Widths::Base => "lazy",
+    };
     let Some(svg) = flame::differential(paths, widths) else {
         return paragraph("Nothing was executed.");
     };
     format!(
-        "<p>{0}</p>\n<iframe sandbox=\"allow-scripts allow-modals\" title=\"{0}\" height=\"{1}\" \
+        "<p>{0}</p>\n<iframe loading=\"{3}\" title=\"{0}\" height=\"{1}\" \
          srcdoc=\"{2}\"></iframe>\n",
         html(&title),
         height(&svg),
-        html(&format!("{GRAPH_HEAD}{svg}"))
+        html(&format!("{GRAPH_HEAD}{svg}")),
+        loading
     )
 }
 

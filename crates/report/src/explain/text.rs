@@ -39,7 +39,7 @@ fn rankings(explanation: &Explanation, section: &Section, room: usize) -> [Table
         [
             view::per_entry(explanation, section, functions),
             view::contributions(explanation, section, contributions),
-            view::counters(section, counters),
+            view::counters(explanation, section, counters),
         ]
     };
     let available = [section.per_entry.len(), view::changed(section), section.counters.len()];

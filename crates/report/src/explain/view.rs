@@ -217,7 +217,7 @@ fn remark(it: &Contribution) -> String {
 }
 
 /// The first `limit` counters.
-pub fn counters(section: &Section, limit: usize) -> Table {
+pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> Table {
     let rows = section.counters.iter().take(limit).map(|it| {
         let growth = &it.growth;
         vec![
@@ -235,7 +235,10 @@ pub fn counters(section: &Section, limit: usize) -> Table {
     let foot = match (section.counters.len(), left.len()) {
         (0, _) => vec!["none".to_owned()],
         (_, 0) => vec![],
-        (_, left) => vec![format!("{left} more, {beyond} of them beyond luck")],
+        (_, left) if explanation.knows_luck() => {
+            vec![format!("{left} more, {beyond} of them beyond luck")]
+        }
+        (_, left) => vec![format!("{left} more")],
     };
     Table {
         title: format!("Counters of /proc/vmstat{} that grew by another amount", within(section)),
