@@ -72,8 +72,11 @@ pub struct Disk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Identity {
-    /// The kernel's name for it, such as `pmem0`.
+    /// The kernel's name for it, such as `ram0`.
     Name(String),
+    /// The handle that the firmware gives the memory module that persistent memory is on (ACPI's
+    /// NFIT).
+    Handle(u32),
     /// The serial number that it gives.
     Serial(String),
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flight::job::{self, IMAGES_PATH, Identity, Mount};
-use machine::disks::{image_file, is_direct, serial};
+use machine::disks::{handle, image_file, is_direct, serial};
 use model::{Bytes, Disk, DiskKind, Experiment, FileSystem, Format, Mode};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -178,14 +178,15 @@ pub fn parameters(module: &str, disks: &[Disk]) -> String {
     }
 }
 
-/// The disks as the agent knows them. Those that have no serial number are numbered by the kernel
-/// in their order, each kind by itself.
+/// The disks as the agent knows them. RAM disks are numbered by the kernel in their order.
 pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
-    let before = |number: usize, kind| disks[..number].iter().filter(|d| d.kind == kind).count();
+    let ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let disk = |(number, disk): (usize, &Disk)| job::Disk {
         identity: match disk.kind {
-            DiskKind::Pmem => Identity::Name(format!("pmem{}", before(number, disk.kind))),
-            DiskKind::Ram => Identity::Name(format!("ram{}", before(number, disk.kind))),
+            DiskKind::Pmem => Identity::Handle(handle(number)),
+            DiskKind::Ram => {
+                Identity::Name(format!("ram{}", disks[..number].iter().filter(ram).count()))
+            }
             DiskKind::VirtioBlk | DiskKind::Nvme => Identity::Serial(serial(number)),
         },
         size: disk.size,
@@ -426,10 +427,10 @@ mod tests {
         let numbered = |serial: &str| Identity::Serial(serial.into());
         let expected = [
             numbered("disk0"),
-            named("pmem0"),
+            Identity::Handle(2),
             named("ram0"),
             numbered("disk3"),
-            named("pmem1"),
+            Identity::Handle(5),
             named("ram1"),
         ];
         assert_eq!(identities, expected);

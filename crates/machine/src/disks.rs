@@ -25,6 +25,12 @@ pub fn serial(number: usize) -> String {
     format!("disk{number}")
 }
 
+/// The handle by which a guest knows the memory module of disk `number`, if that is persistent
+/// memory in the slot of that number (`nvdimm_slot_to_handle` in `hw/acpi/nvdimm.c` of QEMU).
+pub fn handle(number: usize) -> u32 {
+    number as u32 + 1
+}
+
 /// Whether the host's page cache can be kept out of the way to a file (open(2), `O_DIRECT`). Where
 /// it can't, as on some tmpfs, what the guest reads comes from the host's memory.
 pub fn is_direct(image: &Path) -> bool {
@@ -53,11 +59,11 @@ pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
 pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let pmem = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Pmem);
-    let sizes: Vec<u64> = pmem.map(|disk| disk.size.0).collect();
-    if !sizes.is_empty() {
-        let most = (vm.topology.memory().0 + sizes.iter().sum::<u64>()) >> 20;
+    let pmem: u64 = pmem.map(|disk| disk.size.0).sum();
+    if pmem > 0 {
+        let (slots, most) = (vm.disks.len(), (vm.topology.memory().0 + pmem) >> 20);
         option(&mut arguments, "-machine", "nvdimm=on".into());
-        option(&mut arguments, "-m", format!("slots={},maxmem={most}M", sizes.len()).into());
+        option(&mut arguments, "-m", format!("slots={slots},maxmem={most}M").into());
     }
     for (number, disk) in vm.disks.iter().enumerate() {
         let image = vm.directory.join(image_file(number));
@@ -73,7 +79,7 @@ fn attach(arguments: &mut Vec<OsString>, disk: &Disk, number: usize, image: &Pat
             let size = disk.size.0;
             let memory = format!("memory-backend-file,id=disk{number},share=off,size={size}");
             option(arguments, "-object", with_path(&memory, "mem-path", image));
-            format!("nvdimm,id=nvdimm{number},memdev=disk{number},node=0")
+            format!("nvdimm,slot={number},memdev=disk{number},node=0")
         }
         DiskKind::VirtioBlk | DiskKind::Nvme => {
             let cache = if is_direct(image) { "none" } else { "writeback" };
@@ -131,15 +137,15 @@ mod tests {
         ];
         insta::assert_snapshot!(written(Bytes::mib(2048), &disks), @r"
         -machine nvdimm=on
-        -m slots=2,maxmem=3202M
+        -m slots=5,maxmem=3202M
         -object memory-backend-file,id=disk0,share=off,size=1073741824,mem-path=/no/such,,directory/disk0.img
-        -device nvdimm,id=nvdimm0,memdev=disk0,node=0
+        -device nvdimm,slot=0,memdev=disk0,node=0
         -drive if=none,id=disk1,format=raw,discard=unmap,cache=writeback,file=/no/such,,directory/disk1.img
         -device virtio-blk-pci,drive=disk1,serial=disk1
         -drive if=none,id=disk3,format=raw,discard=unmap,cache=writeback,file=/no/such,,directory/disk3.img
         -device nvme,drive=disk3,serial=disk3
         -object memory-backend-file,id=disk4,share=off,size=136314880,mem-path=/no/such,,directory/disk4.img
-        -device nvdimm,id=nvdimm4,memdev=disk4,node=0
+        -device nvdimm,slot=4,memdev=disk4,node=0
         kernel: swiotlb=noforce
         ");
     }

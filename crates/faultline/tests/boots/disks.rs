@@ -6,7 +6,7 @@ use std::fs;
 use crate::common::{Bench, experiment, quoted};
 use model::Boot;
 
-/// Of each kind one, and a raw one.
+/// Of each kind one, and raw ones, more than the kernel finds in their order.
 const DISKS: &str = r#"
 [[machine.disk]]
 kind = "pmem"
@@ -33,6 +33,10 @@ filesystem = "ext4"
 [[machine.disk]]
 kind = "pmem"
 size = "34M"
+
+[[machine.disk]]
+kind = "pmem"
+size = "36M"
 "#;
 
 /// Writes a file to each disk, and compares it once it is in memory no more.

@@ -134,14 +134,13 @@ pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
 fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, DiskError> {
     let start = Instant::now();
     loop {
-        // A disk is in sysfs shortly before it has its device.
-        let name = find(&root.join("sys/block"), &disk.identity);
-        if let Some(name) = name.filter(|name| root.join("dev").join(name).exists()) {
+        if let Some(name) = find(root, &disk.identity) {
             return Ok(name);
         }
         if start.elapsed() >= patience {
             let identity = match &disk.identity {
                 Identity::Name(name) => name.clone(),
+                Identity::Handle(handle) => format!("memory module {handle}"),
                 Identity::Serial(serial) => format!("serial number {serial}"),
             };
             return Err(DiskError::Absent { device: disk.device.clone(), identity });
@@ -150,22 +149,45 @@ fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, Di
     }
 }
 
-fn find(disks: &Path, identity: &Identity) -> Option<String> {
+fn find(root: &Path, identity: &Identity) -> Option<String> {
+    let (sys, dev) = (root.join("sys"), root.join("dev"));
+    let disks = fs::read_dir(sys.join("block")).ok()?.flatten();
+    let mut names = disks.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // A disk is in sysfs shortly before it has its device, and a path to an NVMe drive never has.
+    names.find(|name| dev.join(name).exists() && is_it(&sys, name, identity))
+}
+
+fn is_it(sys: &Path, name: &str, identity: &Identity) -> bool {
+    let disk = sys.join("block").join(name);
     match identity {
-        Identity::Name(name) => disks.join(name).exists().then(|| name.clone()),
-        Identity::Serial(serial) => fs::read_dir(disks).ok()?.flatten().find_map(|entry| {
+        Identity::Name(wanted) => name == wanted,
+        Identity::Handle(wanted) => {
+            let handle = module(&disk)
+                .map(|module| text(&sys.join("bus/nd/devices").join(module).join("nfit/handle")));
+            handle == Some(format!("{wanted:#x}"))
+        }
+        Identity::Serial(wanted) => {
             // virtio-blk has it with the disk, NVMe with the controller.
-            let files = ["serial", "device/serial"].map(|file| entry.path().join(file));
-            let says = |file| fs::read_to_string(file).is_ok_and(|text| text.trim() == serial);
-            files.iter().any(says).then(|| entry.file_name().to_string_lossy().into_owned())
-        }),
+            ["serial", "device/serial"].iter().any(|file| text(&disk.join(file)) == *wanted)
+        }
     }
+}
+
+/// The memory module that persistent memory is on: of the region that its namespace is in, the
+/// first piece (`drivers/nvdimm/region_devs.c`, `mapping0`), such as `nmem1,0,1073741824,0`.
+fn module(disk: &Path) -> Option<String> {
+    let mapping = text(&disk.join("device/../mapping0"));
+    mapping.split_once(',').map(|(module, _)| module.to_owned())
+}
+
+/// What a file says; nothing if it isn't there.
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 fn check_size(root: &Path, name: &str, disk: &Disk) -> Result<(), DiskError> {
     let path = root.join("sys/block").join(name).join("size");
-    let text = fs::read_to_string(&path).map_err(at(&path))?;
-    let found = Bytes(text.trim().parse::<u64>().unwrap_or(0).saturating_mul(SECTOR));
+    let found = Bytes(text(&path).parse::<u64>().unwrap_or(0).saturating_mul(SECTOR));
     if found == disk.size {
         return Ok(());
     }
@@ -265,13 +287,13 @@ mod tests {
         let disks: [(&str, &[(&str, &str)]); 3] = [
             ("vda", &[("serial", "disk1"), ("size", "2048\n")]),
             ("nvme0n1", &[("device/serial", "disk0               \n"), ("size", "2050\n")]),
-            ("pmem0", &[("size", "2048\n")]),
+            ("ram0", &[("size", "2048\n")]),
         ];
         let root = root(&disks);
         let name = |identity| await_name(root.path(), &disk(identity), Duration::ZERO);
         assert_eq!(name(Identity::Serial("disk0".into())).unwrap(), "nvme0n1");
         assert_eq!(name(Identity::Serial("disk1".into())).unwrap(), "vda");
-        assert_eq!(name(Identity::Name("pmem0".into())).unwrap(), "pmem0");
+        assert_eq!(name(Identity::Name("ram0".into())).unwrap(), "ram0");
         let error = name(Identity::Serial("disk2".into())).unwrap_err().to_string();
         assert_eq!(error, "/dev/disk0 (serial number disk2) has not appeared within 60 s");
         let wanted = disk(Identity::Name(String::new()));
@@ -281,17 +303,41 @@ mod tests {
     }
 
     #[test]
+    fn persistent_memory_is_known_by_its_module() {
+        let root = root(&[("pmem0", &[]), ("pmem1", &[]), ("vda", &[])]);
+        let sys = root.path().join("sys");
+        // As in a machine with three: the kernel numbers regions and modules as it finds them.
+        for (pmem, (region, (module, handle))) in
+            [("pmem0", ("region0", ("nmem2", "0x3"))), ("pmem1", ("region1", ("nmem0", "0x1")))]
+        {
+            let namespace = sys.join("devices/ndbus0").join(region).join("namespace.0");
+            fs::create_dir_all(&namespace).unwrap();
+            fs::create_dir_all(sys.join("block").join(pmem)).unwrap();
+            symlink(&namespace, sys.join("block").join(pmem).join("device")).unwrap();
+            let mapping = format!("{module},0,77594624,0\n");
+            fs::write(namespace.join("../mapping0"), mapping).unwrap();
+            let nfit = sys.join("bus/nd/devices").join(module).join("nfit");
+            fs::create_dir_all(&nfit).unwrap();
+            fs::write(nfit.join("handle"), format!("{handle}\n")).unwrap();
+        }
+        let name = |handle| find(root.path(), &Identity::Handle(handle));
+        assert_eq!(name(1).as_deref(), Some("pmem1"));
+        assert_eq!(name(3).as_deref(), Some("pmem0"));
+        assert_eq!(name(2), None);
+    }
+
+    #[test]
     fn a_disk_without_its_device_is_waited_for() {
-        let root = root(&[("pmem0", &[("size", "2048\n")])]);
-        let device = root.path().join("dev/pmem0");
+        let root = root(&[("ram0", &[("size", "2048\n")])]);
+        let device = root.path().join("dev/ram0");
         fs::remove_file(&device).unwrap();
-        let wanted = disk(Identity::Name("pmem0".into()));
+        let wanted = disk(Identity::Name("ram0".into()));
         let name = thread::scope(|scope| {
             let waits = scope.spawn(|| await_name(root.path(), &wanted, PATIENCE));
             fs::write(&device, "").unwrap();
             waits.join().unwrap()
         });
-        assert_eq!(name.unwrap(), "pmem0");
+        assert_eq!(name.unwrap(), "ram0");
     }
 
     #[test]
