@@ -11,7 +11,7 @@ const NUMA01: &str = "[[workload]]\nname = \"autonuma\"\n\
                       parameters = { programs = \"NUMA01\", interval = 100 }\n";
 
 /// The growth of a counter of `/proc/vmstat` over the workload.
-fn growth(boot: &Boot, counter: &str) -> i64 {
+pub fn growth(boot: &Boot, counter: &str) -> i64 {
     let chunks = boot.chunks.iter().filter(|chunk| chunk.source == "vmstat");
     let chunks = chunks.filter(|chunk| !chunk.workload.is_empty());
     chunks.map(|chunk| chunk.difference(counter).unwrap()).sum()

@@ -7,6 +7,7 @@ mod exact;
 mod faults;
 mod host;
 mod long;
+mod planted;
 
 /// Whether tests are wanted that take minutes; says so if not.
 fn long_only() -> bool {

@@ -1,0 +1,277 @@
+//! Kernels of which it is known beforehand what they cost more, and in which function, by their
+//! patches: what exact mode says of them is held against that. `make check-long` asks for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use model::{Boot, Privilege};
+use serde_json::Value;
+
+use crate::balancing::growth;
+use crate::common::{Bench, Said, experiment};
+use crate::long_only;
+
+/// What `scripts/planted` does to a kernel.
+struct Planted {
+    kernel: &'static str,
+    function: &'static str,
+    /// The instruction put in, and how often: so many more are executed an entry.
+    instruction: &'static str,
+    count: usize,
+    /// Its loads an entry.
+    loads: u64,
+    /// How far the instructions per entry may be from what was planted: the function's own ways
+    /// through it, of different lengths, are gone a little more or less often, by luck.
+    error: f64,
+}
+
+const BASE: &str = "planted-base";
+const DELAY: Planted = Planted {
+    kernel: "planted-delay",
+    function: "page_add_new_anon_rmap",
+    instruction: "lea (%rsp),%rsp",
+    count: 200,
+    loads: 0,
+    error: 0.0, // for pages of one size there is one way through it
+};
+const ACCESS: Planted = Planted {
+    kernel: "planted-access",
+    function: "folio_add_lru_vma",
+    instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
+    count: 1,
+    loads: 1,
+    error: 0.05,
+};
+const WALK: Planted = Planted {
+    kernel: "planted-walk",
+    function: "handle_mm_fault",
+    instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
+    count: 64,
+    loads: 64,
+    error: 0.5,
+};
+
+/// Pages of one size only, and programs that mostly fault.
+const FAULTS: &str = "sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" = \"never\" }\n";
+const WORKLOAD: &str = "[[workload]]\nname = \"autonuma\"\n\
+                        parameters = { programs = \"NUMA01\", scale = 0.02 }\n";
+
+/// A bench with a cache of its own, so that kernels of these names built earlier are not in it.
+struct Laboratory {
+    bench: Bench,
+    images: PathBuf,
+}
+
+impl Laboratory {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let images = kernels::Cache::open().unwrap().root().join("planted");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted-kernels");
+        let built = Command::new(script).arg(&images).status().unwrap();
+        assert!(built.success());
+        Self { bench, images }
+    }
+
+    fn image(&self, kernel: &str) -> PathBuf {
+        self.images.join(kernel).join("vmlinux")
+    }
+
+    fn faultline(&self, args: &[&str]) -> Said {
+        let mut command = self.bench.command(args);
+        command.env("XDG_CACHE_HOME", self.bench.path("cache"));
+        self.bench.said(command).expect(0)
+    }
+
+    fn add(&self, kernel: &str) {
+        let image = self.image(kernel);
+        self.faultline(&["kernel", "add", "--image", image.to_str().unwrap(), "--name", kernel]);
+    }
+
+    fn run(&self, text: &str) -> Vec<Boot> {
+        let file = self.bench.write("x.toml", text);
+        self.faultline(&["run", file.to_str().unwrap()]);
+        self.bench.boots()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.faultline(args).out).unwrap()
+    }
+}
+
+#[test]
+fn exact_mode_finds_what_was_planted() {
+    if !long_only() {
+        return;
+    }
+    let laboratory = Laboratory::new();
+    let planted = [DELAY, ACCESS, WALK];
+    let base = functions(&laboratory.image(BASE));
+    for planted in &planted {
+        differs_by_what_was_planted(&base, &functions(&laboratory.image(planted.kernel)), planted);
+    }
+    let kernels = [BASE, DELAY.kernel, ACCESS.kernel, WALK.kernel];
+    kernels.iter().for_each(|kernel| laboratory.add(kernel));
+    let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n{FAULTS}"));
+    let boots = laboratory.run(&format!(
+        "name = \"planted\"\nmode = \"exact\"\nseeds = 3\n[profile]\naccesses = true\n\
+         [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
+        variants.concat()
+    ));
+    let compared = laboratory.json(&["compare", "--format", "json"]);
+    for planted in &planted {
+        println!("{}", laboratory.faultline(&["explain", BASE, planted.kernel]).out);
+        let explained = laboratory.json(&["explain", BASE, planted.kernel, "--format", "json"]);
+        is_explained(&explained["all"], planted);
+        accesses_as_planted(&boots, planted);
+    }
+    // An instruction an entry is less than luck moves the total; hundreds are not.
+    for planted in [DELAY, WALK] {
+        assert_eq!(verdict(&compared, planted.kernel), "regression", "{}", planted.kernel);
+    }
+}
+
+#[test]
+fn planted_kernels_balance() {
+    if !long_only() {
+        return;
+    }
+    let laboratory = Laboratory::new();
+    laboratory.add(BASE);
+    let rest = format!(
+        "accel = \"tcg\"\n[[variant]]\nkernel = \"{BASE}\"\n[[workload]]\nname = \"autonuma\"\n\
+         parameters = {{ programs = \"NUMA01\", scale = 0.3 }}\n"
+    );
+    let boots = laboratory.run(&experiment("planted", &rest));
+    assert_eq!((boots[0].facts.cpus, boots[0].facts.nodes), (4, 2));
+    for counter in ["numa_pte_updates", "numa_hint_faults", "numa_pages_migrated"] {
+        assert!(growth(&boots[0], counter) > 0, "{counter}");
+    }
+}
+
+/// The verdict on the instructions of the kernel in the phase of the faults.
+fn verdict<'a>(compared: &'a Value, kernel: &str) -> &'a str {
+    let mut names = compared["variants"].as_array().unwrap().iter();
+    let column = names.position(|name| name == kernel).unwrap();
+    let tables = compared["tables"].as_array().unwrap().iter();
+    let mut rows = tables.flat_map(|table| table["rows"].as_array().unwrap());
+    let row = rows
+        .find(|row| row["metric"] == "instructions-kernel-NUMA01" && row["statistic"] == "Amean")
+        .unwrap();
+    row["verdicts"][column].as_str().unwrap()
+}
+
+/// The function planted in is the first by instructions per entry, with what was planted.
+fn is_explained(section: &Value, planted: &Planted) {
+    let first = section["per_entry"][0].as_u64().unwrap() as usize;
+    let first = &section["contributions"][first];
+    assert_eq!(first["name"], planted.function, "{}: {first:#}", planted.kernel);
+    let change = first["calls"]["per_entry"]["change"].as_f64().unwrap();
+    let error = (change - planted.count as f64).abs();
+    assert!(error <= planted.error, "{}: {change} more an entry", planted.kernel);
+    assert_eq!(section["change"], section["sum_of_changes"]);
+}
+
+/// The kernel loads more by what was planted times the entries, as near as luck lets it be seen,
+/// and stores no more.
+fn accesses_as_planted(boots: &[Boot], planted: &Planted) {
+    let of = |kernel: &str, figure: &dyn Fn(&Boot) -> u64| {
+        let boots = boots.iter().filter(|boot| boot.variant == kernel);
+        Seeds(boots.map(|boot| figure(boot) as f64).collect())
+    };
+    let rise = |figure: &dyn Fn(&Boot) -> u64| {
+        let [base, new] = [BASE, planted.kernel].map(|kernel| of(kernel, figure));
+        (new.mean() - base.mean(), base.range().max(new.range()))
+    };
+    let entries = of(planted.kernel, &|boot| entries(boot, planted.function)).mean();
+    let expected = planted.loads as f64 * entries;
+    let (loads, luck) = rise(&|boot| accesses(boot).0);
+    println!("{}: {loads:+} loads, {expected} planted, floor {luck}", planted.kernel);
+    assert!((loads - expected).abs() <= 2.0 * luck, "{}: {loads:+} loads", planted.kernel);
+    let (stores, luck) = rise(&|boot| accesses(boot).1);
+    assert!(stores.abs() <= 2.0 * luck, "{}: {stores:+} stores", planted.kernel);
+}
+
+/// A figure of each seed.
+struct Seeds(Vec<f64>);
+
+impl Seeds {
+    fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    fn range(&self) -> f64 {
+        let highest = self.0.iter().copied().fold(f64::MIN, f64::max);
+        highest - self.0.iter().copied().fold(f64::MAX, f64::min)
+    }
+}
+
+fn entries(boot: &Boot, function: &str) -> u64 {
+    let functions = boot.profiles.iter().flat_map(|profile| &profile.functions);
+    functions.filter(|it| it.name == function).map(|it| it.total().entries).sum()
+}
+
+/// Loads and stores of the kernel.
+fn accesses(boot: &Boot) -> (u64, u64) {
+    let all = boot.profiles.iter().flat_map(|profile| &profile.accesses);
+    let kernel = all.filter(|it| it.privilege == Privilege::Kernel);
+    kernel.fold((0, 0), |(loads, stores), it| (loads + it.loads, stores + it.stores))
+}
+
+/// The instructions of each function of a kernel, as `objdump` prints them, but for addresses.
+fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
+    let said = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(vmlinux).output();
+    let said = String::from_utf8(said.unwrap().stdout).unwrap();
+    let mut functions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut of = None;
+    for line in said.lines() {
+        if let Some((_, name)) = line.split_once(" <").filter(|_| line.ends_with(">:")) {
+            of = Some(functions.entry(name.trim_end_matches(">:").into()).or_default());
+        } else if let (Some((_, text)), Some(of)) = (line.split_once(":\t"), &mut of) {
+            of.push(without_addresses(text));
+        }
+    }
+    for instructions in functions.values_mut() {
+        // What fills the space up to the next function belongs to none.
+        let fills = |it: &String| it.contains("nop") || it == "int3" || it == "xchg %ax,%ax";
+        while instructions.last().is_some_and(fills) {
+            instructions.pop();
+        }
+    }
+    functions
+}
+
+/// An instruction without what moves when code before it grows: long numbers, which are addresses
+/// or distances to them.
+fn without_addresses(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_digit = |c: char| c.is_ascii_hexdigit();
+    let parts = words.split_inclusive(|c| !is_digit(c));
+    parts
+        .map(|part| match part.find(|c| !is_digit(c)).unwrap_or(part.len()) {
+            digits @ 5.. => &part[digits..],
+            _ => part,
+        })
+        .collect()
+}
+
+/// The kernels execute the same, but for the one function, which has gained what was planted.
+fn differs_by_what_was_planted(
+    base: &BTreeMap<String, Vec<String>>,
+    new: &BTreeMap<String, Vec<String>>,
+    planted: &Planted,
+) {
+    assert!(base.keys().eq(new.keys()), "{}", planted.kernel);
+    let differ = base.keys().filter(|name| base[*name] != new[*name]);
+    assert_eq!(differ.collect::<Vec<_>>(), [planted.function], "{}", planted.kernel);
+    let [base, new] = [base, new].map(|kernel| places_cut(&kernel[planted.function]));
+    let rest = || new.iter().filter(|it| *it != planted.instruction);
+    assert_eq!(new.len() - rest().count(), planted.count, "{}", planted.kernel);
+    assert!(base.iter().eq(rest()), "{}", planted.kernel);
+}
+
+/// Instructions without the places within the function that they jump to.
+fn places_cut(instructions: &[String]) -> Vec<String> {
+    let cut = |it: &String| it.split_once('+').map_or(&**it, |(before, _)| before).to_owned();
+    instructions.iter().map(cut).collect()
+}
