@@ -1,26 +1,22 @@
 //! The disks of a machine on the host: sparse files, formatted anew for each boot, and what the
 //! guest is told of them. How they are attached is the machine's part.
 
+mod image;
+mod mkfs;
+
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use flight::job::{self, IMAGES_PATH, Identity, Mount};
 use machine::disks::{handle, image_file, is_direct, serial};
-use model::{Bytes, Disk, DiskKind, Experiment, FileSystem, Format, Mode};
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
-use sha2::{Digest, Sha256};
+use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
 
-/// Contents of a disk are looked at in pieces of this; one that is all zeros was never written.
-const BLOCK: usize = 4096;
+use image::Stretches;
+pub use mkfs::MkfsError;
+
 /// A guest gets at most so much of a RAM disk's contents: it holds them twice for a while.
 const RAM_CONTENTS: Bytes = Bytes::mib(64);
-/// So many lines are told of what a program complained of.
-const LAST_LINES: usize = 3;
 
 /// Why a disk cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -33,35 +29,13 @@ pub enum DiskError {
         /// Why not.
         error: io::Error,
     },
-    /// The program that makes the file system is not installed.
-    #[error(
-        "{tool} is not installed: it makes the file system of disk {number}, and is in the package {package}"
-    )]
-    NoTool {
+    /// Its file system cannot be made.
+    #[error("the file system of disk {number} cannot be made: {error}")]
+    Mkfs {
         /// The disk.
         number: usize,
-        /// The program.
-        tool: String,
-        /// The package of Debian's that has it.
-        package: &'static str,
-    },
-    /// It failed.
-    #[error("{tool} cannot make the file system of disk {number}: {problem}")]
-    Tool {
-        /// The disk.
-        number: usize,
-        /// The program.
-        tool: String,
-        /// What it said.
-        problem: String,
-    },
-    /// Our library is not where it ought to be, or can't be loaded from there.
-    #[error("{path}, which makes file systems the same each time, {problem}")]
-    Library {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        problem: &'static str,
+        /// Why not.
+        error: MkfsError,
     },
     /// A file system that is made for the contents of a RAM disk, and is too large for them.
     #[error(
@@ -74,8 +48,8 @@ pub enum DiskError {
     },
     /// A file system that must be the same and is not.
     #[error(
-        "{tool} made another file system on disk {number} than at first: nothing about it is exact \
-         then; was it changed, or is it linked statically?"
+        "{tool} made another file system on disk {number} than at first, so that boots would not be \
+         exact: was it changed meanwhile, or is it linked statically?"
     )]
     Differs {
         /// The disk.
@@ -90,8 +64,8 @@ pub enum DiskError {
 pub struct Contents {
     /// Where it lies in the guest.
     pub directory: String,
-    /// Offsets, and the bytes from there on.
-    pub stretches: Vec<(u64, Vec<u8>)>,
+    /// All of it but zeros.
+    pub stretches: Stretches,
 }
 
 /// Makes the images of all disks in `directory`. RAM disks have none: the guest is given what they
@@ -104,12 +78,13 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     for (number, disk) in disks.iter().enumerate() {
         let image = make_one(number, disk, directory, library)?;
         if let Some(Format { filesystem, digest: Some(wanted), .. }) = &disk.format
-            && digest(&image)? != *wanted
+            && image::digest(&image).map_err(at(&image))? != *wanted
         {
-            return Err(DiskError::Differs { number, tool: mkfs(*filesystem) });
+            return Err(DiskError::Differs { number, tool: mkfs::program(*filesystem) });
         }
         if disk.kind == DiskKind::Ram {
-            let stretches = stretches(number, &image)?;
+            let stretches = image::stretches(&image, RAM_CONTENTS.0).map_err(at(&image))?;
+            let stretches = stretches.ok_or(DiskError::TooMuch { number })?;
             contents.push(Contents { directory: contents_path(number), stretches });
             fs::remove_file(&image).map_err(at(&image))?;
         }
@@ -136,7 +111,7 @@ pub fn with_digests(
     for (number, disk) in experiment.machine.disks.iter_mut().enumerate() {
         if disk.format.is_some() {
             let image = make_one(number, disk, directory.path(), library)?;
-            let digest = digest(&image)?;
+            let digest = image::digest(&image).map_err(at(&image))?;
             disk.format.iter_mut().for_each(|format| format.digest = Some(digest.clone()));
         }
     }
@@ -216,134 +191,11 @@ fn make_one(
     let file = File::create(&image).map_err(at(&image))?;
     file.set_len(disk.size.0).map_err(at(&image))?;
     if let Some(format) = &disk.format {
-        make_file_system(number, format, &image, library)?;
+        // File systems of one machine must not have one identifier.
+        let made = mkfs::make(format, number + 1, &image, library);
+        made.map_err(|error| DiskError::Mkfs { number, error })?;
     }
     Ok(image)
-}
-
-/// The program that makes a file system.
-fn mkfs(filesystem: FileSystem) -> String {
-    format!("mkfs.{}", filesystem.name())
-}
-
-fn make_file_system(
-    number: usize,
-    format: &Format,
-    image: &Path,
-    library: &Path,
-) -> Result<(), DiskError> {
-    check_library(library)?;
-    let tool = mkfs(format.filesystem);
-    // Users other than root often lack the directories of such programs in their path.
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/usr/sbin:/sbin");
-    let output = Command::new(&tool)
-        .arg("-q")
-        .args(&format.mkfs)
-        .arg(image)
-        .env("PATH", path)
-        .env("LC_ALL", "C")
-        .env("LD_PRELOAD", library)
-        .env("STILLMKFS_SEED", (number + 1).to_string())
-        .stdin(Stdio::null())
-        .output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said: Vec<&str> =
-                said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            let problem = match said[said.len().saturating_sub(LAST_LINES)..].join("; ") {
-                said if said.is_empty() => output.status.to_string(),
-                said => said,
-            };
-            Err(DiskError::Tool { number, tool, problem })
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(DiskError::NoTool { number, tool, package: package(format.filesystem) })
-        }
-        Err(error) => Err(DiskError::Tool { number, tool, problem: error.to_string() }),
-    }
-}
-
-/// The package of Debian's, and of most others', in which the program is.
-const fn package(filesystem: FileSystem) -> &'static str {
-    match filesystem {
-        FileSystem::Ext4 => "e2fsprogs",
-        FileSystem::Xfs => "xfsprogs",
-        FileSystem::Btrfs => "btrfs-progs",
-    }
-}
-
-/// Whether the loader will find our library; it only warns if not (`ld.so(8)`, `LD_PRELOAD`).
-fn check_library(library: &Path) -> Result<(), DiskError> {
-    let parts = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
-    let problem = if !library.is_file() {
-        "is not there: build it with `make`"
-    } else if library.as_os_str().as_bytes().iter().any(parts) {
-        "cannot be loaded from a path with a colon or a blank: move it"
-    } else {
-        return Ok(());
-    };
-    Err(DiskError::Library { path: library.to_owned(), problem })
-}
-
-/// SHA-256 of an image: of its length, and of each block that is not all zeros behind its offset.
-fn digest(image: &Path) -> Result<String, DiskError> {
-    let mut hash = Sha256::new();
-    let length = fs::metadata(image).map_err(at(image))?.len();
-    hash.update(length.to_le_bytes());
-    each_block(image, |offset, block| {
-        hash.update(offset.to_le_bytes());
-        hash.update(block);
-    })
-    .map_err(at(image))?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// All that an image holds but zeros.
-fn stretches(number: usize, image: &Path) -> Result<Vec<(u64, Vec<u8>)>, DiskError> {
-    let mut stretches: Vec<(u64, Vec<u8>)> = Vec::new();
-    let mut length = 0;
-    each_block(image, |offset, block| {
-        length += block.len() as u64;
-        if length > RAM_CONTENTS.0 {
-            return;
-        }
-        match stretches.last_mut() {
-            Some((start, bytes)) if *start + bytes.len() as u64 == offset => bytes.extend(block),
-            _ => stretches.push((offset, block.to_vec())),
-        }
-    })
-    .map_err(at(image))?;
-    if length > RAM_CONTENTS.0 { Err(DiskError::TooMuch { number }) } else { Ok(stretches) }
-}
-
-/// Gives each block of a file that is not all zeros to `sink`, with its offset. Holes are passed
-/// over unread (lseek(2), `SEEK_DATA`).
-fn each_block(path: &Path, mut sink: impl FnMut(u64, &[u8])) -> io::Result<()> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut hole = 0;
-    loop {
-        let data = match rustix::fs::seek(&file, SeekFrom::Data(hole)) {
-            Err(Errno::NXIO) => return Ok(()),
-            data => data?,
-        };
-        hole = rustix::fs::seek(&file, SeekFrom::Hole(data))?;
-        let mut block = [0; BLOCK];
-        let mut offset = data - data % BLOCK as u64;
-        while offset < hole {
-            let part = (length - offset).min(BLOCK as u64) as usize;
-            file.read_exact_at(&mut block[..part], offset)?;
-            if block[..part].iter().any(|byte| *byte != 0) {
-                sink(offset, &block[..part]);
-            }
-            offset += BLOCK as u64;
-        }
-        // What is left of the last block is read.
-        hole = offset.max(hole);
-    }
 }
 
 /// For `map_err`: what went wrong with the file at `path`.
@@ -354,61 +206,13 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
 
 #[cfg(test)]
 mod tests {
+    use model::{Accel, FileSystem, Limits, Machine, Profiling, Sampler, Topology};
+
+    use super::mkfs::tests::{any_library, format};
     use super::*;
 
     fn disk(kind: DiskKind, mib: u64, format: Option<Format>) -> Disk {
         Disk { kind, size: Bytes::mib(mib), format }
-    }
-
-    fn format(filesystem: FileSystem, mkfs: &[&str]) -> Format {
-        Format {
-            filesystem,
-            mkfs: mkfs.iter().map(|word| (*word).to_owned()).collect(),
-            mount: "/mnt".into(),
-            options: "noatime".into(),
-            digest: None,
-        }
-    }
-
-    /// Writes a file of holes but for these stretches.
-    fn sparse(path: &Path, length: u64, stretches: &[(u64, &[u8])]) {
-        let file = File::create(path).unwrap();
-        file.set_len(length).unwrap();
-        for (offset, bytes) in stretches {
-            file.write_all_at(bytes, *offset).unwrap();
-        }
-    }
-
-    #[test]
-    fn what_was_never_written_counts_for_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let (holes, zeros) = (directory.path().join("holes"), directory.path().join("zeros"));
-        let ends = [(4095, &b"ab"[..]), ((1 << 20) - 1, &b"c"[..])];
-        sparse(&holes, 1 << 20, &ends);
-        fs::write(&zeros, vec![0; 1 << 20]).unwrap();
-        assert_ne!(digest(&holes).unwrap(), digest(&zeros).unwrap());
-        let file = File::options().write(true).open(&zeros).unwrap();
-        ends.iter().for_each(|(offset, bytes)| file.write_all_at(bytes, *offset).unwrap());
-        assert_eq!(digest(&holes).unwrap(), digest(&zeros).unwrap());
-        let found = stretches(0, &zeros).unwrap();
-        let lengths: Vec<_> = found.iter().map(|(offset, bytes)| (*offset, bytes.len())).collect();
-        assert_eq!(lengths, [(0, 8192), ((1 << 20) - 4096, 4096)]);
-        assert_eq!((found[0].1[4095], found[0].1[4096], found[1].1[4095]), (b'a', b'b', b'c'));
-        assert_eq!(stretches(0, &holes).unwrap(), found);
-        file.write_all_at(b"d", 1 << 19).unwrap();
-        assert_ne!(digest(&holes).unwrap(), digest(&zeros).unwrap());
-        file.set_len(1 << 21).unwrap();
-        assert_eq!(stretches(0, &zeros).unwrap().len(), 3);
-    }
-
-    #[test]
-    fn contents_of_a_ram_disk_are_bounded() {
-        let directory = tempfile::tempdir().unwrap();
-        let image = directory.path().join("image");
-        fs::write(&image, vec![1; RAM_CONTENTS.0 as usize]).unwrap();
-        assert!(stretches(0, &image).is_ok());
-        fs::write(&image, vec![1; RAM_CONTENTS.0 as usize + 1]).unwrap();
-        assert!(matches!(stretches(7, &image), Err(DiskError::TooMuch { number: 7 })));
     }
 
     #[test]
@@ -423,15 +227,13 @@ mod tests {
         ];
         let told = of_job(&disks);
         let identities: Vec<_> = told.iter().map(|disk| disk.identity.clone()).collect();
-        let named = |name: &str| Identity::Name(name.into());
-        let numbered = |serial: &str| Identity::Serial(serial.into());
         let expected = [
-            numbered("disk0"),
+            Identity::Serial("disk0".into()),
             Identity::Handle(2),
-            named("ram0"),
-            numbered("disk3"),
+            Identity::Name("ram0".into()),
+            Identity::Serial("disk3".into()),
             Identity::Handle(5),
-            named("ram1"),
+            Identity::Name("ram1".into()),
         ];
         assert_eq!(identities, expected);
         assert_eq!(told[5].contents.as_deref(), Some("/faultline/disks/5"));
@@ -444,39 +246,57 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_the_cure() {
+    fn images_are_made_and_contents_of_ram_disks_taken_out() {
         let directory = tempfile::tempdir().unwrap();
-        let formatted = [disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[])))];
-        let make = |library: &Path| make(&formatted, directory.path(), library).unwrap_err();
-        let error = make(Path::new("/nonexistent.so")).to_string();
-        assert!(error.ends_with("is not there: build it with `make`"), "{error}");
-        let split = directory.path().join("a b.so");
-        fs::write(&split, "").unwrap();
-        let error = make(&split).to_string();
-        assert!(error.contains("colon or a blank"), "{error}");
+        let ext4 = || Some(format(FileSystem::Ext4, &["-b", "4096"]));
+        let disks = [
+            disk(DiskKind::Pmem, 64, ext4()),
+            disk(DiskKind::Nvme, 1024, None),
+            disk(DiskKind::Ram, 64, ext4()),
+        ];
+        let contents = make(&disks, directory.path(), &any_library()).unwrap();
+        let [Contents { directory: place, stretches }] = contents.as_slice() else {
+            panic!("{} disks", contents.len())
+        };
+        assert_eq!(place, "/faultline/disks/2");
+        // The superblock (`Documentation/filesystems/ext4/super.rst`).
+        assert_eq!((stretches[0].0, &stretches[0].1[1024 + 0x38..][..2]), (0, &b"\x53\xef"[..]));
+        let length = |number| {
+            fs::metadata(directory.path().join(image_file(number))).map(|file| file.len()).ok()
+        };
+        assert_eq!([0, 1, 2].map(length), [Some(64 << 20), Some(1 << 30), None]);
     }
 
     #[test]
-    fn a_program_that_fails_is_quoted() {
+    fn exact_boots_begin_with_one_and_the_same_file_system() {
+        let machine = Machine {
+            topology: Topology::even(1, Bytes::mib(512), 1).unwrap(),
+            disks: vec![
+                disk(DiskKind::Pmem, 2, None),
+                disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[]))),
+            ],
+            accel: Accel::Tcg,
+            limits: Limits::default(),
+        };
+        let mut experiment = Experiment {
+            name: "x".into(),
+            mode: Mode::Measured,
+            profile: Profiling::default(),
+            variants: Vec::new(),
+            machine,
+            workloads: Vec::new(),
+            sampler: Sampler::default(),
+            boots: 1,
+        };
         let directory = tempfile::tempdir().unwrap();
-        // The loader passes over what is no library.
-        let library = directory.path().join("none.so");
-        fs::write(&library, "").unwrap();
-        let small = disk(DiskKind::Pmem, 2, Some(format(FileSystem::Ext4, &["-b", "3"])));
-        let error = make(&[small], directory.path(), &library).unwrap_err().to_string();
-        assert!(error.starts_with("mkfs.ext4 cannot make the file system of disk 0: "), "{error}");
-        assert!(error.ends_with("mkfs.ext4: invalid block size - 3"), "{error}");
-    }
-
-    #[test]
-    fn another_file_system_than_it_must_be_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let library = directory.path().join("none.so");
-        fs::write(&library, "").unwrap();
-        let mut wanted = format(FileSystem::Ext4, &[]);
-        wanted.digest = Some("00".into());
-        let disks = [disk(DiskKind::Pmem, 64, Some(wanted))];
-        let error = make(&disks, directory.path(), &library).unwrap_err();
-        assert!(matches!(error, DiskError::Differs { number: 0, .. }), "{error}");
+        let known = |experiment: &_| with_digests(experiment, directory.path(), &any_library());
+        assert_eq!(known(&experiment).unwrap(), experiment);
+        experiment.mode = Mode::Exact;
+        let disks = known(&experiment).unwrap().machine.disks;
+        assert_eq!(disks[0].format, None);
+        assert!(disks[1].format.as_ref().unwrap().digest.is_some());
+        // Without our library no two file systems are the same.
+        let error = make(&disks, directory.path(), &any_library()).unwrap_err();
+        assert!(matches!(error, DiskError::Differs { number: 1, .. }), "{error}");
     }
 }

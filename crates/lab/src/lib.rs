@@ -24,7 +24,7 @@ mod watch;
 pub mod workloads;
 
 pub use boot::BootError;
-pub use disks::DiskError;
+pub use disks::{DiskError, MkfsError};
 pub use guest::{Guest, Libraries, NoGuest};
 pub use job::JobError;
 pub use look::{Look, LookError};

@@ -133,6 +133,7 @@ fn a_file_system_that_cannot_be_made_ends_the_run() {
     let text = experiment("unmade", &format!("{disk}{rest}"));
     let file = bench.write("x.toml", &text.replace("cpus", "accel = \"tcg\"\ncpus"));
     let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(1);
-    let expected = "mkfs.ext4 cannot make the file system of disk 0: mkfs.ext4: invalid block size";
+    let expected =
+        "the file system of disk 0 cannot be made: mkfs.ext4 fails: mkfs.ext4: invalid block size";
     assert!(said.err.contains(expected), "{}", said.err);
 }

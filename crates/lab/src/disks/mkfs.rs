@@ -1,0 +1,184 @@
+//! Making a file system in an image, by the programs that make them on disks.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use model::{FileSystem, Format};
+
+/// So many lines are told of what a program complained of.
+const LINES: usize = 3;
+/// What the loader says of a library that it can't load; then it goes on without (`ld.so(8)`).
+const NOT_LOADED: &str = "cannot be preloaded";
+
+/// Why a file system cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum MkfsError {
+    /// The program is not installed.
+    #[error("{tool} is not installed: install the package {package}")]
+    NoTool {
+        /// The program.
+        tool: String,
+        /// The package that has it.
+        package: &'static str,
+    },
+    /// It failed.
+    #[error("{tool} fails: {problem}")]
+    Tool {
+        /// The program.
+        tool: String,
+        /// What it said.
+        problem: String,
+    },
+    /// Our library is not where it ought to be.
+    #[error("{0} is not there: build it with `make`")]
+    NoLibrary(PathBuf),
+    /// The program runs without our library.
+    #[error(
+        "{library} cannot be loaded into {tool}: its path may hold a colon or a blank, or {tool} \
+         be for another kind of machine"
+    )]
+    NotLoaded {
+        /// The library.
+        library: PathBuf,
+        /// The program.
+        tool: String,
+    },
+}
+
+/// The program that makes a file system.
+pub fn program(filesystem: FileSystem) -> String {
+    format!("mkfs.{}", filesystem.name())
+}
+
+/// Makes a file system in the file `image`, with `library` the same one each time, but another one
+/// by another `seed`.
+///
+/// # Errors
+/// When the program is not there or fails, or the library does not work.
+pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Result<(), MkfsError> {
+    if !library.is_file() {
+        return Err(MkfsError::NoLibrary(library.to_owned()));
+    }
+    let tool = program(format.filesystem);
+    // Users other than root often lack the directories of such programs in their path.
+    let mut path = env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    let output = Command::new(&tool)
+        .arg("-q")
+        .args(&format.mkfs)
+        .arg(image)
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .env("LD_PRELOAD", library)
+        .env("STILLMKFS_SEED", seed.to_string())
+        .stdin(Stdio::null())
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(MkfsError::NoTool { tool, package: package(format.filesystem) });
+        }
+        Err(error) => return Err(MkfsError::Tool { tool, problem: error.to_string() }),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains(NOT_LOADED) {
+        return Err(MkfsError::NotLoaded { library: library.to_owned(), tool });
+    }
+    if output.status.success() {
+        return Ok(());
+    }
+    let problem = match complaint(&said) {
+        nothing if nothing.is_empty() => output.status.to_string(),
+        complaint => complaint,
+    };
+    Err(MkfsError::Tool { tool, problem })
+}
+
+/// What matters of what a program said: mkfs.btrfs marks its errors among much else, mkfs.xfs tells
+/// at length how it is to be used.
+fn complaint(said: &str) -> String {
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let errors: Vec<&str> = lines.clone().filter(|line| line.starts_with("ERROR: ")).collect();
+    let told = if errors.is_empty() {
+        lines.take_while(|line| !line.to_lowercase().starts_with("usage:")).collect()
+    } else {
+        errors
+    };
+    told[..told.len().min(LINES)].join("; ")
+}
+
+/// The package of Debian's, and of most others', in which the program is.
+const fn package(filesystem: FileSystem) -> &'static str {
+    match filesystem {
+        FileSystem::Ext4 => "e2fsprogs",
+        FileSystem::Xfs => "xfsprogs",
+        FileSystem::Btrfs => "btrfs-progs",
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    pub fn format(filesystem: FileSystem, mkfs: &[&str]) -> Format {
+        Format {
+            filesystem,
+            mkfs: mkfs.iter().map(|word| (*word).to_owned()).collect(),
+            mount: "/mnt".into(),
+            options: "noatime".into(),
+            digest: None,
+        }
+    }
+
+    /// A library that can be loaded, and changes nothing: the one of C, which is there anyway.
+    pub fn any_library() -> PathBuf {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));
+        let path = paths.find(|path| path.contains("/libc.so") || path.contains("/libc-"));
+        Path::new("/").join(path.unwrap())
+    }
+
+    fn fails(mkfs: &[&str], library: &Path) -> String {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(2 << 20).unwrap();
+        let format = format(FileSystem::Ext4, mkfs);
+        make(&format, 1, image.path(), library).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_program_that_fails_is_quoted() {
+        let error = fails(&["-b", "3"], &any_library());
+        assert_eq!(error, "mkfs.ext4 fails: mkfs.ext4: invalid block size - 3");
+    }
+
+    #[test]
+    fn without_the_library_nothing_is_made() {
+        let error = fails(&[], Path::new("/nonexistent.so"));
+        assert_eq!(error, "/nonexistent.so is not there: build it with `make`");
+        let directory = tempfile::tempdir().unwrap();
+        let library = directory.path().join("a b.so");
+        fs::copy(any_library(), &library).unwrap();
+        let error = fails(&[], &library);
+        assert!(error.contains("a b.so cannot be loaded into mkfs.ext4"), "{error}");
+        let library = directory.path().join("none.so");
+        File::create(&library).unwrap();
+        let error = fails(&[], &library);
+        assert!(error.contains("none.so cannot be loaded into mkfs.ext4"), "{error}");
+    }
+
+    #[test]
+    fn of_what_a_program_says_only_the_complaint_is_told() {
+        let btrfs = "NOTE: several default settings have changed\n  - DUP\n\nERROR: too small\n\
+                     ERROR: minimum size is 114294784\n";
+        let expected = "ERROR: too small; ERROR: minimum size is 114294784";
+        assert_eq!(complaint(btrfs), expected);
+        let xfs =
+            "Log size must be at least 64MB.\nUsage: mkfs.xfs\n/* blocksize */ [-b size=num]\n";
+        assert_eq!(complaint(xfs), "Log size must be at least 64MB.");
+        assert_eq!(complaint("usage: x\n"), "");
+    }
+}
