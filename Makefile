@@ -50,8 +50,9 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-bench: deps
+bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
+	$(CARGO) run --locked --release -p bench-exact
 
 clean:
 	$(CARGO) clean

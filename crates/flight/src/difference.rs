@@ -73,7 +73,7 @@ impl Difference {
         });
         let contents = pair.each_ref().map(|frame| frame.as_ref().map(|it| content(it, files)));
         let same = match &contents {
-            [Some(a), Some(b)] => shared(a.chars(), b.chars()),
+            [Some(a), Some(b)] if byte.is_some() => shared(a.chars(), b.chars()),
             _ => 0,
         };
         let side = |number: usize| {
@@ -227,12 +227,16 @@ mod tests {
 
     #[test]
     fn an_event_at_another_time() {
-        let one = log(&[(1, BYE)]);
-        let two = log(&[(2, BYE)]);
+        let long = || note(&"a".repeat(200));
+        let one = log(&[(1, long())]);
+        let two = log(&[(2, long())]);
+        let start = format!("Note(\"{}...", "a".repeat(MAX_SHOWN - 6));
         assert_eq!(
             shown(&one, &two),
-            "frame 0:\n[0.000000001] event, 2 bytes: Bye { tainted: 0 }\n\
-             against [0.000000002] event, 2 bytes: Bye { tainted: 0 }"
+            format!(
+                "frame 0:\n[0.000000001] event, 203 bytes: {start}\n\
+                 against [0.000000002] event, 203 bytes: {start}"
+            )
         );
     }
 

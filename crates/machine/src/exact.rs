@@ -14,9 +14,9 @@ use crate::{Error, PROFILE_FILE, Vm};
 /// what ours needs.
 const OLDEST_MAJOR: u32 = 10;
 /// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`,
-/// `-icount`). Waits for time cost fewer instructions with a larger one; but ticks and NUMA scans
-/// come sooner, in instructions, and disturb more. From start to power-off 4 CPUs take 12.3 s of
-/// CPU time with 0, 8.4 s with 1, 6.1 s with 2, 5.6 s with 4.
+/// `-icount`). With a larger one, waits for time cost fewer instructions; but ticks and NUMA scans
+/// come sooner, in instructions, and disturb more. To the workload, 4 CPUs take 10.2 s of CPU time
+/// with 0, 6.4 s with 1, 4.8 s with 2, 3.9 s with 4.
 pub const SHIFT: u32 = 1;
 
 /// The inputs of an exact machine beside those of any.

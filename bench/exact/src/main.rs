@@ -1,0 +1,170 @@
+//! What exactness costs, on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and
+//! through it
+//!
+//! - in exact mode, bare, with the plugin, and with the plugin counting accesses;
+//! - under multi-threaded TCG, which is what measured mode has where there is no KVM.
+//!
+//! The contestants take turns, so that a machine that gets slower does so for all. Prints medians of
+//! wall time and QEMU's CPU time, and ratios. `bench/README.md` has figures.
+//!
+//! `bench-exact [KERNEL]`: debian:6.1 if none is named.
+
+mod boot;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use flight::Job;
+use flight::job::Workload;
+use kernels::Cache;
+use machine::{Emulator, Plugin};
+use model::{Accel, Bytes, Limits, Machine, Millis, Sampler, Topology};
+
+use crate::boot::{Bench, Instructions, Taken, Times};
+
+/// Boots of each contestant.
+const ROUNDS: usize = 3;
+/// The machine.
+const CPUS: u32 = 4;
+const NODES: u32 = 4;
+const MEMORY: Bytes = Bytes::mib(1024);
+/// Seconds that the way to the workload may take.
+const TARGET: f64 = 20.0;
+
+/// Who takes part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contestant {
+    Exact,
+    Plugin,
+    Accesses,
+    Tcg,
+}
+
+const CONTESTANTS: [Contestant; 4] =
+    [Contestant::Exact, Contestant::Plugin, Contestant::Accesses, Contestant::Tcg];
+
+impl Contestant {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Plugin => "exact, plugin",
+            Self::Accesses => "exact, accesses",
+            Self::Tcg => "TCG, multi-threaded",
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let spec = std::env::args().nth(1).unwrap_or_else(|| "debian:6.1".to_owned());
+    let topology = Topology::even(CPUS, MEMORY, NODES)?;
+    let bench = Bench::new(
+        Cache::open()?.obtain(&spec, &|line| eprintln!("{line}"))?,
+        Emulator::find()?,
+        &job(topology.clone())?,
+        topology,
+    )?;
+    println!(
+        "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
+        bench.kernel.release
+    );
+    let mut boots: [Vec<Taken>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
+            boots.push(boot(&bench, contestant)?);
+        }
+    }
+    let instructions = boots[1][0].instructions.ok_or("the plugin's profile is not there")?;
+    let taken = boots.each_ref().map(|boots| median(boots));
+    print_times(&taken, instructions);
+    print_ratios(&taken);
+    Ok(())
+}
+
+fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> {
+    let plugin = |accesses| {
+        let path = bench.library("libtcg.so");
+        Some(Plugin { path, accesses, stacks: false, switch: None })
+    };
+    match contestant {
+        Contestant::Exact => bench.exact(None),
+        Contestant::Plugin => bench.exact(plugin(false)),
+        Contestant::Accesses => bench.exact(plugin(true)),
+        Contestant::Tcg => bench.tcg(),
+    }
+}
+
+/// A workload that does the same amount of work however long that takes.
+fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
+    let mut manifest = lab::workloads::find("autonuma")?;
+    let values = [("programs", "NUMA02"), ("scale", "0.5")];
+    let values: BTreeMap<_, _> =
+        values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    lab::workloads::set_parameters(&mut manifest, values)?;
+    let limits = Limits::default();
+    let machine = Machine { topology, disks: Vec::new(), accel: Accel::Tcg, limits };
+    let workload = Workload {
+        name: manifest.name.clone(),
+        command: lab::workloads::command(&manifest, &machine)?,
+        iterations: 1,
+        timeout: Millis(3_600_000),
+    };
+    Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
+}
+
+fn print_times(taken: &[Taken; 4], instructions: Instructions) {
+    println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
+    let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
+    println!("{:<20} {columns} {columns}", "");
+    for (contestant, taken) in CONTESTANTS.iter().zip(taken) {
+        let exact = *contestant != Contestant::Tcg;
+        let cells = |times: Times, count: u64| {
+            let rate = count as f64 / 1e6 / times.cpu;
+            let rate = if exact { format!("{rate:.0}") } else { "-".to_owned() };
+            format!("{:8.1} {:8.1} {rate:>8}", times.wall, times.cpu)
+        };
+        let to = cells(taken.to_workload, instructions.to_workload);
+        let from = cells(taken.from_workload, instructions.from_workload);
+        println!("{:<20} {to} {from}", contestant.name());
+    }
+    println!(
+        "M i/s: millions of guest instructions in a second of CPU time; {:.0} million to the workload",
+        instructions.to_workload as f64 / 1e6
+    );
+    println!("exact, to the workload: {:.1} s, to be within {TARGET} s", taken[0].to_workload.wall);
+}
+
+fn print_ratios(taken: &[Taken; 4]) {
+    let [exact, plugin, accesses, tcg] = taken;
+    let pairs = [
+        ("exact / TCG", exact, tcg),
+        ("exact, plugin / exact", plugin, exact),
+        ("exact, accesses / exact", accesses, exact),
+    ];
+    for (name, of, to) in pairs {
+        let ratio = |of: Times, to: Times| {
+            format!("{:.2} of wall, {:.2} of CPU time", of.wall / to.wall, of.cpu / to.cpu)
+        };
+        println!(
+            "{name:<24} to the workload {}; from there {}",
+            ratio(of.to_workload, to.to_workload),
+            ratio(of.from_workload, to.from_workload)
+        );
+    }
+}
+
+/// The median of each figure.
+fn median(boots: &[Taken]) -> Taken {
+    let of = |figure: fn(&Taken) -> f64| {
+        let mut figures: Vec<f64> = boots.iter().map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures[figures.len() / 2]
+    };
+    Taken {
+        to_workload: Times { wall: of(|it| it.to_workload.wall), cpu: of(|it| it.to_workload.cpu) },
+        from_workload: Times {
+            wall: of(|it| it.from_workload.wall),
+            cpu: of(|it| it.from_workload.cpu),
+        },
+        instructions: None,
+    }
+}
