@@ -18,6 +18,7 @@ use model::{
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::profile::INSTRUCTIONS;
 use crate::workloads::{self, WorkloadError};
 use machine::MachineForm;
 
@@ -286,6 +287,10 @@ impl WorkloadForm {
                 return fault(place, "a workload without name or manifest", hint);
             }
         };
+        if manifest.metrics.iter().any(|metric| metric.name == INSTRUCTIONS) {
+            let hint = "exact mode adds one of this name to every workload: call it otherwise";
+            return fault(place, format!("a metric called `{INSTRUCTIONS}`"), hint);
+        }
         let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
         if iterations == 0 {
             let span = self.iterations.map_or(place, |count| count.span());

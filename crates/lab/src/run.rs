@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use kernels::Cache;
 use machine::{Emulator, Engine};
 use model::{Experiment, Kernel, Mode};
-use store::{ExperimentId, Store};
+use store::{Detail, ExperimentId, Store};
 
 use crate::boot::{BootError, Bootable, in_file};
 use crate::conclude::digest;
@@ -81,6 +81,9 @@ pub enum RunError {
         /// The directory of the second.
         other: PathBuf,
     },
+    /// A boot that was kept before is not what it was, or cannot be booted again.
+    #[error("{0}")]
+    NotReplayed(String),
     /// The store refused; a boot that could not be kept is picked up by the next run.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -143,6 +146,9 @@ impl Lab {
         let (before, due): (Vec<_>, Vec<_>) =
             slots.iter().copied().enumerate().partition(|(_, slot)| is_done(slot));
         watch(Progress::Plan { boots: slots.len(), done: before.len() });
+        if manner.verify {
+            self.verify_kept(id, watch)?;
+        }
         let mut summary = RunSummary { experiment: id, boots: 0, failed: 0 };
         if due.is_empty() {
             return Ok(summary);
@@ -233,6 +239,25 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
+    }
+
+    /// Replays the boots that are kept of an experiment.
+    fn verify_kept(&self, id: ExperimentId, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        for kept in self.store.boots(id, Detail::Summary)? {
+            if kept.superseded || !kept.boot.outcome.is_complete() {
+                continue;
+            }
+            watch(Progress::Remark(&format!("replaying {}", kept.id)));
+            let difference = self.replay(kept.id, None, watch);
+            match difference.map_err(|error| RunError::NotReplayed(error.to_string()))? {
+                None => {}
+                Some(difference) => {
+                    let message = format!("{} is not what it was: {difference}", kept.id);
+                    return Err(RunError::NotReplayed(message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Boots once more, and compares with what the first boot left behind in `directory`.

@@ -36,6 +36,9 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     display.finish();
     let summary = summary?;
     let done = match (summary.boots, summary.failed) {
+        (0, _) if args.exact.verify => {
+            "every boot was done before, and did the same again, to the bit".to_owned()
+        }
         (0, _) => "every boot was done before".to_owned(),
         (boots, 0) if args.exact.verify => {
             format!("{} done, each twice and the same to the bit", count(boots, "boot"))

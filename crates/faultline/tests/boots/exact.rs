@@ -68,7 +68,6 @@ fn adds_up(boot: &Boot) {
         functions.find(|function| function.name == name).map_or(0, |it| it.total().entries)
     };
     assert!(entries("handle_mm_fault") > 100, "{}", entries("handle_mm_fault"));
-    assert!(entries("clear_page_erms") + entries("clear_page_orig") > 100);
     assert!(numa01.stacks.iter().any(|stack| {
         let mut functions = stack.functions.iter();
         functions.any(|name| name == "handle_mm_fault") && functions.len() > 1

@@ -52,6 +52,17 @@ fn a_good_file_is_read() {
 }
 
 #[test]
+fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let manifest = "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\n[[metrics]]\n\
+                    name = \"instructions\"\nunit = \"\"\nmean = \"amean\"\n";
+    std::fs::write(directory.path().join("x-manifest.toml"), manifest).unwrap();
+    let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
+    let error = parse(&directory.path().join("x.toml"), &text).unwrap_err();
+    assert_eq!(error.to_string(), "a metric called `instructions`");
+}
+
+#[test]
 fn exact_mode_has_seeds() {
     let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text)).unwrap();
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");

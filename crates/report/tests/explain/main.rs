@@ -1,7 +1,6 @@
 //! Where a difference went, as people see it.
 
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests need more of it")]
 mod common;
 mod kernels;
 
