@@ -2,6 +2,7 @@
 
 mod balancing;
 mod common;
+mod counts;
 mod disks;
 mod exact;
 mod faults;
