@@ -39,6 +39,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         name: String::new(),
         mode,
         profile: Profiling::default(),
+        guest_digest: String::new(),
         variants: Vec::new(),
         machine: Machine {
             topology: topology(),

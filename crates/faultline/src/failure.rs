@@ -12,6 +12,8 @@ pub const HOST_FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Done, but some boots failed.
 pub const BOOTS_FAILED: u8 = 3;
+/// Two boots of exact mode with the same inputs differ.
+pub const NOT_EXACT: u8 = 4;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,9 @@ pub enum Failure {
     /// Standard output was closed by its reader, as `| head` does.
     #[error("standard output is closed")]
     OutputClosed,
+    /// Two boots of exact mode with the same inputs differ.
+    #[error("{0}")]
+    NotExact(String),
     /// The host failed.
     #[error("{0}")]
     Host(String),
@@ -74,6 +79,9 @@ impl From<lab::RunError> for Failure {
     fn from(error: lab::RunError) -> Self {
         match error {
             lab::RunError::Store(error) => error.into(),
+            error @ (lab::RunError::NotExact { .. } | lab::RunError::Changed { .. }) => {
+                Self::NotExact(error.to_string())
+            }
             other => Self::Host(other.to_string()),
         }
     }
@@ -99,6 +107,10 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
             ExitCode::from(USAGE)
         }
         Failure::OutputClosed => ExitCode::SUCCESS,
+        Failure::NotExact(message) => {
+            eprintln!("faultline: {message}");
+            ExitCode::from(NOT_EXACT)
+        }
         Failure::Host(message) => {
             eprintln!("faultline: {message}");
             ExitCode::from(HOST_FAILED)

@@ -12,7 +12,7 @@
 //! # Ticks
 //!
 //! At each tick of its sampler the agent executes [`TICK`], with the tick's time in the register
-//! `rax`. All frames that the tick leaves in the recording bear the same time (a tick at which no
+//! `rax`. All samples that the tick leaves in the recording bear the same time (a tick at which no
 //! file changed leaves none there, and one here), so ticks are paired with samples by time. A tick
 //! never falls into a cut, so a phase has each of its ticks once, in order, and slices of cuts have
 //! none. A tick holds all accesses since its phase began. No ticks are written for the ends of a
@@ -111,16 +111,17 @@ pub struct Phase {
     pub ticks: Vec<Tick>,
     /// Kernel instructions of all CPUs by path, in order: the node of the call sites (none where a
     /// path begins), the address of the block of instructions executed there, and their count, at
-    /// least 1. A block lies in one function, and is named by its first instruction. The counts add
-    /// up to the kernel instructions of all CPUs. `(None, BEYOND, count)` is what there was no room
-    /// for. None if paths were not followed.
+    /// least 1. A block runs on to the next jump and is named by its first instruction; only where
+    /// assembly code runs from one symbol into the next does it lie in more functions than one. The
+    /// counts add up to the kernel instructions of all CPUs. `(None, BEYOND, count)` is what there
+    /// was no room for. None if paths were not followed.
     pub stacks: Vec<(Option<u32>, u64, u64)>,
 }
 
 /// Accesses from the beginning of a phase to one moment in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
-    /// Guest time in nanoseconds: that of the frames which the tick left in the recording.
+    /// Guest time in nanoseconds: that of the samples which the tick left in the recording.
     pub time: u64,
     /// Accesses of each CPU, as in [`Cpu::accesses`].
     pub accesses: Vec<Vec<Accesses>>,
@@ -128,8 +129,9 @@ pub struct Tick {
 
 /// What one CPU did in one slice.
 ///
-/// An instruction counts when it was executed; one that met a page fault counts when it was
-/// executed after the fault. Each iteration of a string instruction counts.
+/// An instruction counts when it was executed, in the slice in which its CPU went on to the next;
+/// one that met a page fault counts when it was executed after the fault. Each iteration of a
+/// string instruction counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// Kernel instructions (those in the upper half of the address space), in order of address.

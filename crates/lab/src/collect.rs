@@ -69,8 +69,10 @@ pub struct Place {
 pub struct Stretch {
     /// The phase that it is; none outside iterations.
     pub place: Option<Place>,
-    /// When files were sampled in it, in guest nanoseconds, the cut that ends it included.
-    pub times: Vec<u64>,
+    /// When it began, in guest nanoseconds: the time of a cut, or 0.
+    pub begun: u64,
+    /// When the cut came that ended it; for the last one, when it began.
+    pub ended: u64,
 }
 
 /// Reads a recording. `workloads` are the names of the job's workloads, in its order.
@@ -83,10 +85,7 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
                     collector.event(event, frame.time);
                 }
             }
-            Some(Kind::Series) => {
-                collector.sampled(frame.time);
-                collector.series.record(frame.payload, frame.time);
-            }
+            Some(Kind::Series) => collector.series.record(frame.payload, frame.time),
             Some(Kind::Profile) | None => {}
         }
     }
@@ -118,14 +117,14 @@ impl Collector<'_> {
                 self.cut();
                 let name = self.workloads.get(usize::from(workload)).cloned().unwrap_or_default();
                 self.place = Place { workload: name, iteration, phase: String::new() };
-                self.begin(Some(self.place.clone()));
+                self.begin(Some(self.place.clone()), time);
             }
             Event::Phase(phase) => {
                 self.cut();
                 if self.accept(is_name(&phase), "the name of a phase") {
                     self.place.phase = phase;
                 }
-                self.begin(Some(self.place.clone()));
+                self.begin(Some(self.place.clone()), time);
             }
             Event::Sample { metric, label, value } => self.sample(metric, label, value),
             Event::Point { series, value } => {
@@ -139,7 +138,7 @@ impl Collector<'_> {
                     self.recording.notes.push(note);
                 }
             }
-            Event::End(usage) => self.end(usage),
+            Event::End(usage) => self.end(usage, time),
             Event::Log(text) => {
                 if recording.log.len() + text.len() <= MAX_LOG {
                     recording.log.push_str(&text);
@@ -172,7 +171,7 @@ impl Collector<'_> {
         }
     }
 
-    fn end(&mut self, usage: flight::event::Usage) {
+    fn end(&mut self, usage: flight::event::Usage, time: u64) {
         let room = self.recording.usage.len() < MAX_ITERATIONS;
         if self.accept(room, "the number of iterations") {
             self.recording.usage.push(Usage {
@@ -185,20 +184,14 @@ impl Collector<'_> {
         }
         self.cut();
         self.place = Place::default();
-        self.begin(None);
-    }
-
-    /// Files were sampled at `time`.
-    fn sampled(&mut self, time: u64) {
-        if self.stretch.times.last() != Some(&time) {
-            self.stretch.times.push(time);
-        }
+        self.begin(None, time);
     }
 
     /// A cut was recorded: another stretch begins.
-    fn begin(&mut self, place: Option<Place>) {
-        let next = Stretch { place, times: Vec::new() };
-        self.recording.stretches.push(std::mem::replace(&mut self.stretch, next));
+    fn begin(&mut self, place: Option<Place>, time: u64) {
+        let next = Stretch { place, begun: time, ended: time };
+        let ended = std::mem::replace(&mut self.stretch, next);
+        self.recording.stretches.push(Stretch { ended: time, ..ended });
     }
 
     /// Whether something is as the agent makes it. If not, this is no recording to rely on.
@@ -314,11 +307,18 @@ mod tests {
         assert_eq!(differences, expected);
         let phases = recording.stretches.iter().map(|stretch| {
             let place = stretch.place.as_ref();
-            (place.map(|place| (place.iteration, &*place.phase)), stretch.times.len())
+            let place = place.map(|place| (place.iteration, &*place.phase));
+            (place, stretch.begun, stretch.ended)
         });
-        let fill = |iteration| (Some((iteration, "fill")), 1);
-        let first = |iteration| (Some((iteration, "")), 1);
-        let expected = [(None, 1), first(0), fill(0), (None, 1), first(1), fill(1), (None, 0)];
+        let expected = [
+            (None, 0, 11),
+            (Some((0, "")), 11, 21),
+            (Some((0, "fill")), 21, 31),
+            (None, 31, 111),
+            (Some((1, "")), 111, 121),
+            (Some((1, "fill")), 121, 131),
+            (None, 131, 131),
+        ];
         assert_eq!(phases.collect::<Vec<_>>(), expected);
     }
 

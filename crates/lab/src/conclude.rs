@@ -101,11 +101,17 @@ pub fn conclude(
     let log = machine::read_log(directory)?;
     let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
-    let outcome = outcome(&head, &recording, &console, ending);
+    let mut outcome = outcome(&head, &recording, &console, ending);
     let problems = problems(&recording, &console);
-    let profiles = match counting {
-        Some(counting) => profiles(directory, &mut recording, counting)?,
+    let profiles = match counting.map(|counting| profiles(directory, &mut recording, counting)) {
         None => Vec::new(),
+        Some(Ok(profiles)) => profiles,
+        Some(Err(why)) => {
+            if outcome.is_complete() {
+                outcome = Outcome::Failed(why);
+            }
+            Vec::new()
+        }
     };
     Ok(Boot {
         variant: head.variant,
@@ -125,29 +131,24 @@ pub fn conclude(
     })
 }
 
-/// What the plugin counted in each phase. Its instructions become samples; what is missing is
-/// noted.
+/// What the plugin counted in each phase. Its instructions become samples.
+///
+/// # Errors
+/// Why there is none: then the boot is not what it was for.
 fn profiles(
     directory: &Path,
     recording: &mut Recording,
     counting: Counting<'_>,
-) -> io::Result<Vec<Profile>> {
-    // With modules, the guest tells where they lie.
+) -> Result<Vec<Profile>, String> {
+    // With modules, the guest tells where functions lie.
     let own = Symbols::parse(&recording.symbols);
     let symbols = if own.is_empty() { counting.symbols } else { &own };
-    let Some(counted) = read_counted(directory)? else {
-        recording.notes.push("the plugin left no profile behind".to_owned());
-        return Ok(Vec::new());
-    };
+    let counted = read_counted(directory).map_err(|error| error.to_string())?;
     let stretches = &recording.stretches;
     let profiles = profile::profiles(&counted, stretches, symbols);
     let series = profile::series(&counted, stretches, &counting.topology.homes());
-    let Some((profiles, series)) = profiles.zip(series) else {
-        recording
-            .notes
-            .push("the profile has other cuts than the recording: it is left out".into());
-        return Ok(Vec::new());
-    };
+    let (profiles, series) =
+        profiles.zip(series).ok_or("the counts have other cuts than the recording")?;
     recording.chunks.extend(series);
     recording.samples.extend(profile::samples(&profiles));
     Ok(profiles)

@@ -279,6 +279,7 @@ mod tests {
             limits: Limits::default(),
         };
         let mut experiment = Experiment {
+            guest_digest: String::new(),
             name: "x".into(),
             mode: Mode::Measured,
             profile: Profiling::default(),

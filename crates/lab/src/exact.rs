@@ -25,15 +25,23 @@ pub fn inputs(libraries: &Libraries, profile: Profiling, kernel: &Known, slot: S
     Exact { seed: slot.replicate, clock: libraries.clock.clone(), plugin: Some(plugin) }
 }
 
-/// What the plugin wrote into a machine's directory; none if it wrote nothing that can be read.
+/// Why there are no counts.
+#[derive(Debug, thiserror::Error)]
+pub enum CountsError {
+    /// The plugin's file cannot be read.
+    #[error("{PROFILE_FILE}: {0}")]
+    File(#[from] io::Error),
+    /// It is not one that this plugin writes.
+    #[error("{PROFILE_FILE}: {0}")]
+    Profile(#[from] counted::ProfileError),
+}
+
+/// What the plugin wrote into a machine's directory.
 ///
 /// # Errors
-/// When the file cannot be read.
-pub fn read_counted(directory: &Path) -> io::Result<Option<counted::Profile>> {
-    match fs::read(directory.join(PROFILE_FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        bytes => Ok(counted::read(&bytes?).ok()),
-    }
+/// When there is nothing, or nothing that can be read.
+pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
+    Ok(counted::read(&fs::read(directory.join(PROFILE_FILE))?)?)
 }
 
 /// The first difference between what two boots left behind in their directories: in their
@@ -46,7 +54,7 @@ pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     if let Some(difference) = compare_logs(&logs.0, &logs.1) {
         return Ok(Some(difference.to_string()));
     }
-    let consoles = (fs::read(one.join(CONSOLE_FILE))?, fs::read(other.join(CONSOLE_FILE))?);
+    let consoles = (console(one)?, console(other)?);
     let lines = (consoles.0.split(is_newline), consoles.1.split(is_newline));
     if let Some(line) = lines.0.zip(lines.1).position(|(a, b)| a != b) {
         return Ok(Some(format!("their consoles differ from line {} on", line + 1)));
@@ -54,7 +62,18 @@ pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     if consoles.0.len() != consoles.1.len() {
         return Ok(Some("one console is longer than the other".to_owned()));
     }
-    Ok(counts(read_counted(one)?.as_ref(), read_counted(other)?.as_ref()))
+    Ok(match (read_counted(one), read_counted(other)) {
+        (Ok(one), Ok(other)) => counts(&one, &other),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
+    })
+}
+
+/// What was written to a machine's console; nothing if there is no file.
+fn console(directory: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(directory.join(CONSOLE_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        bytes => bytes,
+    }
 }
 
 fn is_newline(byte: &u8) -> bool {
@@ -62,12 +81,7 @@ fn is_newline(byte: &u8) -> bool {
 }
 
 /// Where the counts of two boots differ, the part aside that is not exact.
-fn counts(one: Option<&counted::Profile>, other: Option<&counted::Profile>) -> Option<String> {
-    let (one, other) = match (one, other) {
-        (None, None) => return None,
-        (Some(one), Some(other)) => (one, other),
-        _ => return Some("only one of them has a profile".to_owned()),
-    };
+fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     let slices = one.marked().iter().zip(other.marked());
     if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
         return Some(format!("their counts differ after {} cuts", slice.div_ceil(2)));

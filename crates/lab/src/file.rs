@@ -134,11 +134,13 @@ impl From<Value> for String {
     }
 }
 
-/// Reads an experiment from a file's text. Paths in it are relative to the file's directory.
+/// Reads an experiment from a file's text. Paths in it are relative to the file's directory. With
+/// exact mode as `mode`, an experiment of measured mode is read as one of exact mode with the usual
+/// number of seeds.
 ///
 /// # Errors
 /// With the line and the key at fault, and a hint.
-pub fn parse(path: &Path, text: &str) -> Result<Experiment, Box<FileError>> {
+pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let form: Result<FileForm, Fault> = toml::from_str(text).map_err(|error| Fault {
         // "Variant" is a word of this laboratory's own.
@@ -146,7 +148,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Experiment, Box<FileError>> {
         place: error.span(),
         hint: did_you_mean(error.message()),
     });
-    form.and_then(|form| form.check(directory)).map_err(|fault| fault.at(path, text))
+    form.and_then(|form| form.in_mode(mode).check(directory)).map_err(|fault| fault.at(path, text))
 }
 
 impl Fault {
@@ -162,6 +164,16 @@ impl Fault {
 }
 
 impl FileForm {
+    /// The same experiment in the mode that is asked for. Boots of measured mode say nothing of
+    /// seeds, and accelerators nothing of exact mode.
+    fn in_mode(mut self, mode: Option<Mode>) -> Self {
+        if mode == Some(Mode::Exact) && self.mode.is_measured() {
+            self.mode = Mode::Exact;
+            self.boots = None;
+        }
+        self
+    }
+
     fn check(self, directory: &Path) -> Checked<Experiment> {
         if self.name.get_ref().trim().is_empty() {
             return fault(self.name.span(), "the experiment has no name", "give it one");
@@ -182,6 +194,7 @@ impl FileForm {
             name: self.name.into_inner(),
             mode: self.mode,
             profile,
+            guest_digest: String::new(),
             variants,
             machine,
             workloads,

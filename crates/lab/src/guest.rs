@@ -1,7 +1,10 @@
 //! What of our own a machine is made of: the guest's static binaries, and the libraries that QEMU
 //! loads in exact mode.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::conclude::digest;
 
 /// The variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
@@ -39,6 +42,13 @@ impl Guest {
     pub fn find() -> Result<Self, NoGuest> {
         let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
         Self::at(&named.unwrap_or_else(|| beside_program().join("guest")))
+    }
+
+    /// SHA-256 of the programs, in hexadecimal; empty if they cannot be read.
+    pub fn digest(&self) -> String {
+        let programs = [&self.agent, &self.workloads].map(fs::read);
+        let programs: Result<Vec<_>, _> = programs.into_iter().collect();
+        programs.map_or_else(|_| String::new(), |programs| digest(&programs.concat()))
     }
 
     fn at(directory: &Path) -> Result<Self, NoGuest> {

@@ -20,6 +20,7 @@ pub mod schedule;
 mod series;
 mod symbols;
 mod table;
+mod verify;
 mod watch;
 pub mod workloads;
 

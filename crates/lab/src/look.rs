@@ -121,6 +121,7 @@ impl Look {
             name: "look".into(),
             mode: Mode::default(),
             profile: Profiling::default(),
+            guest_digest: String::new(),
             variants: vec![Variant {
                 name: self.kernel.clone(),
                 kernel: self.kernel.clone(),

@@ -2,6 +2,7 @@
 //! their functions.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
@@ -20,6 +21,8 @@ const OTHER: &str = "[other]";
 
 /// The path of instructions whose paths the plugin had no room for.
 const BEYOND: &str = "[beyond]";
+/// The paths of a boot have no more functions in all. Usual ones have half a million.
+const MAX_PATHS: usize = 1 << 22;
 /// The source of the series of accesses.
 pub const ACCESSES_SOURCE: &str = "accesses";
 /// Its columns: loads and stores since the phase began.
@@ -35,9 +38,9 @@ pub fn profiles(
     stretches: &[Stretch],
     symbols: &Symbols,
 ) -> Option<Vec<Profile>> {
-    let paths = Paths::new(counted, symbols);
+    let mut paths = Paths::new(counted, symbols);
     let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
-        Some(profile(stretch.place.as_ref()?, phase?, symbols, &paths))
+        Some(profile(stretch.place.as_ref()?, phase?, symbols, &mut paths))
     });
     Some(phases.collect())
 }
@@ -49,12 +52,9 @@ pub fn series(
     stretches: &[Stretch],
     home: &[u16],
 ) -> Option<Vec<Chunk>> {
-    let mut begins = 0;
     let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
-        let (began, ended) = (begins, stretch.times.last().copied()?);
-        begins = ended;
         let place = stretch.place.as_ref().filter(|_| counted.scope.nodes > 0)?;
-        Some(chunk(place, phase?, (began, ended), home))
+        Some(chunk(place, phase?, (stretch.begun, stretch.ended), home))
     });
     Some(phases.collect())
 }
@@ -136,7 +136,12 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     samples.collect()
 }
 
-fn profile(place: &Place, phase: &counted::Phase, symbols: &Symbols, paths: &Paths<'_>) -> Profile {
+fn profile(
+    place: &Place,
+    phase: &counted::Phase,
+    symbols: &Symbols,
+    paths: &mut Paths<'_>,
+) -> Profile {
     let cpus = phase.cpus.iter().map(|cpu| Instructions {
         user: cpu.totals.user,
         kernel: cpu.instructions(counted::Privilege::Kernel),
@@ -215,32 +220,30 @@ fn accesses(phase: &counted::Phase) -> Vec<Accesses> {
     accesses.collect()
 }
 
-/// The call paths that counts refer to, as functions, each resolved once.
+/// Turns the paths that counts refer to into those of functions.
 struct Paths<'a> {
+    sites: &'a [counted::CallSite],
     symbols: &'a Symbols,
-    /// By node: the functions that called, the outermost first.
-    callers: Vec<Vec<&'a str>>,
+    /// How many more functions the boot's paths may have in all.
+    room: usize,
 }
 
 impl<'a> Paths<'a> {
-    fn new(counted: &counted::Profile, symbols: &'a Symbols) -> Self {
-        let mut callers: Vec<Vec<&str>> = Vec::with_capacity(counted.nodes.len());
-        for site in &counted.nodes {
-            let parent = site.parent.and_then(|parent| callers.get(parent as usize));
-            let mut path = parent.cloned().unwrap_or_default();
-            path.push(function_at(symbols, site.address));
-            callers.push(path);
-        }
-        Self { symbols, callers }
+    fn new(counted: &'a counted::Profile, symbols: &'a Symbols) -> Self {
+        Self { sites: &counted.nodes, symbols, room: MAX_PATHS }
     }
 
     /// The instructions of a phase by call path, in order of the paths.
-    fn stacks(&self, phase: &counted::Phase) -> Vec<Stack> {
+    fn stacks(&mut self, phase: &counted::Phase) -> Vec<Stack> {
         let mut stacks: HashMap<Vec<&str>, u64> = HashMap::new();
         for (node, address, count) in &phase.stacks {
-            let callers = node.and_then(|node| self.callers.get(node as usize));
-            let mut path = callers.cloned().unwrap_or_default();
-            path.push(function_at(self.symbols, *address));
+            let mut path = self.path(*node, *address);
+            if !stacks.contains_key(&path) {
+                match self.room.checked_sub(path.len()) {
+                    Some(room) => self.room = room,
+                    None => path = vec![BEYOND],
+                }
+            }
             let sum = stacks.entry(path).or_default();
             *sum = sum.saturating_add(*count);
         }
@@ -251,6 +254,19 @@ impl<'a> Paths<'a> {
         let mut stacks: Vec<Stack> = stacks.collect();
         stacks.sort_by(|a, b| a.functions.cmp(&b.functions));
         stacks
+    }
+
+    /// The functions of a path, the outermost first: those that called, and the one that the
+    /// address lies in.
+    fn path(&self, node: Option<u32>, address: u64) -> Vec<&'a str> {
+        let site = |node: u32| self.sites.get(node as usize);
+        let callers = iter::successors(node.and_then(site), |from| from.parent.and_then(site));
+        let callers = callers.take(counted::MAX_DEPTH).map(|site| site.address);
+        let addresses = iter::once(address).chain(callers);
+        let mut path: Vec<&str> =
+            addresses.map(|address| function_at(self.symbols, address)).collect();
+        path.reverse();
+        path
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use machine::{Emulator, Engine};
-use model::{Boot, Experiment, Mode};
+use model::{Boot, Experiment, Mode, Outcome};
 use store::{BootId, Kept};
 
 use crate::boot::{BootError, Bootable, in_file};
@@ -26,6 +26,9 @@ pub enum ReplayError {
     /// It was not exact in the first place.
     #[error("{0} is of measured mode: only boots of exact mode can be replayed")]
     Measured(BootId),
+    /// It did not come to an end of its own.
+    #[error("{0} cannot be replayed: the host had a part in how it ended ({1})")]
+    Ended(BootId, String),
     /// Its variant is not in its experiment.
     #[error("{0} is of variant `{1}`, which its experiment does not have")]
     NoVariant(BootId, String),
@@ -71,10 +74,24 @@ impl Lab {
         keep: Option<&Path>,
         watch: &mut Watch<'_>,
     ) -> Result<Option<String>, ReplayError> {
+        let _lock = self.lock()?;
+        self.replay_alone(id, keep, watch)
+    }
+
+    /// The same where nothing else runs.
+    pub(crate) fn replay_alone(
+        &self,
+        id: BootId,
+        keep: Option<&Path>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<String>, ReplayError> {
         let Kept { boot: kept, .. } = self.store.boot(id)?;
         let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
         if experiment.mode != Mode::Exact {
             return Err(ReplayError::Measured(id));
+        }
+        if let Outcome::Interrupted | Outcome::TimedOut(_) | Outcome::Died(_) = kept.outcome {
+            return Err(ReplayError::Ended(id, kept.outcome.to_string()));
         }
         let mut variants = experiment.variants.iter();
         let place = variants.position(|variant| variant.name == kept.variant);
@@ -121,8 +138,10 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
     }
     if kept.console != boot.console {
         let mut lines = kept.console.lines().zip(boot.console.lines());
-        let line = lines.position(|(a, b)| a != b).map_or(0, |place| place + 1);
-        return Some(format!("the log differs from line {line} on"));
+        return Some(match lines.position(|(a, b)| a != b) {
+            Some(place) => format!("the log differs from line {} on", place + 1),
+            None => "one log is longer than the other".to_owned(),
+        });
     }
     if kept.facts.recording_digest != boot.facts.recording_digest {
         return Some("the recording differs".to_owned());

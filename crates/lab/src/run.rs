@@ -4,15 +4,15 @@
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernels::Cache;
 use machine::{Emulator, Engine};
 use model::{Experiment, Kernel, Mode};
-use store::{Detail, ExperimentId, Store};
+use store::{BootId, ExperimentId, Store};
 
-use crate::boot::{BootError, Bootable, in_file};
+use crate::boot::{BootError, Bootable};
 use crate::conclude::digest;
 use crate::disks;
 use crate::engine;
@@ -81,7 +81,15 @@ pub enum RunError {
         /// The directory of the second.
         other: PathBuf,
     },
-    /// A boot that was kept before is not what it was, or cannot be booted again.
+    /// A boot that was kept before is not what it was.
+    #[error("{boot} is not what it was: {how}")]
+    Changed {
+        /// The boot.
+        boot: BootId,
+        /// The first difference.
+        how: String,
+    },
+    /// A boot that was kept before cannot be booted again.
     #[error("{0}")]
     NotReplayed(String),
     /// The store refused; a boot that could not be kept is picked up by the next run.
@@ -114,6 +122,8 @@ pub struct RunSummary {
     pub boots: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// Boots, of now or before, that were booted once more and did the same.
+    pub verified: usize,
 }
 
 impl Lab {
@@ -133,7 +143,7 @@ impl Lab {
         let experiment = &disks::with_digests(experiment, &self.scratch, &self.guest.mkfs)
             .map_err(BootError::from)?;
         let kernels = self.kernels(experiment, watch)?;
-        let id = self.store.keep_experiment(&pinned(experiment, &kernels))?;
+        let id = self.store.keep_experiment(&self.pinned(experiment, &kernels))?;
         if manner.retry_failed {
             self.store.forget_failed(id)?;
         }
@@ -146,10 +156,8 @@ impl Lab {
         let (before, due): (Vec<_>, Vec<_>) =
             slots.iter().copied().enumerate().partition(|(_, slot)| is_done(slot));
         watch(Progress::Plan { boots: slots.len(), done: before.len() });
-        if manner.verify {
-            self.verify_kept(id, watch)?;
-        }
-        let mut summary = RunSummary { experiment: id, boots: 0, failed: 0 };
+        let verified = if manner.verify { self.verify_kept(id, watch)? } else { 0 };
+        let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified };
         if due.is_empty() {
             return Ok(summary);
         }
@@ -181,8 +189,8 @@ impl Lab {
             let start = Instant::now();
             let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
             let boot = bootable.boot(*slot, &directory, watch)?;
-            if manner.verify {
-                self.verify(&bootable, *slot, &directory, watch)?;
+            if manner.verify && self.verify(id, &bootable, *slot, &directory, watch)? {
+                summary.verified += 1;
             }
             self.store.keep_boot(id, &boot)?;
             remove(&directory)?;
@@ -241,49 +249,8 @@ impl Lab {
         Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
     }
 
-    /// Replays the boots that are kept of an experiment.
-    fn verify_kept(&self, id: ExperimentId, watch: &mut Watch<'_>) -> Result<(), RunError> {
-        for kept in self.store.boots(id, Detail::Summary)? {
-            if kept.superseded || !kept.boot.outcome.is_complete() {
-                continue;
-            }
-            watch(Progress::Remark(&format!("replaying {}", kept.id)));
-            let difference = self.replay(kept.id, None, watch);
-            match difference.map_err(|error| RunError::NotReplayed(error.to_string()))? {
-                None => {}
-                Some(difference) => {
-                    let message = format!("{} is not what it was: {difference}", kept.id);
-                    return Err(RunError::NotReplayed(message));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Boots once more, and compares with what the first boot left behind in `directory`.
-    fn verify(
-        &self,
-        bootable: &Bootable<'_>,
-        slot: Slot,
-        directory: &Path,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), RunError> {
-        let again = self.scratch.join(format!("again-{}-{}", slot.variant, slot.replicate));
-        bootable.boot(slot, &again, watch)?;
-        let Some(difference) = exact::difference(directory, &again).map_err(in_file(&again))?
-        else {
-            return Ok(remove(&again)?);
-        };
-        // Under a name by which the next run does not take it for a boot to be kept.
-        let one = self.scratch.join(format!("first-{}-{}", slot.variant, slot.replicate));
-        let _ = fs::remove_dir_all(&one);
-        fs::rename(directory, &one).map_err(in_file(&one))?;
-        let variant = bootable.variant.name.clone();
-        Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other: again })
-    }
-
     /// Takes the lock that keeps a second run off this scratch directory.
-    fn lock(&self) -> Result<File, RunError> {
+    pub(crate) fn lock(&self) -> Result<File, RunError> {
         let path = self.scratch.join("lock");
         let scratch = |error| RunError::Scratch { path: path.clone(), error };
         fs::create_dir_all(&self.scratch).map_err(scratch)?;
@@ -309,20 +276,23 @@ impl Lab {
         let watch = RefCell::new(watch);
         Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
-}
 
-/// The experiment with digests put in of the kernels' images and of programs of the user's own, so
-/// that boots of others are another experiment.
-fn pinned(experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
-    let mut pinned = experiment.clone();
-    for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
-        variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
-    }
-    for program in pinned.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
-        // One that cannot be read fails its boots, and tells why there.
-        if let Ok(bytes) = fs::read(&*program) {
-            program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
+    /// The experiment with digests put in of the kernels' images and of programs of the user's own, so
+    /// that boots of others are another experiment; in exact mode those of ours in the guest too.
+    fn pinned(&self, experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
+        let mut pinned = experiment.clone();
+        for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
+            variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
         }
+        for program in pinned.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
+            // One that cannot be read fails its boots, and tells why there.
+            if let Ok(bytes) = fs::read(&*program) {
+                program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
+            }
+        }
+        if experiment.mode == Mode::Exact {
+            pinned.guest_digest = self.guest.digest();
+        }
+        pinned
     }
-    pinned
 }

@@ -6,10 +6,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::{Mode, Outcome};
 use store::{Detail, ExperimentId, Store};
 
 use crate::conclude::{Head, conclude, unknown_load};
 
+/// How the names of directories begin whose boots are booted once more, or for their symbols alone:
+/// nothing in them is to be kept.
+const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];
 /// How the name of a directory begins that is set aside.
 const ASIDE: &str = "unkept-";
 
@@ -39,6 +43,10 @@ pub fn salvage(
     for entry in fs::read_dir(scratch).map_err(at)? {
         let directory = entry.map_err(at)?.path();
         let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if directory.is_dir() && AGAIN.iter().any(|prefix| name.starts_with(prefix)) {
+            remove(&directory)?;
+            continue;
+        }
         // Others are aside already, or of a probe for KVM.
         let of_boot = name.starts_with(|first: char| first.is_ascii_digit());
         if directory.is_dir() && of_boot {
@@ -68,7 +76,11 @@ fn leftover(
     }
     let variant = head.variant.clone();
     match conclude(head, directory, None, unknown_load(), None) {
-        Ok(boot) => {
+        Ok(mut boot) => {
+            // Whatever it recorded, what it counted is of no use without its kernel's symbols.
+            if boot.facts.accel == Mode::Exact.name() {
+                boot.outcome = Outcome::Interrupted;
+            }
             store.keep_boot(experiment, &boot)?;
             let outcome = &boot.outcome;
             say(&format!("kept a boot of {variant} that an earlier run left behind: {outcome}"));

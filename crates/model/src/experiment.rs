@@ -249,6 +249,10 @@ pub struct Experiment {
     /// What is counted besides, in exact mode.
     #[serde(default, skip_serializing_if = "Profiling::is_default")]
     pub profile: Profiling,
+    /// SHA-256 of our own programs in the guest, in hexadecimal: in exact mode another build of them
+    /// makes another experiment. Empty in measured mode.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub guest_digest: String,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Where.

@@ -204,4 +204,14 @@ mod tests {
         assert!(!is_switch(save, &back));
         assert!(!is_switch([0x90; SAVE_STACK], &load));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..16)) {
+            let prefix = [0x48, 0x66, 0xff].map(|first| [&[first], &bytes[..]].concat());
+            for bytes in prefix.iter().chain([&bytes]) {
+                let _ = (special(bytes), is_switch([0x48; SAVE_STACK], bytes));
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use model::Profile;
+use model::{Mode, Profile};
 use store::BootId;
 
 use super::{existing_store, write_out};
@@ -21,6 +21,9 @@ pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Fai
     let profiles: Vec<&Profile> = boot.profiles.iter().filter(wanted).collect();
     if profiles.is_empty() {
         let message = match boot.profiles.len() {
+            0 if boot.facts.accel == Mode::Exact.name() => {
+                format!("{id} has no profile: `faultline show {id}` tells how it ended")
+            }
             0 => format!("{id} has no profile: only boots of exact mode have one"),
             _ => format!("{id} has no profile of that workload and phase"),
         };

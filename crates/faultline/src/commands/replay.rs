@@ -5,21 +5,22 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, Lab, Libraries};
-use store::{BootId, Store};
+use store::BootId;
 
 use super::run::scratch;
-use super::{print, store_path};
+use super::{existing_store, print, store_path};
 use crate::args::ReplayArgs;
 use crate::failure::Failure;
 use crate::progress::Display;
 
 pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let path = store_path(store)?;
+    let path = store_path(store.clone())?;
+    let store = existing_store(store)?;
     let lab = Lab {
         cache: Cache::open()?,
         guest: Guest::find()?,
         libraries: Libraries::find(),
-        store: Store::open(&path)?,
+        store,
         scratch: scratch(&path),
     };
     let id = BootId(args.boot);
@@ -31,6 +32,8 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
             print(&format!("{id} replayed: the same to the bit\n"))?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(difference) => Err(Failure::Host(format!("{id} is not what it was: {difference}"))),
+        Some(difference) => {
+            Err(Failure::NotExact(format!("{id} is not what it was: {difference}")))
+        }
     }
 }

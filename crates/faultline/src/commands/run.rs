@@ -10,16 +10,16 @@ use model::{Experiment, Machine, Mode, Profiling, Sampler, Variant, WorkloadUse,
 use store::Store;
 
 use super::{print, store_path, topology};
-use crate::args::{ExactArgs, RunArgs};
+use crate::args::{AccelArg, ExactArgs, ModeArg, RunArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let mut experiment = match &args.experiment {
-        Some(path) => read(path)?,
+        Some(path) => read(path, args.exact.mode.map(Mode::from))?,
         None => without_file(&args)?,
     };
-    apply(&args.exact, &mut experiment)?;
+    apply(&args, &mut experiment)?;
     let store_option =
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let path = store_path(store)?;
@@ -36,19 +36,17 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     display.finish();
     let summary = summary?;
     let done = match (summary.boots, summary.failed) {
-        (0, _) if args.exact.verify => {
-            "every boot was done before, and did the same again, to the bit".to_owned()
-        }
         (0, _) => "every boot was done before".to_owned(),
-        (boots, 0) if args.exact.verify => {
-            format!("{} done, each twice and the same to the bit", count(boots, "boot"))
-        }
         (boots, 0) => format!("{} done", count(boots, "boot")),
         (boots, failed) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
+    let same = match summary.verified {
+        0 => String::new(),
+        boots => format!(", {} booted twice and the same to the bit", count(boots, "boot")),
+    };
     let (name, id) = (&experiment.name, summary.experiment);
     let see = format!("see `faultline{store_option} compare {id}`");
-    print(&format!("experiment {id}, {}: {done}; {see}\n", report::escape(name)))?;
+    print(&format!("experiment {id}, {}: {done}{same}; {see}\n", report::escape(name)))?;
     Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
@@ -63,10 +61,10 @@ pub fn scratch(store: &Path) -> PathBuf {
     store.with_file_name(name)
 }
 
-fn read(path: &Path) -> Result<Experiment, Failure> {
+fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    Ok(file::parse(path, &text)?)
+    Ok(file::parse(path, &text, mode)?)
 }
 
 /// The experiment that options describe. Its name tells what is compared, so that the same words
@@ -76,7 +74,20 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     let mut manifest = workloads::find(&args.workload).map_err(usage)?;
     let parameters = args.parameters.iter().cloned().collect();
     workloads::set_parameters(&mut manifest, parameters).map_err(usage)?;
-    let boots = args.boots.unwrap_or(DEFAULT_BOOTS);
+    let mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
+    if mode == Mode::Exact && args.boots.is_some() {
+        let message =
+            "exact mode has no --boots: a boot with the same seed gives the same; use --seeds";
+        return Err(Failure::Usage(message.into()));
+    }
+    if mode == Mode::Exact && matches!(args.machine.accel, AccelArg::Kvm) {
+        let message = "exact mode is emulation of its own kind: leave --accel out";
+        return Err(Failure::Usage(message.into()));
+    }
+    let boots = match mode {
+        Mode::Measured => args.boots.unwrap_or(DEFAULT_BOOTS),
+        Mode::Exact => file::DEFAULT_SEEDS,
+    };
     if boots == 0 || args.iterations == 0 {
         return Err(Failure::Usage("--boots and --iterations want 1 or more".into()));
     }
@@ -96,8 +107,9 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     }];
     Ok(Experiment {
         name,
-        mode: Mode::default(),
+        mode,
         profile: Profiling::default(),
+        guest_digest: String::new(),
         variants,
         machine: Machine {
             topology: topology(&args.machine)?,
@@ -111,30 +123,25 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     })
 }
 
-/// What the options say of exact mode, which an experiment of measured mode is carried out in under
-/// another name.
-fn apply(args: &ExactArgs, experiment: &mut Experiment) -> Result<(), Failure> {
-    if args.mode.is_some_and(|mode| Mode::from(mode) == Mode::Exact)
-        && experiment.mode.is_measured()
-    {
-        experiment.mode = Mode::Exact;
+/// What the options say of exact mode. One that is not of the experiment's file gets a name of its
+/// own.
+fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
+    let usage = |message: &str| Err(Failure::Usage(message.into()));
+    let ExactArgs { mode, seeds, profile, verify } = &args.exact;
+    if experiment.mode.is_measured() && (seeds.is_some() || *verify || !profile.is_empty()) {
+        return usage("--seeds, --profile and --verify are for exact mode: add --mode exact");
+    }
+    if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
+        return usage("the experiment is of exact mode, and its file says so: change it there");
+    }
+    if *seeds == Some(0) {
+        return usage("--seeds wants 1 or more");
+    }
+    if *mode == Some(ModeArg::Exact) {
         experiment.name.push_str("-exact");
-        experiment.boots = file::DEFAULT_SEEDS;
     }
-    if args.mode.is_some_and(|mode| Mode::from(mode) != experiment.mode) {
-        let message = "the experiment is of exact mode, and its file says so: change it there";
-        return Err(Failure::Usage(message.into()));
-    }
-    let only_exact = args.seeds.is_some() || args.verify || !args.profile.is_empty();
-    if experiment.mode.is_measured() && only_exact {
-        let message = "--seeds, --profile and --verify are for exact mode: add --mode exact";
-        return Err(Failure::Usage(message.into()));
-    }
-    if args.seeds == Some(0) {
-        return Err(Failure::Usage("--seeds wants 1 or more".into()));
-    }
-    experiment.boots = args.seeds.unwrap_or(experiment.boots);
-    let Profiling { accesses, stacks } = args.profiling();
+    experiment.boots = seeds.unwrap_or(experiment.boots);
+    let Profiling { accesses, stacks } = args.exact.profiling();
     experiment.profile.accesses |= accesses;
     experiment.profile.stacks |= stacks;
     Ok(())

@@ -209,7 +209,7 @@ options = \"noatime\"
                 "name = \"x\"\nboots = 1\n[machine]\ncpus = 1\nmemory = \"1G\"\n{disk}\n\
                  [[variant]]\nkernel = \"6.1\"\n[[workload]]\nmanifest = \"reader.toml\"\n"
             );
-            super::super::parse(&path, &text)
+            super::super::parse(&path, &text, None)
         };
         let disks = read(&DATA.replace("disk", "machine.disk")).unwrap().machine.disks;
         assert_eq!(disks[0].place(0), "/mnt/data");

@@ -28,7 +28,7 @@ iterations = 2
 "#;
 
 fn complaint(text: &str) -> String {
-    rendered(&parse(Path::new("x.toml"), text).unwrap_err())
+    rendered(&parse(Path::new("x.toml"), text, None).unwrap_err())
 }
 
 pub fn rendered(error: &FileError) -> String {
@@ -40,7 +40,7 @@ pub fn rendered(error: &FileError) -> String {
 
 #[test]
 fn a_good_file_is_read() {
-    let experiment = parse(Path::new("x.toml"), GOOD).unwrap();
+    let experiment = parse(Path::new("x.toml"), GOOD, None).unwrap();
     assert_eq!(experiment.variants[0].name, "6.1");
     let off = &experiment.variants[1].settings;
     let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
@@ -58,17 +58,22 @@ fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
                     name = \"instructions\"\nunit = \"\"\nmean = \"amean\"\n";
     std::fs::write(directory.path().join("x-manifest.toml"), manifest).unwrap();
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
-    let error = parse(&directory.path().join("x.toml"), &text).unwrap_err();
+    let error = parse(&directory.path().join("x.toml"), &text, None).unwrap_err();
     assert_eq!(error.to_string(), "a metric called `instructions`");
 }
 
 #[test]
 fn exact_mode_has_seeds() {
-    let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text)).unwrap();
+    let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text), None).unwrap();
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");
     assert_eq!((experiment.mode, experiment.boots), (Mode::Exact, DEFAULT_SEEDS));
     assert_eq!(experiment.profile, Profiling { accesses: true, stacks: false });
     assert_eq!(exact("mode = \"exact\"\nseeds = 2").boots, 2);
+    let asked = parse(Path::new("x.toml"), GOOD, Some(Mode::Exact)).unwrap();
+    assert_eq!((asked.mode, asked.boots), (Mode::Exact, DEFAULT_SEEDS));
+    let disk = format!("{GOOD}\n[[machine.disk]]\nkind = \"nvme\"\nsize = \"1G\"\n");
+    assert!(parse(Path::new("x.toml"), &disk, None).is_ok());
+    assert!(parse(Path::new("x.toml"), &disk, Some(Mode::Exact)).is_err());
     assert_eq!(exact("mode = \"measured\"\nboots = 4").boots, 4);
 }
 

@@ -173,6 +173,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         name: "test".into(),
         mode,
         profile: Profiling::default(),
+        guest_digest: String::new(),
         variants: Vec::new(),
         machine: Machine {
             disks: Vec::new(),

@@ -74,6 +74,7 @@ fn experiment(name: &str) -> Experiment {
         name: name.into(),
         mode: Mode::default(),
         profile: Profiling::default(),
+        guest_digest: String::new(),
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),

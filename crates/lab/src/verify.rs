@@ -1,0 +1,86 @@
+//! The proof that exact mode is exact: everything booted twice.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use machine::RECORDER_FILE;
+use store::{Detail, ExperimentId};
+
+use crate::boot::{Bootable, in_file};
+use crate::exact::difference;
+use crate::run::{Lab, RunError};
+use crate::salvage::remove;
+use crate::schedule::Slot;
+use crate::watch::{Progress, Watch};
+
+/// How the names begin of directories that hold what two boots left behind which ought to be the
+/// same and are not.
+const EVIDENCE: &str = "differs-";
+
+impl Lab {
+    /// Boots once more, and compares with what the first boot left behind in `directory`. What two
+    /// boots left that differ is set aside. False if the first one never began.
+    ///
+    /// # Errors
+    /// When they differ, or the host fails.
+    pub(crate) fn verify(
+        &self,
+        id: ExperimentId,
+        bootable: &Bootable<'_>,
+        slot: Slot,
+        directory: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, RunError> {
+        if !directory.join(RECORDER_FILE).exists() {
+            return Ok(false);
+        }
+        let again = self.scratch.join(format!("again-{id}-{}-{}", slot.variant, slot.replicate));
+        bootable.boot(slot, &again, watch)?;
+        let Some(difference) = difference(directory, &again).map_err(in_file(&again))? else {
+            remove(&again)?;
+            return Ok(true);
+        };
+        let name = format!("{EVIDENCE}{id}-{}-{}", slot.variant, slot.replicate);
+        let [one, other] = [1, 2].map(|number| self.scratch.join(format!("{name}-{number}")));
+        for (from, to) in [(directory, &one), (&again, &other)] {
+            replace(from, to).map_err(in_file(to))?;
+        }
+        let variant = bootable.variant.name.clone();
+        Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other })
+    }
+
+    /// Replays the complete boots that are kept of an experiment, and gives their number.
+    ///
+    /// # Errors
+    /// When one is not what it was, or cannot be booted again, or the host fails.
+    pub(crate) fn verify_kept(
+        &self,
+        id: ExperimentId,
+        watch: &mut Watch<'_>,
+    ) -> Result<usize, RunError> {
+        let mut replayed = 0;
+        for kept in self.store.boots(id, Detail::Summary)? {
+            if kept.superseded || !kept.boot.outcome.is_complete() {
+                continue;
+            }
+            watch(Progress::Remark(&format!("replaying {}", kept.id)));
+            let difference = self.replay_alone(kept.id, None, watch);
+            if let Some(how) =
+                difference.map_err(|error| RunError::NotReplayed(error.to_string()))?
+            {
+                return Err(RunError::Changed { boot: kept.id, how });
+            }
+            replayed += 1;
+        }
+        Ok(replayed)
+    }
+}
+
+/// Moves a directory to where another may be.
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::rename(from, to),
+    }
+}
