@@ -1,0 +1,146 @@
+//! Whether the printed percentages follow from the printed values.
+
+use model::Better;
+
+use crate::table::{Baseline, Cell, Figure, Signs, Table};
+
+/// Room for the arithmetic itself, in percent.
+const SLACK: f64 = 1e-9;
+
+/// What a check of a table's percentages came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Check {
+    /// How many percentages are printed.
+    pub printed: usize,
+    /// How many follow from the values.
+    pub derived: usize,
+    /// How many can't be told, because nothing of the baseline is left of its rounding, a value is
+    /// missing, or the baseline is not in the table.
+    pub untold: usize,
+    /// Those that do not follow.
+    pub findings: Vec<Finding>,
+}
+
+/// A printed percentage that does not follow from the values beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The line on which it stands.
+    pub line: usize,
+    /// The row's place in the table.
+    pub row: usize,
+    /// The column's place.
+    pub column: usize,
+    /// What is printed, without the percent sign.
+    pub printed: String,
+    /// The percentages that can follow, given that the values are rounded.
+    pub follows: (f64, f64),
+    /// From what else it would follow.
+    pub clue: Option<Clue>,
+}
+
+/// From what a percentage follows that does not follow from the values as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clue {
+    /// From the values in the other direction: the sign is wrong, or the row's direction is not
+    /// that of the rest.
+    OtherDirection,
+    /// From the baseline plus one, which some scripts divide by because it is never 0.
+    BaselinePlusOne,
+}
+
+/// Recomputes every percentage of a table. Values and percentages are rounded, so from two values
+/// an interval of percentages follows, and a printed one stands for an interval too: where they
+/// touch, it is derived. A row without a direction is right if either fits.
+pub fn check(table: &Table) -> Check {
+    let mut check = Check::default();
+    let base = match table.baseline {
+        Some(Baseline::Column(base)) => Some(base),
+        _ => None,
+    };
+    for (row_place, row) in table.rows.iter().enumerate() {
+        for (column, cell) in row.cells.iter().enumerate() {
+            let Some(percent) = &cell.percent else {
+                continue;
+            };
+            check.printed += 1;
+            let directions = match (table.signs, row.better) {
+                (Some(Signs::Change), _) => vec![Better::Higher],
+                (_, Some(better)) => vec![better],
+                (_, None) => vec![Better::Lower, Better::Higher],
+            };
+            let base = base.map(|base| &row.cells[base]);
+            let told = |better: &Better| follows(*better, base?, cell);
+            match directions.iter().filter_map(told).reduce(|one, other| one || other) {
+                None => check.untold += 1,
+                Some(true) => check.derived += 1,
+                Some(false) => {
+                    let better = directions[0];
+                    check.findings.push(Finding {
+                        line: row.line,
+                        row: row_place,
+                        column,
+                        printed: percent.text.clone(),
+                        follows: base
+                            .and_then(|base| allowed(better, base, cell))
+                            .unwrap_or_default(),
+                        clue: base.and_then(|base| clue(better, base, cell)),
+                    });
+                }
+            }
+        }
+    }
+    check
+}
+
+fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
+    let other = match better {
+        Better::Lower => Better::Higher,
+        Better::Higher => Better::Lower,
+    };
+    if follows(other, base, new) == Some(true) {
+        return Some(Clue::OtherDirection);
+    }
+    let mut base = base.clone();
+    let value = base.value.as_mut()?;
+    // The value itself is compared with the true baseline, so it moves too.
+    let shifted = Figure { value: value.value + 1.0, ..value.clone() };
+    let mut new = new.clone();
+    let moved = new.value.as_mut()?;
+    moved.value += 1.0;
+    *value = shifted;
+    (follows(better, &base, &new) == Some(true)).then_some(Clue::BaselinePlusOne)
+}
+
+/// Whether the percentage of `new` follows from its value and the baseline's; none if it can't be
+/// told.
+pub(crate) fn follows(better: Better, base: &Cell, new: &Cell) -> Option<bool> {
+    let Figure { value, half, .. } = new.percent.as_ref()?;
+    let (low, high) = allowed(better, base, new)?;
+    Some(value + half + SLACK >= low && value - half - SLACK <= high)
+}
+
+/// The percentages that can follow from two rounded values; none if the baseline may be 0, unless
+/// it is the same figure.
+pub(crate) fn allowed(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
+    let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
+    if base.value <= base.half {
+        // mmtests prints 0 for two zeros, and there is nothing else to expect.
+        return (base == new && base.value == 0.0).then_some((0.0, 0.0));
+    }
+    let least = new.value - new.half;
+    let most = new.value + new.half;
+    let ratio = |new: f64| {
+        let by = if new < 0.0 {
+            [base.value - base.half, base.value + base.half]
+        } else {
+            [base.value + base.half, base.value - base.half]
+        };
+        (new / by[0], new / by[1])
+    };
+    let (low, high) = (100.0 * ratio(least).0, 100.0 * ratio(most).1);
+    let (low, high) = match better {
+        Better::Lower => (100.0 - high, 100.0 - low),
+        Better::Higher => (low - 100.0, high - 100.0),
+    };
+    Some((low, high))
+}

@@ -1,0 +1,164 @@
+//! Which direction of each row is good: what the printed percentages of the table itself say,
+//! before what the names say.
+
+use model::Better;
+
+use crate::check::{allowed, follows};
+use crate::kind::is_spread;
+use crate::table::{Baseline, Cell, Kind, Row, Signs, Table};
+
+/// So much of the votes decides for the rows that have none of their own, and for all signs.
+const MAJORITY: f64 = 0.75;
+
+/// Sets [`Row::better`] of each row, and [`Table::signs`].
+///
+/// A percentage votes for the direction that it follows from, if it follows from one alone. The
+/// votes of a row decide, unless nearly all others of its class (means and the like, or spreads)
+/// speak against a single one: mmtests has one direction a table. Where there are no votes, names
+/// decide: means of rates (`Hmean`) are better when higher; times, spreads, and in tables without
+/// such means the rest of mmtests' statistics, when lower. Else there is none, nor is there for rows
+/// without a percentage in a table that has them: their author gave none.
+///
+/// `gains` says that the table itself calls its percentages gains.
+pub fn infer(table: &mut Table, gains: bool) {
+    table.signs = signs(table, gains);
+    let votes: Vec<[usize; 2]> = table.rows.iter().map(|row| votes(table, row)).collect();
+    let class = |spread: bool| {
+        let rows = table.rows.iter().zip(&votes).filter(|(row, _)| is_spread(row) == spread);
+        let sum = rows.fold([0, 0], |sum, (_, row)| [sum[0] + row[0], sum[1] + row[1]]);
+        decide(sum, MAJORITY)
+    };
+    let classes = [class(false), class(true)];
+    let rates = table.rows.iter().any(|row| row.statistic.contains("Hmean"));
+    let better: Vec<Option<Better>> = table
+        .rows
+        .iter()
+        .zip(&votes)
+        .map(|(row, votes)| {
+            if table.signs.is_some() && row.cells.iter().all(|cell| cell.percent.is_none()) {
+                return None;
+            }
+            let by_name = by_name(row, table.kind, rates);
+            if table.signs == Some(Signs::Change) {
+                return by_name;
+            }
+            let class = classes[usize::from(is_spread(row))];
+            match (decide(*votes, 1.0), class) {
+                (Some(own), Some(class)) if own != class => {
+                    let stands = by_name == Some(own) || votes[0] + votes[1] > 1;
+                    Some(if stands { own } else { class })
+                }
+                (own, class) => own.or(class).or(by_name),
+            }
+        })
+        .collect();
+    for (row, better) in table.rows.iter_mut().zip(better) {
+        row.better = better;
+    }
+}
+
+/// Whether percentages say more or better. mmtests says better, and prints 0.00 % beside the baseline.
+/// Where pluses are written out, or nothing stands beside the baseline, and nearly all percentages
+/// follow from "more is positive", they say more.
+fn signs(table: &Table, gains: bool) -> Option<Signs> {
+    let base = match table.baseline {
+        Some(Baseline::Column(base)) => base,
+        _ => {
+            let percents =
+                table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.percent.is_some());
+            return percents.then_some(Signs::Gain);
+        }
+    };
+    let compared = || {
+        table.rows.iter().flat_map(move |row| {
+            let others = row.cells.iter().enumerate().filter(move |(column, _)| *column != base);
+            others.map(move |(_, cell)| (&row.cells[base], cell))
+        })
+    };
+    let plus = |cell: &Cell| cell.percent.as_ref().is_some_and(|it| it.text.starts_with('+'));
+    let more = |(base, new): (&Cell, &Cell)| match follows(Better::Higher, base, new)? {
+        true => Some(true),
+        false => Some(by_sign(base, new) == Some(Better::Higher)),
+    };
+    let told: Vec<bool> = compared().filter_map(more).collect();
+    let most = told.iter().filter(|more| **more).count() as f64 >= MAJORITY * told.len() as f64;
+    let bare = table.rows.iter().all(|row| row.cells[base].percent.is_none());
+    let change = !gains && most && (bare || compared().any(|(_, cell)| plus(cell)));
+    Some(if change { Signs::Change } else { Signs::Gain })
+}
+
+/// How many percentages of a row say lower, and higher.
+fn votes(table: &Table, row: &Row) -> [usize; 2] {
+    let Some(Baseline::Column(base)) = table.baseline else {
+        return [0, 0];
+    };
+    let mut votes = [0, 0];
+    for (_, cell) in row.cells.iter().enumerate().filter(|(column, _)| *column != base) {
+        let base = &row.cells[base];
+        let follows = |better| follows(better, base, cell) == Some(true);
+        let vote = match (follows(Better::Lower), follows(Better::Higher)) {
+            (true, false) => Some(Better::Lower),
+            (false, true) => Some(Better::Higher),
+            (false, false) => by_sign(base, cell),
+            (true, true) => None,
+        };
+        match vote {
+            Some(Better::Lower) => votes[0] += 1,
+            Some(Better::Higher) => votes[1] += 1,
+            None => {}
+        }
+    }
+    votes
+}
+
+/// The direction in which the sign of a percentage is right, whatever its size.
+fn by_sign(base: &Cell, new: &Cell) -> Option<Better> {
+    let percent = new.percent.as_ref()?.value;
+    let right = |better: &Better| {
+        allowed(*better, base, new)
+            .is_some_and(|(low, high)| percent > 0.0 && low > 0.0 || percent < 0.0 && high < 0.0)
+    };
+    [Better::Lower, Better::Higher].into_iter().find(right)
+}
+
+/// The direction that has at least `share` of the votes.
+fn decide([lower, higher]: [usize; 2], share: f64) -> Option<Better> {
+    let all = (lower + higher) as f64;
+    let enough = |votes: usize| votes > 0 && votes as f64 >= share * all;
+    match (enough(lower), enough(higher)) {
+        (true, false) => Some(Better::Lower),
+        (false, true) => Some(Better::Higher),
+        _ => None,
+    }
+}
+
+/// What the names of a row say, in a table with or without means of rates.
+fn by_name(row: &Row, kind: Kind, rates: bool) -> Option<Better> {
+    let statistic = row.statistic.as_str();
+    let label = row.label.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| label.contains(word));
+    match kind {
+        Kind::Counters | Kind::Monitor => return None,
+        Kind::Duration | Kind::Times => return Some(Better::Lower),
+        Kind::Metrics | Kind::Commits | Kind::Figures => {}
+    }
+    if is_spread(row) {
+        return Some(Better::Lower);
+    }
+    if statistic.contains("Hmean") || matches!(statistic, "MB/sec" | "Samples") {
+        return Some(Better::Higher);
+    }
+    if statistic.contains("Amean") || statistic == "Time" {
+        return Some(Better::Lower);
+    }
+    if has(&["/sec", "/s ", "throughput", "bandwidth", "tps", "trans", "score", "teps"]) {
+        return Some(Better::Higher);
+    }
+    if has(&["elapsed", "latency", " time", "elsp", "syst-", "user-", "real-"]) {
+        return Some(Better::Lower);
+    }
+    let of_mmtests = ["Min", "Max", "Mean", "Best", "Pctile", "Percentage"];
+    let ranked = of_mmtests[..5].iter().any(|name| statistic.starts_with(name));
+    let statistic_row = ranked || statistic.ends_with("-qrtle");
+    statistic_row.then_some(if rates { Better::Higher } else { Better::Lower })
+}

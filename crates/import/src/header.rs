@@ -1,0 +1,330 @@
+//! The names over the columns, on one line or two.
+
+use crate::block::{Block, Lined};
+use crate::names::{Known, Run, split};
+use crate::row::{Shape, is_rule};
+
+/// A longer name is none.
+const MAX_NAME: usize = 200;
+/// What stands over labels where names of columns could be taken for a row of figures.
+const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "version", "test", "variant"];
+/// What heads a column of percentages.
+const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
+
+/// Where labels and columns stand.
+#[derive(Debug)]
+pub struct Geometry {
+    /// How many columns there are.
+    pub width: usize,
+    /// Where labels begin.
+    label_start: usize,
+    /// Where the longest label ends.
+    label_end: usize,
+    /// Where each column ends.
+    pub ends: Vec<usize>,
+    /// Whether values stand below each other.
+    aligned: bool,
+    /// Whether there are percentages beside the values.
+    percent: bool,
+}
+
+/// Names as they stand over a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// The place of its first line.
+    pub first: usize,
+    /// What stands over the labels; may be empty.
+    pub heading: String,
+    /// Its lines, from above, each with what stands over which columns.
+    lines: Vec<Vec<Part>>,
+    width: usize,
+}
+
+/// A text over one column, or over several whose names have run together.
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    first: usize,
+    last: usize,
+    text: String,
+    edge: Option<usize>,
+}
+
+/// A word or a few on a line.
+#[derive(Clone, Copy, Debug)]
+struct Group<'a> {
+    start: usize,
+    end: usize,
+    text: &'a str,
+}
+
+/// What a line says of columns.
+enum Said<'a> {
+    /// A name for each, with what stands over the labels.
+    All(&'a str, Vec<Group<'a>>),
+    /// Names for some, or some that have run together.
+    Some(Vec<Group<'a>>),
+}
+
+impl Geometry {
+    /// The places of `width` columns; none if no row has as many values.
+    pub fn of(block: &Block, lines: &[Lined<'_>], width: usize) -> Option<Self> {
+        let full = || block.rows.iter().filter(|(_, cells)| cells.len() >= width);
+        let at =
+            |column: usize| full().map(move |(_, cells)| cells[cells.len() - width + column].end);
+        full().next()?;
+        let label = |place: usize, start: usize| lines[place].line.text[..start].trim_end().len();
+        let labels = full().map(|(place, cells)| label(*place, cells[cells.len() - width].start));
+        let gaps = full().all(|(place, _)| lines[*place].line.text.trim_start().contains("  "));
+        let straight = at(width - 1).max()? - at(width - 1).min()? <= 2;
+        Some(Self {
+            width,
+            label_start: full().map(|(place, _)| indent(&lines[*place].line.text)).max()?,
+            label_end: labels.max()?,
+            ends: (0..width).filter_map(|column| at(column).max()).collect(),
+            aligned: gaps && straight,
+            percent: block.percent,
+        })
+    }
+}
+
+impl Header {
+    /// The names of the columns, from above joined by dashes; empty where there is none.
+    pub fn columns(&self, known: &Known) -> Vec<String> {
+        let mut columns = vec![String::new(); self.width];
+        for part in self.lines.iter().flatten() {
+            let names = match part.last - part.first {
+                0 => vec![part.text.clone()],
+                more => {
+                    let run = Run { text: &part.text, names: more + 1, edge: part.edge };
+                    split(&run, known).unwrap_or_default()
+                }
+            };
+            for (column, name) in columns[part.first..].iter_mut().zip(names) {
+                if !column.is_empty() {
+                    column.push('-');
+                }
+                column.push_str(&name);
+            }
+        }
+        columns
+    }
+
+    /// Learns the names that stand alone.
+    pub fn teach(&self, known: &mut Known) {
+        let parts = self.lines.iter().flatten();
+        parts.filter(|part| part.first == part.last).for_each(|part| known.learn(&part.text));
+    }
+}
+
+/// Whether a column of this name holds percentages.
+pub fn is_difference(name: &str) -> bool {
+    let name = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic() && letter != '%');
+    let word = name.trim_start_matches('%').to_ascii_lowercase();
+    (name.starts_with('%') && word.len() < 12) || DIFFERENCES.contains(&&*word)
+}
+
+/// Whether a word stands over labels, even where what follows it looks like figures.
+pub fn is_heading(word: &str) -> bool {
+    word.starts_with('#') || HEADINGS.contains(&&*word.to_ascii_lowercase())
+}
+
+/// The header over the row at `from`, no higher than `top`.
+pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -> Option<Header> {
+    let depth = lines[from].line.depth;
+    let mut place = from;
+    let mut blanks = usize::from(geometry.aligned || geometry.width == 1);
+    let found = loop {
+        place = above_rules(lines, place, top)?;
+        if lines[place].shape == Shape::Blank && blanks > 0 {
+            blanks -= 1;
+            continue;
+        }
+        match said(&lines[place].line.text, geometry) {
+            Some(names @ Said::All(..)) => break names,
+            _ if is_ruled_title(lines, place, top) => {}
+            other => break other?,
+        }
+    };
+    if lines[place].line.depth != depth {
+        return None;
+    }
+    let above = place.checked_sub(1).filter(|above| *above >= top);
+    let above = above.filter(|above| lines[*above].line.depth == depth);
+    let upper = above.and_then(|above| said(&lines[above].line.text, geometry));
+    let one = |heading: &str, groups: &[Group<'_>]| Header {
+        first: place,
+        heading: heading.to_owned(),
+        lines: vec![each(groups)],
+        width: geometry.width,
+    };
+    let two = |heading: &str, lines: [Vec<Part>; 2]| Header {
+        first: place - 1,
+        heading: heading.to_owned(),
+        lines: lines.to_vec(),
+        width: geometry.width,
+    };
+    match (upper, found) {
+        (Some(Said::All("", upper)), Said::All(heading, lower)) if belongs(&upper, geometry) => {
+            Some(two(heading, [each(&upper), each(&lower)]))
+        }
+        (Some(Said::Some(upper)), Said::All(heading, lower)) if geometry.aligned => {
+            match below(&upper, &lower) {
+                Some(parts) => Some(two(heading, [parts, each(&lower)])),
+                None => Some(one(heading, &lower)),
+            }
+        }
+        (_, Said::All(heading, lower)) => Some(one(heading, &lower)),
+        (Some(Said::All(heading, upper)), Said::Some(lower)) if geometry.aligned => {
+            Some(two(heading, [each(&upper), below(&lower, &upper)?]))
+        }
+        (Some(Said::All(heading, upper)), Said::Some(lower)) if belongs(&upper, geometry) => {
+            Some(two(heading, [each(&upper), vec![over_all(&lower, geometry)]]))
+        }
+        _ => None,
+    }
+}
+
+/// The next line above `from` that is neither a rule nor dots.
+fn above_rules(lines: &[Lined<'_>], from: usize, top: usize) -> Option<usize> {
+    let mut above = (top..from).rev();
+    above.find(|place| !matches!(lines[*place].shape, Shape::Rule | Shape::Ellipsis))
+}
+
+/// Whether a line is a title between two rules.
+pub fn is_ruled_title(lines: &[Lined<'_>], place: usize, top: usize) -> bool {
+    let ruled = |place: usize| lines.get(place).is_some_and(|lined| lined.shape == Shape::Rule);
+    place > top && ruled(place - 1) && ruled(place + 1) && lines[place].shape == Shape::Other
+}
+
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// Whether names above names are names too, and not a title: in a table without columns that
+/// stand below each other only versions, and a name that is repeated, can be told from words.
+fn belongs(upper: &[Group<'_>], geometry: &Geometry) -> bool {
+    let version = |group: &Group<'_>| group.text.contains(|letter: char| letter.is_ascii_digit());
+    let repeated = geometry.width > 1 && upper.iter().all(|group| group.text == upper[0].text);
+    geometry.aligned || repeated || upper.iter().all(version)
+}
+
+/// What a line says of the columns, if it can be names.
+fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
+    let width = geometry.width;
+    let single = width == 1 && !text.trim().contains(' ') && text.ends_with(':');
+    let text = if single { text.trim_end_matches(':') } else { text };
+    if text.is_empty() || text.ends_with(['.', ',', ':', ';', '?', '!']) && !text.ends_with("...") {
+        return None;
+    }
+    let clean = |mut groups: Vec<Group<'a>>| {
+        groups.retain(|group| !is_rule(group.text));
+        if geometry.percent {
+            while groups.len() > 1 && groups.last().is_some_and(|last| is_difference(last.text)) {
+                groups.pop();
+            }
+        }
+        groups
+    };
+    let words = clean(groups(text, 1));
+    let wide = clean(groups(text, 2));
+    if words.iter().any(|word| word.text.len() > MAX_NAME) {
+        return None;
+    }
+    // Versions can't be mistaken, even where the line has lost its indent.
+    let version = |group: &Group<'_>| {
+        group.text.starts_with(|first: char| first.is_ascii_digit()) && group.text.contains('.')
+    };
+    let over_values = |groups: &[Group<'_>]| match groups.first() {
+        Some(first) => {
+            !geometry.aligned
+                || first.end > geometry.label_end && first.start > geometry.label_start
+                || groups.len() == width && groups.iter().all(version)
+        }
+        None => false,
+    };
+    for groups in [&words, &wide] {
+        let names = groups.len() == width && over_values(groups);
+        if names && (width > 1 || single || geometry.aligned) {
+            return Some(Said::All("", groups.clone()));
+        }
+    }
+    for groups in [&words, &wide] {
+        if let [first, names @ ..] = groups.as_slice() {
+            let heading = match geometry.aligned {
+                true => first.start < geometry.label_end && over_values(names),
+                false => is_heading(first.text),
+            };
+            if names.len() == width && width > 1 && heading {
+                return Some(Said::All(first.text, names.to_vec()));
+            }
+        }
+    }
+    let some = words.len() < width && over_values(&words);
+    some.then_some(Said::Some(words))
+}
+
+/// Words with fewer than `gap` spaces between them, as one.
+fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
+    let mut groups = Vec::<Group<'_>>::new();
+    let mut place = 0;
+    for word in text.split(' ') {
+        let (start, end) = (place, place + word.len());
+        place = end + 1;
+        if word.is_empty() {
+            continue;
+        }
+        match groups.last_mut().filter(|last| start - last.end < gap) {
+            Some(last) => *last = Group { start: last.start, end, text: &text[last.start..end] },
+            None => groups.push(Group { start, end, text: word }),
+        }
+    }
+    groups
+}
+
+/// Names that stand alone, one a column.
+fn each(groups: &[Group<'_>]) -> Vec<Part> {
+    let parts = groups.iter().enumerate().map(|(column, group)| Part {
+        first: column,
+        last: column,
+        text: group.text.to_owned(),
+        edge: None,
+    });
+    parts.collect()
+}
+
+/// Over or under which of `names` each of `groups` stands; none if two stand at the same.
+fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<Part>> {
+    let mut parts = Vec::<Part>::new();
+    for group in groups {
+        let touches = |name: &Group<'_>| group.start < name.end && name.start < group.end;
+        let distance = |column: &usize| names[*column].end.abs_diff(group.end);
+        let (first, last) = match names.iter().position(touches) {
+            Some(first) => (first, names.iter().rposition(touches)?),
+            None => {
+                let nearest = (0..names.len()).min_by_key(distance)?;
+                (nearest, nearest)
+            }
+        };
+        if parts.last().is_some_and(|before| before.last >= first) {
+            return None;
+        }
+        let edge = edge(group, names, first);
+        parts.push(Part { first, last, text: group.text.to_owned(), edge });
+    }
+    Some(parts)
+}
+
+/// Names of which some have run together where columns cannot be told by place.
+fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> Part {
+    let text = groups.iter().map(|group| group.text).collect();
+    Part { first: 0, last: geometry.width - 1, text, edge: None }
+}
+
+/// After how many letters of `group` the column `first` ends, if its name begins with room to
+/// spare in the column.
+fn edge(group: &Group<'_>, names: &[Group<'_>], first: usize) -> Option<usize> {
+    let width = names.get(first + 1)?.end.checked_sub(names[first].end)?;
+    let end = names[first].end;
+    let room = group.start > end.checked_sub(width)?;
+    room.then(|| end.checked_sub(group.start))?
+}

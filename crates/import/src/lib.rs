@@ -1,0 +1,27 @@
+//! What others print, read into the model: the benchmark tables of mails, patches and commit
+//! messages. Pure: bytes in, tables out. Where they come from and how they are printed again is
+//! for others.
+//!
+//! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
+//! [`row`] takes a line apart, [`block`] gathers rows, [`header`] finds their columns' names,
+//! [`read`] makes tables of them. Then [`direction`] says which way each row is good, [`rebase`]
+//! sets a table against another column, [`check`] recomputes what is printed.
+
+mod block;
+mod check;
+mod direction;
+mod figure;
+mod header;
+mod kind;
+mod mail;
+mod names;
+mod quoting;
+mod read;
+mod rebase;
+mod row;
+mod table;
+
+pub use check::{Check, Clue, Finding, check};
+pub use read::read;
+pub use rebase::{NoBaseline, rebase};
+pub use table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Signs, Table, Unread};

@@ -1,0 +1,477 @@
+//! A mail, a mailbox, a web page of mails, a patch or a commit message as lines of text: transfer
+//! encoding undone, quoting taken off, headers and patches set apart, each line with its author.
+
+use std::collections::HashMap;
+use std::iter::Peekable;
+
+use crate::quoting;
+use crate::table::Lines;
+
+/// Longer lines belong to no table.
+const MAX_LINE: usize = 4096;
+/// Lines beyond these are not read.
+pub const MAX_LINES: usize = 2_000_000;
+/// Tabs stop at every eighth letter.
+const TAB: usize = 8;
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Text, possibly blank.
+    Text,
+    /// A header of a mail, or part of a patch: no place for a table.
+    Apart,
+    /// Text in a transfer encoding that is not undone.
+    Encoded,
+}
+
+/// A line of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The lines of the file that it is made of.
+    pub lines: Lines,
+    /// What it is.
+    pub role: Role,
+    /// How deep it is quoted.
+    pub depth: usize,
+    /// The text without marks of quoting, tabs expanded, no spaces at the end.
+    pub text: String,
+    /// Its author's place in [`Mail::authors`].
+    author: Option<usize>,
+}
+
+/// The lines and who wrote them.
+#[derive(Debug, Default)]
+pub struct Mail {
+    /// The lines.
+    pub lines: Vec<Line>,
+    authors: Vec<String>,
+    /// Whether there are more lines than are read.
+    pub cut: bool,
+}
+
+impl Mail {
+    /// Who wrote a line.
+    pub fn author(&self, line: &Line) -> Option<String> {
+        line.author.map(|author| self.authors[author].clone())
+    }
+}
+
+/// How a part of a mail is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Plain,
+    QuotedPrintable,
+    Base64,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Headers,
+    Body,
+    /// A patch's hunk, with the numbers of old and new lines to come.
+    Hunk(usize, usize),
+}
+
+struct Unfolder {
+    mail: Mail,
+    place: Place,
+    encoding: Encoding,
+    /// Whether the headers at hand have told the encoding.
+    declared: bool,
+    /// Whether the part at hand is text.
+    is_text: bool,
+    /// The author of each depth of quoting, by place.
+    authors: Vec<Option<usize>>,
+    /// The places of authors.
+    places: HashMap<String, usize>,
+    /// The last line of text that is not blank.
+    before: String,
+}
+
+/// `bytes` as lines.
+pub fn unfold(bytes: &[u8]) -> Mail {
+    let text = String::from_utf8_lossy(bytes);
+    let mut raw = text.lines().enumerate().map(|(number, line)| (number + 1, line)).peekable();
+    let place = match raw.peek() {
+        Some((_, first)) if header_name(first).is_some() => Place::Headers,
+        _ => Place::Body,
+    };
+    let mut unfolder = Unfolder {
+        mail: Mail::default(),
+        place,
+        encoding: Encoding::Plain,
+        declared: false,
+        is_text: true,
+        authors: Vec::new(),
+        places: HashMap::new(),
+        before: String::new(),
+    };
+    while let Some((number, line)) = raw.next() {
+        if number > MAX_LINES {
+            unfolder.mail.cut = true;
+            break;
+        }
+        unfolder.line(number, line, &mut raw);
+    }
+    unfolder.mail
+}
+
+impl Unfolder {
+    fn line<'a>(
+        &mut self,
+        number: usize,
+        line: &'a str,
+        following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+    ) {
+        if self.begins_headers(line) {
+            self.place = Place::Headers;
+            self.declared = false;
+        }
+        let place = self.place;
+        match place {
+            Place::Headers if line.trim().is_empty() => self.place = Place::Body,
+            Place::Headers if self.header(line) => {
+                return self.push(number, number, Role::Apart, line);
+            }
+            Place::Headers => self.place = Place::Body,
+            Place::Hunk(old, new) => match in_hunk(line, old, new) {
+                Some(place) => {
+                    self.place = place;
+                    return self.push(number, number, Role::Apart, line);
+                }
+                None => self.place = Place::Body,
+            },
+            Place::Body => {}
+        }
+        match self.encoding {
+            Encoding::Base64 if self.is_text => self.push(number, number, Role::Encoded, line),
+            Encoding::Base64 => self.push(number, number, Role::Apart, line),
+            Encoding::Plain => self.body(number, number, line),
+            Encoding::QuotedPrintable => {
+                let (last, line) = quoted_printable(number, line, following);
+                self.body(number, last, &line);
+            }
+        }
+    }
+
+    /// Whether a line is the first of headers, or stands before them.
+    fn begins_headers(&mut self, line: &str) -> bool {
+        if is_mailbox_mark(line) {
+            self.authors.clear();
+            self.encoding = Encoding::Plain;
+            self.is_text = true;
+            return true;
+        }
+        if self.place != Place::Body {
+            return false;
+        }
+        let starts = [
+            "From",
+            "Date",
+            "Subject",
+            "Message-ID",
+            "Author",
+            "Commit-ID",
+            "Content-Type",
+            "Content-Transfer-Encoding",
+        ];
+        header_name(line).is_some_and(|name| starts.contains(&name))
+    }
+
+    /// Takes what a header tells; false if the line is none.
+    fn header(&mut self, line: &str) -> bool {
+        if line.starts_with([' ', '\t']) || is_mailbox_mark(line) {
+            return true;
+        }
+        let Some(name) = header_name(line) else {
+            return false;
+        };
+        let value = line[name.len() + 1..].trim();
+        if name == "From" || name == "Author" {
+            self.set_author(0, quoting::name_of(&unencoded(value)));
+        } else if name.eq_ignore_ascii_case("Content-Type") {
+            self.is_text = !value.contains('/') || value.to_ascii_lowercase().starts_with("text/");
+            if !self.declared {
+                self.encoding = Encoding::Plain;
+            }
+        } else if name.eq_ignore_ascii_case("Content-Transfer-Encoding") {
+            self.declared = true;
+            self.encoding = match value.to_ascii_lowercase().as_str() {
+                "quoted-printable" => Encoding::QuotedPrintable,
+                "base64" => Encoding::Base64,
+                _ => Encoding::Plain,
+            };
+        }
+        true
+    }
+
+    fn body(&mut self, first: usize, last: usize, line: &str) {
+        if let Some(place) = begins_hunk(line) {
+            self.place = place;
+            return self.push(first, last, Role::Apart, line);
+        }
+        let (depth, text) = quoting::unquote(line);
+        if text.len() <= MAX_LINE {
+            if depth == 0
+                && let Some(author) = quoting::page_author(text)
+            {
+                self.set_author(0, Some(author));
+            }
+            if let Some(author) = quoting::quoted_author(text, &self.before) {
+                self.set_author(depth + 1, Some(author));
+            }
+        }
+        self.push(first, last, Role::Text, line);
+        let text = &self.mail.lines[self.mail.lines.len() - 1].text;
+        if !text.is_empty() {
+            self.before.clone_from(text);
+        }
+    }
+
+    /// Notes who wrote what is quoted `depth` times; of deeper quotes nothing is known any more.
+    fn set_author(&mut self, depth: usize, name: Option<String>) {
+        self.authors.truncate(depth);
+        self.authors.resize(depth, None);
+        self.authors.push(name.map(|name| {
+            let known = &mut self.mail.authors;
+            *self.places.entry(name).or_insert_with_key(|name| {
+                known.push(name.clone());
+                known.len() - 1
+            })
+        }));
+    }
+
+    fn push(&mut self, first: usize, last: usize, role: Role, line: &str) {
+        let (depth, text) = quoting::unquote(line);
+        let fits = role == Role::Text && text.len() <= MAX_LINE;
+        let author = self.authors.get(depth).copied().flatten();
+        let text = if fits { unframe(expand(text)) } else { String::new() };
+        let role = if role == Role::Text && !fits { Role::Apart } else { role };
+        self.mail.lines.push(Line { lines: Lines { first, last }, role, depth, text, author });
+    }
+}
+
+/// The name of a header such as `From: x`.
+fn header_name(line: &str) -> Option<&str> {
+    let colon = line.as_bytes().iter().take(80).position(|byte| *byte == b':')?;
+    let name = &line[..colon];
+    let letters = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(letters)
+        && line[colon + 1..].starts_with([' ', '\t']);
+    fits.then_some(name)
+}
+
+/// `From x Sat Mar  7 15:20:00 2015`, as mailboxes and `git format-patch` have it.
+fn is_mailbox_mark(line: &str) -> bool {
+    line.len() < 200
+        && line.starts_with("From ")
+        && line.contains(':')
+        && line
+            .rsplit(' ')
+            .next()
+            .is_some_and(|year| year.len() == 4 && year.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// The hunk that a line such as `@@ -1,7 +1,8 @@` heads.
+fn begins_hunk(line: &str) -> Option<Place> {
+    let mut words = line.strip_prefix("@@ -")?.split(' ');
+    let count = |range: &str| match range.split_once(',') {
+        Some((_, count)) => count.parse().ok(),
+        None => Some(1),
+    };
+    let old = count(words.next()?)?;
+    let new = count(words.next()?.strip_prefix('+')?)?;
+    Some(Place::Hunk(old, new))
+}
+
+/// Where a hunk stands after `line`; none if it ended before.
+fn in_hunk(line: &str, old: usize, new: usize) -> Option<Place> {
+    if line.starts_with('\\') {
+        return Some(Place::Hunk(old, new));
+    }
+    let (old, new) = match line.bytes().next() {
+        Some(b' ' | b'\t') | None => (old.checked_sub(1)?, new.checked_sub(1)?),
+        Some(b'-') => (old.checked_sub(1)?, new),
+        Some(b'+') => (old, new.checked_sub(1)?),
+        _ => return None,
+    };
+    Some(Place::Hunk(old, new))
+}
+
+/// A line with the lines that it goes on in, decoded, and the number of the last of them.
+fn quoted_printable<'a>(
+    number: usize,
+    line: &'a str,
+    following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+) -> (usize, String) {
+    let mut last = number;
+    let mut bytes = Vec::new();
+    let mut line = line.trim_end();
+    // A mark between parts may end like a line that goes on.
+    let mark = line.starts_with("--")
+        && following.peek().is_some_and(|(_, next)| header_name(next).is_some());
+    loop {
+        let soft = line.strip_suffix('=').filter(|_| !mark);
+        decode(soft.unwrap_or(line), &mut bytes);
+        if soft.is_none() {
+            break;
+        }
+        let Some((number, next)) = following.next() else {
+            break;
+        };
+        (last, line) = (number, next.trim_end());
+    }
+    (last, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Decodes `=3D` and the like; what is not a code stays as it is.
+fn decode(line: &str, bytes: &mut Vec<u8>) {
+    let mut rest = line.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digit = |place: usize| char::from(*after.get(place)?).to_digit(16);
+        let code = (byte == b'=').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
+        match code.and_then(|code| u8::try_from(code).ok()) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+}
+
+/// A header's value that begins with an encoded word, `=?utf-8?q?Ad=61?=`, decoded.
+fn unencoded(value: &str) -> String {
+    let decoded = || {
+        let (charset, rest) = value.strip_prefix("=?")?.split_once('?')?;
+        let (word, after) = rest.strip_prefix(['q', 'Q'])?.strip_prefix('?')?.split_once("?=")?;
+        let mut bytes = Vec::new();
+        decode(&word.replace('_', " "), &mut bytes);
+        let text = String::from_utf8(bytes).ok()?;
+        charset.eq_ignore_ascii_case("utf-8").then(|| text + after)
+    };
+    decoded().unwrap_or_else(|| value.to_owned())
+}
+
+/// Tabs as spaces, no-break spaces as spaces, no control characters, no spaces at the end.
+fn expand(text: &str) -> String {
+    let mut expanded = String::with_capacity(text.len());
+    let mut column = 0;
+    for letter in text.chars() {
+        let spaces = match letter {
+            '\t' => TAB - column % TAB,
+            '\u{a0}' => 1,
+            '\u{feff}' => 0,
+            control if control.is_control() => 0,
+            other => {
+                expanded.push(other);
+                column += 1;
+                continue;
+            }
+        };
+        expanded.extend(std::iter::repeat_n(' ', spaces));
+        column += spaces;
+    }
+    expanded.truncate(expanded.trim_end().len());
+    expanded
+}
+
+/// The text of a line of a framed table, without the bars between its cells.
+fn unframe(text: String) -> String {
+    let framed = text.trim_start().starts_with('|') && text.ends_with('|');
+    if framed && text.matches('|').count() > 2 {
+        text.replace('|', " ").trim_end().to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(bytes: &str) -> Vec<(usize, usize, String)> {
+        let mail = unfold(bytes.as_bytes());
+        let text = mail.lines.iter().filter(|line| line.role == Role::Text);
+        text.map(|line| (line.lines.first, line.depth, line.text.clone())).collect()
+    }
+
+    #[test]
+    fn headers_and_hunks_are_set_apart() {
+        let mail = "From: Ada <a@b.c>\nSubject: x\n folded 1 2\n\nText\n---\n\
+                    @@ -1,2 +1,2 @@ struct x\n a 1 2\n-b 1 2\n+b 1 3\nafter\n";
+        let texts = texts(mail);
+        let lines: Vec<_> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
+        assert_eq!(lines, ["", "Text", "---", "after"]);
+    }
+
+    #[test]
+    fn a_hunk_ends_with_its_lines() {
+        let texts = texts("@@ -1 +1 @@\n-a\n+b\n+ c 1 2\n- d\n");
+        assert_eq!(texts.len(), 2, "{texts:?}");
+    }
+
+    #[test]
+    fn authors_follow_quoting_and_messages() {
+        let mail = unfold(
+            b"From: Ada <a@b.c>\n\nOn Monday, Bob <b@b.c> wrote:\n> hello\n> On Sunday, Ada <a@b.c> wrote:\n\
+              > > first\n> last\nend\n>>> who\nFrom x@y Sat Mar  7 15:20:00 2015\nFrom: Cy <c@b.c>\n\nnew\n> old\n",
+        );
+        let author = |text: &str| {
+            let line = mail.lines.iter().find(|line| line.text == text).unwrap();
+            mail.author(line).unwrap_or_default()
+        };
+        assert_eq!(author("hello"), "Bob");
+        assert_eq!(author("first"), "Ada");
+        assert_eq!(author("last"), "Bob");
+        assert_eq!(author("end"), "Ada");
+        assert_eq!(author("who"), "");
+        assert_eq!(author("new"), "Cy");
+        assert_eq!(author("old"), "");
+    }
+
+    #[test]
+    fn quoted_printable_lines_keep_their_places() {
+        let mail =
+            "Subject: x\nContent-Transfer-Encoding: quoted-printable\n\na=3D1 b=\n c=20d\r\ne\n";
+        assert_eq!(
+            texts(mail),
+            [(3, 0, String::new()), (4, 0, "a=1 b c d".to_owned()), (6, 0, "e".to_owned())]
+        );
+    }
+
+    #[test]
+    fn parts_have_their_own_encodings() {
+        let mail = unfold(
+            b"Content-Type: multipart/mixed; boundary=x=\n\n--x=\n\
+              Content-Transfer-Encoding: quoted-printable\nContent-Type: text/plain\n\nFrom: A <a@b>\n\n=41\n--x=\n\
+              Content-Type: text/x-patch\n\n=41\n--x\n\
+              Content-Type: image/png\nContent-Transfer-Encoding: base64\n\nAAAA\n--x\n\
+              Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\nBBBB\n",
+        );
+        let roles = |role| mail.lines.iter().filter(|line| line.role == role).count();
+        let has = |text: &str| mail.lines.iter().any(|line| line.text == text);
+        assert!(has("A") && has("=41"));
+        // The blank line after the headers belongs to the part.
+        assert_eq!(roles(Role::Encoded), 2);
+    }
+
+    #[test]
+    fn encoded_names_are_decoded() {
+        assert_eq!(unencoded("=?UTF-8?q?Ad=C3=A1_B?= <a@b.c>"), "Ad\u{e1} B <a@b.c>");
+        assert_eq!(unencoded("=?x?b?QQ==?= <a@b.c>"), "=?x?b?QQ==?= <a@b.c>");
+        assert_eq!(unencoded("Ada <a@b.c>"), "Ada <a@b.c>");
+    }
+
+    #[test]
+    fn tabs_stop_at_every_eighth_letter() {
+        assert_eq!(expand("a\tb\t\tc \t"), "a       b               c");
+        assert_eq!(expand("a\u{a0}b\u{7}"), "a b");
+    }
+}

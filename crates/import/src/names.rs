@@ -1,0 +1,174 @@
+//! Names of columns that have run together.
+
+use std::collections::BTreeSet;
+
+/// Longer texts are not taken apart.
+const MAX_LENGTH: usize = 300;
+/// More names have not run together.
+const MAX_NAMES: usize = 16;
+/// More names than this are not learnt from one text.
+const MAX_KNOWN: usize = 64;
+
+/// Names that stand alone over a column somewhere in the text.
+#[derive(Debug, Default)]
+pub struct Known(BTreeSet<String>);
+
+impl Known {
+    /// Learns a name.
+    pub fn learn(&mut self, name: &str) {
+        if self.0.len() < MAX_KNOWN && !name.is_empty() && name.len() <= MAX_LENGTH {
+            self.0.insert(name.to_owned());
+        }
+    }
+}
+
+/// Where a text stands that holds several names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// How many names it holds.
+    pub names: usize,
+    /// After how many letters the first column ends, and whether its name has room to spare
+    /// there, so that it cannot have run over the end.
+    pub edge: Option<usize>,
+}
+
+/// The names in a run, where they are certain enough: names known from elsewhere in the text;
+/// names that begin alike; a first name that ends where its column does; or two names of which
+/// the first ends with the only number that a letter follows. Else none.
+pub fn split(run: &Run<'_>, known: &Known) -> Option<Vec<String>> {
+    let fits = (2..=MAX_NAMES).contains(&run.names) && run.text.len() <= MAX_LENGTH;
+    if !fits || !run.text.is_ascii() {
+        return None;
+    }
+    let pieces = by_known(run.text, run.names, known)
+        .or_else(|| by_prefix(run.text, run.names))
+        .or_else(|| (run.names == 2).then(|| by_edge(run))?)
+        .or_else(|| (run.names == 2).then(|| by_number(run.text))?)?;
+    Some(pieces.into_iter().map(str::to_owned).collect())
+}
+
+fn by_known<'a>(text: &'a str, names: usize, known: &Known) -> Option<Vec<&'a str>> {
+    // What the text from each place on cannot be split into, so that no work is done twice.
+    let mut hopeless = BTreeSet::new();
+    let mut pieces = Vec::new();
+    known_from(text, 0, names, known, &mut hopeless, &mut pieces).then_some(pieces)
+}
+
+fn known_from<'a>(
+    text: &'a str,
+    place: usize,
+    names: usize,
+    known: &Known,
+    hopeless: &mut BTreeSet<(usize, usize)>,
+    pieces: &mut Vec<&'a str>,
+) -> bool {
+    if names == 0 || place == text.len() {
+        return names == 0 && place == text.len();
+    }
+    if hopeless.contains(&(place, names)) {
+        return false;
+    }
+    for name in known.0.iter().rev().filter(|name| text[place..].starts_with(name.as_str())) {
+        let end = place + name.len();
+        pieces.push(&text[place..end]);
+        if known_from(text, end, names - 1, known, hopeless, pieces) {
+            return true;
+        }
+        pieces.pop();
+    }
+    hopeless.insert((place, names));
+    false
+}
+
+/// Names that begin alike, up to their first dash, or are all the same.
+fn by_prefix(text: &str, names: usize) -> Option<Vec<&str>> {
+    if text.len().is_multiple_of(names) {
+        let (first, length) = (&text[..text.len() / names], text.len() / names);
+        if first.repeat(names) == text {
+            return Some((0..names).map(|number| &text[number * length..][..length]).collect());
+        }
+    }
+    let prefix = &text[..=text.find('-').filter(|dash| *dash >= 2)?];
+    let starts: Vec<usize> = text.match_indices(prefix).map(|(start, _)| start).collect();
+    if starts.len() != names {
+        return None;
+    }
+    let ends = starts[1..].iter().copied().chain([text.len()]);
+    Some(starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect())
+}
+
+fn by_edge<'a>(run: &Run<'a>) -> Option<Vec<&'a str>> {
+    let edge = run.edge.filter(|edge| *edge > 0 && *edge < run.text.len())?;
+    let (first, second) = run.text.split_at(edge);
+    let digit = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_digit());
+    let torn = digit(first.chars().last()) && digit(second.chars().next());
+    (!torn).then(|| vec![first, second])
+}
+
+fn by_number(text: &str) -> Option<Vec<&str>> {
+    let bytes = text.as_bytes();
+    let mut cuts = (1..bytes.len()).filter(|place| {
+        let (before, here) = (bytes[place - 1], bytes[*place]);
+        let revision = here == b'r' && bytes.get(place + 1).is_some_and(u8::is_ascii_digit);
+        before.is_ascii_digit() && here.is_ascii_alphabetic() && !revision
+    });
+    let cut = cuts.next()?;
+    cuts.next().is_none().then(|| vec![&text[..cut], &text[cut..]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str, names: usize, edge: Option<usize>, known: &[&str]) -> Option<String> {
+        let mut learnt = Known::default();
+        known.iter().for_each(|name| learnt.learn(name));
+        split(&Run { text, names, edge }, &learnt).map(|pieces| pieces.join(" "))
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn known_names_are_found_in_a_run() {
+        let known = ["base", "base-long", "fix-v2", "other"];
+        assert_eq!(pieces("base-longfix-v2", 2, None, &known), some("base-long fix-v2"));
+        assert_eq!(pieces("fix-v2basefix-v2", 3, None, &known), some("fix-v2 base fix-v2"));
+    }
+
+    #[test]
+    fn names_that_begin_alike_are_cut_there() {
+        assert_eq!(pieces("rc6-a-v1rc6-b-v2rc6-c", 3, None, &[]), some("rc6-a-v1 rc6-b-v2 rc6-c"));
+        assert_eq!(pieces("benchbench", 2, None, &[]), some("bench bench"));
+    }
+
+    #[test]
+    fn a_name_with_room_ends_where_its_column_does() {
+        assert_eq!(pieces("vanillashrinker-v1", 2, Some(7), &[]), some("vanilla shrinker-v1"));
+        assert_eq!(pieces("base-2016lru", 2, Some(7), &[]), some("base-2016 lru"));
+    }
+
+    #[test]
+    fn a_number_ends_a_name_only_where_one_does() {
+        assert_eq!(pieces("mm-20160623lru-v8", 2, None, &[]), some("mm-20160623 lru-v8"));
+        assert_eq!(pieces("mm-20160623lru-v7r17", 2, None, &[]), some("mm-20160623 lru-v7r17"));
+        assert_eq!(pieces("a1b2c", 2, None, &[]), None);
+    }
+
+    #[test]
+    fn what_is_not_certain_is_left() {
+        assert_eq!(pieces("vanillapatched", 2, None, &[]), None);
+        assert_eq!(pieces("abc", 3, None, &[]), None);
+        assert_eq!(pieces(&"a".repeat(1000), 2, None, &[]), None);
+    }
+
+    #[test]
+    fn hostile_runs_take_little_time() {
+        let known: Vec<String> = (1..150).map(|length| "a".repeat(length)).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        assert_eq!(pieces(&format!("{}b", "a".repeat(290)), 16, None, &known), None);
+    }
+}

@@ -1,0 +1,416 @@
+//! Candidates into tables, or into what could not be read.
+
+use crate::block::{Block, Lined, blocks, line_up};
+use crate::direction;
+use crate::header::{self, Geometry, Header};
+use crate::kind;
+use crate::mail::{MAX_LINES, Mail, Role, unfold};
+use crate::names::Known;
+use crate::row::{Placed, Shape, figures};
+use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
+
+/// Longer lines are no titles.
+const MAX_TITLE: usize = 60;
+/// A table further down has not the names of the one before.
+const MAX_GAP: usize = 8;
+/// How far from its column's end a value may end, where the row lacks others.
+const MAX_SHIFT: usize = 2;
+
+const NO_NAMES: &str = "no names over the figures, and rows of no known kind";
+const ONE_FIGURE: &str = "one figure a line, under no name and of no known kind";
+const DISTANCES: &str = "distances of NUMA nodes, not measurements";
+const UNLABELLED: &str = "figures without labels";
+const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
+const BARS: &str = "a bar chart";
+const TOO_LONG: &str = "the text goes on here, but no further lines are read";
+const BASE64: &str = "a part in base64";
+
+/// A block that may be a table, with the header over it.
+struct Candidate {
+    block: Block,
+    header: Option<Header>,
+    geometry: Option<Geometry>,
+}
+
+/// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web
+/// page's text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes passed over.
+pub fn read(bytes: &[u8]) -> Document {
+    let mail = unfold(bytes);
+    let lines = line_up(&mail.lines);
+    let candidates = candidates(&lines);
+    let mut known = Known::default();
+    candidates.iter().filter_map(|it| it.header.as_ref()).for_each(|it| it.teach(&mut known));
+
+    let mut reader = Reader {
+        mail: &mail,
+        lines: &lines,
+        known,
+        document: Document::default(),
+        used: vec![false; lines.len()],
+        before: None,
+    };
+    candidates.iter().for_each(|candidate| reader.candidate(candidate));
+    reader.leftovers();
+    let mut document = reader.document;
+    if mail.cut {
+        let lines = Lines { first: MAX_LINES + 1, last: MAX_LINES + 1 };
+        document.unread.push(Unread { lines, why: TOO_LONG });
+    }
+    document.unread.sort_by_key(|unread| unread.lines.first);
+    document
+}
+
+fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
+    let mut top = 0;
+    let found = blocks(lines).into_iter().map(|mut block| {
+        while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines) {
+            block.rows.remove(0);
+        }
+        let shapes =
+            block.widths().into_iter().filter_map(|width| Geometry::of(&block, lines, width));
+        let mut shapes: Vec<Geometry> = shapes.collect();
+        let with_header = shapes.iter().enumerate().find_map(|(place, geometry)| {
+            Some((place, header::find(lines, block.first(), top, geometry)?))
+        });
+        let (geometry, header) = match with_header {
+            Some((place, header)) => (Some(shapes.swap_remove(place)), Some(header)),
+            None => (headless(&block, shapes), None),
+        };
+        top = block.last() + 1;
+        Candidate { block, header, geometry }
+    });
+    found.collect()
+}
+
+/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.
+fn is_header_row(block: &Block, lines: &[Lined<'_>]) -> bool {
+    block.rows.first().is_some_and(|(place, cells)| {
+        let start = cells.first().map_or(0, |placed| placed.start);
+        header::is_heading(lines[*place].line.text[..start].trim())
+    })
+}
+
+/// Without names, a table is as wide as all its rows are.
+fn headless(block: &Block, shapes: Vec<Geometry>) -> Option<Geometry> {
+    let least = block.rows.iter().map(|(_, cells)| cells.len()).min()?;
+    shapes.into_iter().find(|geometry| block.percent || geometry.width <= least)
+}
+
+struct Reader<'a> {
+    mail: &'a Mail,
+    lines: &'a [Lined<'a>],
+    known: Known,
+    document: Document,
+    /// Which lines belong to a table, or to what is listed as unread.
+    used: Vec<bool>,
+    /// Where the table before ends, how deep it is quoted, and its names.
+    before: Option<(usize, usize, Vec<String>)>,
+}
+
+impl Reader<'_> {
+    fn candidate(&mut self, candidate: &Candidate) {
+        let Candidate { block, header, geometry } = candidate;
+        let Some(geometry) = geometry else {
+            return;
+        };
+        let columns = match header {
+            Some(header) => Some(header.columns(&self.known)),
+            None => self.names_before(block, geometry.width),
+        };
+        let heading = header.as_ref().map_or("", |header| &header.heading);
+        let named = columns.is_some();
+        let columns = columns.unwrap_or_else(|| vec![String::new(); geometry.width]);
+        let mut rows: Vec<Row> = Vec::new();
+        for (place, cells) in &block.rows {
+            match self.row(*place, cells, geometry) {
+                Some(row) => rows.push(row),
+                None => self.unread(*place, *place, BETWEEN_WORDS),
+            }
+        }
+        if let Err(why) = worth(block, geometry.width, named, heading, &rows) {
+            if let Some(why) = why {
+                self.unread(block.first(), block.last(), why);
+            }
+            return;
+        }
+        if header.is_none() && self.goes_on(block, &rows) {
+            return self.append(block, rows);
+        }
+        let first = header.as_ref().map_or(block.first(), |header| header.first);
+        let line = self.lines[block.first()].line;
+        let mut table = Table {
+            lines: self.span(first, block.last()),
+            author: self.mail.author(line),
+            kind: Kind::Figures,
+            title: self.title(first, block.first()),
+            heading: heading.to_owned(),
+            columns,
+            baseline: None,
+            signs: None,
+            rows,
+        };
+        self.before = Some((block.last(), line.depth, table.columns.clone()));
+        self.used[first..=block.last()].fill(true);
+        let gains = fold_differences(&mut table);
+        finish(&mut table, gains);
+        self.document.tables.push(table);
+    }
+
+    /// Whether rows go on with the table on the line before: rows with percentages may be followed
+    /// by some that have none, and the other way round.
+    fn goes_on(&self, block: &Block, rows: &[Row]) -> bool {
+        let (Some((last, depth, _)), Some(table)) = (&self.before, self.document.tables.last())
+        else {
+            return false;
+        };
+        let columns = &table.columns;
+        let kind = kind::kind("", columns, rows);
+        let alike = !matches!(kind, Kind::Duration | Kind::Counters | Kind::Times);
+        let wide = columns.len() > 1 && rows.iter().all(|row| row.cells.len() == columns.len());
+        let line = self.lines[block.first()].line;
+        block.first() == last + 1 && line.depth == *depth && alike && wide
+    }
+
+    fn append(&mut self, block: &Block, rows: Vec<Row>) {
+        let last = self.span(block.first(), block.last()).last;
+        self.used[block.first()..=block.last()].fill(true);
+        if let (Some(before), Some(table)) = (&mut self.before, self.document.tables.last_mut()) {
+            before.0 = block.last();
+            table.lines.last = last;
+            table.rows.extend(rows);
+            finish(table, false);
+        }
+    }
+
+    /// The names of the table before, if nothing but blanks, rules and titles between rules parts
+    /// it from this one.
+    fn names_before(&self, block: &Block, width: usize) -> Option<Vec<String>> {
+        let (last, depth, columns) = self.before.as_ref()?;
+        let first = block.first();
+        let parts = |place: usize| match self.lines[place].shape {
+            Shape::Blank | Shape::Rule => false,
+            _ => !header::is_ruled_title(self.lines, place, last + 1),
+        };
+        if first - last > MAX_GAP || (last + 1..first).any(parts) {
+            return None;
+        }
+        let same = self.lines[block.first()].line.depth == *depth && columns.len() == width;
+        let named = columns.iter().any(|name| !name.is_empty());
+        (same && named).then(|| columns.clone())
+    }
+
+    fn row(&self, place: usize, cells: &[Placed], geometry: &Geometry) -> Option<Row> {
+        let Lined { line, .. } = &self.lines[place];
+        let (start, cells) = match cells.len().checked_sub(geometry.width) {
+            Some(more) => {
+                let cells = &cells[more..];
+                (cells.first()?.start, cells.iter().map(|placed| placed.cell.clone()).collect())
+            }
+            None => (cells.first()?.start, by_place(cells, &geometry.ends)?),
+        };
+        let label = &line.text[..start];
+        let (statistic, label) = kind::split_label(label);
+        Some(Row { line: line.lines.first, statistic, label, better: None, cells })
+    }
+
+    /// What stands over a table that begins at `first`, with rows from `rows` on: a title between
+    /// rules, or a short line on its own.
+    fn title(&self, first: usize, rows: usize) -> String {
+        let ruled_title =
+            rows.checked_sub(2).filter(|place| header::is_ruled_title(self.lines, *place, 0));
+        let is_rule = |place: &usize| self.lines[*place].shape == Shape::Rule;
+        let above = first.checked_sub(1);
+        let above = above.filter(is_rule).map_or(above, |rule| rule.checked_sub(1));
+        let alone = |place: &usize| {
+            let before = place.checked_sub(1).map(|before| &self.lines[before].shape);
+            self.lines[*place].shape == Shape::Other
+                && !self.used[*place]
+                && self.lines[*place].line.depth == self.lines[first].line.depth
+                && matches!(before, None | Some(Shape::Blank | Shape::Rule))
+        };
+        let title = ruled_title.or_else(|| above.filter(alone));
+        let title = title.map_or("", |place| self.lines[place].line.text.trim());
+        let reads = title.len() <= MAX_TITLE
+            && !title.starts_with('(')
+            && !title.ends_with(['.', ',', ';']);
+        if reads { title.trim_end_matches(':').to_owned() } else { String::new() }
+    }
+
+    /// Whatever else looks like a table.
+    fn leftovers(&mut self) {
+        let mut open: Option<(usize, usize)> = None;
+        for place in 0..self.lines.len() {
+            let Lined { line, .. } = &self.lines[place];
+            if line.role == Role::Encoded {
+                let begins = place == 0 || self.lines[place - 1].line.role != Role::Encoded;
+                if begins {
+                    let run = self.lines[place..].iter();
+                    let length = run.take_while(|it| it.line.role == Role::Encoded).count();
+                    self.unread(place, place + length - 1, BASE64);
+                }
+                continue;
+            }
+            let count = if self.used[place] { 0 } else { self.columns_of(place) };
+            let goes_on = open.filter(|(first, before)| {
+                let same = self.lines[*first].line.depth == line.depth;
+                same && count > 0 && count.abs_diff(*before) <= 1
+            });
+            match goes_on {
+                Some((first, _)) => open = Some((first, count)),
+                None => {
+                    self.close(open, place);
+                    open = (count > 0).then_some((place, count));
+                }
+            }
+        }
+        self.close(open, self.lines.len());
+    }
+
+    /// Lists the lines from where a run opened up to `end`, if they look like a table.
+    fn close(&mut self, open: Option<(usize, usize)>, end: usize) {
+        let Some((first, _)) = open else {
+            return;
+        };
+        let text = &self.lines[first].line.text;
+        let bare = !text.contains(|letter: char| letter.is_alphabetic());
+        if text.contains("|==") {
+            self.unread(first, end - 1, BARS);
+        } else if bare {
+            self.unread(first, end - 1, UNLABELLED);
+        } else if end - first > 1 {
+            self.unread(first, end - 1, BETWEEN_WORDS);
+        }
+    }
+
+    /// How many figures a line has, if they look like columns.
+    fn columns_of(&self, place: usize) -> usize {
+        let Lined { line, shape } = &self.lines[place];
+        let text = line.text.trim();
+        let bars = text.contains("|==");
+        let bare = !text.contains(|letter: char| letter.is_alphabetic());
+        let spaced = text.contains("  ") || text.contains('|') || bare;
+        if line.role != Role::Text || !spaced || matches!(shape, Shape::Blank | Shape::Rule) {
+            return 0;
+        }
+        match figures(text) {
+            count if bars => count,
+            count if count >= if bare { 3 } else { 2 } => count,
+            _ => 0,
+        }
+    }
+
+    fn unread(&mut self, first: usize, last: usize, why: &'static str) {
+        self.used[first..=last].fill(true);
+        let lines = self.span(first, last);
+        self.document.unread.push(Unread { lines, why });
+    }
+
+    fn span(&self, first: usize, last: usize) -> Lines {
+        let at = |place: usize| self.lines[place].line.lines;
+        Lines { first: at(first).first, last: at(last).last }
+    }
+}
+
+/// Whether a block is a table; if it is not, why, unless it does not look like one.
+fn worth(
+    block: &Block,
+    width: usize,
+    named: bool,
+    heading: &str,
+    rows: &[Row],
+) -> Result<(), Option<&'static str>> {
+    let node = |row: &Row| {
+        let number = row.label.strip_suffix(':').unwrap_or(&row.label);
+        row.label == "node" || number.len() < row.label.len() && number.parse::<u16>().is_ok()
+    };
+    let known = kind::is_known(rows);
+    let many = rows.len() > 1;
+    if rows.is_empty() {
+        return Err(None);
+    }
+    if rows.iter().all(node) && (many || heading == "node") {
+        return Err(Some(DISTANCES));
+    }
+    match width {
+        1 if known && many && !block.percent => Ok(()),
+        1 => Err((rows.len() > 2).then_some(ONE_FIGURE)),
+        _ if block.percent || named || known && many => Ok(()),
+        _ if !many && is_precise(&rows[0]) => Ok(()),
+        _ => Err(many.then_some(NO_NAMES)),
+    }
+}
+
+/// Whether a row can't be prose: one word, and figures that all have the same decimals.
+fn is_precise(row: &Row) -> bool {
+    let decimals = |cell: &Cell| {
+        let text = &cell.value.as_ref()?.text;
+        text.split_once('.').map(|(_, decimals)| decimals.len())
+    };
+    let first = row.cells.first().and_then(decimals);
+    let enough = first.is_some_and(|decimals| decimals > 1);
+    enough && !row.label.contains(' ') && row.cells.iter().all(|cell| decimals(cell) == first)
+}
+
+/// The values of a row that lacks some, each in the column where it ends.
+fn by_place(cells: &[Placed], ends: &[usize]) -> Option<Vec<Cell>> {
+    let mut row = vec![Cell::default(); ends.len()];
+    let mut next = 0;
+    for placed in cells {
+        let column =
+            (next..ends.len()).find(|column| ends[*column].abs_diff(placed.end) <= MAX_SHIFT)?;
+        row[column] = placed.cell.clone();
+        next = column + 1;
+    }
+    Some(row)
+}
+
+/// Tells what a table is, what its percentages compare with, and which way its rows are good.
+fn finish(table: &mut Table, gains: bool) {
+    table.kind = kind::kind(&table.heading, &table.columns, &table.rows);
+    table.baseline = baseline(table).map(Baseline::Column);
+    direction::infer(table, gains);
+}
+
+/// Puts columns such as `%diff` beside the values that they are about; says whether they are called
+/// gains.
+fn fold_differences(table: &mut Table) -> bool {
+    let mut gains = false;
+    let folds = |column: usize, table: &Table| {
+        let bare = |row: &Row| {
+            row.cells[column].percent.is_none() && row.cells[column - 1].percent.is_none()
+        };
+        header::is_difference(&table.columns[column]) && table.rows.iter().all(bare)
+    };
+    for column in (1..table.columns.len()).rev() {
+        if column < 2 || !folds(column, table) {
+            continue;
+        }
+        gains |= table.columns.remove(column).to_ascii_lowercase().contains("gain");
+        for row in &mut table.rows {
+            let mut percent = row.cells.remove(column).value;
+            if let Some(figure) = &mut percent {
+                figure.text = figure.text.trim_end_matches('%').to_owned();
+            }
+            row.cells[column - 1].percent = percent;
+        }
+    }
+    gains
+}
+
+/// The column that the percentages compare with: nearly all of it is 0 %, so that a slip there can
+/// be told; or it has none.
+fn baseline(table: &Table) -> Option<usize> {
+    let percents =
+        |column: usize| table.rows.iter().map(move |row| row.cells[column].percent.as_ref());
+    let mut columns = 0..table.columns.len();
+    if !columns.clone().any(|column| percents(column).any(|percent| percent.is_some())) {
+        return None;
+    }
+    let zero = |column: &usize| {
+        let zeros = percents(*column).filter(|it| it.is_some_and(|it| it.value == 0.0)).count();
+        let printed = percents(*column).flatten().count();
+        zeros > 0 && 4 * zeros >= 3 * printed
+    };
+    let none = |column: &usize| percents(*column).all(|percent| percent.is_none());
+    columns.clone().find(zero).or_else(|| columns.find(none))
+}

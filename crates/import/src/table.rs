@@ -1,0 +1,154 @@
+//! A table as it was read.
+
+use model::Better;
+
+/// The lines of a text on which something stands, counted from 1, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The first.
+    pub first: usize,
+    /// The last.
+    pub last: usize,
+}
+
+/// All that was found in a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The tables, in the order of the text.
+    pub tables: Vec<Table>,
+    /// What looks like a table and could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// Lines that look like a table and could not be read as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Where they stand.
+    pub lines: Lines,
+    /// What is in the way.
+    pub why: &'static str,
+}
+
+/// What a table is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Statistics of a benchmark's metrics, mostly with percentages.
+    Metrics,
+    /// Processor and elapsed time of a whole benchmark.
+    Duration,
+    /// Figures that the kernel counts, or derived from such.
+    Counters,
+    /// Figures of a monitor, such as turbostat, with a statistic of each.
+    Monitor,
+    /// Times such as `8m08s` by configuration.
+    Times,
+    /// One row a commit, one column a statistic.
+    Commits,
+    /// Figures of which only their layout is known.
+    Figures,
+}
+
+impl Kind {
+    /// Its name in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics",
+            Self::Duration => "duration",
+            Self::Counters => "counters",
+            Self::Monitor => "monitor",
+            Self::Times => "times",
+            Self::Commits => "commits",
+            Self::Figures => "figures",
+        }
+    }
+}
+
+/// What the percentages of a table say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signs {
+    /// Positive is better, whatever the direction.
+    Gain,
+    /// Positive is more, better or not.
+    Change,
+}
+
+/// What the others are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// A column.
+    Column(usize),
+    /// A row, in a table of commits.
+    Row(usize),
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Where it stands, with its header.
+    pub lines: Lines,
+    /// Who wrote it, where the text tells.
+    pub author: Option<String>,
+    /// What it is of.
+    pub kind: Kind,
+    /// The line over it, if it reads like a title; may be empty.
+    pub title: String,
+    /// What stands over the labels, such as `COMMIT`; mostly empty.
+    pub heading: String,
+    /// The names of the columns; empty where there is none.
+    pub columns: Vec<String>,
+    /// What the percentages compare with, where there are any.
+    pub baseline: Option<Baseline>,
+    /// What the percentages say, where there are any.
+    pub signs: Option<Signs>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// The name of the baseline; none if there is no baseline, or if it has no name.
+    pub fn baseline_name(&self) -> Option<&str> {
+        let name = match self.baseline? {
+            Baseline::Column(column) => self.columns.get(column)?,
+            Baseline::Row(row) => &self.rows.get(row)?.label,
+        };
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The line on which it stands.
+    pub line: usize,
+    /// The statistic, such as `Amean`; may be empty.
+    pub statistic: String,
+    /// Of what.
+    pub label: String,
+    /// Which direction is good, as far as the table tells.
+    pub better: Option<Better>,
+    /// One cell a column.
+    pub cells: Vec<Cell>,
+}
+
+/// A value with what is printed beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The value; none where there is none.
+    pub value: Option<Figure>,
+    /// The percentage printed after it.
+    pub percent: Option<Figure>,
+    /// Whether that stands between stars. mmtests' stars mean little: they are never passed on to
+    /// a table that is computed anew.
+    pub marked: bool,
+}
+
+/// A figure as it was printed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it says; times such as `1m2.5s` in seconds.
+    pub value: f64,
+    /// Half of its last decimal's step: what it was rounded from lies within.
+    pub half: f64,
+    /// How it stands there.
+    pub text: String,
+}

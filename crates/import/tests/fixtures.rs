@@ -1,0 +1,102 @@
+//! Tables in texts as they go about: a web page of a thread, a page of a list, collapsed spaces, a
+//! mailbox, quoted-printable with CRLF and tabs, and what is unusual.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use import::{Cell, Document, Figure, Lines, Table};
+
+fn read(name: &str) -> Document {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+    import::read(&std::fs::read(path).unwrap())
+}
+
+/// What was found: of each table where it stands, whose it is, its columns and its rows' ends.
+fn found(name: &str) -> String {
+    let document = read(name);
+    let mut text = String::new();
+    for table in &document.tables {
+        let Lines { first, last } = table.lines;
+        let author = table.author.as_deref().unwrap_or("-");
+        let _ =
+            writeln!(text, "{first}-{last} {} by {author}: {:?}", table.kind.name(), table.title);
+        let _ = writeln!(text, "  {:?} {:?}", table.heading, table.columns);
+        let _ = writeln!(text, "  against {:?}, {:?}", table.baseline_name(), table.signs);
+        let _ = writeln!(text, "  {} rows", table.rows.len());
+        let ends = [table.rows.first(), table.rows.last().filter(|_| table.rows.len() > 1)];
+        for row in ends.into_iter().flatten() {
+            let cells: Vec<String> = row.cells.iter().map(cell).collect();
+            let (statistic, label) = (&row.statistic, &row.label);
+            let cells = cells.join(" ");
+            let _ =
+                writeln!(text, "  {}: {statistic:?} {label:?} {:?}: {cells}", row.line, row.better);
+        }
+    }
+    for unread in &document.unread {
+        let Lines { first, last } = unread.lines;
+        let _ = writeln!(text, "{first}-{last} unread: {}", unread.why);
+    }
+    text
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = |figure: &Option<Figure>| figure.as_ref().map_or("-".into(), |it| it.text.clone());
+    let star = if cell.marked { "*" } else { "" };
+    format!("{}/{}{star}", text(&cell.value), text(&cell.percent))
+}
+
+macro_rules! fixtures {
+    ($($test:ident: $file:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            insta::assert_snapshot!(stringify!($test), found($file));
+        })*
+    };
+}
+
+fixtures! {
+    a_thread_on_a_page: "patchwork-thread.txt",
+    a_mail_on_a_page: "list-page.txt",
+    collapsed_spaces: "collapsed.txt",
+    a_mailbox: "commits.mbox",
+    quoted_printable: "quoted-printable.eml",
+    odds_and_ends: "odds.txt",
+}
+
+/// The tables of a text without their places and authors.
+fn content(bytes: &[u8]) -> Vec<Table> {
+    let mut tables = import::read(bytes).tables;
+    for table in &mut tables {
+        table.lines = Lines { first: 0, last: 0 };
+        table.author = None;
+        table.title.clear();
+        table.rows.iter_mut().for_each(|row| row.line = 0);
+    }
+    tables
+}
+
+#[test]
+fn line_ends_and_quoting_change_nothing() {
+    for name in ["patchwork-thread.txt", "list-page.txt", "odds.txt"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let plain = content(text.as_bytes());
+        assert!(plain.len() > 3);
+        assert_eq!(content(text.replace('\n', "\r\n").as_bytes()), plain, "{name}");
+        let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+        let quoted = content(quoted.as_bytes());
+        // In a quoted patch nothing is set apart, so there may be more tables, but none is lost.
+        assert!(plain.iter().all(|table| quoted.contains(table)), "{name}");
+    }
+}
+
+#[test]
+fn all_percentages_of_the_fixtures_follow() {
+    for name in ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt"] {
+        for table in read(name).tables {
+            let check = import::check(&table);
+            assert_eq!(check.findings, [], "{name}");
+            assert_eq!(check.printed, check.derived);
+        }
+    }
+}
