@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::{Accel, Bytes, Mode, Profiling};
+use model::{Accel, Better, Bytes, Mode, Profiling};
 
 /// Between kernel A and kernel B, did performance change, by how much, and why?
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Write the profile of a boot for other tools
     Export(ExportArgs),
+    /// Find and read the benchmark tables of mails, patches and commit messages
+    Table(TableArgs),
     /// List the experiments in the store
     List,
     /// Show an experiment's boots, or one boot with its log
@@ -296,6 +298,57 @@ pub enum ExportFormat {
     Collapsed,
     /// As `perf script` prints samples, with instructions as their periods
     PerfScript,
+}
+
+#[derive(Debug, Args)]
+pub struct TableArgs {
+    /// Mails, mailboxes, patches, commit messages; - is standard input [default: -]
+    pub files: Vec<PathBuf>,
+    /// Compare with this column: its name, a part that no other name has, or #2 for the second; in
+    /// a table of commits, with this row
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+    /// What is better in rows of which neither percentages nor names tell
+    #[arg(long, value_enum, requires = "baseline")]
+    pub better: Option<BetterArg>,
+    /// Recompute the printed percentages, and list those that do not follow from the values
+    #[arg(long, conflicts_with = "baseline")]
+    pub check: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub format: TableFormat,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BetterArg {
+    /// Less
+    Lower,
+    /// More
+    Higher,
+}
+
+impl From<BetterArg> for Better {
+    fn from(better: BetterArg) -> Self {
+        match better {
+            BetterArg::Lower => Self::Lower,
+            BetterArg::Higher => Self::Higher,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Tables to paste into a mail
+    Text,
+    /// The same for programs
+    Json,
+    /// One line a value
+    Csv,
+    /// One page that needs nothing else
+    Html,
 }
 
 #[derive(Debug, Args)]

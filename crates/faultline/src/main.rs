@@ -31,6 +31,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Replay(args) => commands::replay::replay(store, &args),
         Command::Explain(args) => commands::explain::explain(store, &args),
         Command::Export(args) => commands::export::export(store, &args),
+        Command::Table(args) => commands::table::table(&args),
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
     }

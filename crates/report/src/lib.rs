@@ -7,10 +7,12 @@ mod beside;
 mod exact;
 mod explain;
 mod flame;
+mod foreign;
 mod header;
 mod heading;
 mod json;
 mod locality;
+mod markup;
 mod notes;
 mod stacks;
 mod table;
@@ -19,6 +21,10 @@ use compare::Comparison;
 
 pub use ascii::escape;
 pub use explain::{explain, explain_html, explain_json};
+pub use foreign::{
+    Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,
+    foreign_json,
+};
 pub use json::json;
 pub use locality::locality;
 pub use stacks::{collapsed, perf_script};

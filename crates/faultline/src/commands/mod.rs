@@ -8,6 +8,7 @@ pub mod kernel;
 pub mod replay;
 pub mod run;
 pub mod show;
+pub mod table;
 
 use std::fs;
 use std::io::{self, Write};

@@ -5,6 +5,7 @@ use compare::{Explanation, Paths, Section, Side};
 use super::view::{self, Table};
 use crate::ascii::{escape, excerpt};
 use crate::flame::{self, Widths};
+use crate::markup::html;
 
 /// Rows of each ranking.
 const MAX_ROWS: usize = 30;
@@ -156,20 +157,4 @@ fn height(svg: &str) -> usize {
 
 fn paragraph(text: &str) -> String {
     format!("<p>{}</p>\n", html(text))
-}
-
-/// `text` as it may stand in an element or in an attribute's quotes.
-fn html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(letter),
-        }
-    }
-    escaped
 }

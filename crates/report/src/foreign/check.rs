@@ -1,0 +1,56 @@
+//! What came of checking percentages, as text.
+
+use import::{Check, Clue, Finding};
+use model::count;
+
+use super::{Foreign, ForeignTable, column, label};
+use crate::ascii::excerpt;
+
+/// A line for each table that has percentages, below it those that do not follow, and the sum.
+pub fn check(found: &Foreign) -> String {
+    let checked = || found.tables.iter().filter_map(|table| Some((table, table.check.as_ref()?)));
+    let mut text = String::new();
+    for (table, check) in checked().filter(|(_, check)| check.printed > 0) {
+        text.push_str(&format!("{}: {}\n", table.heading(), summary(check)));
+        text.extend(check.findings.iter().map(|it| format!("  {}\n", finding(table, it))));
+    }
+    let sum = checked().fold(Check::default(), |mut sum, (_, check)| {
+        sum.printed += check.printed;
+        sum.derived += check.derived;
+        sum.untold += check.untold;
+        sum.findings.extend(check.findings.iter().cloned());
+        sum
+    });
+    format!("{text}{}: {}\n", count(found.tables.len(), "table"), summary(&sum))
+}
+
+fn summary(check: &Check) -> String {
+    let mut summary = format!("{}, {} follow", count(check.printed, "percentage"), check.derived);
+    if !check.findings.is_empty() {
+        let not = check.findings.len();
+        summary.push_str(&format!(", {not} {} not", if not == 1 { "does" } else { "do" }));
+    }
+    if check.untold > 0 {
+        summary.push_str(&format!(", {} can't be told", check.untold));
+    }
+    summary
+}
+
+/// What is printed and what follows.
+pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
+    let Finding { line, printed, follows: (low, high), .. } = finding;
+    let follows = match format!("{low:.2}") == format!("{high:.2}") {
+        true => format!("{low:.2}%"),
+        false => format!("{low:.2}% to {high:.2}%"),
+    };
+    let clue = match finding.clue {
+        Some(Clue::OtherDirection) => {
+            "; with the other sign it would, unless this row's good direction is unlike the others'"
+        }
+        Some(Clue::BaselinePlusOne) => "; from the baseline plus 1 it would",
+        None => "",
+    };
+    let of = excerpt(&label(&found.table.rows[finding.row]));
+    let under = excerpt(&column(&found.table, finding.column));
+    format!("line {line}: {of}, {under}: {}% is printed, {follows} follows{clue}", excerpt(printed))
+}

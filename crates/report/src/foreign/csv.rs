@@ -1,0 +1,70 @@
+//! The tables as CSV: one line a value, names of columns in the first line.
+
+use csv::{Error, Writer};
+use import::Figure;
+use model::Better;
+
+use super::{Foreign, ForeignTable};
+
+const HEAD: [&str; 14] = [
+    "file",
+    "first_line",
+    "last_line",
+    "author",
+    "title",
+    "kind",
+    "baseline",
+    "line",
+    "statistic",
+    "label",
+    "better",
+    "column",
+    "value",
+    "gain",
+];
+
+/// Every value of every table with its gain; blank for what is not there. Times are in seconds.
+///
+/// # Errors
+/// None that tables can cause.
+pub fn csv(found: &Foreign) -> Result<String, Error> {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record(HEAD.iter().chain(&["marked"]))?;
+    for table in &found.tables {
+        write(table, &mut writer)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write(found: &ForeignTable, writer: &mut Writer<Vec<u8>>) -> Result<(), Error> {
+    let ForeignTable { file, table, .. } = found;
+    let number = |figure: Option<&Figure>| figure.map_or(String::new(), |it| it.value.to_string());
+    for row in &table.rows {
+        let better = match row.better {
+            Some(Better::Lower) => "lower",
+            Some(Better::Higher) => "higher",
+            None => "",
+        };
+        for (name, cell) in table.columns.iter().zip(&row.cells) {
+            writer.write_record([
+                file.as_str(),
+                &table.lines.first.to_string(),
+                &table.lines.last.to_string(),
+                table.author.as_deref().unwrap_or_default(),
+                &table.title,
+                table.kind.name(),
+                table.baseline_name().unwrap_or_default(),
+                &row.line.to_string(),
+                &row.statistic,
+                &row.label,
+                better,
+                name,
+                &number(cell.value.as_ref()),
+                &number(cell.percent.as_ref()),
+                if cell.marked { "true" } else { "false" },
+            ])?;
+        }
+    }
+    Ok(())
+}

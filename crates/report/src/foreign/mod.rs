@@ -1,0 +1,93 @@
+//! Tables that others printed, printed again: as text in the field's layout, JSON, CSV and HTML.
+
+mod check;
+mod csv;
+mod html;
+mod json;
+mod text;
+
+use import::{Baseline, Check, Row, Table, Unread};
+
+use crate::ascii::excerpt;
+
+pub use check::check as foreign_check;
+pub use csv::csv as foreign_csv;
+pub use html::html as foreign_html;
+pub use json::json as foreign_json;
+pub use text::text as foreign;
+
+/// What was found in files.
+#[derive(Clone, Debug, Default)]
+pub struct Foreign {
+    /// The tables.
+    pub tables: Vec<ForeignTable>,
+    /// What looks like a table and could not be read.
+    pub unread: Vec<ForeignUnread>,
+}
+
+/// A table with where it came from.
+#[derive(Clone, Debug)]
+pub struct ForeignTable {
+    /// The file; `-` for standard input.
+    pub file: String,
+    /// The table.
+    pub table: Table,
+    /// What came of checking its percentages, if that was asked for.
+    pub check: Option<Check>,
+    /// What is to be said of it.
+    pub note: Option<&'static str>,
+}
+
+/// Lines that could not be read.
+#[derive(Clone, Debug)]
+pub struct ForeignUnread {
+    /// The file; `-` for standard input.
+    pub file: String,
+    /// The lines, and why.
+    pub unread: Unread,
+}
+
+impl ForeignTable {
+    /// Where it stands, who wrote it and what it is, on one line.
+    fn heading(&self) -> String {
+        let table = &self.table;
+        let mut heading = format!("{}, {}", excerpt(&self.file), lines(table.lines));
+        if let Some(author) = &table.author {
+            heading.push_str(&format!(", by {}", excerpt(author)));
+        }
+        match table.title.is_empty() {
+            true => heading.push_str(&format!(": {}", table.kind.name())),
+            false => {
+                heading.push_str(&format!(": {} ({})", excerpt(&table.title), table.kind.name()));
+            }
+        }
+        if let Some(Baseline::Row(_)) = table.baseline {
+            let name = table.baseline_name().unwrap_or_default();
+            heading.push_str(&format!(", against {}", excerpt(name)));
+        }
+        heading
+    }
+}
+
+fn lines(lines: import::Lines) -> String {
+    match lines.first == lines.last {
+        true => format!("line {}", lines.first),
+        false => format!("lines {}-{}", lines.first, lines.last),
+    }
+}
+
+/// What stands to the left of a row.
+fn label(row: &Row) -> String {
+    match row.statistic.is_empty() {
+        true => row.label.clone(),
+        false => format!("{} {}", row.statistic, row.label),
+    }
+}
+
+/// What a column is called where it has no name.
+fn column(table: &Table, column: usize) -> String {
+    match table.columns[column].is_empty() {
+        true => format!("#{}", column + 1),
+        false => table.columns[column].clone(),
+    }
+}
