@@ -32,7 +32,7 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     let text = exact("same", 1, "cpus = 2\nmemory = \"512M\"\nnodes = 2", &rest);
     let file = bench.write("x.toml", &text);
     let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
-    assert!(said.out.contains("2 boots done, each twice and the same to the bit"), "{}", said.out);
+    assert!(said.out.contains("2 boots done, 2 boots booted twice and the same to the bit"), "{}", said.out);
     let boots = bench.boots();
     boots.iter().for_each(adds_up);
     explanation_adds_up(&bench, &boots);
@@ -139,7 +139,7 @@ fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
         let text = exact(&format!("grid-{cpus}"), 1, &machine, &rest);
         let file = bench.write("x.toml", &text);
         let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
-        assert!(said.out.contains("3 boots done, each twice"), "{}", said.out);
+        assert!(said.out.contains("3 boots booted twice and the same to the bit"), "{}", said.out);
         for boot in bench.boots() {
             assert!(boot.outcome.is_complete(), "{}", boot.outcome);
         }
