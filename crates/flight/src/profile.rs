@@ -33,7 +33,14 @@
 //! plugin knows none. Their payloads are [`Record`]s in postcard's form: `Start`, then for each
 //! slice its ticks, its counts and `Cut`, and `End` when the machine ended in order. New nodes of
 //! the tree come before the slice that counts in them. A slice counts when its `Cut` is there, so a
-//! machine that is killed leaves the slices that ended before.
+//! machine that is killed leaves the slices that ended before. A slice has a record of each CPU, in
+//! order.
+//!
+//! # Limits
+//!
+//! Any program of the guest, one in user mode too, can execute [`MARK`] and [`TICK`]. It spoils its
+//! own boot's profile by that, and must do no more: marks and ticks beyond [`MAX_SLICES`] and
+//! [`MAX_TICKS`] do nothing, and a profile ends before it is longer than [`MAX_BYTES`].
 
 mod read;
 mod record;
@@ -55,6 +62,11 @@ pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 pub const MAX_CPUS: u16 = 288;
 /// A machine has no more nodes (QEMU's `MAX_NODES`).
 pub const MAX_NODES: u16 = 128;
+/// A profile has no more bytes. The longest that is of use is of an hour's ticks.
+pub const MAX_BYTES: usize = 1 << 30;
+/// A profile has no more slices: two for each cut of the longest job, which takes minutes to make
+/// so many.
+pub const MAX_SLICES: usize = 1 << 16;
 /// A profile has no more ticks.
 pub const MAX_TICKS: usize = 1_000_000;
 /// A profile has no more call sites.

@@ -10,7 +10,7 @@ pub const VERSION: u16 = 2;
 pub const CHUNK: usize = 1 << 16;
 
 /// The payload of a frame.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Record {
     /// First of all: version and scope.
     Start(u16, Scope),

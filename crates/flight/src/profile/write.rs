@@ -3,13 +3,16 @@
 use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
-use super::{CallSite, Cpu, Executed, Phase, Scope, Tick};
+use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Scope, Tick};
 use crate::frame::{self, Kind};
 
-/// Writes a profile's file. What was written before an error is a profile still.
+/// Writes a profile's file, of at most [`MAX_BYTES`]: what would make it longer is an error. What
+/// was written before an error is a profile still, if nothing is written after it.
 pub struct Writer<W> {
     out: W,
     sequence: u64,
+    /// Bytes that may still be written.
+    room: usize,
 }
 
 impl<W: Write> Writer<W> {
@@ -19,7 +22,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn new(out: W, scope: Scope) -> io::Result<Self> {
-        let mut writer = Self { out, sequence: 0 };
+        let mut writer = Self { out, sequence: 0, room: MAX_BYTES };
         writer.record(&Record::Start(VERSION, scope))?;
         Ok(writer)
     }
@@ -100,7 +103,33 @@ impl<W: Write> Writer<W> {
         let mut bytes = frame::header(Kind::Profile, self.sequence, 0, &payload).to_vec();
         bytes.extend(payload);
         bytes.resize(frame::size(bytes.len() - frame::HEADER), 0);
+        let room = self.room.checked_sub(bytes.len());
+        let long =
+            || io::Error::new(io::ErrorKind::FileTooLarge, "it is as long as a profile can be");
+        self.room = room.ok_or_else(long)?;
         self.sequence += 1;
         self.out.write_all(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Totals, read};
+    use super::*;
+
+    #[test]
+    fn a_profile_ends_before_it_is_too_long() {
+        let mut bytes = Vec::new();
+        let scope = Scope { cpus: 1, nodes: 0, stacks: false };
+        let mut writer = Writer::new(&mut bytes, scope).unwrap();
+        let written = MAX_BYTES - writer.room;
+        writer.room = 1000;
+        let cpu = Cpu { totals: Totals { user: 7, ..Totals::default() }, ..Cpu::default() };
+        let slice = Phase { cpus: vec![cpu], ..Phase::default() };
+        let slices = (0..).take_while(|_| writer.slice(&slice).is_ok()).count();
+        assert!(bytes.len() <= written + 1000 && bytes.len() > written + 900);
+        let profile = read(&bytes).unwrap();
+        assert_eq!(profile.slices, vec![slice; slices]);
+        assert!(slices > 5 && !profile.whole);
     }
 }
