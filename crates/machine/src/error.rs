@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{Bytes, Millis};
+use model::{Bytes, DiskKind, Millis};
 
 /// The host lacks something, or refused something.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,17 @@ pub enum Error {
          leave exact mode out"
     )]
     ExactTerminal,
+    /// A disk's requests end at the host's times.
+    #[error(
+        "disk {number} is {} and not exact: threads of the host end its requests, at the host's \
+         times; use kind = \"pmem\"", .kind.name()
+    )]
+    HostDisk {
+        /// The disk's place among the machine's, from 0.
+        number: usize,
+        /// What it is.
+        kind: DiskKind,
+    },
     /// A library of ours that QEMU is to load is not there.
     #[error("{0} is not there, and QEMU is to load it in exact mode: build it with `make build`")]
     NoLibrary(PathBuf),

@@ -59,12 +59,17 @@ impl Exact {
     /// Whether this host can run `vm` exactly.
     ///
     /// # Errors
-    /// When QEMU is too old, or one of our libraries is not there.
+    /// When QEMU is too old, a disk is served by the host's threads, or one of our libraries is not
+    /// there.
     pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
         if vm.emulator.major() < OLDEST_MAJOR && !modest {
             let version = vm.emulator.version().to_owned();
             return Err(Error::OldForExact { path: vm.emulator.path().to_owned(), version });
+        }
+        let kinds = vm.disks.iter().map(|disk| disk.kind);
+        if let Some((number, kind)) = kinds.enumerate().find(|(_, kind)| kind.is_asynchronous()) {
+            return Err(Error::HostDisk { number, kind });
         }
         let plugin = self.plugin.as_ref().map(|plugin| &plugin.path);
         for library in [Some(&self.clock), plugin].into_iter().flatten() {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use flight::Event;
 use flight::frame::Kind;
+use flight::profile::MAX_BYTES;
 use model::{Bytes, Limits, Millis};
 use rustix::termios::{self, OptionalActions};
 
@@ -28,6 +29,9 @@ const ROOM: Bytes = Bytes::mib(64);
 const NO_ROOM: Bytes = Bytes::mib(4);
 /// A guest that writes more than this to its console is stopped: it would fill the disk.
 const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
+/// A profile longer than this ends the machine. The plugin ends it at half of this already, so this
+/// one is no plugin's of ours.
+const PROFILE_LIMIT: Bytes = Bytes(2 * MAX_BYTES as u64);
 /// So much of the end of QEMU's own messages is told.
 const LAST_WORDS: u64 = 1024;
 /// Longer than anything runs.
@@ -205,10 +209,16 @@ impl<'a> Watch<'a> {
         if self.since.elapsed() >= Duration::from_millis(limit.0) {
             return Some(How::TimedOut(self.limit));
         }
-        let console = fs::metadata(self.vm.directory.join(CONSOLE_FILE));
-        let flooded = console.is_ok_and(|console| console.len() > CONSOLE_LIMIT.0);
-        let why = || How::Died(format!("the guest wrote more than {CONSOLE_LIMIT} to its console"));
-        flooded.then(why)
+        let is_longer = |name, limit: Bytes| {
+            let file = fs::metadata(self.vm.directory.join(name));
+            file.is_ok_and(|file| file.len() > limit.0)
+        };
+        if is_longer(CONSOLE_FILE, CONSOLE_LIMIT) {
+            let why = format!("the guest wrote more than {CONSOLE_LIMIT} to its console");
+            return Some(How::Died(why));
+        }
+        is_longer(PROFILE_FILE, PROFILE_LIMIT)
+            .then(|| How::Died(format!("the plugin wrote a profile of more than {PROFILE_LIMIT}")))
     }
 
     /// Kills QEMU, and says what was odd about it.

@@ -1,5 +1,5 @@
 use flight::event::Hello;
-use model::{Millis, Topology};
+use model::{Disk, DiskKind, Millis, Topology};
 
 use super::testing::{HANG, LONG, SHORT, recording};
 use super::*;
@@ -142,13 +142,18 @@ fn a_stopped_guest_is_remarked() {
 }
 
 #[test]
-fn a_flood_on_the_console_ends_the_machine() {
-    let directory = tempfile::tempdir().unwrap();
-    let console = directory.path().join(CONSOLE_FILE);
-    let body = format!("truncate -s 65M {}\n{HANG}", console.display());
-    let (ending, _) = run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
-    let expected = "the guest wrote more than 64M to its console";
-    assert_eq!(ending.how, How::Died(expected.into()));
+fn a_flood_ends_the_machine() {
+    let cases = [
+        (CONSOLE_FILE, "65M", "the guest wrote more than 64M to its console"),
+        (PROFILE_FILE, "2049M", "the plugin wrote a profile of more than 2G"),
+    ];
+    for (name, size, expected) in cases {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        let body = format!("truncate -s {size} {}\n{HANG}", file.display());
+        let (ending, _) = run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
+        assert_eq!(ending.how, How::Died(expected.into()));
+    }
 }
 
 #[test]
@@ -174,6 +179,30 @@ fn only_an_exact_machine_has_the_still_clock() {
     {
         with_vm(directory, &emulator, engine, 2, &limits, |vm| run(vm, &mut |_| {})).unwrap();
         assert_eq!(fs::read_to_string(&said).unwrap().trim_end(), expected);
+    }
+}
+
+#[test]
+fn disks_that_the_host_serves_are_not_exact() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let exact = exact(directory, "libstillclock.so", false);
+    let emulator = Emulator::unchecked(&script(directory, "exit 0"), 10);
+    let limits = limits(LONG, LONG, LONG);
+    let ran = |engine, kind| {
+        let disk = |kind| Disk { kind, size: Bytes::mib(2), format: None };
+        let disks = [disk(DiskKind::Pmem), disk(kind)];
+        let run = |vm: &Vm<'_>| run(&Vm { disks: &disks, ..*vm }, &mut |_| {});
+        with_vm(directory, &emulator, engine, 1, &limits, run)
+    };
+    for kind in [DiskKind::VirtioBlk, DiskKind::Nvme] {
+        let error = ran(Engine::Exact(&exact), kind).unwrap_err().to_string();
+        let expected = format!("disk 1 is {} and not exact", kind.name());
+        assert!(error.contains(&expected) && error.contains("kind = \"pmem\""), "{error}");
+        ran(Engine::Tcg, kind).unwrap();
+    }
+    for kind in [DiskKind::Pmem, DiskKind::Ram] {
+        ran(Engine::Exact(&exact), kind).unwrap();
     }
 }
 
