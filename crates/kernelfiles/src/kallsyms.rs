@@ -9,6 +9,10 @@
 const MAX_SYMBOLS: usize = 1 << 21;
 /// No function is longer: what lies farther behind the last symbol belongs to none.
 const MAX_LENGTH: u64 = 1 << 20;
+/// Nor is one of a module, of which nothing marks where its code ends. A guess: the list has no
+/// sizes. What is loaded behind a module, within this distance and without symbols, is taken for
+/// the module's last function.
+const MAX_MODULE_LENGTH: u64 = 64 << 10;
 /// No symbol's name is longer (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
 /// Symbols that end a stretch of code (`arch/x86/kernel/vmlinux.lds.S`).
@@ -46,11 +50,13 @@ impl Symbols {
         Self(symbols)
     }
 
-    /// The function whose code an address lies in.
+    /// The function whose code an address lies in: the last one before it, unless the kernel's code
+    /// ends between them, or it is farther away than a function is long (1 MiB; 64 KiB in a module).
     pub fn find(&self, address: u64) -> Option<&Symbol> {
         let next = self.0.partition_point(|symbol| symbol.address <= address);
         let symbol = self.0.get(next.checked_sub(1)?)?;
-        let inside = address - symbol.address < MAX_LENGTH && !ENDS.contains(&&*symbol.name);
+        let length = if symbol.module.is_empty() { MAX_LENGTH } else { MAX_MODULE_LENGTH };
+        let inside = address - symbol.address < length && !ENDS.contains(&&*symbol.name);
         inside.then_some(symbol)
     }
 
@@ -123,6 +129,20 @@ ffffffff81000070 t twice
         assert_eq!(name(0xffff_ffff_c020_2000), Some("twice"));
         assert_eq!(name(0xffff_ffff_d000_0000), None);
         assert_eq!(symbols.find(0).map(|symbol| &symbol.module), None);
+    }
+
+    #[test]
+    fn what_lies_far_behind_a_module_is_not_its() {
+        let symbols = Symbols::parse(
+            "ffffffffc0201000 t first\t[ext4]\nffffffffc0201100 t last\t[ext4]\n\
+             ffffffffc0300000 t next\t[xfs]\n",
+        );
+        let name = |address| symbols.find(address).map(|symbol| &*symbol.name);
+        assert_eq!(name(0xffff_ffff_c020_10ff), Some("first"));
+        assert_eq!(name(0xffff_ffff_c021_10ff), Some("last"));
+        assert_eq!(name(0xffff_ffff_c021_1100), None);
+        assert_eq!(name(0xffff_ffff_c02f_ffff), None);
+        assert_eq!(name(0xffff_ffff_c030_0000), Some("next"));
     }
 
     #[test]
