@@ -162,7 +162,7 @@ unsafe extern "C" fn on_access(
 
 unsafe extern "C" fn on_mark(_: c_uint, _: *mut c_void) {
     RUNNING[cpu::executing()].finish();
-    following::with_paths(|paths| with(|profiler| profiler.cut(paths)));
+    following::with_paths(|paths| with(|profiler| profiler.mark(paths)));
 }
 
 unsafe extern "C" fn on_tick(_: c_uint, _: *mut c_void) {

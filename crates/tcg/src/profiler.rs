@@ -1,12 +1,16 @@
 //! The plugin at work: gives each instruction its counter, follows what the machine does as far as
 //! counting needs it, and writes a phase when it is cut.
+//!
+//! Any program of the guest can execute marks and ticks, as often as it likes. So both have their
+//! limits, and the file has one too: beyond them nothing is written.
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
 use flight::profile::{
-    CallSite, Cpu, Executed, MAX_TICKS, Phase, Privilege, Process, Scope, Tick, Totals, Writer,
+    CallSite, Cpu, Executed, MAX_SLICES, MAX_TICKS, Phase, Privilege, Process, Scope, Tick, Totals,
+    Writer,
 };
 use qemu_plugin::RegisterDescriptor;
 
@@ -37,6 +41,7 @@ pub struct Profiler {
     processes: Vec<Processes>,
     accesses: Option<Arc<AccessCounts>>,
     ticks: Ticks,
+    marks: Marks,
     out: Option<Writer<File>>,
 }
 
@@ -46,6 +51,24 @@ struct Ticks {
     count: usize,
     /// The time of the last one in this slice.
     last: Option<u64>,
+}
+
+/// How many marks were met.
+#[derive(Default)]
+struct Marks(usize);
+
+impl Marks {
+    /// Most marks that cut, so that the slice that follows the last one has a place too.
+    const MOST: usize = MAX_SLICES - 1;
+
+    /// Whether the next mark is to cut. That no more do is said once.
+    fn next_cuts(&mut self) -> bool {
+        if self.0 == Self::MOST {
+            eprintln!("the profile is cut no more: the guest made {} marks before", Self::MOST);
+        }
+        self.0 = self.0.saturating_add(1);
+        self.0 <= Self::MOST
+    }
 }
 
 /// The registers that are looked at.
@@ -78,6 +101,7 @@ impl Profiler {
             processes: (0..cpus).map(|_| Processes::default()).collect(),
             accesses: (nodes > 0).then(|| Arc::new(AccessCounts::new(cpus, &arguments.nodes))),
             ticks: Ticks::default(),
+            marks: Marks::default(),
             out: Some(out),
         })
     }
@@ -252,8 +276,16 @@ impl Profiler {
         self.write(|out| out.tick(tick));
     }
 
+    /// A mark was executed: ends the slice, if there have not been too many. What is counted after
+    /// the last cut goes into the last slice, which is exact no more than any that no mark ends.
+    pub fn mark(&mut self, paths: Option<&mut Paths>) {
+        if self.marks.next_cuts() {
+            self.cut(paths);
+        }
+    }
+
     /// Ends the slice: writes it, and starts all counters again.
-    pub fn cut(&mut self, paths: Option<&mut Paths>) {
+    fn cut(&mut self, paths: Option<&mut Paths>) {
         self.ticks.last = None;
         let cpus = (0..self.processes.len()).map(|cpu| self.take(cpu)).collect();
         let mut slice = Phase { cpus, ..Phase::default() };
@@ -348,4 +380,18 @@ fn word(register: &RegisterDescriptor<'_>) -> Option<u64> {
     let mut word = [0; 8];
     word.get_mut(..bytes.len())?.copy_from_slice(&bytes);
     Some(u64::from_le_bytes(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_and_the_end_make_no_more_slices_than_a_profile_has() {
+        let mut marks = Marks::default();
+        let cuts = (0..2 * MAX_SLICES).filter(|_| marks.next_cuts()).count();
+        assert_eq!(cuts + 1, MAX_SLICES);
+        let mut last = Marks(usize::MAX);
+        assert!(!last.next_cuts() && !last.next_cuts());
+    }
 }
