@@ -7,6 +7,7 @@
 use flight::event::{Event, Hello};
 use flight::frame::Kind;
 use flight::log::Frames;
+use flight::profile::MAX_SLICES;
 use flight::protocol::is_name;
 use model::{Chunk, Sample, Usage};
 
@@ -16,6 +17,8 @@ use crate::series::Series;
 const MAX_SAMPLES: usize = 1_000_000;
 /// ... nor more iterations ...
 const MAX_ITERATIONS: usize = 100_000;
+/// ... nor more cuts: a profile has no room for their slices ...
+const MAX_CUTS: usize = MAX_SLICES / 2;
 /// ... nor more bytes of notes.
 const MAX_NOTES: usize = 1 << 20;
 /// More of the kernel's log than this is not kept.
@@ -189,9 +192,12 @@ impl Collector<'_> {
 
     /// A cut was recorded: another stretch begins.
     fn begin(&mut self, place: Option<Place>, time: u64) {
-        let next = Stretch { place, begun: time, ended: time };
-        let ended = std::mem::replace(&mut self.stretch, next);
-        self.recording.stretches.push(Stretch { ended: time, ..ended });
+        let room = self.recording.stretches.len() < MAX_CUTS;
+        if self.accept(room, "the number of cuts") {
+            let next = Stretch { place, begun: time, ended: time };
+            let ended = std::mem::replace(&mut self.stretch, next);
+            self.recording.stretches.push(Stretch { ended: time, ..ended });
+        }
     }
 
     /// Whether something is as the agent makes it. If not, this is no recording to rely on.
@@ -237,7 +243,11 @@ mod tests {
 
     impl Writer {
         fn new() -> Self {
-            Self { log: vec![0; 1 << 16], cursor: Cursor::new(1 << 16) }
+            Self::with_room(1 << 16)
+        }
+
+        fn with_room(bytes: usize) -> Self {
+            Self { log: vec![0; bytes], cursor: Cursor::new(bytes) }
         }
 
         fn frame(&mut self, kind: Kind, time: u64, payload: &[u8]) {
@@ -320,6 +330,21 @@ mod tests {
             (None, 131, 131),
         ];
         assert_eq!(phases.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn no_agent_cuts_without_end() {
+        let cut = |count| {
+            let mut writer = Writer::with_room(count * 64);
+            for time in 0..count as u64 {
+                writer.event(time, Event::Phase("fill".into()));
+            }
+            collect(&writer.log, &[])
+        };
+        let (most, beyond) = (cut(MAX_CUTS), cut(MAX_CUTS + 100));
+        assert_eq!((most.stretches.len(), most.failed), (MAX_CUTS + 1, None));
+        assert_eq!(beyond.stretches.len(), MAX_CUTS + 1);
+        assert!(beyond.failed.unwrap().contains("the number of cuts is beyond all bounds"));
     }
 
     proptest! {

@@ -32,7 +32,11 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     let text = exact("same", 1, "cpus = 2\nmemory = \"512M\"\nnodes = 2", &rest);
     let file = bench.write("x.toml", &text);
     let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
-    assert!(said.out.contains("2 boots done, 2 boots booted twice and the same to the bit"), "{}", said.out);
+    assert!(
+        said.out.contains("2 boots done, 2 boots booted twice and the same to the bit"),
+        "{}",
+        said.out
+    );
     let boots = bench.boots();
     boots.iter().for_each(adds_up);
     explanation_adds_up(&bench, &boots);
