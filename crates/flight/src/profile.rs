@@ -62,10 +62,10 @@ pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 pub const MAX_CPUS: u16 = 288;
 /// A machine has no more nodes (QEMU's `MAX_NODES`).
 pub const MAX_NODES: u16 = 128;
-/// A profile has no more bytes. The longest that is of use is of an hour's ticks.
+/// A profile has no more bytes: it is read into the host's memory as a whole.
 pub const MAX_BYTES: usize = 1 << 30;
-/// A profile has no more slices: two for each cut of the longest job, which takes minutes to make
-/// so many.
+/// A profile has no more slices, two for each cut. No job is meant to have 32,768 phases, and a
+/// program that does nothing but mark would make as many slices in moments.
 pub const MAX_SLICES: usize = 1 << 16;
 /// A profile has no more ticks.
 pub const MAX_TICKS: usize = 1_000_000;
