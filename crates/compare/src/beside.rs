@@ -2,6 +2,9 @@
 //! for the same instructions has not changed its code path: what changed is where its code and
 //! data happen to lie, or what memory costs.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use model::{Accel, Better, Boot, Experiment, Manifest, Mode, WorkloadUse};
@@ -13,9 +16,20 @@ use crate::{Difference, Results, VariantBoots, Verdict};
 
 /// The confidence of the intervals of measured gains.
 const CONFIDENCE: f64 = 0.95;
+/// The share of a measured gain that luck may hide where the code path is said to be the same.
+const MAX_UNSEEN: f64 = 0.5;
 /// The labels of instructions: of all, and of its parts.
 const TOTAL: &str = "total";
 const PARTS: [&str; 2] = ["user", "kernel"];
+
+/// The experiments that stand side by side, as their keeper names them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sources {
+    /// The one that measured.
+    pub measured: String,
+    /// The one of exact mode.
+    pub exact: String,
+}
 
 /// An operation of a variant against the baseline, by both clocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +45,12 @@ pub struct Beside {
     /// The measured gain in percent; positive is better. None for fewer than 3 blocks.
     pub gain: Option<Gain>,
     /// The instructions of the operation's phase, or of the whole iteration where it has none.
+    /// None where the phase or the iteration holds more than this operation.
     pub instructions: Option<Instructions>,
+    /// The widest luck floor, in percent of the baseline's figure, of instructions, those of user
+    /// mode, those of the kernel and the operation by guest time: a smaller change would not have
+    /// been seen. None if one of these floors is not known.
+    pub unseen: Option<f64>,
     /// What both together mean.
     pub reading: Reading,
 }
@@ -63,14 +82,21 @@ pub struct Instructions {
 
 impl Instructions {
     fn of(difference: Difference) -> Self {
-        let Difference { base, new, floor } = difference;
+        let Difference { base, new, .. } = difference;
         Self {
             difference,
             gain: stats::gain(Better::Lower, new, base),
-            floor_percent: floor.map(|floor| 100.0 * floor / base).filter(|it| it.is_finite()),
+            floor_percent: floor_percent(&difference),
             verdict: Verdict::of(Better::Lower, Some(&difference)),
         }
     }
+}
+
+/// The luck floor in percent of the baseline's figure; 0 where that is 0 without any luck.
+fn floor_percent(difference: &Difference) -> Option<f64> {
+    let &Difference { base, floor, .. } = difference;
+    let percent = if floor? == 0.0 { 0.0 } else { 100.0 * floor? / base.abs() };
+    percent.is_finite().then_some(percent)
 }
 
 impl Gain {
@@ -86,14 +112,16 @@ impl Gain {
 pub enum Reading {
     /// Time changed, and instructions beyond luck.
     CodePath,
-    /// Time changed, and neither the instructions nor the figure by guest time did: alignment,
-    /// caches or memory latency, not the code path.
+    /// Time changed, and neither the instructions nor the figure by guest time were seen to, though
+    /// a change half as large would have been: alignment, caches or memory latency, not the code
+    /// path.
     LayoutOrMemory,
     /// Instructions changed beyond luck, and time was not seen to.
     Hidden,
     /// Neither was seen to change.
     Same,
-    /// Not enough is known, or the instructions do not agree with their parts or with guest time.
+    /// Not enough is known, luck is too wide to tell, or the instructions do not agree with their
+    /// parts or with guest time.
     Undecided,
     /// The boots that were measured ran under emulation, where times are not performance.
     Withheld,
@@ -115,13 +143,14 @@ impl Reading {
 
 /// Whether two experiments compare the same variants by the same work, so that what one measured
 /// and the other counted can stand side by side: variants equal in name, kernel, command line,
-/// settings and modules, in whatever order; the same topology; and at least one workload with the
-/// same manifest and program. Kernels and programs are told apart as the experiments are kept:
+/// settings and modules, in whatever order; the same topology and disks; and at least one workload
+/// with the same manifest and program. Kernels and programs are told apart as the experiments are kept:
 /// with their digests.
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
     a.variants.len() == b.variants.len()
         && a.variants.iter().all(|variant| b.variants.contains(variant))
         && a.machine.topology == b.machine.topology
+        && a.machine.disks == b.machine.disks
         && common(a, b).next().is_some()
 }
 
@@ -178,40 +207,45 @@ impl Pair<'_> {
         directed
             .map(|(time, better)| {
                 let guest = guests.iter().find(|guest| guest.is(time));
-                let beside = self.operation(time, better, guest);
+                let beside = self.operation(time, better, guest, is_alone(time, &times));
                 let reading = if emulated { Reading::Withheld } else { beside.reading };
                 Beside { reading, ..beside }
             })
             .collect()
     }
 
-    /// `guest` is the same operation by guest time.
+    /// `guest` is the same operation by guest time. Instructions are those of its span, which are
+    /// its own only if it is `alone` there.
     fn operation(
         &self,
         time: &Operation<'_>,
         better: Better,
         guest: Option<&Operation<'_>>,
+        alone: bool,
     ) -> Beside {
         let pairs = pairs(time);
         let gain = gain(better, &pairs);
-        let [total, parts @ ..] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
-            self.difference(|boot| instructions(boot, self.workload, label, time.phase))
+        let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
+            let figure = |boot: &Boot| instructions(boot, self.workload, label, time.phase);
+            alone.then(|| self.difference(figure)).flatten()
         });
-        let guest = guest.map(|guest| {
+        let guest = guest.and_then(|guest| {
             self.difference(|boot| {
                 let mut boots = guest.columns.iter().flatten();
                 boots.find(|it| std::ptr::eq(it.boot, boot))?.mean(guest.metric.mean)
             })
         });
-        let others = parts.into_iter().chain(guest);
+        let counted = [total, user, kernel, guest];
+        let unseen = unseen(&counted);
         Beside {
             workload: self.workload.name.clone(),
             metric: time.name.clone(),
             variant: self.variant.to_owned(),
             blocks: pairs.len(),
-            reading: reading(gain.as_ref(), beyond_luck(total), others.map(beyond_luck)),
+            reading: reading(gain.as_ref(), counted.map(beyond_luck), unseen),
             gain,
             instructions: total.map(Instructions::of),
+            unseen,
         }
     }
 
@@ -224,6 +258,13 @@ impl Pair<'_> {
         let floor = base.floor(&new);
         Some(Difference { floor, ..Difference::of(base.values(), new.values())? })
     }
+}
+
+/// Whether the span that `time` is of holds nothing else that its metric tells apart: it has a phase
+/// of its own, or is all that the metric says of an iteration.
+fn is_alone(time: &Operation<'_>, all: &[Operation<'_>]) -> bool {
+    let others = all.iter().filter(|other| other.metric == time.metric && !other.is(time));
+    others.into_iter().all(|other| !time.phase.is_empty() && other.phase != time.phase)
 }
 
 /// The figures of each block in which both columns have one.
@@ -267,206 +308,28 @@ fn beyond_luck(difference: Option<Difference>) -> Option<bool> {
     difference?.beyond_luck()
 }
 
+/// The widest floor in percent; none if one is not known.
+fn unseen(counted: &[Option<Difference>]) -> Option<f64> {
+    let floors = counted.iter().map(|it| floor_percent(it.as_ref()?));
+    floors.reduce(|one, other| Some(one?.max(other?))).flatten()
+}
+
 /// What a measured gain means beside what exact mode says: whether the instructions changed beyond
-/// luck, and whether `others` did, which must not have done so where the code path is said to be
-/// the same. A rate over a fixed time, and a change in the kernel's small share of all
-/// instructions, show there alone.
-fn reading(
-    gain: Option<&Gain>,
-    total: Option<bool>,
-    mut others: impl Iterator<Item = Option<bool>>,
-) -> Reading {
-    let (Some(gain), Some(total)) = (gain, total) else {
+/// luck, and whether their parts and the figure by guest time did, which must not have done so where
+/// the code path is said to be the same. A rate over a fixed time, and a change in the kernel's
+/// small share of all instructions, show there alone. What luck may hide, up to `unseen` percent,
+/// must be small beside the gain for that.
+fn reading(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Reading {
+    let (Some(gain), [Some(total), ..]) = (gain, counted) else {
         return Reading::Undecided;
     };
-    let same_code = !total && others.all(|beyond_luck| beyond_luck == Some(false));
+    let same_code = counted.iter().all(|beyond_luck| *beyond_luck == Some(false));
+    let is_narrow = unseen.is_some_and(|unseen| unseen <= MAX_UNSEEN * gain.gain.abs());
     match (gain.is_change(), total, same_code) {
         (true, true, _) => Reading::CodePath,
-        (true, _, true) => Reading::LayoutOrMemory,
+        (true, _, true) if is_narrow => Reading::LayoutOrMemory,
         (false, true, _) => Reading::Hidden,
         (false, _, true) => Reading::Same,
         _ => Reading::Undecided,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use model::{Setting, Topology, Variant};
-
-    use super::*;
-    use crate::testing::{boot, columns, experiment, manifest, sample, variant};
-
-    /// One boot a block, in which each operation takes so long.
-    fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
-        let blocks = values.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
-        let mut boots: Vec<Boot> =
-            (0..blocks as u32).map(|block| Boot { block, ..boot(block) }).collect();
-        for (metric, values) in values {
-            for (boot, value) in boots.iter_mut().zip(*values) {
-                boot.samples.push(sample(metric, "", 0, *value));
-            }
-        }
-        boots
-    }
-
-    /// One boot a seed, with so many instructions in user mode and in the kernel.
-    fn exact(instructions: &[[f64; 2]]) -> Vec<Boot> {
-        let boots = instructions.iter().zip(0..).map(|([user, kernel], seed)| {
-            let mut boot = boot(seed);
-            let counts = [("total", user + kernel), ("user", *user), ("kernel", *kernel)];
-            boot.samples.extend(counts.map(|(label, count)| sample(INSTRUCTIONS, label, 0, count)));
-            boot
-        });
-        boots.collect()
-    }
-
-    fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<Beside> {
-        let variants = ["old", "new"].map(variant);
-        let time = experiment(Mode::Measured, 3, vec![manifest()]);
-        let count = experiment(Mode::Exact, 2, vec![manifest()]);
-        let time = Results { experiment: &time, variants: columns(&variants, &times) };
-        let count = Results { experiment: &count, variants: columns(&variants, &counts) };
-        beside(&time, &count, "old")
-    }
-
-    const TIMES: [&[f64]; 3] = [&[10.0, 11.0, 12.0], &[10.1, 10.9, 12.1], &[12.0, 13.2, 14.5]];
-    const COUNTS: [[[f64; 2]; 2]; 3] = [
-        [[900.0, 100.0], [900.0, 102.0]],
-        [[900.0, 101.0], [900.0, 102.0]],
-        [[900.0, 150.0], [900.0, 151.0]],
-    ];
-
-    /// What is read of a change of time and of instructions, or of none.
-    fn read(time: bool, code: bool) -> Reading {
-        let times = [0, if time { 2 } else { 1 }].map(|it| measured(&[("Elapsed", TIMES[it])]));
-        let counts = [0, if code { 2 } else { 1 }].map(|it| exact(&COUNTS[it]));
-        let found = together(times.each_ref().map(|it| &**it), counts.each_ref().map(|it| &**it));
-        let [found] = found.try_into().unwrap();
-        assert_eq!((&*found.metric, &*found.variant, found.blocks), ("Elapsed", "new", 3));
-        found.reading
-    }
-
-    #[test]
-    fn time_and_instructions_are_read_together() {
-        assert_eq!(read(true, true), Reading::CodePath);
-        assert_eq!(read(true, false), Reading::LayoutOrMemory);
-        assert_eq!(read(false, true), Reading::Hidden);
-        assert_eq!(read(false, false), Reading::Same);
-    }
-
-    #[test]
-    fn gains_are_of_blocks_and_of_seeds() {
-        let (old, new) = (measured(&[("Elapsed", TIMES[0])]), measured(&[("Elapsed", TIMES[2])]));
-        let found = together([&old, &new], [&exact(&COUNTS[0]), &exact(&COUNTS[2])]);
-        let Beside { gain, instructions, .. } = found[0];
-        // Blocks pair: 20 %, 20 % and 20.8 % longer.
-        let Gain { gain, low, high } = gain.unwrap();
-        assert!((gain + 20.277).abs() < 1e-3, "{gain}");
-        assert!(low < gain && gain < high && high < -19.0, "{low} to {high}");
-        let Instructions { difference, gain, floor_percent, verdict } = instructions.unwrap();
-        assert_eq!(difference, Difference { base: 1001.0, new: 1050.5, floor: Some(2.0) });
-        assert_eq!(gain, stats::gain(Better::Lower, 1050.5, 1001.0));
-        assert_eq!((floor_percent, verdict), (Some(200.0 / 1001.0), Verdict::Regression));
-    }
-
-    #[test]
-    fn a_higher_rate_is_a_gain() {
-        let old = measured(&[("Rate", TIMES[0]), ("CPU", TIMES[0])]);
-        let new = measured(&[("Rate", TIMES[2]), ("CPU", TIMES[2])]);
-        let found = together([&old, &new], [&[], &[]]);
-        let [found] = found.try_into().unwrap();
-        let Gain { gain, low, high } = found.gain.unwrap();
-        assert!((gain - 20.277).abs() < 1e-3 && low < gain && gain < high && low > 19.0);
-        assert_eq!((found.instructions, found.reading), (None, Reading::Undecided));
-    }
-
-    #[test]
-    fn too_little_leaves_it_undecided() {
-        let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-        let counts = [0, 2].map(|it| exact(&COUNTS[it]));
-        let reading = |times: [&[Boot]; 2], counts: [&[Boot]; 2]| {
-            let found = together(times, counts);
-            (found[0].blocks, found[0].reading)
-        };
-        let [old, new] = &times;
-        let [old_count, new_count] = &counts;
-        let undecided = |blocks| (blocks, Reading::Undecided);
-        assert_eq!(reading([&old[..2], new], [old_count, new_count]), undecided(2));
-        assert_eq!(reading([old, new], [old_count, &new_count[..1]]), undecided(3));
-        assert_eq!(reading([old, new], [old_count, new_count]), (3, Reading::CodePath));
-    }
-
-    #[test]
-    fn layout_is_not_blamed_while_a_part_of_the_figures_changed() {
-        let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-        let reading = |counts: [&[Boot]; 2]| together([&times[0], &times[1]], counts)[0].reading;
-        // What the kernel does more, user mode does less.
-        let (old, new) = (exact(&COUNTS[0]), exact(&[[850.0, 150.0], [850.0, 152.0]]));
-        assert_eq!(reading([&old, &new]), Reading::Undecided);
-        // Guest time changed, by waiting.
-        let (mut old, mut new) = (exact(&COUNTS[0]), exact(&COUNTS[1]));
-        assert_eq!(reading([&old, &new]), Reading::LayoutOrMemory);
-        for (boots, elapsed) in [(&mut old, 1.0), (&mut new, 2.0)] {
-            boots.iter_mut().for_each(|boot| boot.samples.push(sample("Elapsed", "", 0, elapsed)));
-        }
-        assert_eq!(reading([&old, &new]), Reading::Undecided);
-    }
-
-    #[test]
-    fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
-        let mut boot = boot(0);
-        for (iteration, phase, count) in
-            [(0, "a", 5.0), (0, "b", 7.0), (1, "a", 6.0), (1, "b", 8.0)]
-        {
-            let sample = sample(INSTRUCTIONS, "total", iteration, count);
-            boot.samples.push(model::Sample { phase: phase.into(), ..sample });
-        }
-        let of = |phase| instructions(&boot, &manifest(), "total", phase);
-        assert_eq!((of("a"), of("b"), of("")), (Some(5.5), Some(7.5), Some(13.0)));
-        assert_eq!(of("c"), None);
-    }
-
-    #[test]
-    fn nothing_is_read_from_times_under_emulation() {
-        let mut times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-        times[1][2].facts.accel = "tcg".into();
-        let counts = [0, 2].map(|it| exact(&COUNTS[it]));
-        let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
-        assert_eq!(found[0].reading, Reading::Withheld);
-        assert!(found[0].gain.is_some());
-    }
-
-    #[test]
-    fn experiments_of_the_same_variants_and_work_are_comparable() {
-        let mut a = experiment(Mode::Measured, 3, vec![manifest()]);
-        a.variants = vec![variant("old"), variant("new")];
-        let mut b = a.clone();
-        (b.mode, b.boots) = (Mode::Exact, 5);
-        b.variants.reverse();
-        b.workloads[0].iterations = 7;
-        b.workloads.push(WorkloadUse {
-            manifest: Manifest { name: "other".into(), ..manifest() },
-            ..b.workloads[0].clone()
-        });
-        assert!(comparable(&a, &b) && comparable(&b, &a));
-
-        let changed = |change: &dyn Fn(&mut Experiment)| {
-            let mut other = b.clone();
-            change(&mut other);
-            comparable(&a, &other) || comparable(&other, &a)
-        };
-        assert!(!changed(&|it| it.variants[0].kernel = "6.1 sha256:0".into()));
-        assert!(!changed(&|it| it.variants[0].cmdline = "quiet".into()));
-        assert!(!changed(&|it| it.variants[1].modules = vec!["ext4".into()]));
-        let off = || Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
-        assert!(!changed(&|it| it.variants[1].settings = vec![off()]));
-        assert!(!changed(&|it| it.variants.push(Variant { name: "third".into(), ..variant("") })));
-        assert!(!changed(&|it| it.variants[0].name = "other".into()));
-        let cpus = || Topology::even(2, model::Bytes::mib(512), 2).unwrap();
-        assert!(!changed(&|it| it.machine.topology = cpus()));
-        assert!(!changed(
-            &|it| it.workloads[0].manifest.parameters = [("a".into(), "b".into())].into()
-        ));
-        assert!(!changed(&|it| it.workloads[0].program = Some("./a".into())));
     }
 }

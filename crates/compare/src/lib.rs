@@ -23,7 +23,7 @@ mod testing;
 use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
-pub use beside::{Beside, Gain, Instructions, Reading, beside, comparable};
+pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
 pub use explain::{
     Calls, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split, Subject,
     Totals, explain, paths,
@@ -87,6 +87,11 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
+    /// Whether there is something to compare: complete boots of two variants.
+    pub fn has_two_sides(&self) -> bool {
+        self.variants.iter().filter(|column| column.complete().next().is_some()).count() > 1
+    }
+
     fn column(&self, variant: &str) -> Option<&VariantBoots<'a>> {
         self.variants.iter().find(|column| column.name() == variant)
     }
@@ -108,6 +113,8 @@ pub struct Comparison {
     /// The same variants by the other clock, where the caller has found an experiment that gives
     /// it; see [`beside`].
     pub beside: Vec<Beside>,
+    /// Which experiments [`Comparison::beside`] is of; the caller's to say.
+    pub beside_of: Option<Sources>,
     /// What else there is to know of the columns.
     pub notes: Notes,
 }
@@ -183,6 +190,7 @@ pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
             .any(|boot| boot.facts.accel == model::Accel::Tcg.name()),
         tables: tables.filter(|table| !table.rows.is_empty()).collect(),
         beside: Vec::new(),
+        beside_of: None,
         notes: notes::notes(&columns),
     }
 }
@@ -241,6 +249,19 @@ mod tests {
         assert_eq!(order(0), "abcd");
         assert_eq!(order(2), "cabd");
         assert_eq!(order(4), "abcd");
+    }
+
+    #[test]
+    fn two_sides_have_a_complete_boot_each() {
+        let experiment = experiment(Mode::Exact, 1, vec![manifest()]);
+        let variants = ["a", "b"].map(testing::variant);
+        let has_two_sides = |new: &[Boot]| {
+            let old = [boot(0), boot(1)];
+            let variants = columns(&variants, &[&old, new]);
+            Results { experiment: &experiment, variants }.has_two_sides()
+        };
+        assert!(has_two_sides(&[failed(0, "no answer"), boot(0)]));
+        assert!(!has_two_sides(&[failed(0, "no answer")]) && !has_two_sides(&[]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Time as measured beside instructions as counted.
 
-use compare::{Beside, Comparison, Gain, Reading, Verdict};
+use compare::{Beside, Comparison, Gain, Reading, Sources, Verdict};
 use model::count;
 
 use crate::ascii::{escape, wrap};
@@ -9,19 +9,32 @@ use crate::table::{decimal, marks, signed};
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 34;
 
-/// A table for each workload and variant, and below them what the readings mean.
-pub fn text(beside: &[Beside], comparison: &Comparison) -> Option<String> {
+/// Which experiments these are of, a table for each workload and variant, and below them what the
+/// readings mean.
+pub fn text(comparison: &Comparison) -> Option<String> {
+    let beside = &comparison.beside;
     let baseline = comparison.variants.first().map_or("", |variant| &*variant.name);
     let same = |a: &Beside, b: &Beside| (&a.workload, &a.variant) == (&b.workload, &b.variant);
     let tables = beside.chunk_by(same).map(|rows| table(rows, baseline));
-    let mut text = tables.collect::<Vec<_>>().join("\n");
+    let tables = tables.collect::<Vec<_>>().join("\n");
     let mut readings: Vec<Reading> = beside.iter().map(|row| row.reading).collect();
     readings.sort_unstable();
     readings.dedup();
-    for reading in readings {
-        text.push_str(&wrap(&format!("{}: ", reading.name()), meaning(reading)));
-    }
-    (!text.is_empty()).then_some(text)
+    let meanings = readings.into_iter().map(|reading| {
+        wrap(&format!("{}: ", reading.name()), &meaning(reading, widest(beside, reading)))
+    });
+    let sources = comparison.beside_of.as_ref().map(|Sources { measured, exact }| {
+        let (measured, exact) = (escape(measured), escape(exact));
+        wrap("", &format!("Side by side: measured {measured}, exact {exact}"))
+    });
+    let parts = sources.into_iter().chain([tables]).chain(meanings);
+    (!beside.is_empty()).then(|| parts.collect())
+}
+
+/// The widest floor in percent of the rows that are read so.
+fn widest(beside: &[Beside], reading: Reading) -> Option<f64> {
+    let rows = beside.iter().filter(|row| row.reading == reading);
+    rows.filter_map(|row| row.unseen).reduce(f64::max)
 }
 
 fn table(rows: &[Beside], baseline: &str) -> String {
@@ -69,19 +82,24 @@ fn figures(row: &Beside) -> String {
     format!("{gain:>9}{interval:>20}{instructions:>14}{floor:>9}")
 }
 
-fn meaning(reading: Reading) -> &'static str {
+/// What a reading means where floors are at most `unseen` percent wide.
+fn meaning(reading: Reading, unseen: Option<f64>) -> String {
+    let above = unseen.map_or(String::new(), |unseen| format!(" above {unseen:.3} %"));
     match reading {
-        Reading::CodePath => "time changed, and instructions beyond luck.",
-        Reading::LayoutOrMemory => {
-            "time changed, the instructions did not: alignment, caches or memory latency, not the \
-             code path."
-        }
-        Reading::Hidden => "instructions changed beyond luck, and time was not seen to.",
-        Reading::Same => "neither was seen to change.",
-        Reading::Undecided => {
-            "fewer than 3 blocks, a seed missing, or the instructions disagree with their parts or \
-             with guest time."
-        }
-        Reading::Withheld => "times under emulation (TCG) are not performance.",
+        Reading::CodePath => "time changed, and instructions beyond luck.".to_owned(),
+        Reading::LayoutOrMemory => format!(
+            "time changed; in instructions, user and kernel, and in guest time no change seen\
+             {above}: alignment, caches or memory latency, not the code path."
+        ),
+        Reading::Hidden => "instructions changed beyond luck, and time was not seen to.".to_owned(),
+        Reading::Same => format!(
+            "time was not seen to change; in instructions, user and kernel, and in guest time no \
+             change seen{above}."
+        ),
+        Reading::Undecided => "fewer than 3 blocks, a seed missing, floors wider than half the \
+                               gain in time, instructions of several operations in one, or \
+                               instructions that disagree with their parts or with guest time."
+            .to_owned(),
+        Reading::Withheld => "times under emulation (TCG) are not performance.".to_owned(),
     }
 }

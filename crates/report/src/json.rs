@@ -1,6 +1,6 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
-use compare::{Beside, Comparison, Kind, Notes, Pool, Row, Table, Variant, Verdict};
+use compare::{Beside, Comparison, Kind, Notes, Pool, Row, Sources, Table, Variant, Verdict};
 use model::Mode;
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ struct Document<'a> {
     emulated: bool,
     boots: &'a [Variant],
     beside: &'a [Beside],
+    beside_of: Option<&'a Sources>,
     notes: &'a Notes,
 }
 
@@ -78,6 +79,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         emulated: comparison.emulated,
         boots: &comparison.variants,
         beside: &comparison.beside,
+        beside_of: comparison.beside_of.as_ref(),
         notes: &comparison.notes,
     };
     serde_json::to_string_pretty(&document)

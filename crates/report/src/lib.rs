@@ -37,7 +37,7 @@ pub fn text(comparison: &Comparison) -> String {
         parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
     }
     parts.extend(comparison.tables.iter().map(|table| table::text(table, comparison)));
-    parts.extend(beside::text(&comparison.beside, comparison));
+    parts.extend(beside::text(comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")
 }

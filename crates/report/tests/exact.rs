@@ -3,7 +3,7 @@
 mod common;
 
 use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
-use compare::{Comparison, Results, beside, compare, locality};
+use compare::{Comparison, Results, Sources, beside, compare, locality};
 use model::{Accesses, Boot, Chunk, Column, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
 
@@ -224,12 +224,16 @@ fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
     let count = Results { experiment: &count, variants: columns(&variants, &exact) };
     let mut comparison = compare(&time, 0);
     comparison.beside = beside(&time, &count, "6.1");
+    comparison.beside_of = Some(Sources {
+        measured: "numa (number 3)".into(),
+        exact: "numa-\u{1b}exact (number 7)".into(),
+    });
     comparison
 }
 
 fn section(text: &str) -> &str {
     let text = above_notes(text);
-    &text[text.find("autonuma by both clocks").unwrap()..]
+    &text[text.find("Side by side").unwrap()..]
 }
 
 #[test]
@@ -239,6 +243,16 @@ fn time_stands_beside_instructions() {
     insta::assert_snapshot!(section(&printed(&comparison)));
     let document: Value = serde_json::from_str(&report::json(&comparison).unwrap()).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&document["beside"]).unwrap());
+}
+
+#[test]
+fn what_luck_may_hide_is_told() {
+    let (old, new) = (blocks(1.0, 0, 6), blocks(1.04, 3, 6));
+    let exact = seeds(1.0, 5);
+    let text = printed(&by_both_clocks([&old, &new], [&exact, &exact]));
+    let words = section(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("guest time no change seen above 0.180 %: alignment,"), "{words}");
+    assert!(words.ends_with("guest time no change seen above 0.184 %."), "{words}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{KeptBoot, Results, VariantBoots};
+use ::compare::{KeptBoot, Results, Sources, VariantBoots};
 use model::{Experiment, Mode, Source, Variant};
 use store::{Detail, ExperimentId, Kept, Store};
 
@@ -19,13 +19,16 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let kept = results(&store, id)?;
     let own = Results { experiment: &experiment, variants: columns(&experiment, &kept) };
     let mut comparison = ::compare::compare(&own, baseline);
-    if let Some((other, kept)) = counterpart(&store, &experiment)? {
+    if let Some((other_id, other, kept)) = counterpart(&store, &experiment)? {
         let other = Results { experiment: &other, variants: columns(&other, &kept) };
-        let (measured, exact) = match experiment.mode {
-            Mode::Measured => (&own, &other),
-            Mode::Exact => (&other, &own),
+        let [own_name, other_name] = [(id, &own), (other_id, &other)]
+            .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
+        let (measured, exact, measured_name, exact_name) = match experiment.mode {
+            Mode::Measured => (&own, &other, own_name, other_name),
+            Mode::Exact => (&other, &own, other_name, own_name),
         };
         comparison.beside = ::compare::beside(measured, exact, &experiment.variants[baseline].name);
+        comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
     print(&match args.format {
         Format::Text => report::text(&comparison),
@@ -61,15 +64,20 @@ fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
     store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))
 }
 
-/// The experiment last used that compares the same variants by the other clock, with its boots.
+/// The experiment last used that compares the same variants by the other clock and has complete
+/// boots of two of them, with its boots.
 fn counterpart(
     store: &Store,
     experiment: &Experiment,
-) -> Result<Option<(Experiment, Vec<Kept>)>, store::Error> {
+) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
     for row in store.experiments()?.into_iter().rev() {
         let other = store.experiment(row.id)?;
-        if other.mode != experiment.mode && ::compare::comparable(&other, experiment) {
-            return Ok(Some((other, results(store, row.id)?)));
+        if other.mode == experiment.mode || !::compare::comparable(&other, experiment) {
+            continue;
+        }
+        let kept = results(store, row.id)?;
+        if (Results { experiment: &other, variants: columns(&other, &kept) }).has_two_sides() {
+            return Ok(Some((row.id, other, kept)));
         }
     }
     Ok(None)

@@ -1,0 +1,249 @@
+use model::{Setting, Topology, Variant};
+
+use super::*;
+use crate::testing::{boot, columns, experiment, manifest, sample, variant};
+
+/// One boot a block, in which each operation takes so long.
+fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
+    let blocks = values.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+    let mut boots: Vec<Boot> =
+        (0..blocks as u32).map(|block| Boot { block, ..boot(block) }).collect();
+    for (metric, values) in values {
+        for (boot, value) in boots.iter_mut().zip(*values) {
+            boot.samples.push(sample(metric, "", 0, *value));
+        }
+    }
+    boots
+}
+
+/// One boot a seed, with so many instructions in user mode and in the kernel, and as much guest
+/// time as they take.
+fn exact(instructions: &[[f64; 2]]) -> Vec<Boot> {
+    let boots = instructions.iter().zip(0..).map(|([user, kernel], seed)| {
+        let mut boot = boot(seed);
+        let counts = [("total", user + kernel), ("user", *user), ("kernel", *kernel)];
+        boot.samples.extend(counts.map(|(label, count)| sample(INSTRUCTIONS, label, 0, count)));
+        boot.samples.push(sample("Elapsed", "", 0, 2e-9 * (user + kernel)));
+        boot
+    });
+    boots.collect()
+}
+
+fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<Beside> {
+    let variants = ["old", "new"].map(variant);
+    let time = experiment(Mode::Measured, 3, vec![manifest()]);
+    let count = experiment(Mode::Exact, 2, vec![manifest()]);
+    let time = Results { experiment: &time, variants: columns(&variants, &times) };
+    let count = Results { experiment: &count, variants: columns(&variants, &counts) };
+    beside(&time, &count, "old")
+}
+
+const TIMES: [&[f64]; 3] = [&[10.0, 11.0, 12.0], &[10.1, 10.9, 12.1], &[12.0, 13.2, 14.5]];
+const COUNTS: [[[f64; 2]; 2]; 3] = [
+    [[900.0, 100.0], [900.0, 102.0]],
+    [[900.0, 101.0], [900.0, 102.0]],
+    [[900.0, 150.0], [900.0, 151.0]],
+];
+
+/// What is read of a change of time and of instructions, or of none.
+fn read(time: bool, code: bool) -> Reading {
+    let times = [0, if time { 2 } else { 1 }].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    let counts = [0, if code { 2 } else { 1 }].map(|it| exact(&COUNTS[it]));
+    let found = together(times.each_ref().map(|it| &**it), counts.each_ref().map(|it| &**it));
+    let [found] = found.try_into().unwrap();
+    assert_eq!((&*found.metric, &*found.variant, found.blocks), ("Elapsed", "new", 3));
+    found.reading
+}
+
+#[test]
+fn time_and_instructions_are_read_together() {
+    assert_eq!(read(true, true), Reading::CodePath);
+    assert_eq!(read(true, false), Reading::LayoutOrMemory);
+    assert_eq!(read(false, true), Reading::Hidden);
+    assert_eq!(read(false, false), Reading::Same);
+}
+
+#[test]
+fn gains_are_of_blocks_and_of_seeds() {
+    let (old, new) = (measured(&[("Elapsed", TIMES[0])]), measured(&[("Elapsed", TIMES[2])]));
+    let found = together([&old, &new], [&exact(&COUNTS[0]), &exact(&COUNTS[2])]);
+    let Beside { gain, instructions, .. } = found[0];
+    // Blocks pair: 20 %, 20 % and 20.8 % longer.
+    let Gain { gain, low, high } = gain.unwrap();
+    assert!((gain + 20.277).abs() < 1e-3, "{gain}");
+    assert!(low < gain && gain < high && high < -19.0, "{low} to {high}");
+    let Instructions { difference, gain, floor_percent, verdict } = instructions.unwrap();
+    assert_eq!(difference, Difference { base: 1001.0, new: 1050.5, floor: Some(2.0) });
+    assert_eq!(gain, stats::gain(Better::Lower, 1050.5, 1001.0));
+    assert_eq!((floor_percent, verdict), (Some(200.0 / 1001.0), Verdict::Regression));
+}
+
+#[test]
+fn a_higher_rate_is_a_gain() {
+    let old = measured(&[("Rate", TIMES[0]), ("CPU", TIMES[0])]);
+    let new = measured(&[("Rate", TIMES[2]), ("CPU", TIMES[2])]);
+    let found = together([&old, &new], [&[], &[]]);
+    let [found] = found.try_into().unwrap();
+    let Gain { gain, low, high } = found.gain.unwrap();
+    assert!((gain - 20.277).abs() < 1e-3 && low < gain && gain < high && low > 19.0);
+    assert_eq!((found.instructions, found.reading), (None, Reading::Undecided));
+}
+
+#[test]
+fn too_little_leaves_it_undecided() {
+    let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    let counts = [0, 2].map(|it| exact(&COUNTS[it]));
+    let reading = |times: [&[Boot]; 2], counts: [&[Boot]; 2]| {
+        let found = together(times, counts);
+        (found[0].blocks, found[0].reading)
+    };
+    let [old, new] = &times;
+    let [old_count, new_count] = &counts;
+    let undecided = |blocks| (blocks, Reading::Undecided);
+    assert_eq!(reading([&old[..2], new], [old_count, new_count]), undecided(2));
+    assert_eq!(reading([old, new], [old_count, &new_count[..1]]), undecided(3));
+    assert_eq!(reading([old, new], [old_count, new_count]), (3, Reading::CodePath));
+}
+
+#[test]
+fn layout_is_not_blamed_while_a_part_of_the_figures_changed() {
+    let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    let reading = |counts: [&[Boot]; 2]| together([&times[0], &times[1]], counts)[0].reading;
+    // What the kernel does more, user mode does less.
+    let (old, new) = (exact(&COUNTS[0]), exact(&[[850.0, 150.0], [850.0, 152.0]]));
+    assert_eq!(reading([&old, &new]), Reading::Undecided);
+    // Guest time changed, by waiting.
+    let (mut old, mut new) = (exact(&COUNTS[0]), exact(&COUNTS[1]));
+    assert_eq!(reading([&old, &new]), Reading::LayoutOrMemory);
+    for (boots, elapsed) in [(&mut old, 1.0), (&mut new, 2.0)] {
+        boots.iter_mut().for_each(|boot| boot.samples.last_mut().unwrap().value = elapsed);
+    }
+    assert_eq!(reading([&old, &new]), Reading::Undecided);
+    // Guest time is not known.
+    old[0].samples.pop();
+    assert_eq!(reading([&old, &new]), Reading::Undecided);
+}
+
+#[test]
+fn layout_is_not_blamed_for_what_luck_may_hide() {
+    // 20.3 % longer.
+    let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    let read = |user: [f64; 2], kernel: [f64; 2]| {
+        let seeds = exact(&[[user[0], kernel[0]], [user[1], kernel[1]]]);
+        let found = together([&times[0], &times[1]], [&seeds, &seeds]);
+        (found[0].reading, found[0].unseen.unwrap().round())
+    };
+    assert_eq!(read([900.0; 2], [95.0, 105.0]), (Reading::LayoutOrMemory, 10.0));
+    assert_eq!(read([900.0; 2], [94.0, 106.0]), (Reading::Undecided, 12.0));
+    assert_eq!(read([880.0, 1000.0], [100.0; 2]), (Reading::Undecided, 13.0));
+    assert_eq!(read([0.0; 2], [100.0, 101.0]), (Reading::LayoutOrMemory, 1.0));
+    // Only what happens beside the instructions is lucky.
+    let mut seeds = exact(&[[900.0, 100.0], [900.0, 100.0]]);
+    seeds[1].samples.last_mut().unwrap().value *= 1.2;
+    let found = together([&times[0], &times[1]], [&seeds, &seeds]);
+    assert_eq!(found[0].reading, Reading::Undecided);
+}
+
+#[test]
+fn instructions_of_several_operations_are_of_none() {
+    let read = |operations: &[(&str, &str)]| {
+        let with = |mut boots: Vec<Boot>, scale: f64| {
+            for (boot, drift) in boots.iter_mut().zip([1.0, 1.1, 1.2]) {
+                boot.samples.retain(|it| it.metric != "Elapsed");
+                for (label, phase) in operations {
+                    let sample = sample("Elapsed", label, 0, scale * drift);
+                    boot.samples.push(model::Sample { phase: (*phase).into(), ..sample });
+                }
+            }
+            boots
+        };
+        let times = [1.0, 1.2].map(|scale| with((0..3).map(boot).collect(), scale));
+        let mut times = times;
+        for boot in times.iter_mut().flatten() {
+            boot.block = boot.replicate;
+        }
+        let counts = [0, 2].map(|it| {
+            let mut boots = with(exact(&COUNTS[it]), 1.0);
+            for boot in &mut boots {
+                let phases: Vec<_> = boot
+                    .samples
+                    .iter()
+                    .filter(|it| it.metric == INSTRUCTIONS)
+                    .map(|it| model::Sample { phase: "fill".into(), ..it.clone() })
+                    .collect();
+                boot.samples.extend(phases);
+            }
+            boots
+        });
+        let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
+        let of = |it: &Beside| (it.instructions.is_some(), it.reading);
+        found.iter().map(of).collect::<Vec<_>>()
+    };
+    let (known, unknown) = ((true, Reading::CodePath), (false, Reading::Undecided));
+    assert_eq!(read(&[("a", "")]), [known]);
+    assert_eq!(read(&[("a", ""), ("b", "")]), [unknown; 2]);
+    assert_eq!(read(&[("", ""), ("", "fill")]), [unknown, known]);
+    assert_eq!(read(&[("a", "fill"), ("b", "fill")]), [unknown; 2]);
+}
+
+#[test]
+fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
+    let mut boot = boot(0);
+    for (iteration, phase, count) in [(0, "a", 5.0), (0, "b", 7.0), (1, "a", 6.0), (1, "b", 8.0)] {
+        let sample = sample(INSTRUCTIONS, "total", iteration, count);
+        boot.samples.push(model::Sample { phase: phase.into(), ..sample });
+    }
+    let of = |phase| instructions(&boot, &manifest(), "total", phase);
+    assert_eq!((of("a"), of("b"), of("")), (Some(5.5), Some(7.5), Some(13.0)));
+    assert_eq!(of("c"), None);
+}
+
+#[test]
+fn nothing_is_read_from_times_under_emulation() {
+    let mut times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    times[1][2].facts.accel = "tcg".into();
+    let counts = [0, 2].map(|it| exact(&COUNTS[it]));
+    let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
+    assert_eq!(found[0].reading, Reading::Withheld);
+    assert!(found[0].gain.is_some());
+}
+
+#[test]
+fn experiments_of_the_same_variants_and_work_are_comparable() {
+    let mut a = experiment(Mode::Measured, 3, vec![manifest()]);
+    a.variants = vec![variant("old"), variant("new")];
+    let mut b = a.clone();
+    (b.mode, b.boots) = (Mode::Exact, 5);
+    b.variants.reverse();
+    b.workloads[0].iterations = 7;
+    b.workloads.push(WorkloadUse {
+        manifest: Manifest { name: "other".into(), ..manifest() },
+        ..b.workloads[0].clone()
+    });
+    assert!(comparable(&a, &b) && comparable(&b, &a));
+
+    let changed = |change: &dyn Fn(&mut Experiment)| {
+        let mut other = b.clone();
+        change(&mut other);
+        comparable(&a, &other) || comparable(&other, &a)
+    };
+    assert!(!changed(&|it| it.variants[0].kernel = "6.1 sha256:0".into()));
+    assert!(!changed(&|it| it.variants[0].cmdline = "quiet".into()));
+    assert!(!changed(&|it| it.variants[1].modules = vec!["ext4".into()]));
+    let off = || Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
+    assert!(!changed(&|it| it.variants[1].settings = vec![off()]));
+    assert!(!changed(&|it| it.variants.push(Variant { name: "third".into(), ..variant("") })));
+    assert!(!changed(&|it| it.variants[0].name = "other".into()));
+    let disk = || model::Disk {
+        kind: model::DiskKind::VirtioBlk,
+        size: model::Bytes::mib(64),
+        format: None,
+    };
+    let cpus = || Topology::even(2, model::Bytes::mib(512), 2).unwrap();
+    assert!(!changed(&|it| it.machine.topology = cpus()));
+    assert!(!changed(&|it| it.machine.disks = vec![disk()]));
+    assert!(
+        !changed(&|it| it.workloads[0].manifest.parameters = [("a".into(), "b".into())].into())
+    );
+    assert!(!changed(&|it| it.workloads[0].program = Some("./a".into())));
+}
