@@ -10,6 +10,7 @@ mod counters;
 mod paths;
 mod rename;
 mod section;
+mod sides;
 mod symbol;
 mod tally;
 #[cfg(test)]
@@ -20,7 +21,8 @@ use model::{Boot, Profile};
 use crate::VariantBoots;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use paths::{Path, Paths, paths};
-pub use section::{Counter, Section, Totals};
+pub use section::{Compared, Counter, Section, Totals};
+use sides::Sides;
 use tally::Tally;
 
 /// Where the difference between two variants went, for one workload.
@@ -32,6 +34,8 @@ pub struct Explanation {
     pub base: Side,
     /// The other variant.
     pub new: Side,
+    /// Number of seeds wanted of each side.
+    pub wanted: u32,
     /// What [`Section::change`], [`Contribution::change`] and [`Split`] are counted in: one
     /// instruction is so many of their units. The least common multiple of the numbers of seeds,
     /// for a mean over n seeds is a whole number of nths.
@@ -49,6 +53,8 @@ pub struct Side {
     pub name: String,
     /// Number of complete boots with a profile of the workload: those that count.
     pub seeds: usize,
+    /// Whether these are all that are wanted.
+    pub complete: bool,
 }
 
 impl Explanation {
@@ -62,9 +68,10 @@ impl Explanation {
         }
     }
 
-    /// Whether a variant has two seeds, so that something is known of luck.
+    /// Whether both variants have all their seeds, at least two, so that something is known of
+    /// luck.
     pub fn knows_luck(&self) -> bool {
-        self.base.seeds > 1 || self.new.seeds > 1
+        self.wanted > 1 && self.base.complete && self.new.complete
     }
 
     /// A numerator over [`Explanation::denominator`] as a number of instructions.
@@ -73,34 +80,43 @@ impl Explanation {
     }
 }
 
-/// Explains the difference between two variants by `workload`.
-pub fn explain(base: &VariantBoots<'_>, new: &VariantBoots<'_>, workload: &str) -> Explanation {
+/// Explains the difference between two variants by `workload`, of each of which so many seeds are
+/// wanted, numbered from 0. While one is missing, nothing is beyond luck.
+pub fn explain(
+    base: &VariantBoots<'_>,
+    new: &VariantBoots<'_>,
+    workload: &str,
+    wanted: u32,
+) -> Explanation {
     let seeds = [seeds(base, workload), seeds(new, workload)];
-    let side = |variant: &VariantBoots<'_>, seeds: &[&Boot]| Side {
+    let complete = seeds.each_ref().map(|boots| is_complete(boots, wanted));
+    let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
-        seeds: seeds.len(),
+        seeds: seeds[place].len(),
+        complete: complete[place],
     };
+    let (base, new) = (side(0, base), side(1, new));
+    let sides = Sides { seeds, complete: complete == [true; 2] };
     let section = |phase: Option<&str>| {
-        let tallies = seeds.each_ref().map(|boots| tallies(boots, workload, phase));
-        let counters = seeds.each_ref().map(|boots| counters::growth(boots, workload, phase));
+        let tallies = sides.map(|boot| Tally::of(profiles(boot, workload, phase)));
+        let counters = sides.map(|boot| counters::growth(boot, workload, phase));
         section::section(phase, &tallies, &counters)
     };
     let mut all = section(None);
-    let mut phases: Vec<Section> = phase_names(&seeds, workload)
+    let mut phases: Vec<Section> = phase_names(&sides, workload)
         .into_iter()
         .filter_map(|phase| section(Some(phase)))
         .collect();
     if let Some(all) = &mut all {
         rename::mark(all, &mut phases);
     }
-    Explanation {
-        workload: workload.to_owned(),
-        base: side(base, &seeds[0]),
-        new: side(new, &seeds[1]),
-        denominator: contribution::denominator(seeds[0].len(), seeds[1].len()),
-        all,
-        phases,
-    }
+    let workload = workload.to_owned();
+    Explanation { workload, base, new, wanted, denominator: sides.denominator(), all, phases }
+}
+
+/// Whether `boots` have every seed.
+fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
+    (0..wanted).all(|seed| boots.iter().any(|boot| boot.replicate == seed))
 }
 
 /// The complete boots that have a profile of `workload`.
@@ -120,15 +136,10 @@ fn profiles<'a>(
     })
 }
 
-/// One tally a seed.
-fn tallies<'a>(boots: &[&'a Boot], workload: &str, phase: Option<&str>) -> Vec<Tally<'a>> {
-    boots.iter().map(|boot| Tally::of(profiles(boot, workload, phase))).collect()
-}
-
 /// Names of phases in order of first appearance.
-fn phase_names<'a>(sides: &[Vec<&'a Boot>; 2], workload: &str) -> Vec<&'a str> {
+fn phase_names<'a>(sides: &Sides<&'a Boot>, workload: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for boot in sides.iter().flatten() {
+    for boot in sides.iter() {
         for profile in profiles(boot, workload, None) {
             if !names.contains(&&*profile.phase) {
                 names.push(&profile.phase);

@@ -25,8 +25,8 @@ use serde::Serialize;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
 pub use explain::{
-    Calls, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split, Subject,
-    Totals, explain, paths,
+    Calls, Compared, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split,
+    Subject, Totals, explain, paths,
 };
 pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};

@@ -21,7 +21,7 @@ pub enum Verdict {
     Improvement,
     /// Inside the luck floor.
     Same,
-    /// Not enough is known: a variant lacks a seed's figure, or each has only one seed.
+    /// Not enough is known: a variant lacks a seed's figure, or has only one seed.
     Undecided,
 }
 
@@ -88,8 +88,8 @@ pub struct Difference {
     pub base: f64,
     /// Mean over the other variant's seeds.
     pub new: f64,
-    /// The luck floor: the wider of the two ranges over seeds. None if no variant has two seeds,
-    /// so that nothing is known of luck.
+    /// The luck floor: the wider of the two ranges over seeds. None if a variant has not two
+    /// seeds, or not all that are wanted, so that nothing is known of luck.
     pub floor: Option<f64>,
 }
 
@@ -115,12 +115,9 @@ impl Difference {
     }
 }
 
-/// The wider of two ranges.
+/// The wider of two ranges; none if one is not known.
 fn floor(base: &[f64], new: &[f64]) -> Option<f64> {
-    match (range(base), range(new)) {
-        (Some(base), Some(new)) => Some(base.max(new)),
-        (one, other) => one.or(other),
-    }
+    Some(range(base)?.max(range(new)?))
 }
 
 /// The mean. Taken from the first value on, so that the mean of equal values is that value, to the
@@ -167,6 +164,8 @@ mod tests {
     fn one_seed_says_nothing_of_luck() {
         let difference = Difference::of(&[1.0], &[2.0]).unwrap();
         assert_eq!((difference.floor, difference.beyond_luck()), (None, None));
+        let opposite_a_range = Difference::of(&[1.0, 1.5], &[2.0]).unwrap();
+        assert_eq!((opposite_a_range.floor, opposite_a_range.excess()), (None, 0.0));
         assert_eq!(Difference::of(&[], &[2.0]), None);
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sides::Sides;
 use super::tally::Executed;
 use crate::Difference;
 
@@ -19,8 +20,6 @@ pub enum Subject {
     Process(String),
     /// User instructions that no process claims.
     OtherProcesses,
-    /// Kernel instructions that no function claims.
-    OtherFunctions,
     /// Firmware.
     Firmware,
 }
@@ -31,8 +30,7 @@ impl fmt::Display for Subject {
             Self::Function { name, module } if module.is_empty() => f.write_str(name),
             Self::Function { name, module } => write!(f, "{name} [{module}]"),
             Self::Process(name) => write!(f, "{name} (user)"),
-            Self::OtherProcesses => f.write_str("[other processes]"),
-            Self::OtherFunctions => f.write_str("[other functions]"),
+            Self::OtherProcesses => f.write_str("[no process] (user)"),
             Self::Firmware => f.write_str("[firmware]"),
         }
     }
@@ -56,11 +54,15 @@ pub struct Contribution {
 pub struct Calls {
     /// Entries of the function; where a side has none, those of its parts.
     pub entries: Difference,
-    /// Own instructions per entry. None where the sides can't be compared so: it was not entered
-    /// on one of them, or entered by its beginning on one and by a part on the other.
+    /// Own instructions per entry: those of all seeds by the entries of all, with the floor of the
+    /// seeds' own figures. None where the sides can't be compared so: it was not entered on one of
+    /// them, or in parts.
     pub per_entry: Option<Difference>,
     /// What the change is due to; none where there is no figure per entry.
     pub split: Option<Split>,
+    /// It was entered by its beginning and by a part (`.part.N`), be it on one side or on two. Where
+    /// its beginning is inlined, only the part counts an entry, and kernels may differ in where.
+    pub in_parts: bool,
     /// The only side that executed it.
     pub only: Option<Only>,
     /// A function that only the other side executed, about as often and at about the same cost:
@@ -89,73 +91,43 @@ pub struct Split {
     pub by_number: i128,
 }
 
-/// The least common multiple of two numbers of seeds; 1 if a side has no seed.
-pub fn denominator(base: usize, new: usize) -> i128 {
-    let (mut divisor, mut rest) = (base, new);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (base * new / divisor.max(1)).max(1) as i128
-}
-
-/// The change of a mean over seeds, over the denominator; 0 if a side has no seed.
-pub fn change(sides: &[Vec<i128>; 2]) -> i128 {
-    let unit = denominator(sides[0].len(), sides[1].len());
-    let [base, new] = sides.each_ref().map(|seeds| {
-        let share = unit / (seeds.len() as i128).max(1);
-        seeds.iter().sum::<i128>() * share
-    });
-    new - base
-}
-
-/// The figures of both sides as a difference with its luck floor; none if a side has no seed.
-pub fn difference(sides: &[Vec<i128>; 2]) -> Option<Difference> {
-    let floats = |seeds: &Vec<i128>| seeds.iter().map(|&count| count as f64).collect();
-    of_sorted(sides.each_ref().map(floats))
-}
-
-/// The difference between two lists of figures, whose order is made not to matter: sums of floats
-/// depend on theirs in the last bit.
-pub fn of_sorted(mut sides: [Vec<f64>; 2]) -> Option<Difference> {
-    sides.iter_mut().for_each(|seeds| seeds.sort_by(f64::total_cmp));
-    Difference::of(&sides[0], &sides[1])
-}
-
-/// A contribution from its instructions, one a seed; none if a side has no seed.
-pub fn plain(subject: Subject, instructions: &[Vec<i128>; 2]) -> Option<Contribution> {
+/// A contribution from its instructions; none if a side has no seed.
+pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Contribution> {
     Some(Contribution {
         subject,
-        instructions: difference(instructions)?,
-        change: change(instructions),
+        instructions: instructions.difference()?,
+        change: instructions.change(),
         calls: None,
     })
 }
 
 /// A function's contribution; none if a side has no seed.
-pub fn of_function(subject: Subject, sides: &[Vec<Executed>; 2]) -> Option<Contribution> {
-    let instructions = sides.each_ref().map(|seeds| of_each(seeds, |it| it.instructions));
-    let by_part = sides.each_ref().map(|seeds| seeds.iter().all(|it| it.entries == 0));
-    let entries = [0, 1].map(|side| {
-        let part = by_part[side];
-        of_each(&sides[side], |it| if part { it.part_entries } else { it.entries })
-    });
-    let split = (by_part[0] == by_part[1]).then(|| split(&instructions, &entries)).flatten();
+pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Contribution> {
+    let instructions = sides.map(|it| it.instructions);
+    let whole = sides.map(|it| it.entries);
+    let parts = sides.map(|it| it.part_entries);
+    let mut entries = whole.clone();
+    for (entries, parts) in entries.seeds.iter_mut().zip(&parts.seeds) {
+        if entries.iter().all(|&entries| entries == 0) {
+            entries.clone_from(parts);
+        }
+    }
+    let [is_entered, in_parts] = [&whole, &parts].map(|it| it.iter().any(|&entries| entries > 0));
+    let in_parts = is_entered && in_parts;
+    let costs = costs(&instructions, &entries).filter(|_| !in_parts);
     let calls = Calls {
-        entries: difference(&entries)?,
-        per_entry: split.and_then(|_| per_entry(&instructions, &entries)),
-        split,
+        entries: entries.difference()?,
+        per_entry: costs.and_then(|costs| per_entry(costs, &instructions, &entries)),
+        split: costs.map(|costs| split(costs, &instructions, &entries)),
+        in_parts,
         only: only(&instructions),
         maybe: None,
     };
     Some(Contribution { calls: Some(calls), ..plain(subject, &instructions)? })
 }
 
-fn of_each(seeds: &[Executed], figure: impl Fn(&Executed) -> i128) -> Vec<i128> {
-    seeds.iter().map(figure).collect()
-}
-
-fn only(instructions: &[Vec<i128>; 2]) -> Option<Only> {
-    let executed = instructions.each_ref().map(|seeds| seeds.iter().any(|&count| count > 0));
+fn only(instructions: &Sides<i128>) -> Option<Only> {
+    let executed = instructions.seeds.each_ref().map(|seeds| seeds.iter().any(|&count| count > 0));
     match executed {
         [true, false] => Some(Only::Base),
         [false, true] => Some(Only::New),
@@ -163,29 +135,35 @@ fn only(instructions: &[Vec<i128>; 2]) -> Option<Only> {
     }
 }
 
-/// Instructions per entry, of the seeds that entered the function.
-fn per_entry(instructions: &[Vec<i128>; 2], entries: &[Vec<i128>; 2]) -> Option<Difference> {
-    let ratios = [0, 1].map(|side| {
-        let seeds = instructions[side].iter().zip(&entries[side]);
-        let entered = seeds.filter(|&(_, &entries)| entries > 0);
-        entered.map(|(&count, &entries)| count as f64 / entries as f64).collect::<Vec<_>>()
-    });
-    of_sorted(ratios)
+/// Instructions per entry of each side: those of all its seeds by the entries of all. None where a
+/// side has no entry.
+fn costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Option<[f64; 2]> {
+    let ([base, new], [base_entries, new_entries]) = (instructions.sums(), entries.sums());
+    let entered = base_entries > 0.0 && new_entries > 0.0;
+    entered.then(|| [base / base_entries, new / new_entries])
 }
 
-/// The split of a change. None where a side has no entry.
-fn split(instructions: &[Vec<i128>; 2], entries: &[Vec<i128>; 2]) -> Option<Split> {
-    let sums =
-        |sides: &[Vec<i128>; 2]| sides.each_ref().map(|seeds| seeds.iter().sum::<i128>() as f64);
-    let [base_entries, new_entries] = sums(entries);
-    if base_entries == 0.0 || new_entries == 0.0 {
-        return None;
-    }
-    let [base, new] = sums(instructions);
-    let dearer = new / new_entries - base / base_entries;
-    let [base_seeds, new_seeds] = instructions.each_ref().map(Vec::len);
+/// Instructions per entry, with the floor that the seeds' own have.
+fn per_entry(
+    [base, new]: [f64; 2],
+    instructions: &Sides<i128>,
+    entries: &Sides<i128>,
+) -> Option<Difference> {
+    let own = [0, 1].map(|side| {
+        let seeds = instructions.seeds[side].iter().zip(&entries.seeds[side]);
+        let own =
+            seeds.map(|(&count, &entries)| (entries > 0).then(|| count as f64 / entries as f64));
+        own.collect::<Vec<_>>()
+    });
+    let floor = Sides { seeds: own, complete: instructions.complete }.difference()?.floor;
+    Some(Difference { base, new, floor })
+}
+
+/// The split of a change.
+fn split([base, new]: [f64; 2], instructions: &Sides<i128>, entries: &Sides<i128>) -> Split {
+    let [base_entries, new_entries] = entries.sums();
+    let [base_seeds, new_seeds] = entries.seeds.each_ref().map(Vec::len);
     let entries = (base_entries / base_seeds as f64 + new_entries / new_seeds as f64) / 2.0;
-    let unit = denominator(base_seeds, new_seeds) as f64;
-    let by_cost = (dearer * entries * unit).round() as i128;
-    Some(Split { by_cost, by_number: change(instructions) - by_cost })
+    let by_cost = ((new - base) * entries * instructions.denominator() as f64).round() as i128;
+    Split { by_cost, by_number: instructions.change() - by_cost }
 }

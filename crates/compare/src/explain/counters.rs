@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Boot, Source};
 
 use super::Counter;
-use super::contribution::of_sorted;
+use super::sides::Sides;
 use crate::Difference;
 use crate::counters::lost_series;
 
 /// By how much each counter grew in one seed; none where a chunk lacks it.
 pub type Growth<'a> = BTreeMap<&'a str, Option<i128>>;
 
-/// The growth in each seed that lost no series, over the chunks of one phase or of all of them.
-pub fn growth<'a>(boots: &[&'a Boot], workload: &str, phase: Option<&str>) -> Vec<Growth<'a>> {
-    let kept = boots.iter().filter(|boot| !lost_series(boot));
-    kept.map(|boot| growth_of(boot, workload, phase)).filter(|it| !it.is_empty()).collect()
+/// The growth in one seed, over the chunks of one phase or of all of them; nothing if it lost
+/// series.
+pub fn growth<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
+    if lost_series(boot) { Growth::new() } else { growth_of(boot, workload, phase) }
 }
 
 fn growth_of<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
@@ -43,18 +43,14 @@ fn growth_of<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<
     growth
 }
 
-/// The counters that both sides have and that grew by another amount, ranked.
-pub fn ranked(sides: &[Vec<Growth<'_>>; 2]) -> Vec<Counter> {
-    let names: BTreeSet<&str> =
-        sides.iter().flatten().flat_map(|growth| growth.keys().copied()).collect();
+/// The counters that both sides have, ranked.
+pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
+    let names: BTreeSet<&str> = sides.iter().flat_map(|growth| growth.keys().copied()).collect();
     let counters = names.into_iter().filter_map(|name| {
-        let grown = sides.each_ref().map(|seeds| {
-            let values = seeds.iter().filter_map(|growth| growth.get(name).copied().flatten());
-            values.map(|value| value as f64).collect::<Vec<_>>()
-        });
-        Some(Counter { name: name.to_owned(), growth: of_sorted(grown)? })
+        let grown = |growth: &Growth<'_>| Some(growth.get(name).copied()?? as f64);
+        Some(Counter { name: name.to_owned(), growth: sides.map(grown).difference()? })
     });
-    let mut ranked: Vec<Counter> = counters.filter(|it| it.growth.change() != 0.0).collect();
+    let mut ranked: Vec<Counter> = counters.collect();
     ranked.sort_by(|one, other| order(&one.growth, &other.growth));
     ranked
 }

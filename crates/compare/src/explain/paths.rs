@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use model::{Boot, Profile};
 
-use super::symbol::Symbol;
-use super::{profiles, seeds, tallies};
+use super::symbol::{Piece, Symbol};
+use super::tally::Tally;
+use super::{profiles, seeds};
 use crate::VariantBoots;
 
 /// The instructions of two variants by path.
@@ -67,11 +68,11 @@ fn sums<'a>(
 ) -> BTreeMap<Vec<&'a str>, i128> {
     let mut sums = BTreeMap::new();
     let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
-    let profiles = boots.iter().flat_map(|boot| profiles(boot, workload, phase));
-    for stack in profiles.filter(|_| followed).flat_map(|profile| &profile.stacks) {
+    let all = boots.iter().flat_map(|boot| profiles(boot, workload, phase));
+    for stack in all.filter(|_| followed).flat_map(|profile| &profile.stacks) {
         add(frames(&stack.functions), stack.instructions.into());
     }
-    for tally in tallies(boots, workload, phase) {
+    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, workload, phase))) {
         let functions = tally.functions.iter().filter(|_| !followed);
         functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
         tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));
@@ -93,8 +94,8 @@ fn has_stacks(profile: &Profile) -> bool {
 fn frames(functions: &[String]) -> Vec<&str> {
     let mut frames = vec![KERNEL];
     for function in functions {
-        let Symbol { name, part } = Symbol::of(function);
-        if !(part && frames.len() > 1 && frames.last() == Some(&name)) {
+        let Symbol { name, piece } = Symbol::of(function);
+        if !(piece != Piece::Whole && frames.len() > 1 && frames.last() == Some(&name)) {
             frames.push(name);
         }
     }

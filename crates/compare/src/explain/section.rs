@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::contribution::{change, difference, of_function, plain};
+use super::contribution::{of_function, plain};
 use super::counters::{self, Growth};
+use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::Difference;
@@ -15,21 +16,39 @@ pub struct Section {
     pub phase: Option<String>,
     /// Instructions in all.
     pub totals: Totals,
-    /// Change of the instructions in all, over [`super::Explanation::denominator`]: the sum of the
-    /// changes of [`Section::contributions`].
+    /// Change of the instructions in all, over [`super::Explanation::denominator`], as the CPUs
+    /// counted them. If [`Section::in_no_function`] is 0, the changes of
+    /// [`Section::contributions`], which were counted by function, add up to it.
     pub change: i128,
+    /// What the CPUs' kernel instructions exceed those of functions by, in the seed of either side
+    /// in which the two differ most. An error of the profile if it is not 0.
+    pub in_no_function: i128,
     /// Everything that executed instructions on a side, by how much it changed the total, the
     /// largest first.
     pub contributions: Vec<Contribution>,
     /// Functions among the contributions, by their places there, whose instructions per entry
     /// changed beyond luck. First those that cost most at equal work: by the excess over the luck
-    /// floor times the smaller number of entries. At the end, by the whole change, those of which
-    /// nothing is known of luck.
+    /// floor times the smaller number of entries. Where nothing is known of luck, all whose figure
+    /// changed, by the whole change.
     pub per_entry: Vec<usize>,
     /// Counters of `/proc/vmstat` that grew by another amount: first those beyond luck, by the
     /// excess relative to what the baseline has, or to the floor if that is more; then those of
     /// which nothing is known of luck; then those within it.
     pub counters: Vec<Counter>,
+    /// How many figures were held against luck.
+    pub compared: Compared,
+}
+
+/// How many figures have a luck floor that they could exceed: the more there are, the more exceed it
+/// by luck alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// Instructions per entry of functions.
+    pub per_entry: usize,
+    /// Contributions.
+    pub contributions: usize,
+    /// Counters, those that did not change included.
+    pub counters: usize,
 }
 
 /// Instructions by who executed them.
@@ -55,95 +74,93 @@ pub struct Counter {
 }
 
 /// A section from the seeds of both sides; none if a side has no seed.
-pub fn section<'a>(
+pub fn section(
     phase: Option<&str>,
-    sides: &[Vec<Tally<'a>>; 2],
-    growth: &[Vec<Growth<'_>>; 2],
+    sides: &Sides<Tally<'_>>,
+    growth: &Sides<Growth<'_>>,
 ) -> Option<Section> {
-    let of = |figure: &dyn Fn(&Tally<'a>) -> i128| difference(&of_each(sides, figure));
+    let total = sides.map(Tally::total);
     let totals = Totals {
-        all: of(&Tally::total)?,
-        user: of(&|tally| tally.user)?,
-        kernel: of(&|tally| tally.kernel)?,
-        firmware: of(&|tally| tally.firmware)?,
+        all: total.difference()?,
+        user: sides.map(|tally| tally.user).difference()?,
+        kernel: sides.map(|tally| tally.kernel).difference()?,
+        firmware: sides.map(|tally| tally.firmware).difference()?,
     };
     let mut contributions = contributions(sides);
     contributions.sort_by(|one, other| {
         let size = |it: &Contribution| std::cmp::Reverse(it.change.unsigned_abs());
         (size(one), &one.subject).cmp(&(size(other), &other.subject))
     });
+    let mut counters = counters::ranked(growth);
+    let compared = compared(&contributions, &counters);
+    counters.retain(|counter| counter.growth.change() != 0.0);
+    let in_no_function = sides.iter().map(Tally::in_no_function);
     Some(Section {
         phase: phase.map(str::to_owned),
         totals,
-        change: change(&of_each(sides, Tally::total)),
+        change: total.change(),
+        in_no_function: in_no_function.max_by_key(|it| (it.unsigned_abs(), *it)).unwrap_or(0),
         per_entry: per_entry(&contributions),
         contributions,
-        counters: counters::ranked(growth),
+        counters,
+        compared,
     })
 }
 
-fn of_each<'a>(sides: &[Vec<Tally<'a>>; 2], figure: impl Fn(&Tally<'a>) -> i128) -> [Vec<i128>; 2] {
-    sides.each_ref().map(|seeds| seeds.iter().map(&figure).collect())
+fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
+    let with_floor = |it: &&Difference| it.floor.is_some();
+    let costs = contributions.iter().filter_map(|it| it.calls.as_ref()?.per_entry.as_ref());
+    Compared {
+        per_entry: costs.filter(with_floor).count(),
+        contributions: contributions.iter().map(|it| &it.instructions).filter(with_floor).count(),
+        counters: counters.iter().map(|it| &it.growth).filter(with_floor).count(),
+    }
 }
 
-/// Everything that executed instructions. What is left over of the kernel's and the users'
-/// instructions has rows of its own, so the changes add up to that of the total.
-fn contributions(sides: &[Vec<Tally<'_>>; 2]) -> Vec<Contribution> {
-    let seeds = || sides.iter().flatten();
+/// Everything that executed instructions: functions, processes, and what the CPUs counted beside
+/// them in user mode and in firmware.
+fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Contribution> {
     let functions: BTreeSet<Identity<'_>> =
-        seeds().flat_map(|tally| tally.functions.keys().copied()).collect();
+        sides.iter().flat_map(|tally| tally.functions.keys().copied()).collect();
     let processes: BTreeSet<&str> =
-        seeds().flat_map(|tally| tally.processes.keys().copied()).collect();
-    let others = [
-        (Subject::OtherFunctions, unclaimed_kernel as fn(&Tally<'_>) -> i128),
-        (Subject::OtherProcesses, unclaimed_user),
-        (Subject::Firmware, |tally| tally.firmware),
-    ];
+        sides.iter().flat_map(|tally| tally.processes.keys().copied()).collect();
     let functions = functions.into_iter().filter_map(|identity| {
         let Identity { name, module } = identity;
         let executed =
             |tally: &Tally<'_>| tally.functions.get(&identity).copied().unwrap_or_default();
         let subject = Subject::Function { name: name.to_owned(), module: module.to_owned() };
-        let sides = sides.each_ref().map(|seeds| seeds.iter().map(executed).collect::<Vec<_>>());
-        of_function(subject, &sides)
+        of_function(subject, &sides.map(executed))
     });
     let processes = processes.into_iter().filter_map(|name| {
         let executed = |tally: &Tally<'_>| tally.processes.get(name).copied().unwrap_or_default();
-        plain(Subject::Process(name.to_owned()), &of_each(sides, executed))
+        plain(Subject::Process(name.to_owned()), &sides.map(executed))
     });
-    let others =
-        others.into_iter().filter_map(|(subject, figure)| plain(subject, &of_each(sides, figure)));
+    let others = [
+        plain(Subject::OtherProcesses, &sides.map(Tally::of_no_process)),
+        plain(Subject::Firmware, &sides.map(|tally| tally.firmware)),
+    ];
     let executed = |it: &Contribution| it.change != 0 || it.instructions.base != 0.0;
-    functions.chain(processes).chain(others).filter(executed).collect()
+    functions.chain(processes).chain(others.into_iter().flatten()).filter(executed).collect()
 }
 
-fn unclaimed_kernel(tally: &Tally<'_>) -> i128 {
-    tally.kernel - tally.functions.values().map(|it| it.instructions).sum::<i128>()
-}
-
-fn unclaimed_user(tally: &Tally<'_>) -> i128 {
-    tally.user - tally.processes.values().sum::<i128>()
-}
-
-/// The places of the functions whose instructions per entry changed beyond luck, ranked.
+/// The places of the functions whose instructions per entry changed beyond luck, ranked; where
+/// nothing is known of luck, of all whose changed.
 fn per_entry(contributions: &[Contribution]) -> Vec<usize> {
-    let mut ranked: Vec<(usize, bool, f64)> = contributions
+    let luck_is_known = contributions.iter().any(|it| it.instructions.floor.is_some());
+    let mut ranked: Vec<(usize, f64)> = contributions
         .iter()
         .enumerate()
         .filter_map(|(place, it)| {
             let calls = it.calls.as_ref()?;
             let cost = calls.per_entry?;
             let entries = calls.entries.base.min(calls.entries.new);
-            let known = cost.floor.is_some();
-            let dearer = if known { cost.excess() } else { cost.change().abs() };
-            (dearer > 0.0).then_some((place, !known, dearer * entries))
+            let dearer = if luck_is_known { cost.excess() } else { cost.change().abs() };
+            (dearer > 0.0).then_some((place, dearer * entries))
         })
         .collect();
     ranked.sort_by(|one, other| {
         let subject = |place: usize| &contributions[place].subject;
-        (one.1.cmp(&other.1))
-            .then(other.2.total_cmp(&one.2))
-            .then_with(|| subject(one.0).cmp(subject(other.0)))
+        (other.1.total_cmp(&one.1)).then_with(|| subject(one.0).cmp(subject(other.0)))
     });
     ranked.into_iter().map(|(place, ..)| place).collect()
 }

@@ -6,9 +6,20 @@
 pub struct Symbol<'a> {
     /// The function's name as its source spells it.
     pub name: &'a str,
-    /// It is a piece of the function, not a copy of the whole: who enters it has entered the
-    /// function before, or a copy of its beginning.
-    pub part: bool,
+    /// What of the function.
+    pub piece: Piece,
+}
+
+/// What of a function a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Piece {
+    /// The whole, or a copy of it.
+    Whole,
+    /// All but the beginning: who enters it has passed a copy of the beginning, inlined elsewhere,
+    /// or entered the function before.
+    Part,
+    /// What was moved out of the way: who enters it has entered the function before.
+    Cold,
 }
 
 /// Padding before a function, which the kernel gives a symbol (`tools/objtool/elf.c`).
@@ -22,28 +33,29 @@ impl<'a> Symbol<'a> {
     pub fn of(symbol: &'a str) -> Self {
         let padded = symbol.strip_prefix(PADDING).filter(|rest| !rest.is_empty());
         let mut name = padded.unwrap_or(symbol);
-        let mut part = padded.is_some();
-        while let Some((rest, is_part)) = without_suffix(name) {
+        let mut piece = if padded.is_some() { Piece::Cold } else { Piece::Whole };
+        while let Some((rest, of_rest)) = without_suffix(name) {
             name = rest;
-            part |= is_part;
+            piece = piece.max(of_rest);
         }
-        Self { name, part }
+        Self { name, piece }
     }
 }
 
-/// `name` without its last suffix, and whether that makes it a part.
-fn without_suffix(name: &str) -> Option<(&str, bool)> {
+/// `name` without its last suffix, and what of the function that makes it.
+fn without_suffix(name: &str) -> Option<(&str, Piece)> {
     let (stem, number) = match name.rsplit_once('.') {
         Some((stem, number)) if is_number(number) => (stem, true),
         _ => (name, false),
     };
     let (rest, suffix) = stem.rsplit_once('.')?;
-    let is_part = match (suffix, number) {
-        ("isra" | "constprop" | "llvm", true) => false,
-        ("part", true) | ("cold", _) => true,
+    let piece = match (suffix, number) {
+        ("isra" | "constprop" | "llvm", true) => Piece::Whole,
+        ("part", true) => Piece::Part,
+        ("cold", _) => Piece::Cold,
         _ => return None,
     };
-    (!rest.is_empty()).then_some((rest, is_part))
+    (!rest.is_empty()).then_some((rest, piece))
 }
 
 fn is_number(text: &str) -> bool {
@@ -52,25 +64,27 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Piece::{Cold, Part, Whole};
     use super::*;
 
     #[test]
     fn copies_and_parts_go_by_the_name_in_the_source() {
-        for (symbol, name, part) in [
-            ("do_anonymous_page", "do_anonymous_page", false),
-            ("can_vma_merge_after.isra.0", "can_vma_merge_after", false),
-            ("__alloc_pages.constprop.12", "__alloc_pages", false),
-            ("shrink_slab.llvm.8413280541724023146", "shrink_slab", false),
-            ("copy_page_range.cold", "copy_page_range", true),
-            ("copy_page_range.cold.30", "copy_page_range", true),
-            ("free_unref_page.part.0", "free_unref_page", true),
-            ("try_charge.constprop.0.isra.0", "try_charge", false),
-            ("try_charge.isra.0.cold", "try_charge", true),
-            ("find_vma.part.0.constprop.1", "find_vma", true),
-            ("__pfx_find_vma", "find_vma", true),
-            ("__pfx_find_vma.isra.0", "find_vma", true),
+        for (symbol, name, piece) in [
+            ("do_anonymous_page", "do_anonymous_page", Whole),
+            ("can_vma_merge_after.isra.0", "can_vma_merge_after", Whole),
+            ("__alloc_pages.constprop.12", "__alloc_pages", Whole),
+            ("shrink_slab.llvm.8413280541724023146", "shrink_slab", Whole),
+            ("copy_page_range.cold", "copy_page_range", Cold),
+            ("copy_page_range.cold.30", "copy_page_range", Cold),
+            ("free_unref_page.part.0", "free_unref_page", Part),
+            ("try_charge.constprop.0.isra.0", "try_charge", Whole),
+            ("try_charge.isra.0.cold", "try_charge", Cold),
+            ("find_vma.part.0.constprop.1", "find_vma", Part),
+            ("find_vma.part.0.cold", "find_vma", Cold),
+            ("__pfx_find_vma", "find_vma", Cold),
+            ("__pfx_find_vma.isra.0", "find_vma", Cold),
         ] {
-            assert_eq!(Symbol::of(symbol), Symbol { name, part }, "{symbol}");
+            assert_eq!(Symbol::of(symbol), Symbol { name, piece }, "{symbol}");
         }
     }
 
@@ -79,7 +93,11 @@ mod tests {
         for symbol in
             ["", ".", "..", "a.b", "a.1", "a.isra", "a.isra.", "a.isra.x", ".cold", "__pfx_", "[]"]
         {
-            assert_eq!(Symbol::of(symbol), Symbol { name: symbol, part: false }, "{symbol}");
+            assert_eq!(
+                Symbol::of(symbol),
+                Symbol { name: symbol, piece: Piece::Whole },
+                "{symbol}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::Profile;
 
-use super::symbol::Symbol;
+use super::symbol::{Piece, Symbol};
 
 /// A kernel function, whatever the compiler made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub struct Executed {
     pub instructions: i128,
     /// Entries of the function itself.
     pub entries: i128,
-    /// Entries of its parts.
+    /// Entries of its parts; what was moved out of its way is no part.
     pub part_entries: i128,
 }
 
@@ -54,6 +54,16 @@ impl<'a> Tally<'a> {
         self.user + self.kernel + self.firmware
     }
 
+    /// By how much the CPUs' kernel instructions exceed those of functions.
+    pub fn in_no_function(&self) -> i128 {
+        self.kernel - self.functions.values().map(|it| it.instructions).sum::<i128>()
+    }
+
+    /// User instructions that no process claims.
+    pub fn of_no_process(&self) -> i128 {
+        self.user - self.processes.values().sum::<i128>()
+    }
+
     fn add(&mut self, profile: &'a Profile) {
         for cpu in &profile.cpus {
             self.user += i128::from(cpu.user);
@@ -66,9 +76,12 @@ impl<'a> Tally<'a> {
             let executed = self.functions.entry(identity).or_default();
             for count in &function.counts {
                 executed.instructions += i128::from(count.instructions);
-                let entries =
-                    if symbol.part { &mut executed.part_entries } else { &mut executed.entries };
-                *entries += i128::from(count.entries);
+                let entries = i128::from(count.entries);
+                match symbol.piece {
+                    Piece::Whole => executed.entries += entries,
+                    Piece::Part => executed.part_entries += entries,
+                    Piece::Cold => {}
+                }
             }
         }
         for process in &profile.processes {

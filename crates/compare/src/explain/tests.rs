@@ -37,10 +37,20 @@ fn executed(executed: &[Executed]) -> Boot {
     seed(vec![profile(0, "run", executed)])
 }
 
+/// Explains boots numbered from 0; as many are wanted as the longer side has.
 fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
+    let numbered = [base, new].map(|boots| {
+        let boots = boots.iter().zip(0..);
+        boots.map(|(boot, replicate)| Boot { replicate, ..boot.clone() }).collect::<Vec<_>>()
+    });
+    wanting(base.len().max(new.len()) as u32, [&numbered[0], &numbered[1]])
+}
+
+/// Explains boots of which so many are wanted.
+fn wanting(wanted: u32, boots: [&[Boot]; 2]) -> Explanation {
     let variants = ["6.1", "6.12"].map(variant);
-    let columns = columns(&variants, &[base, new]);
-    explain(&columns[0], &columns[1], WORKLOAD)
+    let columns = columns(&variants, &boots);
+    explain(&columns[0], &columns[1], WORKLOAD, wanted)
 }
 
 /// The sections of two variants' boots.
@@ -72,9 +82,9 @@ fn iterations_add_up_and_seeds_are_averaged() {
         seed(vec![profile(0, "run", &[("f", "", 2, 20)]), profile(1, "run", &[("f", "", 3, 30)])]),
         seed(vec![profile(0, "run", &[("f", "", 5, 60)]), profile(1, "run", &[])]),
     ];
-    let new = [executed(&[("f", "", 5, 100)])];
+    let new = [executed(&[("f", "", 5, 100)]), executed(&[("f", "", 5, 100)])];
     let explanation = explained(&base, &new);
-    assert_eq!((explanation.base.seeds, explanation.new.seeds), (2, 1));
+    assert_eq!((explanation.base.seeds, explanation.new.seeds), (2, 2));
     assert_eq!((explanation.denominator, explanation.knows_luck()), (2, true));
     let all = explanation.all.as_ref().unwrap();
     assert_eq!((all.totals.all.base, all.totals.all.new), (55.0, 100.0));
@@ -82,6 +92,65 @@ fn iterations_add_up_and_seeds_are_averaged() {
     assert_eq!((all.change, explanation.instructions(all.change)), (90, 45.0));
     let per_entry = calls(all, "f").per_entry.unwrap();
     assert_eq!((per_entry.base, per_entry.new, per_entry.floor), (11.0, 20.0, Some(2.0)));
+}
+
+#[test]
+fn while_a_seed_is_missing_nothing_is_beyond_luck() {
+    let seed = |replicate, more: u64| Boot {
+        replicate,
+        chunks: vec![chunk(0, "run", &[("pgfault", 100 + more as i64)])],
+        ..executed(&[("f", "", 10, 100 + more)])
+    };
+    let old = [seed(0, 0), seed(1, 1), seed(2, 2)];
+    let beyond = |new: &[Boot]| {
+        let explanation = wanting(3, [&old, new]);
+        let all = explanation.all.as_ref().unwrap();
+        let difference = calls(all, "f").per_entry.unwrap();
+        let beyond = [all.totals.all, all.counters[0].growth, difference];
+        assert_eq!((dearer(all), explanation.new.seeds), (vec!["f".to_owned()], new.len()));
+        (explanation.new.complete, explanation.knows_luck(), beyond.map(|it| it.beyond_luck()))
+    };
+    let new = [seed(0, 90), seed(1, 90), seed(2, 90)];
+    assert_eq!(beyond(&new), (true, true, [Some(true); 3]));
+    assert_eq!(beyond(&new[..2]), (false, false, [None; 3]));
+    assert_eq!(beyond(&new[..1]), (false, false, [None; 3]));
+    let twice = [seed(0, 90), seed(2, 90), seed(2, 90)];
+    assert_eq!(beyond(&twice), (false, false, [None; 3]));
+}
+
+#[test]
+fn a_figure_that_a_seed_lacks_has_no_floor() {
+    let seed = |replicate, more: u64, entries| Boot {
+        replicate,
+        chunks: vec![chunk(0, "run", &[("pgfault", 100 + more as i64)])],
+        ..executed(&[("f", "", entries, entries * (100 + more)), ("g", "", 1, 1)])
+    };
+    let mut new = [seed(0, 90, 5), seed(1, 90, 0), seed(2, 90, 5)];
+    let lost = model::ProblemKind::SeriesDropped;
+    new[1].problems = vec![model::Problem { kind: lost, text: String::new() }];
+    let old = [seed(0, 0, 5), seed(1, 0, 5), seed(2, 0, 5)];
+    let all = wanting(3, [&old, &new]).all.unwrap();
+    let f = calls(&all, "f").per_entry.unwrap();
+    assert_eq!((f.change(), f.beyond_luck()), (90.0, None));
+    assert_eq!(dearer(&all), [""; 0]);
+    let faults = all.counters[0].growth;
+    assert_eq!((faults.change(), faults.beyond_luck()), (90.0, None));
+    assert_eq!(all.compared, Compared { per_entry: 1, contributions: 2, counters: 0 });
+    let all = wanting(3, [&old, &old]).all.unwrap();
+    assert_eq!(all.compared, Compared { per_entry: 2, contributions: 2, counters: 1 });
+}
+
+#[test]
+fn a_function_has_one_figure_per_entry() {
+    // Seeds of 10 and of 20 an entry, the second entered nine times as often.
+    let base = [executed(&[("f", "", 1, 10)]), executed(&[("f", "", 9, 180)])];
+    let new = [executed(&[("f", "", 5, 200)]), executed(&[("f", "", 5, 205)])];
+    let all = all(&base, &new);
+    let f = calls(&all, "f");
+    let cost = f.per_entry.unwrap();
+    assert_eq!((cost.base, cost.new, cost.floor), (19.0, 40.5, Some(10.0)));
+    // 21.5 more for each of 5 entries, over 2 seeds.
+    assert_eq!(f.split.map(|split| split.by_cost), Some(215));
 }
 
 #[test]
@@ -97,7 +166,6 @@ fn copies_and_parts_are_one_function_entered_by_its_beginning() {
     let base = executed(&[
         ("f", "", 10, 100),
         ("f.isra.0", "", 5, 50),
-        ("f.part.0", "", 8, 40),
         ("f.cold", "", 1, 10),
         ("f", "nfs", 1, 1),
         ("g.part.0", "", 4, 40),
@@ -106,7 +174,9 @@ fn copies_and_parts_are_one_function_entered_by_its_beginning() {
     let all = all(&[base], &[new]);
     let f = calls(&all, "f");
     assert_eq!((f.entries.base, f.entries.new), (15.0, 15.0));
-    assert_eq!(found(&all, &function("f")).instructions.base, 200.0);
+    assert_eq!(found(&all, &function("f")).instructions.base, 160.0);
+    let cost = f.per_entry.unwrap();
+    assert_eq!((cost.base, cost.new, f.in_parts), (160.0 / 15.0, 200.0 / 15.0, false));
     let g = calls(&all, "g").per_entry.unwrap();
     assert_eq!((g.base, g.new), (10.0, 11.0));
     let of_module = Subject::Function { name: "f".into(), module: "nfs".into() };
@@ -119,8 +189,40 @@ fn a_beginning_is_not_compared_with_a_part() {
     let new = [executed(&[("f.part.0", "", 10, 300)])];
     let all = all(&base, &new);
     let f = calls(&all, "f");
-    assert_eq!((f.per_entry, f.split, f.only), (None, None, None));
+    assert_eq!((f.per_entry, f.split, f.only, f.in_parts), (None, None, None, true));
     assert_eq!(dearer(&all), [""; 0]);
+}
+
+#[test]
+fn a_beginning_that_is_inlined_here_and_there_counts_no_entries() {
+    // The same work; one kernel inlines the beginning into half of the callers.
+    let whole = [executed(&[("f", "", 10, 100)])];
+    let halves = [executed(&[("f", "", 5, 50), ("f.part.0", "", 5, 40)])];
+    for (base, new) in [(&whole, &halves), (&halves, &whole), (&halves, &halves)] {
+        let all = all(base, new);
+        let f = calls(&all, "f");
+        assert_eq!((f.per_entry, f.split, f.in_parts), (None, None, true));
+        assert_eq!(dearer(&all), [""; 0]);
+    }
+}
+
+#[test]
+fn instructions_in_no_function_are_an_error_of_the_profile() {
+    let boot = |kernel: u64| {
+        let mut boot = executed(&[("f", "", 1, 100)]);
+        boot.profiles[0].cpus[0].kernel = kernel;
+        boot
+    };
+    let remainder = |base: &[Boot], new: &[Boot]| {
+        let all = all(base, new);
+        let sum: i128 = all.contributions.iter().map(|it| it.change).sum();
+        (all.in_no_function, sum == all.change)
+    };
+    assert_eq!(remainder(&[boot(100), boot(100)], &[boot(100), boot(100)]), (0, true));
+    assert_eq!(remainder(&[boot(100), boot(103)], &[boot(100), boot(101)]), (3, false));
+    assert_eq!(remainder(&[boot(100), boot(103)], &[boot(100), boot(95)]), (-5, false));
+    // Errors that cancel out in the change are errors.
+    assert_eq!(remainder(&[boot(104)], &[boot(104)]), (4, true));
 }
 
 #[test]
@@ -370,14 +472,31 @@ fn turned(boots: &[Boot]) -> Vec<Boot> {
     turned.collect()
 }
 
+/// By how much the kernel's instructions exceed those of functions, in all boots.
+fn in_no_function(boots: &[Boot], phase: Option<&str>) -> i128 {
+    let profiles = boots.iter().flat_map(|boot| &boot.profiles);
+    let own = profiles.filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    let excess = own.map(|profile| {
+        let kernel: i128 = profile.cpus.iter().map(|it| i128::from(it.kernel)).sum();
+        let counts = profile.functions.iter().flat_map(|it| &it.counts);
+        kernel - counts.map(|it| i128::from(it.instructions)).sum::<i128>()
+    });
+    excess.sum()
+}
+
 proptest! {
     #[test]
     fn contributions_add_up_whatever_was_counted(base in any_seeds(), new in any_seeds()) {
         let explanation = explained(&base, &new);
         let all = explanation.all.as_ref().unwrap();
+        let share = |boots: &[Boot]| explanation.denominator / boots.len() as i128;
         for section in std::iter::once(all).chain(&explanation.phases) {
             let sum: i128 = section.contributions.iter().map(|it| it.change).sum();
-            prop_assert_eq!(sum, section.change);
+            let phase = section.phase.as_deref();
+            let missing = in_no_function(&new, phase) * share(&new)
+                - in_no_function(&base, phase) * share(&base);
+            prop_assert_eq!(sum + missing, section.change);
+            prop_assert!(section.in_no_function != 0 || missing == 0);
             for it in &section.contributions {
                 if let Some(split) = it.calls.as_ref().and_then(|calls| calls.split) {
                     prop_assert_eq!(split.by_cost + split.by_number, it.change);

@@ -24,7 +24,7 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
         Ok(column(variant, &kept))
     };
     let (base, new) = (side(&args.base)?, side(&args.new)?);
-    let explanation = explained(&base, &new, workload);
+    let explanation = explained(&base, &new, workload, experiment.boots);
     let phase = args.phase.as_deref();
     if explanation.all.is_some() && explanation.section(phase).is_none() {
         let phases: Vec<String> =

@@ -1,0 +1,74 @@
+//! Figures of both sides, one a seed.
+
+use crate::Difference;
+
+/// What each seed of each side has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sides<T> {
+    /// The seeds of the baseline, then those of the other variant.
+    pub seeds: [Vec<T>; 2],
+    /// Whether both sides have all seeds that are wanted. If not, nothing is known of luck: the
+    /// range of the seeds that are there may be too narrow.
+    pub complete: bool,
+}
+
+impl<T> Sides<T> {
+    /// A figure of each seed.
+    pub fn map<'a, U>(&'a self, figure: impl Fn(&'a T) -> U) -> Sides<U> {
+        let seeds = self.seeds.each_ref().map(|seeds| seeds.iter().map(&figure).collect());
+        Sides { seeds, complete: self.complete }
+    }
+
+    /// All seeds.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.seeds.iter().flatten()
+    }
+
+    /// The least common multiple of the numbers of seeds; 1 if a side has no seed.
+    pub fn denominator(&self) -> i128 {
+        let [base, new] = self.seeds.each_ref().map(Vec::len);
+        let (mut divisor, mut rest) = (base, new);
+        while rest > 0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        (base * new / divisor.max(1)).max(1) as i128
+    }
+}
+
+impl Sides<i128> {
+    /// The change of the mean over seeds, over the denominator; 0 if a side has no seed.
+    pub fn change(&self) -> i128 {
+        let unit = self.denominator();
+        let [base, new] = self.seeds.each_ref().map(|seeds| {
+            let share = unit / (seeds.len() as i128).max(1);
+            seeds.iter().sum::<i128>() * share
+        });
+        new - base
+    }
+
+    /// The difference with its luck floor; none if a side has no seed.
+    pub fn difference(&self) -> Option<Difference> {
+        self.map(|&count| Some(count as f64)).difference()
+    }
+
+    /// The sum of each side's seeds.
+    pub fn sums(&self) -> [f64; 2] {
+        self.seeds.each_ref().map(|seeds| seeds.iter().sum::<i128>() as f64)
+    }
+}
+
+impl Sides<Option<f64>> {
+    /// The difference between the figures that are there; none if a side has none. It has a luck
+    /// floor only if every seed has a figure. The order of seeds does not matter, though sums of
+    /// floats depend on theirs in the last bit.
+    pub fn difference(&self) -> Option<Difference> {
+        let [base, new] = self.seeds.each_ref().map(|seeds| {
+            let mut known: Vec<f64> = seeds.iter().copied().flatten().collect();
+            known.sort_by(f64::total_cmp);
+            known
+        });
+        let difference = Difference::of(&base, &new)?;
+        let all = self.complete && self.iter().all(Option::is_some);
+        Some(Difference { floor: difference.floor.filter(|_| all), ..difference })
+    }
+}
