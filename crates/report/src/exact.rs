@@ -14,9 +14,16 @@ pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
 /// Operations that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
-/// How often luck alone exceeds the floor of so many seeds, in percent of comparisons; see
-/// `compare`'s page on luck.
-const FALSE_ALARMS: [(u32, &str); 3] = [(2, "22"), (3, "5"), (4, "1")];
+/// How often luck alone exceeds the floor of so many seeds, in percent of comparisons, if figures are
+/// normal; see `compare`'s page on luck. With more seeds it does so less often.
+const FALSE_ALARMS: [(u32, f64); 4] = [(2, 22.0), (3, 4.9), (4, 1.1), (5, 0.2)];
+
+/// How often luck alone exceeds the floor of `seeds` seeds, in percent of comparisons: at most so
+/// often for more than 5. None for fewer than 2, of which nothing is known.
+pub fn false_alarms(seeds: u32) -> Option<f64> {
+    let known = FALSE_ALARMS.iter().rev().find(|(number, _)| *number <= seeds);
+    known.map(|(_, percent)| *percent)
+}
 
 /// The head of a report made in exact mode.
 pub fn head(comparison: &Comparison) -> Option<String> {
@@ -43,12 +50,12 @@ fn seeds(comparison: &Comparison) -> Vec<Note> {
         })
         .collect();
     if notes.is_empty() {
-        let caution = FALSE_ALARMS.iter().find(|(seeds, _)| seeds == wanted);
-        let text = match (wanted, caution) {
-            (1, _) => "1 a variant, which says nothing of luck".to_owned(),
-            (_, Some((_, percent))) => format!(
+        const ENOUGH: u32 = 5;
+        let text = match (*wanted, false_alarms(*wanted), false_alarms(ENOUGH)) {
+            (1, ..) => "1 a variant, which says nothing of luck".to_owned(),
+            (..ENOUGH, Some(percent), Some(least)) => format!(
                 "{wanted} a variant: luck alone goes beyond their floor in {percent} % of \
-                 comparisons, beyond that of 5 seeds in 0.2 %"
+                 comparisons, beyond that of {ENOUGH} seeds in {least} %"
             ),
             _ => format!("{wanted} a variant"),
         };

@@ -54,7 +54,8 @@ fn rankings(explanation: &Explanation, section: &Section) -> String {
         view::contributions(explanation, section, MAX_ROWS),
         view::counters(explanation, section, MAX_ROWS),
     ];
-    tables.iter().map(table).collect()
+    let cautions = view::cautions(explanation, section);
+    tables.iter().map(table).chain(cautions.iter().map(|caution| paragraph(caution))).collect()
 }
 
 /// The rankings of a section, to be opened.

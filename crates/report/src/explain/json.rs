@@ -5,6 +5,9 @@ use compare::{
 };
 use serde::Serialize;
 
+use super::view::by_luck;
+use crate::exact::NOT_MODELLED;
+
 /// The version of the contract.
 const SCHEMA: u32 = 1;
 
@@ -14,8 +17,9 @@ struct Document<'a> {
     workload: &'a str,
     base: SideDocument<'a>,
     new: SideDocument<'a>,
+    wanted_seeds: u32,
     denominator: i128,
-    not_modelled: [&'static str; 3],
+    not_modelled: [&'static str; 4],
     all: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
 }
@@ -24,6 +28,22 @@ struct Document<'a> {
 struct SideDocument<'a> {
     name: &'a str,
     seeds: usize,
+    complete: bool,
+}
+
+/// How many figures were held against luck, and how many of them luck alone puts beyond their
+/// floors on average, if figures are normal.
+#[derive(Serialize)]
+struct ComparedDocument {
+    rows: usize,
+    beyond_by_luck: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct AllComparedDocument {
+    per_entry: ComparedDocument,
+    contributions: ComparedDocument,
+    counters: ComparedDocument,
 }
 
 #[derive(Serialize)]
@@ -35,9 +55,11 @@ struct SectionDocument<'a> {
     firmware: Figure,
     exact_change: i128,
     exact_sum_of_changes: i128,
+    in_no_function: i128,
     contributions: Vec<ContributionDocument<'a>>,
     per_entry: &'a [usize],
     counters: Vec<CounterDocument<'a>>,
+    compared: AllComparedDocument,
 }
 
 /// A difference with what follows from it.
@@ -72,6 +94,7 @@ struct CallsDocument<'a> {
     per_entry: Option<Figure>,
     exact_by_cost: Option<i128>,
     exact_by_number: Option<i128>,
+    in_parts: bool,
     only: Option<&'static str>,
     maybe_renamed: Option<SubjectDocument<'a>>,
 }
@@ -94,19 +117,21 @@ pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Err
         workload: &explanation.workload,
         base: side(&explanation.base),
         new: side(&explanation.new),
+        wanted_seeds: explanation.wanted,
         denominator: explanation.denominator,
-        not_modelled: ["caches", "TLBs", "memory latency"],
-        all: explanation.all.as_ref().map(section),
-        phases: explanation.phases.iter().map(section).collect(),
+        not_modelled: NOT_MODELLED,
+        all: explanation.all.as_ref().map(|all| section(explanation, all)),
+        phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),
     };
     serde_json::to_string_pretty(&document)
 }
 
 fn side(side: &Side) -> SideDocument<'_> {
-    SideDocument { name: &side.name, seeds: side.seeds }
+    SideDocument { name: &side.name, seeds: side.seeds, complete: side.complete }
 }
 
-fn section(section: &Section) -> SectionDocument<'_> {
+fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocument<'a> {
+    let compared = |rows| ComparedDocument { rows, beyond_by_luck: by_luck(explanation, rows) };
     SectionDocument {
         phase: section.phase.as_deref(),
         total: figure(&section.totals.all),
@@ -115,9 +140,15 @@ fn section(section: &Section) -> SectionDocument<'_> {
         firmware: figure(&section.totals.firmware),
         exact_change: section.change,
         exact_sum_of_changes: section.contributions.iter().map(|it| it.change).sum(),
+        in_no_function: section.in_no_function,
         contributions: section.contributions.iter().map(contribution).collect(),
         per_entry: &section.per_entry,
         counters: section.counters.iter().map(counter).collect(),
+        compared: AllComparedDocument {
+            per_entry: compared(section.compared.per_entry),
+            contributions: compared(section.compared.contributions),
+            counters: compared(section.compared.counters),
+        },
     }
 }
 
@@ -140,7 +171,6 @@ fn subject(subject: &Subject) -> SubjectDocument<'_> {
         Subject::Function { name, module } => ("function", &**name, &**module),
         Subject::Process(name) => ("process", &**name, ""),
         Subject::OtherProcesses => ("other-processes", "", ""),
-        Subject::OtherFunctions => ("other-functions", "", ""),
         Subject::Firmware => ("firmware", "", ""),
     };
     SubjectDocument { kind, name, module }
@@ -152,6 +182,7 @@ fn calls(calls: &Calls) -> CallsDocument<'_> {
         per_entry: calls.per_entry.as_ref().map(figure),
         exact_by_cost: calls.split.map(|split| split.by_cost),
         exact_by_number: calls.split.map(|split| split.by_number),
+        in_parts: calls.in_parts,
         only: calls.only.map(|only| match only {
             Only::Base => "base",
             Only::New => "new",

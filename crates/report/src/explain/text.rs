@@ -26,7 +26,8 @@ pub fn explain(explanation: &Explanation, phase: Option<&str>) -> String {
     };
     let head = wrap("", &format!("{}:", view::title(explanation)));
     let totals = lay_out(&view::totals(explanation, MAX_PHASES));
-    let notes: String = view::notes(explanation).iter().map(|note| wrap("", note)).collect();
+    let notes = view::cautions(explanation, section).into_iter().chain(view::notes(explanation));
+    let notes: String = notes.map(|note| wrap("", &note)).collect();
     let fixed = [&head, &totals, &notes].map(|part| part.lines().count() + 1);
     let room = LINES.saturating_sub(fixed.iter().sum());
     let rankings = rankings(explanation, section, room).map(|table| lay_out(&table)).join("\n");

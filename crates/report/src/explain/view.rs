@@ -1,14 +1,11 @@
 //! The tables of an explanation as words and figures, for text and HTML alike.
 
-use compare::{Calls, Contribution, Difference, Explanation, Only, Section, Side};
+use compare::{Calls, Compared, Contribution, Difference, Explanation, Only, Section, Side};
 use model::count;
 
 use crate::ascii::excerpt;
+use crate::exact::{NOT_MODELLED, false_alarms};
 use crate::table::decimal;
-
-/// What exact mode leaves out, said in every report made in it.
-const NOT_MODELLED: &str =
-    "Exact mode counts instructions; it does not model caches, TLBs or memory latency.";
 
 /// A table: figures to the right, and what they are of in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +22,13 @@ pub struct Table {
 
 /// What is compared.
 pub fn title(explanation: &Explanation) -> String {
-    let side = |side: &Side| format!("{} ({})", excerpt(&side.name), count(side.seeds, "seed"));
+    let side = |side: &Side| {
+        let seeds = match side.complete {
+            true => count(side.seeds, "seed"),
+            false => format!("{} of {}", side.seeds, count(explanation.wanted as usize, "seed")),
+        };
+        format!("{} ({seeds})", excerpt(&side.name))
+    };
     format!(
         "{}, instructions: base {}, new {}; means over seeds",
         excerpt(&explanation.workload),
@@ -67,11 +70,57 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() {
         "Floor: the wider range of one variant over its seeds. What changed by no more is luck: `same`."
     } else {
-        "One seed a side: nothing is known of luck, so any of these changes may be luck."
+        "Without all seeds of both sides, and two of each, nothing is known of luck: any of these \
+         changes may be luck."
     };
     let words = "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, \
-                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there.";
-    [luck, words, NOT_MODELLED].map(str::to_owned).into()
+                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there. \
+                 In parts: entered by its beginning and by a `.part`, so not compared per entry.";
+    let cuts = "Left out: instructions during cuts between phases, the sampler's own work.";
+    let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
+    vec![luck.to_owned(), words.to_owned(), format!("{cuts} {limits}")]
+}
+
+/// How many figures luck alone puts beyond their floors on average, if they are normal: so many
+/// rows at the rate of false alarms of so many seeds. None where nothing is known of luck.
+pub fn by_luck(explanation: &Explanation, rows: usize) -> Option<f64> {
+    let percent = false_alarms(explanation.wanted).filter(|_| explanation.knows_luck())?;
+    Some(rows as f64 * percent / 100.0)
+}
+
+/// What a section was held against: how many rows were compared with luck, and what luck alone does
+/// to so many; and what is wrong with its profile.
+pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
+    let Compared { per_entry, contributions, counters } = section.compared;
+    let rows = [per_entry, contributions, counters];
+    let expected = rows.map(|rows| decimal(by_luck(explanation, rows), 1));
+    let compared = false_alarms(explanation.wanted).filter(|_| explanation.knows_luck());
+    let compared = compared.map(|percent| {
+        let [cost, change, counter] = expected;
+        format!(
+            "Compared{}: {per_entry} functions per entry, {contributions} contributions, {counters} \
+             counters; of these luck alone puts about {cost}, {change} and {counter} beyond their \
+             floors ({percent} % with {}, if figures are normal).",
+            within(section),
+            count(explanation.wanted as usize, "seed"),
+        )
+    });
+    error(section).into_iter().chain(compared).collect()
+}
+
+/// What is wrong with the profiles of a section.
+fn error(section: &Section) -> Option<String> {
+    let number = section.in_no_function;
+    let size = number.unsigned_abs();
+    let what = match number.signum() {
+        0 => return None,
+        1 => format!("{size} instructions are in no function"),
+        _ => format!("functions have {size} instructions more than the CPUs counted"),
+    };
+    Some(format!(
+        "ERROR{}: in a seed, {what} of the kernel: the profile is wrong.",
+        within(section)
+    ))
 }
 
 /// The totals: of all phases together by who executed, then of at most `limit` phases.
@@ -104,7 +153,8 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
 /// The first `limit` functions by instructions per entry.
 pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Table {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
-    let rows: Vec<_> = ranked.take(limit).filter_map(cost).collect();
+    let unit = explanation.denominator.max(1);
+    let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, unit)).collect();
     let left = section.per_entry.len().saturating_sub(rows.len());
     let functions = section.contributions.iter().filter(|it| it.calls.is_some()).count();
     let foot = match (rows.len() + left, left) {
@@ -118,14 +168,14 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
     };
     Table {
         title: format!("Own instructions per entry{}: {ranked}", within(section)),
-        head: vec!["base", "new", "change", "floor", "entries", "change x entries", "function"],
+        head: vec!["base", "new", "change", "floor", "entries", "by cost", "function"],
         rows,
         foot,
     }
 }
 
 /// A function's cells in the ranking by instructions per entry.
-fn cost(it: &Contribution) -> Option<Vec<String>> {
+fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
     let calls = it.calls.as_ref()?;
     let cost = calls.per_entry?;
     let entries = calls.entries.base.min(calls.entries.new);
@@ -135,7 +185,7 @@ fn cost(it: &Contribution) -> Option<Vec<String>> {
         signed(cost.change(), 2),
         floor(&cost, 2),
         figure(entries),
-        signed(cost.change() * entries, 0),
+        format!("{:+}", whole(calls.split?.by_cost, unit)),
         excerpt(&it.subject.to_string()),
     ])
 }
@@ -202,10 +252,12 @@ fn proof(section: &Section, sum: i128, unit: i128) -> String {
     )
 }
 
-/// What there is to say of a function that one side did not execute.
+/// What there is to say of a function that one side did not execute, or that was entered in parts.
 fn remark(it: &Contribution) -> String {
-    let Some(Calls { only: Some(only), maybe, .. }) = &it.calls else {
-        return String::new();
+    let (only, maybe) = match &it.calls {
+        Some(Calls { only: Some(only), maybe, .. }) => (only, maybe),
+        Some(Calls { in_parts: true, .. }) => return " (in parts)".to_owned(),
+        _ => return String::new(),
     };
     let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
     match (only, other) {

@@ -10,11 +10,12 @@ use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
 
 const WORKLOAD: &str = "autonuma";
 
+/// Explains boots; as many are wanted as the longer side has.
 fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &[base, new]);
     (
-        compare::explain(&columns[0], &columns[1], WORKLOAD),
+        compare::explain(&columns[0], &columns[1], WORKLOAD, base.len().max(new.len()) as u32),
         compare::paths(&columns[0], &columns[1], WORKLOAD, None),
     )
 }
@@ -66,6 +67,81 @@ fn one_phase() {
 fn one_seed_a_side() {
     let (explanation, _) = explained(&kernels::old()[..1], &kernels::new()[..1]);
     insta::assert_snapshot!(text(&explanation, None));
+}
+
+/// The words of a text, between single spaces.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_missing_seed_is_told_and_decides_nothing() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new()[..2]);
+    let text = text(&explanation, None);
+    assert!(
+        text.starts_with("autonuma, instructions: base 6.1 (3 seeds), new 6.12 (2 of 3 seeds);")
+    );
+    assert!(!text.contains(" beyond ") && !text.contains("Compared"), "{text}");
+    assert!(words(&text).contains("nothing is known of luck: any of these changes may be luck."));
+}
+
+#[test]
+fn what_luck_does_to_so_many_rows_is_told() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let compare::Compared { per_entry, contributions, counters } =
+        explanation.all.as_ref().unwrap().compared;
+    assert!(per_entry > 150 && contributions > per_entry && counters == 6);
+    let said = format!(
+        "Compared: {per_entry} functions per entry, {contributions} contributions, 6 counters; of \
+         these luck alone puts about {:.1}, {:.1} and 0.3 beyond their floors (4.9 % with 3 seeds, \
+         if figures are normal).",
+        per_entry as f64 * 0.049,
+        contributions as f64 * 0.049,
+    );
+    assert!(words(&text(&explanation, None)).contains(&said), "{said}");
+    assert!(report::explain_html(&explanation, &paths, None).contains(&said));
+    assert!(words(&text(&explanation, Some("fill"))).contains("Compared in phase fill: "));
+}
+
+#[test]
+fn every_table_has_one_figure_by_cost() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let text = text(&explanation, None);
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.ends_with(&format!("  {}", kernels::PLANTED)))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!((lines.len(), lines[0][5]), (2, lines[1][1]), "{text}");
+}
+
+#[test]
+fn instructions_in_no_function_are_told_as_an_error() {
+    let mut new = kernels::new();
+    new[1].profiles[2].cpus[0].kernel += 77;
+    let (explanation, paths) = explained(&kernels::old(), &new);
+    let error = "ERROR: in a seed, 77 instructions are in no function of the kernel";
+    let text = text(&explanation, None);
+    assert!(text.contains(error) && text.contains("NOT EQUAL"), "{text}");
+    assert!(report::explain_html(&explanation, &paths, None).contains(error));
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    assert!(!report::explain(&explanation, None).contains("ERROR"));
+}
+
+#[test]
+fn what_exact_mode_does_not_see_is_told() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let not_modelled =
+        "caches, TLBs, memory latency, contention in time between CPUs (they take turns)";
+    let text = words(&text(&explanation, None));
+    for report in [&text, &report::explain_html(&explanation, &paths, None)] {
+        assert!(report.contains(&format!("Not modelled: {not_modelled}.")));
+        assert!(report.contains("instructions during cuts between phases"));
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&report::explain_json(&explanation).unwrap()).unwrap();
+    let named = json["not_modelled"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+    assert_eq!(named.collect::<Vec<_>>().join(", "), not_modelled);
 }
 
 #[test]
