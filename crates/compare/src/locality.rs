@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use model::{Boot, Chunk, Source};
 
 /// The source of accesses counted at the sampler's times, in exact mode. Its columns are counts
-/// since the boot: `user-local`, `user-remote`, `kernel-local`, `kernel-remote`.
+/// since the phase began, 0 in its first row: `user-local`, `user-remote`, `kernel-local`,
+/// `kernel-remote`. Steps are taken within a phase, so that beginning anew is none.
 const ACCESSES: &str = "accesses";
 /// More intervals than this are not made of one iteration.
 const MAX_INTERVALS: usize = 20;
@@ -180,6 +181,29 @@ mod tests {
         let found = located(chunks);
         let found: Vec<_> = found.iter().map(|it| (it.iteration, it.end, it.user)).collect();
         assert_eq!(found, [(0, 1.0, Some(100.0)), (0, 3.0, Some(0.0)), (1, 1.0, None)]);
+    }
+
+    #[test]
+    fn each_phase_counts_from_0() {
+        let phase = |name: &str, chunk| Chunk { phase: name.into(), ..chunk };
+        let fill = [(1, [0; 4]), (2, [30, 10, 0, 40]), (3, [40, 40, 10, 40])];
+        let run = [(3, [0; 4]), (5, [9, 1, 10, 0])];
+        let hints = [[(1, [2, 4]), (3, [3, 6])], [(3, [3, 6]), (5, [6, 9])]];
+        let found = located(vec![
+            phase("fill", series("accesses", 0, COLUMNS, &fill)),
+            phase("fill", series("vmstat", 0, HINTS, &hints[0])),
+            phase("run", series("accesses", 0, COLUMNS, &run)),
+            phase("run", series("vmstat", 0, HINTS, &hints[1])),
+        ]);
+        let of = |it: &Interval| (it.end, it.user, it.total, it.hint);
+        assert_eq!(
+            found.iter().map(of).collect::<Vec<_>>(),
+            [
+                (1.0, Some(75.0), Some(37.5), None),
+                (2.0, Some(25.0), Some(40.0), Some(50.0)),
+                (4.0, Some(90.0), Some(95.0), Some(100.0)),
+            ]
+        );
     }
 
     #[test]
