@@ -18,6 +18,9 @@ const MAX_NAMES: usize = 4;
 /// normal; see `compare`'s page on luck. With more seeds it does so less often.
 const FALSE_ALARMS: [(u32, f64); 4] = [(2, 22.0), (3, 4.9), (4, 1.1), (5, 0.2)];
 
+/// So many seeds that false alarms are rare: as many as the last of [`FALSE_ALARMS`] has.
+pub const ENOUGH: u32 = 5;
+
 /// How often luck alone exceeds the floor of `seeds` seeds, in percent of comparisons: at most so
 /// often for more than 5. None for fewer than 2, of which nothing is known.
 pub fn false_alarms(seeds: u32) -> Option<f64> {
@@ -50,7 +53,6 @@ fn seeds(comparison: &Comparison) -> Vec<Note> {
         })
         .collect();
     if notes.is_empty() {
-        const ENOUGH: u32 = 5;
         let text = match (*wanted, false_alarms(*wanted), false_alarms(ENOUGH)) {
             (1, ..) => "1 a variant, which says nothing of luck".to_owned(),
             (..ENOUGH, Some(percent), Some(least)) => format!(

@@ -4,7 +4,7 @@ use compare::{Calls, Compared, Contribution, Difference, Explanation, Only, Sect
 use model::count;
 
 use crate::ascii::excerpt;
-use crate::exact::{NOT_MODELLED, false_alarms};
+use crate::exact::{ENOUGH, NOT_MODELLED, false_alarms};
 use crate::table::decimal;
 
 /// A table: figures to the right, and what they are of in the last column.
@@ -97,9 +97,10 @@ pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let compared = false_alarms(explanation.wanted).filter(|_| explanation.knows_luck());
     let compared = compared.map(|percent| {
         let [cost, change, counter] = expected;
+        let about = if explanation.wanted > ENOUGH { "at most" } else { "about" };
         format!(
             "Compared{}: {per_entry} functions per entry, {contributions} contributions, {counters} \
-             counters; of these luck alone puts about {cost}, {change} and {counter} beyond their \
+             counters; of these luck alone puts {about} {cost}, {change} and {counter} beyond their \
              floors ({percent} % with {}, if figures are normal).",
             within(section),
             count(explanation.wanted as usize, "seed"),

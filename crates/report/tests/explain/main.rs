@@ -300,7 +300,7 @@ fn frames_of_one_path_stay_together() {
 
 #[test]
 fn the_json_document() {
-    let simple = |entries, instructions| {
+    let simple = |seed, entries, instructions| {
         let function = Function {
             name: "do_anonymous_page.isra.0".into(),
             module: String::new(),
@@ -313,10 +313,13 @@ fn the_json_document() {
             functions: vec![function],
             ..Profile::default()
         };
-        let mut boot = Boot { profiles: vec![profile], ..boot(0) };
+        let mut boot = Boot { profiles: vec![profile], ..boot(seed) };
         common::count(&mut boot, 0, &[("pgfault", entries as i64)]);
         boot
     };
-    let (explanation, _) = explained(&[simple(10, 100), simple(10, 101)], &[simple(11, 150)]);
+    let (explanation, _) = explained(
+        &[simple(0, 10, 100), simple(1, 10, 101)],
+        &[simple(0, 11, 150), simple(1, 11, 150)],
+    );
     insta::assert_snapshot!(report::explain_json(&explanation).unwrap());
 }
