@@ -32,8 +32,8 @@ pub enum Console {
 ///   then the kernel panics. Under KVM kernels leave it out themselves.
 /// - `nokaslr` (exact): the kernel lies where its symbols say.
 /// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for
-///   each with `pause`, at each of which QEMU gives all CPUs a turn: a boot took 7.2 s of CPU time on
-///   4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
+///   each with `pause`, at each of which QEMU gives all CPUs a turn: a boot took 7.2 s of CPU time
+///   on 4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
 /// - `faultline.seed` (exact): an option of a module that no kernel has. Kernels pass it over, but
 ///   for `random_init_early` (`drivers/char/random.c`), which mixes the whole line in.
 pub fn boot_parameters(engine: Engine<'_>) -> String {
