@@ -41,7 +41,7 @@ const ACCESS: Planted = Planted {
     instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
     count: 1,
     loads: 1,
-    error: 0.05,
+    error: 0.01,
 };
 const WALK: Planted = Planted {
     kernel: "planted-walk",
@@ -49,7 +49,7 @@ const WALK: Planted = Planted {
     instruction: "testb $0x0,0x(%rip) # <lru_disable_count>",
     count: 64,
     loads: 64,
-    error: 0.5,
+    error: 0.05,
 };
 
 /// Pages of one size only, and programs that mostly fault.
@@ -123,10 +123,10 @@ fn exact_mode_finds_what_was_planted() {
         println!("{}", laboratory.faultline(&["explain", BASE, planted.kernel]).out);
         let explained = laboratory.json(&["explain", BASE, planted.kernel, "--format", "json"]);
         is_explained(&explained["all"], planted);
-        accesses_as_planted(&boots, planted);
     }
-    // An instruction an entry is less than luck moves the total; hundreds are not.
+    // One more an entry is lost in the luck of the totals; many are not.
     for planted in [DELAY, WALK] {
+        accesses_as_planted(&boots, &planted);
         assert_eq!(verdict(&compared, planted.kernel), "regression", "{}", planted.kernel);
     }
 }
@@ -244,15 +244,13 @@ fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
 /// An instruction without what moves when code before it grows: long numbers, which are addresses
 /// or distances to them.
 fn without_addresses(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_digit = |c: char| c.is_ascii_hexdigit();
-    let parts = words.split_inclusive(|c| !is_digit(c));
-    parts
-        .map(|part| match part.find(|c| !is_digit(c)).unwrap_or(part.len()) {
-            digits @ 5.. => &part[digits..],
-            _ => part,
-        })
-        .collect()
+    let parts = text.split_inclusive(|c| !is_digit(c));
+    let parts = parts.map(|part| match part.find(|c| !is_digit(c)).unwrap_or(part.len()) {
+        digits @ 5.. => &part[digits..],
+        _ => part,
+    });
+    parts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The kernels execute the same, but for the one function, which has gained what was planted.
