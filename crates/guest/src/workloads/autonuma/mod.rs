@@ -41,6 +41,8 @@ struct Options {
     programs: Vec<Program>,
     work: Work,
     first_node: usize,
+    /// The programs whose memory is first touched there.
+    bound: Vec<Program>,
     interval: NonZeroU64,
     /// The machine's, as its maker says: kernels keep different amounts to themselves, and would
     /// be given different work.
@@ -55,6 +57,7 @@ impl Options {
             programs: Program::ALL.into(),
             work: Work::default(),
             first_node: 0,
+            bound: vec![Program::Numa01, Program::Numa01ThreadLocal],
             interval: NonZeroU64::MIN.saturating_add(999),
             cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
             memory: topology.nodes.iter().map(|node| node.memory).sum(),
@@ -71,6 +74,7 @@ impl Options {
                 "scale" => options.work.scale = value_of(&name, &value)?,
                 "share" => options.work.share = value_of(&name, &value)?,
                 "first-node" => options.first_node = value_of(&name, &value)?,
+                "bound" => options.bound = list(&name, &value)?,
                 "interval" => options.interval = value_of(&name, &value)?,
                 "cpus" => options.cpus = value_of(&name, &value)?,
                 "memory" => options.memory = value_of(&name, &value)?,
@@ -120,7 +124,7 @@ fn run(
     let memory = options.memory / topology.nodes.len() as u64;
     let mut plan = program.plan(&options.work, options.cpus, memory);
     plan.interval = options.interval.get();
-    if program.is_bound() {
+    if options.bound.contains(&program) {
         check_room(program, &plan, options.first_node, topology)?;
         plan.first_node = Some(options.first_node);
     }

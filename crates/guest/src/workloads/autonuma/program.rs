@@ -89,11 +89,11 @@ impl Program {
 
     /// How many processes it has.
     pub const fn processes(self) -> usize {
-        if self.is_bound() { 2 } else { 1 }
+        if self.is_pair() { 2 } else { 1 }
     }
 
-    /// Whether all memory is first touched on one node.
-    pub const fn is_bound(self) -> bool {
+    /// Whether it is two processes that share the machine.
+    const fn is_pair(self) -> bool {
         matches!(self, Self::Numa01 | Self::Numa01ThreadLocal)
     }
 
@@ -103,7 +103,7 @@ impl Program {
         let half = cpus / 2;
         let threads = if self == Self::Numa02 { cpus } else { half }.max(1);
         // The original has 3 GiB a process, and 1 GiB.
-        let part = if self.is_bound() { 1.0 } else { 3.0 };
+        let part = if self.is_pair() { 1.0 } else { 3.0 };
         let bytes = (memory as f64 * work.share / 100.0 / part) as usize;
         let unit = STEP * threads;
         let bytes = (bytes / unit).max(1) * unit;
