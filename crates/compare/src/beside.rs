@@ -7,11 +7,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use model::{Accel, Better, Boot, Experiment, Manifest, Mode, WorkloadUse};
+use model::{Accel, Better, Boot, Experiment, INSTRUCTIONS, Manifest, Mode, WorkloadUse};
 use serde::Serialize;
 
 use crate::luck::Seeds;
-use crate::operations::{INSTRUCTIONS, Operation, operations};
+use crate::operations::{Operation, operations};
 use crate::{Difference, Results, VariantBoots, Verdict};
 
 /// The confidence of the intervals of measured gains.

@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Chunk, Source};
+use model::{ACCESSES_COLUMNS, ACCESSES_SOURCE, Boot, Chunk, Source};
 
-/// The source of accesses counted at the sampler's times, in exact mode. Its columns are counts
-/// since the phase began, 0 in its first row: `user-local`, `user-remote`, `kernel-local`,
-/// `kernel-remote`. Steps are taken within a phase, so that beginning anew is none.
-const ACCESSES: &str = "accesses";
 /// More intervals than this are not made of one iteration.
 const MAX_INTERVALS: usize = 20;
 
@@ -40,7 +36,7 @@ pub fn locality(boot: &Boot, workload: &str) -> Vec<Interval> {
         iterations
     };
     let hints = of(Source::Vmstat.name());
-    let iterations = of(ACCESSES).into_iter().flat_map(|(iteration, chunks)| {
+    let iterations = of(ACCESSES_SOURCE).into_iter().flat_map(|(iteration, chunks)| {
         let hints = hints.get(&iteration).map_or(&[][..], |chunks| chunks);
         intervals(iteration, &chunks, hints)
     });
@@ -48,7 +44,7 @@ pub fn locality(boot: &Boot, workload: &str) -> Vec<Interval> {
 }
 
 fn intervals(iteration: u32, accesses: &[&Chunk], hints: &[&Chunk]) -> Vec<Interval> {
-    let counted = steps(accesses, ["user-local", "user-remote", "kernel-local", "kernel-remote"]);
+    let counted = steps(accesses, ACCESSES_COLUMNS);
     let hinted = steps(hints, ["numa_hint_faults_local", "numa_hint_faults"]);
     let Some(first) = counted.first() else {
         return Vec::new();
@@ -81,7 +77,8 @@ struct Step<const N: usize> {
     grown: [Option<i128>; N],
 }
 
-/// The steps of some chunks, in order of time. Time that stands still or runs back is no step.
+/// The steps of some chunks, in order of time. Time that stands still or runs back is no step, nor is a
+/// count that begins anew with the next chunk: steps are taken within one.
 fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
     let mut steps = Vec::new();
     for chunk in chunks {

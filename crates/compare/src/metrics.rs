@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, Manifest, Mean, Metric, Mode};
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode};
 use stats::Summary;
 
 use crate::luck::Seeds;
-use crate::operations::{INSTRUCTIONS, Operation, operations};
+use crate::operations::{Operation, operations};
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use model::{Better, Boot, Manifest, Mean, Metric, Mode, Sample};
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Sample};
 use stats::Summary;
 
 use crate::VariantBoots;
-
-/// The metric that exact mode adds to every workload, in the unit of the same name.
-pub const INSTRUCTIONS: &str = "instructions";
 
 /// A metric with its label and phase.
 pub struct Operation<'a> {

@@ -71,19 +71,29 @@ impl Bootable<'_> {
         directory: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<Boot, BootError> {
+        match self.prepare(directory)? {
+            Ok(bytes) => self.start(slot, &bytes, directory, watch),
+            Err(error) => Ok(never_booted(self.head(slot), &error)),
+        }
+    }
+
+    /// Boots with the bytes of the initramfs that [`Bootable::prepare`] gave for `directory`.
+    ///
+    /// # Errors
+    /// When the host fails.
+    pub fn start(
+        &self,
+        slot: Slot,
+        bytes: &[u8],
+        directory: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<Boot, BootError> {
         let mut head = self.head(slot);
-        fs::create_dir_all(directory).map_err(in_file(directory))?;
+        head.facts.initramfs_digest = digest(bytes);
         let machine = &self.experiment.machine;
-        let bytes = self.prepare(directory)?;
         let notes = disks::notes(&machine.disks, directory);
         let initramfs = directory.join("initramfs.cpio");
-        match bytes {
-            Ok(bytes) => {
-                head.facts.initramfs_digest = digest(&bytes);
-                fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
-            }
-            Err(error) => return Ok(never_booted(head, &error)),
-        }
+        fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
         head.write(directory).map_err(in_file(&Head::path(directory)))?;
         let vm = Vm {
             emulator: self.emulator,
@@ -114,12 +124,13 @@ impl Bootable<'_> {
         Ok(boot)
     }
 
-    /// Makes the images of the disks in `directory`, and the bytes of the initramfs or why the
+    /// Makes `directory`, the images of the disks in it, and the bytes of the initramfs or why the
     /// variant can have none.
     ///
     /// # Errors
     /// When the host fails.
     pub fn prepare(&self, directory: &Path) -> Result<Result<Vec<u8>, JobError>, BootError> {
+        fs::create_dir_all(directory).map_err(in_file(directory))?;
         let contents = disks::make(&self.experiment.machine.disks, directory, &self.guest.mkfs)?;
         Ok(self.initramfs(&contents))
     }

@@ -25,7 +25,7 @@ const MAX_NOTES: usize = 1 << 20;
 const MAX_LOG: usize = 8 << 20;
 
 /// No kernel has more bytes of symbols.
-const MAX_SYMBOLS: usize = 64 << 20;
+pub const MAX_SYMBOLS: usize = 64 << 20;
 
 /// What a recording says.
 #[derive(Debug, Default)]

@@ -96,6 +96,6 @@ fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     // What follows the last mark may have paths of its own.
     let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
     let paths = counted.filter_map(|(node, ..)| *node).max().map_or(0, |last| last as usize + 1);
-    let known = |profile: &counted::Profile| profile.nodes.get(..paths).map(<[_]>::to_vec);
-    (known(one) != known(other)).then(|| "their counts are of other paths".to_owned())
+    let same = one.nodes.get(..paths) == other.nodes.get(..paths);
+    (!same).then(|| "their counts are of other paths".to_owned())
 }

@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
-    Experiment, Limits, Machine, Manifest, Millis, Mode, Profiling, Sampler, Setting, Variant,
-    WorkloadUse,
+    Experiment, INSTRUCTIONS, Limits, Machine, Manifest, Millis, Mode, Profiling, Sampler, Setting,
+    Variant, WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::profile::INSTRUCTIONS;
 use crate::workloads::{self, WorkloadError};
 use machine::MachineForm;
 

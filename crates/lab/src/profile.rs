@@ -7,13 +7,12 @@ use std::iter;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
-    Accesses, Chunk, Column, Count, Function, Instructions, Process, Profile, Sample, Stack,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Chunk, Column, Count, Function, INSTRUCTIONS,
+    Instructions, Process, Profile, Sample, Stack,
 };
 
 use crate::collect::{Place, Stretch};
 
-/// The metric that exact mode adds to every workload.
-pub const INSTRUCTIONS: &str = "instructions";
 /// The function of kernel instructions that no symbol covers.
 const UNKNOWN: &str = "[unknown]";
 /// The function of kernel instructions that the plugin had no room to count by address.
@@ -23,10 +22,6 @@ const OTHER: &str = "[other]";
 const BEYOND: &str = "[beyond]";
 /// The paths of a boot have no more functions in all. Usual ones have half a million.
 const MAX_PATHS: usize = 1 << 22;
-/// The source of the series of accesses.
-pub const ACCESSES_SOURCE: &str = "accesses";
-/// Its columns: loads and stores since the phase began.
-const COLUMNS: [&str; 4] = ["user-local", "user-remote", "kernel-local", "kernel-remote"];
 
 /// A function's name and module.
 type Name = (String, String);
@@ -74,14 +69,14 @@ fn phases<'a>(
 fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
     let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
     let ticks = phase.ticks.iter();
-    let mut points = vec![(ends.0, [0; COLUMNS.len()])];
+    let mut points = vec![(ends.0, [0; ACCESSES_COLUMNS.len()])];
     points.extend(
         ticks.map(|tick| {
             (tick.time, local_and_remote(tick.accesses.iter().map(Vec::as_slice), home))
         }),
     );
     points.push((ends.1, local_and_remote(whole, home)));
-    let columns = COLUMNS.iter().enumerate().map(|(column, name)| Column {
+    let columns = ACCESSES_COLUMNS.iter().enumerate().map(|(column, name)| Column {
         name: (*name).to_owned(),
         values: points.iter().map(|(_, sums)| Some(sums[column])).collect(),
     });
@@ -95,12 +90,12 @@ fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) 
     }
 }
 
-/// Loads and stores in the order of [`COLUMNS`].
+/// Loads and stores in the order of [`ACCESSES_COLUMNS`].
 fn local_and_remote<'a>(
     cpus: impl Iterator<Item = &'a [counted::Accesses]>,
     home: &[u16],
-) -> [i64; COLUMNS.len()] {
-    let mut sums = [0_i64; COLUMNS.len()];
+) -> [i64; ACCESSES_COLUMNS.len()] {
+    let mut sums = [0_i64; ACCESSES_COLUMNS.len()];
     for (own, accesses) in home.iter().zip(cpus) {
         for row in accesses {
             let counted::Target::Node(node) = row.target else { continue };

@@ -1,14 +1,13 @@
 //! A boot of exact mode once more, with the very same inputs: what it does must be the same to the
 //! bit.
 
-use std::fs;
 use std::path::Path;
 
 use machine::{Emulator, Engine};
 use model::{Boot, Experiment, Mode, Outcome};
 use store::{BootId, Kept};
 
-use crate::boot::{BootError, Bootable, in_file};
+use crate::boot::{BootError, Bootable};
 use crate::conclude::digest;
 use crate::exact;
 use crate::run::{Lab, RunError};
@@ -120,10 +119,9 @@ impl Lab {
         };
         let own = self.scratch.join(format!("replay-{id}"));
         let directory = keep.unwrap_or(&own);
-        fs::create_dir_all(directory).map_err(in_file(directory))?;
         let initramfs = bootable.prepare(directory)?.map_err(BootError::from)?;
         same("initramfs's digest", &kept.facts.initramfs_digest, &digest(&initramfs))?;
-        let boot = bootable.boot(slot, directory, watch)?;
+        let boot = bootable.start(slot, &initramfs, directory, watch)?;
         if keep.is_none() {
             remove(&own).map_err(RunError::from)?;
         }

@@ -13,14 +13,12 @@ use model::{Bytes, Kernel, Limits, Topology};
 use tempfile::NamedTempFile;
 
 use crate::boot::{BootError, RECORDER, image, in_file};
-use crate::collect::collect;
+use crate::collect::{MAX_SYMBOLS, collect};
 use crate::guest::{Guest, Libraries};
 use crate::job;
 
 /// The function that changes from one task to another (`arch/x86/entry/entry_64.S`).
 const SWITCH: &str = "__switch_to_asm";
-/// No kernel has more bytes of symbols.
-const MAX_TEXT: u64 = 64 << 20;
 /// The machine that is booted to read them.
 const MEMORY: Bytes = Bytes::mib(512);
 
@@ -117,7 +115,8 @@ fn read(path: &PathBuf) -> io::Result<Option<String>> {
     };
     let mut text = String::new();
     let decoder = zstd::Decoder::with_buffer(packed.as_slice())?;
-    let whole = io::Read::read_to_string(&mut io::Read::take(decoder, MAX_TEXT), &mut text);
+    let whole =
+        io::Read::read_to_string(&mut io::Read::take(decoder, MAX_SYMBOLS as u64), &mut text);
     Ok(whole.is_ok().then_some(text))
 }
 

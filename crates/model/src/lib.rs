@@ -19,7 +19,8 @@ pub use experiment::{
     WorkloadUse,
 };
 pub use profile::{
-    Accesses, Count, Function, Instructions, Privilege, Process, Profile, Profiling, Stack, Target,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
+    Privilege, Process, Profile, Profiling, Stack, Target,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, count};
 pub use topology::{CpuSet, Node, Topology, TopologyError};

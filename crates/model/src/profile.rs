@@ -2,6 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The metric that exact mode adds to every workload, with the labels `total`, `user` and
+/// `kernel`, in the unit of the same name.
+pub const INSTRUCTIONS: &str = "instructions";
+/// The source of the series of accesses.
+pub const ACCESSES_SOURCE: &str = "accesses";
+/// Its columns: loads and stores since the phase began, 0 in its first row, by what each CPU's own
+/// node served and what others did.
+pub const ACCESSES_COLUMNS: [&str; 4] =
+    ["user-local", "user-remote", "kernel-local", "kernel-remote"];
+
 /// What to count in exact mode beside instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

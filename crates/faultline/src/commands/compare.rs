@@ -15,7 +15,10 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let store = existing_store(store)?;
     let id = find(&store, args.experiment.as_deref())?;
     let experiment = store.experiment(id)?;
-    let baseline = baseline(&experiment, args.baseline.as_deref())?;
+    let baseline = match &args.baseline {
+        Some(name) => place_of(&experiment, name)?,
+        None => 0,
+    };
     let kept = results(&store, id)?;
     let own = Results { experiment: &experiment, variants: columns(&experiment, &kept) };
     let mut comparison = ::compare::compare(&own, baseline);
@@ -50,8 +53,8 @@ pub fn find(store: &Store, named: Option<&str>) -> Result<store::ExperimentId, F
     }
 }
 
-fn baseline(experiment: &Experiment, named: Option<&str>) -> Result<usize, Failure> {
-    let Some(named) = named else { return Ok(0) };
+/// Which of the variants is called so.
+pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
     names.iter().position(|name| *name == named).ok_or_else(|| {
         let names = names.join(", ");

@@ -7,7 +7,7 @@ use ::compare::{VariantBoots, explain as explained, paths};
 use model::{Experiment, Mode, Source};
 use store::{Detail, ExperimentId, Store};
 
-use super::compare::column;
+use super::compare::{column, place_of};
 use super::{existing_store, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
@@ -18,10 +18,7 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
     let workload = workload(&experiment, args.workload.as_deref())?;
     let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     let side = |name: &str| -> Result<VariantBoots<'_>, Failure> {
-        let mut variants = experiment.variants.iter();
-        let variant = variants.find(|variant| variant.name == name);
-        let variant = variant.ok_or_else(|| no_variant(&experiment, name))?;
-        Ok(column(variant, &kept))
+        Ok(column(&experiment.variants[place_of(&experiment, name)?], &kept))
     };
     let (base, new) = (side(&args.base)?, side(&args.new)?);
     let explanation = explained(&base, &new, workload, experiment.boots);
@@ -77,11 +74,6 @@ fn latest(store: &Store, args: &ExplainArgs) -> Result<ExperimentId, Failure> {
         "no experiment of exact mode has both `{}` and `{}`: `faultline list` shows what there is",
         args.base, args.new
     )))
-}
-
-fn no_variant(experiment: &Experiment, name: &str) -> Failure {
-    let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
-    Failure::Usage(format!("there is no variant `{name}`; there are: {}", names.join(", ")))
 }
 
 fn workload<'a>(experiment: &'a Experiment, named: Option<&str>) -> Result<&'a str, Failure> {
