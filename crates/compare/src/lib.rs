@@ -9,6 +9,7 @@ mod beside;
 mod config;
 mod counters;
 mod duration;
+mod evidence;
 mod explain;
 mod facts;
 mod locality;
@@ -24,6 +25,7 @@ use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
+pub use evidence::{Evidence, Variation};
 pub use explain::{
     Calls, Compared, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split,
     Subject, Totals, explain, paths,

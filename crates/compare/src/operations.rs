@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Sample};
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample};
 use stats::Summary;
 
 use crate::VariantBoots;
@@ -116,6 +116,8 @@ fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) 
         unit: unit.to_owned(),
         better,
         mean: Mean::Amean,
+        primary: false,
+        rows: Rows::Usual,
     };
     let undeclared = workload.metrics.len();
     if mode == Mode::Exact && name == INSTRUCTIONS {

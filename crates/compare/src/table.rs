@@ -6,7 +6,7 @@ use model::Better;
 use serde::Serialize;
 
 use crate::luck::Seeds;
-use crate::{Difference, Verdict};
+use crate::{Difference, Evidence, Variation, Verdict};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +100,13 @@ pub struct Row {
     pub floors: Vec<Option<f64>>,
     /// Whether that difference is beyond the floor.
     pub beyond_luck: Vec<Option<bool>>,
+    /// What the boots say of each column's difference from the baseline, in measured mode, on rows
+    /// of means; none for the baseline, and where there are too few boots.
+    #[serde(skip)]
+    pub evidence: Vec<Option<Evidence>>,
+    /// How far the boots of each column lie apart, in measured mode, on rows of means of metrics.
+    #[serde(skip)]
+    pub variation: Vec<Option<Variation>>,
     /// Decimals that make sense in print.
     #[serde(skip)]
     pub decimals: usize,
@@ -126,6 +133,8 @@ impl Row {
             verdicts: vec![None; columns],
             floors: vec![None; columns],
             beyond_luck: vec![None; columns],
+            evidence: vec![None; columns],
+            variation: vec![None; columns],
             decimals,
         }
     }

@@ -2,16 +2,22 @@
 
 use model::{
     Accel, Accesses, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Sample,
-    Sampler, Target, Topology, Variant, WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Rows,
+    Sample, Sampler, Target, Topology, Variant, WorkloadUse,
 };
 
 use crate::{KeptBoot, VariantBoots};
 
 /// A workload with a time, a rate and a figure without direction.
 pub fn manifest() -> Manifest {
-    let metric =
-        |name: &str, better, mean| Metric { name: name.into(), unit: "s".into(), better, mean };
+    let metric = |name: &str, better, mean| Metric {
+        name: name.into(),
+        unit: "s".into(),
+        better,
+        mean,
+        primary: false,
+        rows: Rows::Usual,
+    };
     Manifest {
         name: "autonuma".into(),
         description: String::new(),
@@ -50,6 +56,8 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         workloads: workloads.into_iter().map(used).collect(),
         sampler: Sampler::default(),
         boots,
+        sequential: None,
+        imported: None,
     }
 }
 

@@ -288,6 +288,8 @@ mod tests {
             workloads: Vec::new(),
             sampler: Sampler::default(),
             boots: 1,
+            sequential: None,
+            imported: None,
         };
         let directory = tempfile::tempdir().unwrap();
         let known = |experiment: &_| with_digests(experiment, directory.path(), &any_library());

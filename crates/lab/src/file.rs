@@ -199,6 +199,8 @@ impl FileForm {
             workloads,
             sampler,
             boots,
+            sequential: None,
+            imported: None,
         })
     }
 }

@@ -133,6 +133,8 @@ impl Look {
             workloads: Vec::new(),
             sampler: Sampler::default(),
             boots: 1,
+            sequential: None,
+            imported: None,
         }
     }
 }

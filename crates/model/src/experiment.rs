@@ -263,6 +263,30 @@ pub struct Experiment {
     pub sampler: Sampler,
     /// Boots of each variant. In exact mode each has a seed of its own: its replicate.
     pub boots: u32,
+    /// Where boots end early: each time more of them are there, those at hand are judged. Then
+    /// `boots` is the most there may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
+    /// Where it was run, if not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+}
+
+/// When an experiment that need not do all its boots has enough of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sequential {
+    /// Differences up to this share are none: 0.01 is 1 %.
+    pub margin: f64,
+}
+
+/// What another tool ran, and left in files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The tool, such as `mmtests`.
+    pub tool: String,
+    /// The directory it was read from.
+    pub directory: PathBuf,
 }
 
 /// A kernel in the cache: a bootable image with its modules.

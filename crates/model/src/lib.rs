@@ -15,8 +15,8 @@ pub use boot::{
 };
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{
-    Accel, Experiment, Kernel, Limits, Machine, Mode, Sampler, Setting, Source, Variant,
-    WorkloadUse,
+    Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
+    Source, Variant, WorkloadUse,
 };
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
@@ -24,4 +24,4 @@ pub use profile::{
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, count};
 pub use topology::{CpuSet, Node, Topology, TopologyError};
-pub use workload::{Better, Manifest, Mean, Metric};
+pub use workload::{Better, Manifest, Mean, Metric, Rows};

@@ -39,6 +39,29 @@ pub struct Metric {
     pub better: Option<Better>,
     /// The mean that suits it.
     pub mean: Mean,
+    /// Whether verdicts rest on it. A workload that names no such metric means its first one with a
+    /// good direction ([`Manifest::is_primary`]).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub primary: bool,
+    /// Which rows its tables have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rows: Rows,
+}
+
+/// The rows that the field prints of a metric, in the order of the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rows {
+    /// Extremes, mean, spread, and the mean of the best 95 %.
+    #[default]
+    Usual,
+    /// The whole distribution, for latencies: extremes, quartiles, percentiles, the mean, and the
+    /// means of the best 99, 95, 90, 50, 10, 5 and 1 %.
+    Distribution,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A workload as its manifest describes it: a program with parameters that yields metrics.
@@ -61,4 +84,15 @@ pub struct Manifest {
     pub modules: Vec<String>,
     /// What it measures, in the order of the tables.
     pub metrics: Vec<Metric>,
+}
+
+impl Manifest {
+    /// Whether verdicts rest on `metric`: those marked so, or else the first that has a good
+    /// direction.
+    pub fn is_primary(&self, metric: &Metric) -> bool {
+        match self.metrics.iter().any(|metric| metric.primary) {
+            true => metric.primary,
+            false => self.metrics.iter().find(|it| it.better.is_some()) == Some(metric),
+        }
+    }
 }

@@ -120,6 +120,8 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         workloads,
         sampler: Sampler::default(),
         boots,
+        sequential: None,
+        imported: None,
     })
 }
 

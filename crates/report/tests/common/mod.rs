@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use compare::{Comparison, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine,
-    Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Sample, Sampler, Topology, Usage,
-    Variant, WorkloadUse,
+    Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology,
+    Usage, Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -18,6 +18,8 @@ pub fn manifest() -> Manifest {
         unit: unit.into(),
         better,
         mean,
+        primary: false,
+        rows: Rows::Usual,
     };
     let lower = Some(Better::Lower);
     Manifest {
@@ -184,6 +186,8 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         workloads: vec![used],
         sampler: Sampler::default(),
         boots,
+        sequential: None,
+        imported: None,
     }
 }
 

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use model::{
     Accel, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
     Instructions, Limits, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Problem,
-    ProblemKind, Profile, Profiling, Sample, Sampler, Setting, Stack, Topology, Usage, Variant,
-    WorkloadUse,
+    ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Topology, Usage,
+    Variant, WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -61,6 +61,8 @@ fn experiment(name: &str) -> Experiment {
         unit: "s".into(),
         better: Some(model::Better::Lower),
         mean: Mean::Amean,
+        primary: false,
+        rows: Rows::Usual,
     };
     let manifest = Manifest {
         name: "autonuma".into(),
@@ -90,6 +92,8 @@ fn experiment(name: &str) -> Experiment {
         }],
         sampler: Sampler::default(),
         boots: 2,
+        sequential: None,
+        imported: None,
     }
 }
 
