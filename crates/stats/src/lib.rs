@@ -3,6 +3,7 @@
 
 mod gain;
 mod interval;
+pub mod order;
 mod summary;
 
 pub use gain::gain;

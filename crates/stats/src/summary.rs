@@ -20,6 +20,12 @@ pub struct Summary {
     /// Coefficient of variation in percent: `100 stddev / amean`. None for a single value and
     /// for a mean of 0.
     pub coeffvar: Option<f64>,
+    /// Standard deviation about the harmonic mean, by the delta method:
+    /// `sqrt (hmean^4 sum (1 / x - 1 / hmean)^2 / n)`, the row `HStddev` of mmtests (`Stat.pm`).
+    /// None for a single value and where there is no harmonic mean.
+    pub hstddev: Option<f64>,
+    /// `100 hstddev / hmean`, in percent. None where there is no `hstddev`.
+    pub hcoeffvar: Option<f64>,
 }
 
 impl Summary {
@@ -42,7 +48,14 @@ impl Summary {
         let squares: f64 = values.iter().map(|x| (x - amean).powi(2)).sum();
         let stddev = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
         let coeffvar = stddev.filter(|_| amean != 0.0).map(|stddev| 100.0 * stddev / amean);
-        Some(Self { n: values.len(), min, max, amean, hmean, gmean, stddev, coeffvar })
+
+        let hcoeffvar = hmean.filter(|_| values.len() > 1).map(|hmean| {
+            let squares: f64 = values.iter().map(|x| (hmean / x - 1.0).powi(2)).sum();
+            100.0 * (squares / n).sqrt()
+        });
+        let hstddev = hmean.zip(hcoeffvar).map(|(hmean, percent)| hmean * percent / 100.0);
+        let n = values.len();
+        Some(Self { n, min, max, amean, hmean, gmean, stddev, coeffvar, hstddev, hcoeffvar })
     }
 }
 
@@ -54,11 +67,20 @@ mod tests {
 
     /// Values and what NumPy 2.4.6 and SciPy 1.17.1 say of them: `numpy.mean(x)`,
     /// `scipy.stats.hmean(x)`, `scipy.stats.gmean(x)`, `numpy.std(x, ddof=1)`,
-    /// `100 * scipy.stats.variation(x, ddof=1)`.
-    const REFERENCE: [(&[f64], [f64; 5]); 2] = [
+    /// `100 * scipy.stats.variation(x, ddof=1)`; `numpy.std(r) / numpy.mean(r)**2` and
+    /// `100 * numpy.std(r) / numpy.mean(r)` with `r = 1 / x`.
+    const REFERENCE: [(&[f64], [f64; 7]); 2] = [
         (
             &[755.96, 833.63, 558.84, 382.22, 395.45],
-            [585.22, 528.7159267043355, 556.2024848147317, 205.41253187184077, 35.10005329138457],
+            [
+                585.22,
+                528.7159267043355,
+                556.2024848147317,
+                205.41253187184077,
+                35.10005329138457,
+                165.09520776698295,
+                31.225692177664666,
+            ],
         ),
         (
             &[71471.91, 70627.04, 11078.96, 8256.13, 661.66, 632.74, 0.5],
@@ -68,6 +90,8 @@ mod tests {
                 1921.3289495507438,
                 32927.19143863949,
                 141.64065719992794,
+                8.542356836635946,
+                244.47387040580267,
             ],
         ),
     ];
@@ -79,7 +103,7 @@ mod tests {
 
     #[test]
     fn means_and_spread_agree_with_scipy() {
-        for (values, [amean, hmean, gmean, stddev, coeffvar]) in REFERENCE {
+        for (values, [amean, hmean, gmean, stddev, coeffvar, hstddev, hcoeffvar]) in REFERENCE {
             let summary = Summary::of(values).unwrap();
             assert_eq!(summary.n, values.len());
             assert_close(summary.amean, amean, 1e-14);
@@ -87,6 +111,8 @@ mod tests {
             assert_close(summary.gmean.unwrap(), gmean, 1e-14);
             assert_close(summary.stddev.unwrap(), stddev, 1e-14);
             assert_close(summary.coeffvar.unwrap(), coeffvar, 1e-14);
+            assert_close(summary.hstddev.unwrap(), hstddev, 1e-14);
+            assert_close(summary.hcoeffvar.unwrap(), hcoeffvar, 1e-14);
         }
     }
 
@@ -106,6 +132,7 @@ mod tests {
         let summary = Summary::of(&[3.5]).unwrap();
         assert_eq!((summary.min, summary.amean, summary.max), (3.5, 3.5, 3.5));
         assert_eq!((summary.stddev, summary.coeffvar), (None, None));
+        assert_eq!((summary.hstddev, summary.hcoeffvar), (None, None));
     }
 
     #[test]
@@ -115,6 +142,7 @@ mod tests {
         assert_eq!(Summary::of(&[1.0, f64::INFINITY]), None);
         let with_zero = Summary::of(&[0.0, 2.0]).unwrap();
         assert_eq!((with_zero.hmean, with_zero.gmean), (None, None));
+        assert_eq!((with_zero.hstddev, with_zero.hcoeffvar), (None, None));
         let around_zero = Summary::of(&[-1.0, 1.0]).unwrap();
         assert_eq!(around_zero.coeffvar, None);
     }

@@ -1,0 +1,187 @@
+//! Order statistics as the rows of the field's tables define them: picked, never interpolated.
+//!
+//! Percentages are of the number of values, so 95 is 95 %. Every function gives None when there
+//! are no values, one of them is not finite, or the percentage does not lie in 0 to 100.
+
+use std::cmp::Ordering;
+
+use model::{Better, Mean};
+
+use crate::Summary;
+
+/// The value that `percent` of the values are at least as good as, best first: of `n` sorted
+/// values number `max (1, floor (n percent / 100))`, counted from 1.
+///
+/// These are the rows `Pctile` of mmtests (`Summarise.pm`): `Pctile.95` of a rate is what 95 % of
+/// the values reach.
+pub fn percentile_best_first(values: &[f64], better: Better, percent: f64) -> Option<f64> {
+    let sorted = sorted(values, better)?;
+    Some(sorted[count(sorted.len(), percent)?.max(1) - 1])
+}
+
+/// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and
+/// `BHmean` of mmtests. None too where the mean is undefined.
+pub fn best_mean(values: &[f64], better: Better, percent: f64, mean: Mean) -> Option<f64> {
+    let sorted = sorted(values, better)?;
+    mean_of(&sorted[..count(sorted.len(), percent)?.max(1)], mean)
+}
+
+/// The value below or at which `percent` of the values lie, smallest first: of `n` sorted values
+/// number `floor ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that
+/// mmtests printed from 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
+pub fn quartile(values: &[f64], percent: f64) -> Option<f64> {
+    let sorted = sorted(values, Better::Lower)?;
+    let last = sorted.len() - 1;
+    count(last, percent)?;
+    Some(sorted[(last as f64 * percent / 100.0 + 0.5) as usize])
+}
+
+/// The mean of the smallest `floor (n percent / 100) + 1` of `n` values, of all of them where that
+/// rounds to no value or to more than there are: the rows `Best95%Mean` and so on that mmtests
+/// printed from 2014 to 2018. It counts one value more than [`best_mean`].
+pub fn smallest_mean(values: &[f64], percent: f64) -> Option<f64> {
+    let sorted = sorted(values, Better::Lower)?;
+    let best = match count(sorted.len(), percent)? {
+        0 => &sorted[..],
+        count => &sorted[..sorted.len().min(count + 1)],
+    };
+    mean_of(best, Mean::Amean)
+}
+
+/// The middle value, smallest first; the mean of the two middle ones of an even number.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values, Better::Lower)?;
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    // Halved first, so that the sum of two large values stays finite.
+    Some(if low == high { low } else { low / 2.0 + high / 2.0 })
+}
+
+/// The values, best first.
+fn sorted(values: &[f64], better: Better) -> Option<Vec<f64>> {
+    if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| match better {
+        Better::Lower => a.total_cmp(b),
+        Better::Higher => b.total_cmp(a),
+    });
+    Some(sorted)
+}
+
+/// `percent` of `n`, rounded down. Multiplied before divided: 95 % of 20 is 19, not 18.
+fn count(n: usize, percent: f64) -> Option<usize> {
+    let in_range = percent.partial_cmp(&0.0)? != Ordering::Less && percent <= 100.0;
+    in_range.then(|| (n as f64 * percent / 100.0) as usize)
+}
+
+fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
+    let summary = Summary::of(values)?;
+    match mean {
+        Mean::Amean => Some(summary.amean),
+        Mean::Hmean => summary.hmean,
+        Mean::Gmean => summary.gmean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEN: [f64; 10] = [30.0, 10.0, 50.0, 40.0, 20.0, 100.0, 60.0, 90.0, 80.0, 70.0];
+
+    /// NumPy 2.4.6: `numpy.percentile(x, p, method="inverted_cdf")` where `n p / 100` is a whole
+    /// number, which is where that definition and this one agree.
+    #[test]
+    fn percentiles_agree_with_numpy() {
+        for (percent, expected) in [(10.0, 10.0), (50.0, 50.0), (90.0, 90.0), (100.0, 100.0)] {
+            assert_eq!(percentile_best_first(&TEN, Better::Lower, percent), Some(expected));
+        }
+    }
+
+    #[test]
+    fn percentiles_count_from_the_best() {
+        let at = |better, percent| percentile_best_first(&TEN, better, percent).unwrap();
+        assert_eq!(at(Better::Higher, 10.0), 100.0);
+        assert_eq!(at(Better::Higher, 90.0), 20.0);
+        // Rounded down, but never to less than the best.
+        assert_eq!(at(Better::Lower, 95.0), 90.0);
+        assert_eq!(at(Better::Lower, 99.99), 90.0);
+        assert_eq!(at(Better::Lower, 1.0), 10.0);
+        assert_eq!(at(Better::Higher, 0.0), 100.0);
+    }
+
+    #[test]
+    fn best_means_leave_out_the_worst() {
+        let mean = |better, percent, mean| best_mean(&TEN, better, percent, mean).unwrap();
+        assert_eq!(mean(Better::Lower, 95.0, Mean::Amean), 50.0);
+        assert_eq!(mean(Better::Higher, 25.0, Mean::Amean), 95.0);
+        assert_eq!(mean(Better::Higher, 20.0, Mean::Hmean), 2.0 / (1.0 / 100.0 + 1.0 / 90.0));
+        assert_eq!(mean(Better::Lower, 1.0, Mean::Gmean), 10.0);
+        // A product before a quotient: 0.95 * 20 is 19 and nothing below it.
+        let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
+        assert_eq!(best_mean(&twenty, Better::Lower, 95.0, Mean::Amean), Some(10.0));
+    }
+
+    #[test]
+    fn quartiles_are_the_nearest_values() {
+        let at = |percent| quartile(&TEN, percent).unwrap();
+        // (n - 1) q + 1/2 = 2.75, 5, 7.25, 8.6, 8.87, 9.05, 9.41.
+        let expected = [30.0, 60.0, 80.0, 90.0, 90.0, 100.0, 100.0];
+        for (percent, expected) in
+            [25.0, 50.0, 75.0, 90.0, 93.0, 95.0, 99.0].into_iter().zip(expected)
+        {
+            assert_eq!(at(percent), expected, "{percent}");
+        }
+        assert_eq!((at(0.0), at(100.0)), (10.0, 100.0));
+    }
+
+    #[test]
+    fn smallest_means_hold_one_value_more() {
+        assert_eq!(smallest_mean(&TEN, 50.0), Some(35.0));
+        assert_eq!(smallest_mean(&TEN, 90.0), Some(55.0));
+        assert_eq!(smallest_mean(&TEN, 99.0), Some(55.0));
+        assert_eq!(smallest_mean(&TEN, 100.0), Some(55.0));
+        assert_eq!(smallest_mean(&TEN, 5.0), Some(55.0));
+        assert_eq!(smallest_mean(&TEN, 10.0), Some(15.0));
+    }
+
+    #[test]
+    fn a_median_may_lie_between_two() {
+        assert_eq!(median(&TEN), Some(55.0));
+        assert_eq!(median(&TEN[..3]), Some(30.0));
+        assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
+    }
+
+    #[test]
+    fn what_is_undefined_is_absent() {
+        for values in [&[][..], &[1.0, f64::NAN], &[f64::INFINITY]] {
+            assert_eq!(percentile_best_first(values, Better::Lower, 50.0), None);
+            assert_eq!(best_mean(values, Better::Lower, 50.0, Mean::Amean), None);
+            assert_eq!(quartile(values, 50.0), None);
+            assert_eq!(smallest_mean(values, 50.0), None);
+            assert_eq!(median(values), None);
+        }
+        for percent in [-1.0, 100.5, f64::NAN] {
+            assert_eq!(percentile_best_first(&TEN, Better::Lower, percent), None);
+            assert_eq!(best_mean(&TEN, Better::Lower, percent, Mean::Amean), None);
+            assert_eq!(quartile(&TEN, percent), None);
+            assert_eq!(smallest_mean(&TEN, percent), None);
+        }
+        assert_eq!(best_mean(&[0.0, 1.0], Better::Higher, 100.0, Mean::Hmean), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_picked_is_one_of_the_values(
+            values in prop::collection::vec(-1e9..1e9_f64, 1..40),
+            percent in 0.0..=100.0_f64,
+        ) {
+            let percentile = percentile_best_first(&values, Better::Higher, percent).unwrap();
+            prop_assert!(values.contains(&percentile));
+            prop_assert!(values.contains(&quartile(&values, percent).unwrap()));
+        }
+    }
+}
