@@ -1,0 +1,11 @@
+//! Figures with a known truth, for tests.
+
+/// Independent normal figures of mean 0 and standard deviation 1, the same for the same `seed`
+/// (Box and Muller, "A note on the generation of random normal deviates", 1958).
+pub fn normal(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = fastrand::Rng::with_seed(seed);
+    move || {
+        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.f64()).cos()
+    }
+}
