@@ -17,6 +17,7 @@ mod luck;
 mod metrics;
 mod notes;
 mod operations;
+mod rows;
 mod table;
 #[cfg(test)]
 mod testing;

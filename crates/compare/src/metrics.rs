@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode};
-use stats::Summary;
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows};
 
 use crate::luck::Seeds;
 use crate::operations::{Operation, operations};
+use crate::rows::{Figures, statistics};
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
@@ -16,17 +16,11 @@ use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>], seeds: Option<u32>) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let operations = operations(workload, columns, mode);
-    let figures: Vec<Figures> =
-        operations.iter().map(|operation| Figures::of(operation, seeds)).collect();
-    let decimals = decimals(&figures);
-    let count = if seeds.is_some() { STATISTICS + 1 } else { STATISTICS };
-    let rows = (0..count).flat_map(|number| {
-        let decimals = &decimals;
-        figures.iter().map(move |figures| {
-            let operation = figures.operation;
-            figures.row(statistics(operation.metric.mean)[number], decimals[&operation.rank])
-        })
-    });
+    let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
+    let decimals = decimals(&parts);
+    let rows = lines(&parts, mode)
+        .into_iter()
+        .map(|(part, statistic)| part.row(statistic, decimals[&part.operation.rank]));
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
@@ -34,6 +28,27 @@ pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>], seeds: Option<u3
         units: units(&operations),
         rows: rows.collect(),
     }
+}
+
+/// What is printed in each line: those of [`Rows::Usual`], then distributions, statistic by
+/// statistic; at last luck.
+fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
+    let mut lines = Vec::new();
+    for rows in [Rows::Usual, Rows::Distribution] {
+        let parts = parts.iter().filter(|part| part.operation.metric.rows == rows);
+        let parts: Vec<_> = parts.map(|part| (part, statistics(&part.operation.metric))).collect();
+        let count = parts.iter().map(|(_, statistics)| statistics.len()).max().unwrap_or(0);
+        for number in 0..count {
+            let of_number = |(part, statistics): &(&'a Part<'a>, Vec<Statistic>)| {
+                Some((*part, *statistics.get(number)?))
+            };
+            lines.extend(parts.iter().filter_map(of_number));
+        }
+    }
+    if mode == Mode::Exact {
+        lines.extend(parts.iter().map(|part| (part, Statistic::Luck)));
+    }
+    lines
 }
 
 /// The unit of each metric that has one.
@@ -60,48 +75,53 @@ fn pool(workload: &str, column: &VariantBoots<'_>) -> Pool {
 const PERCENT_DECIMALS: usize = 2;
 
 /// What the rows of an operation are made of.
-struct Figures<'a> {
+struct Part<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
     /// What each column's statistics are over.
-    summaries: Vec<Option<Summary>>,
+    figures: Vec<Option<Figures>>,
 }
 
-impl<'a> Figures<'a> {
+impl<'a> Part<'a> {
     fn of(operation: &'a Operation<'a>, wanted: Option<u32>) -> Self {
+        let Metric { mean, better, .. } = operation.metric;
         let columns = operation.columns.iter();
         match wanted {
             None => {
                 let samples = columns.map(|boots| boots.iter().flat_map(|boot| &boot.values));
-                let pools = samples.map(|samples| samples.copied().collect::<Vec<f64>>());
-                let summaries = pools.map(|pool| Summary::of(&pool)).collect();
-                Self { operation, seeds: None, summaries }
+                let pools = samples.map(|samples| samples.copied().collect());
+                let figures = pools.map(|pool| Figures::of(pool, better)).collect();
+                Self { operation, seeds: None, figures }
             }
             Some(wanted) => {
                 let seeds = columns.map(|boots| {
-                    let mean = operation.metric.mean;
                     Seeds::new(boots.iter().map(|it| (it.boot.replicate, it.mean(mean))), wanted)
                 });
                 let seeds: Vec<Seeds> = seeds.collect();
-                let summaries = seeds.iter().map(|seeds| Summary::of(seeds.values())).collect();
-                Self { operation, seeds: Some(seeds), summaries }
+                let values = seeds.iter().map(|seeds| seeds.values().to_vec());
+                let figures = values.map(|values| Figures::of(values, better)).collect();
+                Self { operation, seeds: Some(seeds), figures }
             }
         }
     }
 
     fn row(&self, statistic: Statistic, decimals: usize) -> Row {
-        let Metric { unit, better, .. } = &self.operation.metric;
-        let summaries = self.summaries.iter();
-        let values = summaries.map(|summary| value(statistic, summary.as_ref()?)).collect();
+        let Metric { unit, better, decimals: wanted, .. } = &self.operation.metric;
+        let figures = self.figures.iter();
+        let values = figures.map(|figures| figures.as_ref()?.value(statistic)).collect();
         let better = match statistic {
             // Whatever the metric, less spread is better.
-            Statistic::Stddev | Statistic::CoeffVar => better.map(|_| Better::Lower),
+            Statistic::Stddev | Statistic::CoeffVar | Statistic::HStddev | Statistic::HCoeffVar => {
+                better.map(|_| Better::Lower)
+            }
             Statistic::Luck => None,
             _ => *better,
         };
         let (unit, decimals) = match statistic {
-            Statistic::CoeffVar => ("%", PERCENT_DECIMALS),
+            Statistic::CoeffVar | Statistic::HCoeffVar => {
+                ("%", wanted.map_or(PERCENT_DECIMALS, usize::from))
+            }
             _ => (&**unit, decimals),
         };
         let row = Row::new(&self.operation.name, unit, better, statistic, values, decimals);
@@ -112,46 +132,21 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Number of statistics printed of a metric in measured mode; exact mode has one more.
-const STATISTICS: usize = 5;
-
-/// What is printed of a metric with this mean, in order.
-fn statistics(mean: Mean) -> [Statistic; STATISTICS + 1] {
-    let mean = match mean {
-        Mean::Amean => Statistic::Amean,
-        Mean::Hmean => Statistic::Hmean,
-        Mean::Gmean => Statistic::Gmean,
-    };
-    use Statistic::{CoeffVar, Luck, Max, Min, Stddev};
-    [Min, mean, Stddev, CoeffVar, Max, Luck]
-}
-
-fn value(statistic: Statistic, summary: &Summary) -> Option<f64> {
-    match statistic {
-        Statistic::Min => Some(summary.min),
-        Statistic::Amean => Some(summary.amean),
-        Statistic::Hmean => summary.hmean,
-        Statistic::Gmean => summary.gmean,
-        Statistic::Stddev => summary.stddev,
-        Statistic::CoeffVar => summary.coeffvar,
-        Statistic::Max => Some(summary.max),
-        Statistic::Luck => (summary.n > 1).then_some(summary.max - summary.min),
-    }
-}
-
-/// Decimals for each metric, by rank: 2 as the field has it, more where its smallest mean would
-/// have fewer than two digits left. Instructions are whole.
-fn decimals(figures: &[Figures<'_>]) -> BTreeMap<usize, usize> {
-    let rank = |figures: &Figures<'_>| figures.operation.rank;
-    let metrics = figures.chunk_by(|a, b| rank(a) == rank(b));
-    let decimals = metrics.map(|figures| {
-        let summaries = figures.iter().flat_map(|figures| &figures.summaries).flatten();
-        let means = summaries.map(|summary| summary.amean.abs());
-        let decimals = match figures[0].operation.metric.unit.as_str() {
-            INSTRUCTIONS => 0,
+/// Decimals for each metric, by rank: as many as it asks for. Of others 2 as the field has it, more
+/// where its smallest mean would have fewer than two digits left; instructions are whole.
+fn decimals(parts: &[Part<'_>]) -> BTreeMap<usize, usize> {
+    let rank = |part: &Part<'_>| part.operation.rank;
+    let metrics = parts.chunk_by(|a, b| rank(a) == rank(b));
+    let decimals = metrics.map(|parts| {
+        let figures = parts.iter().flat_map(|part| &part.figures).flatten();
+        let means = figures.map(|figures| figures.amean().abs());
+        let metric = &parts[0].operation.metric;
+        let decimals = match (metric.decimals, metric.unit.as_str()) {
+            (Some(wanted), _) => usize::from(wanted),
+            (None, INSTRUCTIONS) => 0,
             _ => needed(means.filter(|&mean| mean > 0.0).fold(f64::INFINITY, f64::min)),
         };
-        (rank(&figures[0]), decimals)
+        (rank(&parts[0]), decimals)
     });
     decimals.collect()
 }
@@ -204,7 +199,7 @@ mod tests {
             "Stddev Elapsed-B",
         ];
         assert_eq!(names(&table)[..9], expected);
-        assert_eq!(table.rows.len(), 20);
+        assert_eq!(table.rows.len(), 4 * 6 - 1);
     }
 
     #[test]
@@ -276,6 +271,38 @@ mod tests {
         let table = compared(&base, &[]);
         let decimals: Vec<_> = table.rows[..3].iter().map(|row| row.decimals).collect();
         assert_eq!(decimals, [4, 4, 2]);
+    }
+
+    #[test]
+    fn a_metric_can_ask_for_its_decimals() {
+        let mut manifest = manifest();
+        manifest.metrics[0].decimals = Some(4);
+        manifest.metrics[1].decimals = Some(2);
+        let base = boots(&[("Elapsed", "", 120.0), ("Rate", "", 0.02), ("CPU", "", 0.02)]);
+        let variants = ["base"].map(variant);
+        let table = table(&manifest, &columns(&variants, &[&base]), None);
+        let decimals = |statistic, metric| row(&table, statistic, metric).decimals;
+        assert_eq!(decimals(Statistic::CoeffVar, "Elapsed"), 4);
+        assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
+        assert_eq!(decimals(Statistic::Min, "CPU"), 4);
+        assert_eq!(decimals(Statistic::CoeffVar, "CPU"), 2);
+    }
+
+    #[test]
+    fn distributions_follow_the_usual_rows_and_luck_is_last() {
+        let mut manifest = manifest();
+        manifest.metrics[0].rows = Rows::Distribution;
+        let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
+        let variants = ["base", "new"].map(variant);
+        let table = table(&manifest, &columns(&variants, &[&base, &base]), Some(2));
+        let names = names(&table);
+        assert_eq!(
+            names[5..9],
+            ["BHmean.95 Rate", "Min Elapsed", "1st-qrtle Elapsed", "2nd-qrtle Elapsed"]
+        );
+        assert_eq!(names[names.len() - 3..], ["Best1%Mean Elapsed", "Luck Elapsed", "Luck Rate"]);
+        let mean = row(&table, Statistic::Mean, "Elapsed");
+        assert_eq!(mean.verdicts[1], Some(crate::Verdict::Same));
     }
 
     /// Boots of the workload, each with its seed: one value an iteration of each metric.

@@ -118,6 +118,7 @@ fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) 
         mean: Mean::Amean,
         primary: false,
         rows: Rows::Usual,
+        decimals: None,
     };
     let undeclared = workload.metrics.len();
     if mode == Mode::Exact && name == INSTRUCTIONS {

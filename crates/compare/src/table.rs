@@ -1,9 +1,10 @@
 //! A table: rows of figures with a column for each variant.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use model::Better;
-use serde::Serialize;
+use model::{Better, Mean};
+use serde::{Serialize, Serializer};
 
 use crate::luck::Seeds;
 use crate::{Difference, Evidence, Variation, Verdict};
@@ -22,7 +23,7 @@ pub enum Kind {
 }
 
 /// A figure that stands for many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The smallest value.
     Min,
@@ -32,12 +33,24 @@ pub enum Statistic {
     Hmean,
     /// Geometric mean.
     Gmean,
+    /// The arithmetic mean, as it is called beside quantiles.
+    Mean,
     /// Sample standard deviation.
     Stddev,
     /// Coefficient of variation.
     CoeffVar,
+    /// Spread about the harmonic mean.
+    HStddev,
+    /// The same in percent of it.
+    HCoeffVar,
     /// The largest value.
     Max,
+    /// The value that so many percent of the values do not exceed.
+    Quantile(u8),
+    /// The mean of the best 95 %.
+    Best(Mean),
+    /// The arithmetic mean of the best so many percent, as it stands beside quantiles.
+    BestMean(u8),
     /// In exact mode, the range of one variant over its seeds: what it owes to luck.
     Luck,
 }
@@ -45,27 +58,45 @@ pub enum Statistic {
 impl Statistic {
     /// Whether it is a mean.
     pub const fn is_mean(self) -> bool {
-        matches!(self, Self::Amean | Self::Hmean | Self::Gmean)
+        matches!(self, Self::Amean | Self::Hmean | Self::Gmean | Self::Mean)
     }
 
     /// The name used in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        let name = match self {
             Self::Min => "Min",
             Self::Amean => "Amean",
             Self::Hmean => "Hmean",
             Self::Gmean => "Gmean",
+            Self::Mean => "Mean",
             Self::Stddev => "Stddev",
             Self::CoeffVar => "CoeffVar",
+            Self::HStddev => "HStddev",
+            Self::HCoeffVar => "HCoeffVar",
             Self::Max => "Max",
+            Self::Quantile(25) => "1st-qrtle",
+            Self::Quantile(50) => "2nd-qrtle",
+            Self::Quantile(75) => "3rd-qrtle",
+            Self::Quantile(percent) => return format!("Max-{percent}%").into(),
+            Self::Best(Mean::Amean) => "BAmean.95",
+            Self::Best(Mean::Hmean) => "BHmean.95",
+            Self::Best(Mean::Gmean) => "BGmean.95",
+            Self::BestMean(percent) => return format!("Best{percent}%Mean").into(),
             Self::Luck => "Luck",
-        }
+        };
+        name.into()
     }
 }
 
 impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(&self.name())
+    }
+}
+
+impl Serialize for Statistic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

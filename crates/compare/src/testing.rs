@@ -17,6 +17,7 @@ pub fn manifest() -> Manifest {
         mean,
         primary: false,
         rows: Rows::Usual,
+        decimals: None,
     };
     Manifest {
         name: "autonuma".into(),

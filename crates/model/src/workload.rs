@@ -46,6 +46,9 @@ pub struct Metric {
     /// Which rows its tables have.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: Rows,
+    /// Decimals in its tables; none leaves them to the size of the figures.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decimals: Option<u8>,
 }
 
 /// The rows that the field prints of a metric, in the order of the table.

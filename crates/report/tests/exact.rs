@@ -129,8 +129,8 @@ fn an_incomplete_set_of_seeds_decides_nothing() {
     let text = printed(&comparison);
     insta::assert_snapshot!(&text[..text.find("\nautonuma").unwrap()]);
     assert_eq!(
-        lines(&text, "Amean    System-NUMA01 "),
-        ["Amean    System-NUMA01                     0.60 (   0.00%)        0.90 ? -49.96%?"]
+        lines(&text, "Amean     System-NUMA01 "),
+        ["Amean     System-NUMA01                     0.60 (   0.00%)        0.90 ? -49.96%?"]
     );
     assert_eq!(
         lines(&text, "NUMA hint faults"),
@@ -166,7 +166,7 @@ fn a_regression_keeps_its_sign_however_small() {
     };
     let (old, new, other) = (boots(1e9), boots(1e9 + 7.0), boots(1e9 - 7.0));
     let text = printed(&compared(2, &[("a", &old), ("b", &new), ("c", &other)]));
-    let expected = "Amean    instructions-total 1000000000 (   0.00%) 1000000007 [  -0.00%] \
+    let expected = "Amean     instructions-total 1000000000 (   0.00%) 1000000007 [  -0.00%] \
                     999999993 [   0.00%]";
     assert_eq!(lines(&text, "Amean"), [expected]);
 }

@@ -22,7 +22,8 @@ pub fn gain(better: Better, new: f64, base: f64) -> Option<f64> {
     if base <= 0.0 {
         return None;
     }
-    let percent = 100.0 * (new / base);
+    // Multiplied before it is divided, as there: the last printed digit is theirs.
+    let percent = new * 100.0 / base;
     let gain = match better {
         Better::Lower => 100.0 - percent,
         Better::Higher => percent - 100.0,

@@ -20,6 +20,7 @@ pub fn manifest() -> Manifest {
         mean,
         primary: false,
         rows: Rows::Usual,
+        decimals: None,
     };
     let lower = Some(Better::Lower);
     Manifest {

@@ -63,6 +63,7 @@ fn experiment(name: &str) -> Experiment {
         mean: Mean::Amean,
         primary: false,
         rows: Rows::Usual,
+        decimals: None,
     };
     let manifest = Manifest {
         name: "autonuma".into(),
