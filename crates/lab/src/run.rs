@@ -1,28 +1,33 @@
 //! A run of an experiment: every boot of the schedule that is not done yet, each kept before the
 //! next begins.
 
+mod error;
+mod plan;
+mod rig;
+
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kernels::Cache;
-use machine::{Emulator, Engine};
-use model::{Experiment, Kernel, Mode};
-use store::{BootId, ExperimentId, Store};
+use machine::Emulator;
+use model::{Experiment, Kernel, Mode, Outcome};
+use store::{ExperimentId, Store};
 
-use crate::boot::{BootError, Bootable};
+use crate::boot::BootError;
 use crate::conclude::digest;
 use crate::disks;
-use crate::engine;
-use crate::exact;
 use crate::guest::{Guest, Libraries};
 use crate::replay::DIGEST_MARK;
-use crate::salvage::{SalvageError, remove, salvage};
-use crate::schedule::{Slot, schedule};
+use crate::salvage::{remove, salvage};
+use crate::schedule::Slot;
 use crate::symbols::{Known, Reader};
 use crate::watch::{Progress, Watch};
+use plan::{Due, Plan};
+use rig::Rig;
+
+pub use error::RunError;
 
 /// Where experiments are carried out: the store, the kernels, the guest's programs.
 pub struct Lab {
@@ -38,65 +43,6 @@ pub struct Lab {
     pub scratch: PathBuf,
 }
 
-/// Why a run ended early. Boots that were reported as kept are kept.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Another run is under way on this store.
-    #[error("another run is under way: {0} is locked; wait for it or use another store")]
-    Busy(PathBuf),
-    /// The scratch directory cannot be used.
-    #[error("{path}: {error}")]
-    Scratch {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
-    /// A kernel cannot be had.
-    #[error(transparent)]
-    Kernel(#[from] kernels::Error),
-    /// A boot failed for the host's reasons.
-    #[error(transparent)]
-    Boot(#[from] BootError),
-    /// No machine as asked for.
-    #[error(transparent)]
-    Machine(#[from] machine::Error),
-    /// What an earlier run left behind cannot be dealt with.
-    #[error(transparent)]
-    Salvage(#[from] SalvageError),
-    /// Two boots with the same inputs differ.
-    #[error(
-        "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
-         what they left behind is in {one} and {other}"
-    )]
-    NotExact {
-        /// The variant.
-        variant: String,
-        /// The seed.
-        seed: u32,
-        /// The first difference.
-        difference: String,
-        /// The directory of the first boot.
-        one: PathBuf,
-        /// The directory of the second.
-        other: PathBuf,
-    },
-    /// A boot that was kept before is not what it was.
-    #[error("{boot} is not what it was: {how}")]
-    Changed {
-        /// The boot.
-        boot: BootId,
-        /// The first difference.
-        how: String,
-    },
-    /// A boot that was kept before cannot be booted again.
-    #[error("{0}")]
-    NotReplayed(String),
-    /// The store refused; a boot that could not be kept is picked up by the next run.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
 /// How to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
@@ -104,13 +50,6 @@ pub struct Manner {
     pub retry_failed: bool,
     /// In exact mode: boot everything twice, and compare.
     pub verify: bool,
-}
-
-/// How the boots of an experiment are executed.
-enum Execution {
-    Measured(Engine<'static>),
-    /// With what is known of each variant's kernel.
-    Exact(Vec<Known>),
 }
 
 /// What a run did.
@@ -142,94 +81,71 @@ impl Lab {
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let experiment = &disks::with_digests(experiment, &self.scratch, &self.guest.mkfs)
             .map_err(BootError::from)?;
-        let kernels = self.kernels(experiment, watch)?;
-        let id = self.store.keep_experiment(&self.pinned(experiment, &kernels))?;
+        let kernels = &self.kernels(experiment, watch)?;
+        let id = self.store.keep_experiment(&self.pinned(experiment, kernels))?;
         if manner.retry_failed {
             self.store.forget_failed(id)?;
         }
-        let slots = schedule(experiment.variants.len(), experiment.boots);
-        let done = self.store.done(id)?;
-        let is_done = |slot: &Slot| {
-            let name = &experiment.variants[slot.variant].name;
-            done.iter().any(|(variant, replicate)| variant == name && *replicate == slot.replicate)
-        };
-        let (before, due): (Vec<_>, Vec<_>) =
-            slots.iter().copied().enumerate().partition(|(_, slot)| is_done(slot));
-        watch(Progress::Plan { boots: slots.len(), done: before.len() });
+        let plan = Plan::of(experiment, &self.store.done(id)?);
+        watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if manner.verify { self.verify_kept(id, watch)? } else { 0 };
         let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified };
-        if due.is_empty() {
-            return Ok(summary);
-        }
-        let emulator = Emulator::find()?;
-        let first = due[0].1.variant;
-        let execution = self.execution(experiment, (&kernels, first), &emulator, watch)?;
-        let begun = Instant::now();
-        for (place, (index, slot)) in due.iter().enumerate() {
-            let inputs;
-            let (engine, symbols) = match &execution {
-                Execution::Measured(engine) => (*engine, None),
-                Execution::Exact(kernels) => {
-                    let known = &kernels[slot.variant];
-                    inputs = exact::inputs(&self.libraries, experiment.profile, known, *slot);
-                    (Engine::Exact(&inputs), Some(&known.symbols))
-                }
-            };
-            let bootable = Bootable {
-                experiment,
-                variant: &experiment.variants[slot.variant],
-                kernel: &kernels[slot.variant],
-                guest: &self.guest,
-                engine,
-                emulator: &emulator,
-                symbols,
-            };
-            let variant = &bootable.variant.name;
-            watch(Progress::Boot { number: index + 1, variant });
-            let start = Instant::now();
-            let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
-            let boot = bootable.boot(*slot, &directory, watch)?;
-            if manner.verify && self.verify(id, &bootable, *slot, &directory, watch)? {
-                summary.verified += 1;
-            }
-            self.store.keep_boot(id, &boot)?;
-            remove(&directory)?;
-            summary.boots += 1;
-            summary.failed += usize::from(!boot.outcome.is_complete());
-            let left = begun.elapsed() / (place as u32 + 1) * (due.len() - place - 1) as u32;
-            watch(Progress::Kept {
-                number: index + 1,
-                variant,
-                outcome: &boot.outcome,
-                wall: start.elapsed(),
-                left: Some(left).filter(|left| *left > Duration::ZERO),
-            });
+        if let Some(first) = plan.due.first() {
+            let rig = Rig::new(self, (experiment, kernels), first.slot.variant, watch)?;
+            self.boot_all(&plan.due, &rig, manner, &mut summary, watch)?;
         }
         Ok(summary)
     }
 
-    /// Finds out how the boots are executed: in measured mode from a boot of the first kernel that
-    /// is due, in exact mode by learning the kernels' symbols.
-    fn execution(
-        &self,
-        experiment: &Experiment,
-        (kernels, first): (&[Kernel], usize),
-        emulator: &Emulator,
+    /// Does the boots that are due, one after the other.
+    fn boot_all(
+        &mut self,
+        due: &[Due],
+        rig: &Rig<'_>,
+        manner: Manner,
+        summary: &mut RunSummary,
         watch: &mut Watch<'_>,
-    ) -> Result<Execution, RunError> {
-        if experiment.mode == Mode::Exact {
-            let known = kernels.iter().map(|kernel| self.known(kernel, emulator, watch));
-            return Ok(Execution::Exact(known.collect::<Result<_, _>>()?));
+    ) -> Result<(), RunError> {
+        let begun = Instant::now();
+        for (place, &Due { number, slot }) in due.iter().enumerate() {
+            let variant = &rig.experiment.variants[slot.variant].name;
+            watch(Progress::Boot { number, variant });
+            let start = Instant::now();
+            let outcome = self.boot_one(slot, rig, manner, summary, watch)?;
+            let left = begun.elapsed() / (place as u32 + 1) * (due.len() - place - 1) as u32;
+            watch(Progress::Kept {
+                number,
+                variant,
+                outcome: &outcome,
+                wall: start.elapsed(),
+                left: Some(left).filter(|left| *left > Duration::ZERO),
+            });
         }
-        let engine = engine::choose(
-            experiment.machine.accel,
-            emulator,
-            (&kernels[first], &self.guest),
-            &self.cache,
-            &self.scratch,
-            &mut |line| watch(Progress::Remark(line)),
-        )?;
-        Ok(Execution::Measured(engine))
+        Ok(())
+    }
+
+    /// Does one boot and keeps it.
+    fn boot_one(
+        &mut self,
+        slot: Slot,
+        rig: &Rig<'_>,
+        manner: Manner,
+        summary: &mut RunSummary,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, RunError> {
+        let id = summary.experiment;
+        let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
+        let inputs = rig.exact_inputs(&self.libraries, slot);
+        let bootable = rig.bootable(&self.guest, slot, inputs.as_ref());
+        let boot = bootable.boot(slot, &directory, watch)?;
+        if manner.verify && self.verify(id, &bootable, slot, &directory, watch)? {
+            summary.verified += 1;
+        }
+        self.store.keep_boot(id, &boot)?;
+        remove(&directory)?;
+        summary.boots += 1;
+        summary.failed += usize::from(!boot.outcome.is_complete());
+        Ok(boot.outcome)
     }
 
     /// What is known of a kernel's code.

@@ -1,0 +1,68 @@
+//! Why a run ended early.
+
+use std::io;
+use std::path::PathBuf;
+
+use store::BootId;
+
+use crate::boot::BootError;
+use crate::salvage::SalvageError;
+
+/// Why a run ended early. Boots that were reported as kept are kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another run is under way on this store.
+    #[error("another run is under way: {0} is locked; wait for it or use another store")]
+    Busy(PathBuf),
+    /// The scratch directory cannot be used.
+    #[error("{path}: {error}")]
+    Scratch {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// A kernel cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// A boot failed for the host's reasons.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// No machine as asked for.
+    #[error(transparent)]
+    Machine(#[from] machine::Error),
+    /// What an earlier run left behind cannot be dealt with.
+    #[error(transparent)]
+    Salvage(#[from] SalvageError),
+    /// Two boots with the same inputs differ.
+    #[error(
+        "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
+         what they left behind is in {one} and {other}"
+    )]
+    NotExact {
+        /// The variant.
+        variant: String,
+        /// The seed.
+        seed: u32,
+        /// The first difference.
+        difference: String,
+        /// The directory of the first boot.
+        one: PathBuf,
+        /// The directory of the second.
+        other: PathBuf,
+    },
+    /// A boot that was kept before is not what it was.
+    #[error("{boot} is not what it was: {how}")]
+    Changed {
+        /// The boot.
+        boot: BootId,
+        /// The first difference.
+        how: String,
+    },
+    /// A boot that was kept before cannot be booted again.
+    #[error("{0}")]
+    NotReplayed(String),
+    /// The store refused; a boot that could not be kept is picked up by the next run.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}

@@ -1,0 +1,37 @@
+//! What of a schedule is done, and what is due.
+
+use model::Experiment;
+
+use crate::schedule::{Slot, schedule};
+
+/// The boots of an experiment that are to be done.
+pub struct Plan {
+    /// How many boots the schedule has, done or not.
+    pub boots: usize,
+    /// Those that are not done yet, in the order of the schedule.
+    pub due: Vec<Due>,
+}
+
+/// A boot that is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Its number in the schedule, from 1.
+    pub number: usize,
+    /// Its place.
+    pub slot: Slot,
+}
+
+impl Plan {
+    /// What is left of the schedule once the boots are `done` of which variant and replicate are
+    /// given.
+    pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
+        let slots = schedule(experiment.variants.len(), experiment.boots);
+        let is_done = |slot: &Slot| {
+            let name = &experiment.variants[slot.variant].name;
+            done.iter().any(|(variant, replicate)| variant == name && *replicate == slot.replicate)
+        };
+        let boots = slots.len();
+        let due = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
+        Self { boots, due: due.map(|(number, slot)| Due { number, slot }).collect() }
+    }
+}

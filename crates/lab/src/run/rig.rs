@@ -1,0 +1,91 @@
+//! What the boots of a run have in common: kernels, emulator, and how a machine executes.
+
+use machine::{Emulator, Engine, Exact};
+use model::{Experiment, Kernel, Mode};
+
+use super::{Lab, RunError};
+use crate::boot::Bootable;
+use crate::engine;
+use crate::exact;
+use crate::guest::{Guest, Libraries};
+use crate::schedule::Slot;
+use crate::symbols::Known;
+use crate::watch::{Progress, Watch};
+
+/// Everything that is found out once for all boots of a run.
+pub struct Rig<'a> {
+    pub experiment: &'a Experiment,
+    kernels: &'a [Kernel],
+    emulator: Emulator,
+    execution: Execution,
+}
+
+/// How the boots of an experiment are executed.
+enum Execution {
+    Measured(Engine<'static>),
+    /// With what is known of each variant's kernel.
+    Exact(Vec<Known>),
+}
+
+impl<'a> Rig<'a> {
+    /// Finds out how the boots are executed: in measured mode from a boot of the kernel of variant
+    /// `first`, in exact mode by learning the kernels' symbols.
+    pub fn new(
+        lab: &Lab,
+        (experiment, kernels): (&'a Experiment, &'a [Kernel]),
+        first: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, RunError> {
+        let emulator = Emulator::find()?;
+        let execution = match experiment.mode {
+            Mode::Exact => {
+                let known = kernels.iter().map(|kernel| lab.known(kernel, &emulator, watch));
+                Execution::Exact(known.collect::<Result<_, _>>()?)
+            }
+            Mode::Measured => Execution::Measured(engine::choose(
+                experiment.machine.accel,
+                &emulator,
+                (&kernels[first], &lab.guest),
+                &lab.cache,
+                &lab.scratch,
+                &mut |line| watch(Progress::Remark(line)),
+            )?),
+        };
+        Ok(Self { experiment, kernels, emulator, execution })
+    }
+
+    /// What makes the boot in `slot` exact; none in measured mode.
+    pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
+        let known = self.known(slot)?;
+        Some(exact::inputs(libraries, self.experiment.profile, known, slot))
+    }
+
+    /// The boot in `slot`, with what makes it exact.
+    pub fn bootable<'b>(
+        &'b self,
+        guest: &'b Guest,
+        slot: Slot,
+        inputs: Option<&'b Exact>,
+    ) -> Bootable<'b> {
+        let measured = match self.execution {
+            Execution::Measured(engine) => engine,
+            Execution::Exact(_) => Engine::Tcg,
+        };
+        Bootable {
+            experiment: self.experiment,
+            variant: &self.experiment.variants[slot.variant],
+            kernel: &self.kernels[slot.variant],
+            guest,
+            engine: inputs.map_or(measured, Engine::Exact),
+            emulator: &self.emulator,
+            symbols: self.known(slot).map(|known| &known.symbols),
+        }
+    }
+
+    fn known(&self, slot: Slot) -> Option<&Known> {
+        match &self.execution {
+            Execution::Measured(_) => None,
+            Execution::Exact(known) => Some(&known[slot.variant]),
+        }
+    }
+}
