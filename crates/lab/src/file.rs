@@ -5,6 +5,7 @@ mod machine;
 mod mode;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,6 +23,7 @@ use crate::workloads::{self, WorkloadError};
 use machine::MachineForm;
 
 pub use mode::DEFAULT_SEEDS;
+pub use write::{Written, file_name, write};
 
 /// Samples come no closer together than this.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);

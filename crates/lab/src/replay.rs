@@ -152,7 +152,7 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
 }
 
 /// The experiment with names as they were given, without the digests.
-fn unpinned(mut experiment: Experiment) -> Experiment {
+pub(crate) fn unpinned(mut experiment: Experiment) -> Experiment {
     for variant in &mut experiment.variants {
         cut_digest(&mut variant.kernel);
     }

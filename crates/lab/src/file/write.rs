@@ -1,0 +1,371 @@
+//! An experiment as a file again: for others to run what was run here.
+
+use model::{
+    Disk, Experiment, Limits, Machine, Manifest, Mode, Profiling, Sampler, Setting, Topology,
+    Variant, WorkloadUse,
+};
+use toml::{Table, Value};
+
+use super::{DEFAULT_TIMEOUT, usual_limits};
+use crate::replay::unpinned;
+use crate::workloads;
+
+/// Longer lists have a line for each of their values.
+const WIDTH: usize = 76;
+
+/// The files of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The experiment's own, in ASCII. What is as usual is left out.
+    pub text: String,
+    /// Names and texts of the manifests that it names, beside it: those of workloads that are not
+    /// built in as they were used.
+    pub manifests: Vec<(String, String)>,
+}
+
+/// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named
+/// without their digests, programs without their directories. That a run was imported is not said.
+pub fn write(experiment: &Experiment) -> Written {
+    // Named one by one, so that a new one is not forgotten here.
+    let Experiment {
+        name,
+        mode,
+        profile,
+        guest_digest: _,
+        variants,
+        machine,
+        workloads,
+        sampler,
+        boots,
+        sequential: _,
+        imported: _,
+    } = unpinned(experiment.clone());
+    let mut file = Table::new();
+    file.insert("name".into(), name.into());
+    match mode {
+        Mode::Measured => set(&mut file, "boots", boots),
+        Mode::Exact => {
+            file.insert("mode".into(), mode.name().into());
+            set(&mut file, "seeds", boots);
+        }
+    }
+    if profile != Profiling::default() {
+        set(&mut file, "profile", value(&profile));
+    }
+    if sampler != Sampler::default() {
+        set(&mut file, "sampler", value(&sampler));
+    }
+    set(&mut file, "machine", self::machine(&machine, mode, &usual_limits(&workloads)));
+    set(&mut file, "variant", variants.into_iter().map(variant).collect::<Vec<_>>());
+    let mut manifests = Vec::new();
+    let workloads = workloads.iter().map(|used| workload(used, &mut manifests));
+    set(&mut file, "workload", workloads.collect::<Vec<_>>());
+    Written { text: text(&file), manifests }
+}
+
+fn set(table: &mut Table, key: &str, value: impl Into<Value>) {
+    table.insert(key.to_owned(), value.into());
+}
+
+/// What a type of the model is written as; all of them can be.
+fn value(it: &impl serde::Serialize) -> Value {
+    Value::try_from(it).unwrap_or(Value::Table(Table::new()))
+}
+
+fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> Table {
+    let Machine { topology, disks, accel, limits } = machine;
+    let mut table = Table::new();
+    let nodes = topology.nodes.len() as u32;
+    let even = Topology::even(topology.cpus(), topology.memory(), nodes);
+    if even.as_ref() == Ok(topology) {
+        set(&mut table, "cpus", topology.cpus());
+        set(&mut table, "memory", topology.memory().to_string());
+        set(&mut table, "nodes", nodes);
+    } else {
+        set(&mut table, "node", topology.nodes.iter().map(value).collect::<Vec<_>>());
+    }
+    if mode.is_measured() && *accel != model::Accel::Auto {
+        set(&mut table, "accel", accel.name());
+    }
+    if !disks.is_empty() {
+        set(&mut table, "disk", disks.iter().map(disk).collect::<Vec<_>>());
+    }
+    if limits != usual {
+        set(&mut table, "limits", value(limits));
+    }
+    table
+}
+
+fn disk(disk: &Disk) -> Table {
+    let mut table = Table::new();
+    set(&mut table, "kind", disk.kind.name());
+    set(&mut table, "size", disk.size.to_string());
+    if let Some(format) = &disk.format {
+        set(&mut table, "filesystem", format.filesystem.name());
+        set(&mut table, "mount", format.mount.as_str());
+        if !format.mkfs.is_empty() {
+            set(&mut table, "mkfs", format.mkfs.clone());
+        }
+        if !format.options.is_empty() {
+            set(&mut table, "options", format.options.as_str());
+        }
+    }
+    table
+}
+
+fn variant(variant: Variant) -> Table {
+    let Variant { name, kernel, cmdline, settings, modules } = variant;
+    let mut table = Table::new();
+    set(&mut table, "name", name);
+    set(&mut table, "kernel", kernel);
+    if !cmdline.is_empty() {
+        set(&mut table, "cmdline", cmdline);
+    }
+    if !modules.is_empty() {
+        set(&mut table, "modules", modules);
+    }
+    let [mut sysctl, mut sysfs] = [Table::new(), Table::new()];
+    for setting in settings {
+        match setting {
+            Setting::Sysctl { name, value } => set(&mut sysctl, &name, value),
+            Setting::Sysfs { path, value } => set(&mut sysfs, &path, value),
+        }
+    }
+    for (name, settings) in [("sysctl", sysctl), ("sysfs", sysfs)] {
+        if !settings.is_empty() {
+            set(&mut table, name, settings);
+        }
+    }
+    table
+}
+
+fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
+    let WorkloadUse { manifest, program, iterations, timeout } = used;
+    let mut table = Table::new();
+    match set_parameters(manifest) {
+        Some(parameters) => {
+            set(&mut table, "name", manifest.name.as_str());
+            if !parameters.is_empty() {
+                set(&mut table, "parameters", parameters);
+            }
+        }
+        None => {
+            let file = file_name(&manifest.name);
+            if let Value::Table(manifest) = value(manifest) {
+                manifests.push((file.clone(), text(&manifest)));
+            }
+            set(&mut table, "manifest", file);
+        }
+    }
+    if let Some(name) = program.as_ref().and_then(|program| program.file_name()) {
+        set(&mut table, "program", name.to_string_lossy().into_owned());
+    }
+    if *iterations != 1 {
+        set(&mut table, "iterations", *iterations);
+    }
+    if *timeout != DEFAULT_TIMEOUT {
+        set(&mut table, "timeout", timeout.to_string());
+    }
+    table
+}
+
+/// The parameters that make of the built-in manifest of this name the one given; none if they do
+/// not.
+fn set_parameters(manifest: &Manifest) -> Option<Table> {
+    let built_in = workloads::find(&manifest.name).ok()?;
+    let parameters = manifest.parameters.clone();
+    if (Manifest { parameters, ..built_in.clone() }) != *manifest
+        || !manifest.parameters.keys().eq(built_in.parameters.keys())
+    {
+        return None;
+    }
+    let own = manifest.parameters.iter().filter(|(name, own)| built_in.parameters[*name] != **own);
+    Some(own.map(|(name, own)| (name.clone(), own.as_str().into())).collect())
+}
+
+/// The name of a file for what is called so: letters that no system minds.
+pub fn file_name(name: &str) -> String {
+    let plain = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() || ".-_".contains(letter) => letter,
+        _ => '-',
+    };
+    format!("{}.toml", name.chars().map(plain).collect::<String>())
+}
+
+/// A table as TOML of printable ASCII: values first and of these the name, then the tables in it.
+fn text(table: &Table) -> String {
+    let mut text = String::new();
+    section(&mut text, "", table);
+    text
+}
+
+fn section(text: &mut String, path: &str, table: &Table) {
+    let is_tables = |list: &Vec<Value>| list.first().is_some_and(Value::is_table);
+    let is_value = |value: &Value| match value {
+        Value::Table(_) => false,
+        Value::Array(list) => !is_tables(list),
+        _ => true,
+    };
+    let (mut values, tables): (Vec<_>, Vec<_>) = table.iter().partition(|(_, it)| is_value(it));
+    values.sort_by_key(|(name, _)| *name != "name");
+    for (name, value) in values {
+        let line = format!("{} = {}", key(name), one_line(value));
+        match value {
+            Value::Array(list) if line.len() > WIDTH => {
+                let items = list.iter().map(|item| format!("    {},\n", one_line(item)));
+                text.push_str(&format!("{} = [\n{}]\n", key(name), items.collect::<String>()));
+            }
+            _ => text.push_str(&format!("{line}\n")),
+        }
+    }
+    for (name, value) in tables {
+        let path = match path {
+            "" => key(name),
+            path => format!("{path}.{}", key(name)),
+        };
+        match value {
+            Value::Table(table) => {
+                text.push_str(&format!("\n[{path}]\n"));
+                section(text, &path, table);
+            }
+            Value::Array(list) => {
+                for table in list.iter().filter_map(Value::as_table) {
+                    text.push_str(&format!("\n[[{path}]]\n"));
+                    section(text, &path, table);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn key(name: &str) -> String {
+    let bare = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
+}
+
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(list) => {
+            format!("[{}]", list.iter().map(one_line).collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A basic string of TOML, all but printable ASCII escaped.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            ' '..='~' => quoted.push(letter),
+            _ => quoted.push_str(&format!("\\U{:08X}", u32::from(letter))),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::super::parse;
+    use super::*;
+
+    fn read(text: &str) -> Experiment {
+        parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
+    }
+
+    #[test]
+    fn the_examples_are_read_back_as_they_were() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut seen = 0;
+        for file in fs::read_dir(directory).unwrap() {
+            let experiment = read(&fs::read_to_string(file.unwrap().path()).unwrap());
+            let Written { text, manifests } = write(&experiment);
+            assert_eq!(read(&text), experiment, "{text}");
+            assert_eq!(manifests, []);
+            assert!(text.lines().all(|line| line.len() <= 78), "{text}");
+            seen += 1;
+        }
+        assert!(seen > 2);
+    }
+
+    #[test]
+    fn what_is_as_usual_is_left_out() {
+        let text = "name = \"x\"\nboots = 2\n\n[machine]\ncpus = 2\nmemory = \"1G\"\nnodes = 2\n\n\
+                    [[variant]]\nname = \"6.1\"\nkernel = \"debian:6.1\"\n\n\
+                    [[workload]]\nname = \"autonuma\"\n\n[workload.parameters]\nscale = \"0.5\"\n";
+        assert_eq!(write(&read(text)).text, text);
+    }
+
+    #[test]
+    fn digests_are_for_the_store_alone() {
+        let mut experiment = read(&write(&odd("a", "b")).text);
+        experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
+        let text = write(&experiment).text;
+        assert!(text.contains("kernel = \"6.1.0-56-cloud-amd64\"\n"), "{text}");
+    }
+
+    #[test]
+    fn a_manifest_of_ones_own_goes_along() {
+        let directory = tempfile::tempdir().unwrap();
+        let manifest = "name = \"own caf\u{e9}\"\ndescription = \"d\"\n\
+                        command = [\"/faultline/own\", \"{size}\"]\n\
+                        [parameters]\nsize = \"5\"\n[[metrics]]\nname = \"Rate\"\nunit = \"MB/s\"\n\
+                        better = \"higher\"\nmean = \"hmean\"\n";
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("m.toml"), manifest).unwrap();
+        let text = write(&odd("a", "b")).text.replace(
+            "name = \"autonuma\"",
+            "manifest = \"m.toml\"\nprogram = \"own\"\niterations = 3\ntimeout = \"5m\"",
+        );
+        let experiment = parse(&path("x.toml"), &text, None).unwrap();
+        let written = write(&experiment);
+        let [(name, manifest)] = written.manifests.as_slice() else { panic!("{written:?}") };
+        assert_eq!(name, "own-caf-.toml");
+        assert!(manifest.is_ascii());
+        fs::write(path(name), manifest).unwrap();
+        assert_eq!(parse(&path("x.toml"), &written.text, None).unwrap(), experiment);
+    }
+
+    /// An experiment with names and values of any kind.
+    fn odd(name: &str, value: &str) -> Experiment {
+        let mut experiment = read(
+            "name = \"x\"\nmode = \"exact\"\nseeds = 7\nprofile = { stacks = true }\n[machine]\n\
+             [[machine.node]]\ncpus = \"0-2\"\nmemory = \"1G\"\ndistances = [10, 17]\n\
+             [[machine.node]]\nmemory = \"512M\"\ndistances = [17, 10]\n\
+             [[machine.disk]]\nsize = \"64M\"\nfilesystem = \"xfs\"\nmkfs = [\"-m\", \"crc=0\"]\n\
+             options = \"noatime\"\n[[machine.disk]]\nsize = \"2M\"\n[machine.limits]\nboot = \"9m\"\n\
+             [sampler]\ninterval = \"50ms\"\nsources = [\"vmstat\"]\n[[variant]]\nkernel = \"6.1\"\n\
+             [[workload]]\nname = \"autonuma\"\n",
+        );
+        let variant = &mut experiment.variants[0];
+        variant.cmdline = value.to_owned();
+        variant.modules = vec![value.to_owned(); 30];
+        variant.settings = vec![
+            Setting::Sysctl { name: name.to_owned(), value: value.to_owned() },
+            Setting::Sysfs {
+                path: format!("/sys/{}", name.replace("..", "")),
+                value: value.into(),
+            },
+        ];
+        experiment
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_back(name in "\\PC{1,20}|.{1,20}", value in ".{0,60}") {
+            let experiment = odd(&name, &value);
+            let text = write(&experiment).text;
+            prop_assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{}", text);
+            prop_assert_eq!(read(&text), experiment);
+        }
+    }
+}
