@@ -6,7 +6,7 @@
 //! to the change of the total without an error of rounding.
 
 mod contribution;
-mod counters;
+pub(crate) mod counters;
 mod paths;
 mod rename;
 mod section;

@@ -17,6 +17,7 @@ mod luck;
 mod metrics;
 mod notes;
 mod operations;
+mod plots;
 mod rows;
 mod table;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use explain::{
 pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
+pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use table::{Kind, Pool, Row, Statistic, Table};
 
 /// A boot as it was kept.
@@ -169,10 +171,7 @@ impl Comparison {
 /// against which gains are computed and verdicts are given; the others keep their order.
 pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
     let Results { experiment, variants } = results;
-    let mut columns = variants.clone();
-    if let Some(up_to_baseline) = columns.get_mut(..=baseline) {
-        up_to_baseline.rotate_right(1);
-    }
+    let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let tables = experiment.workloads.iter().flat_map(|used| {
@@ -196,6 +195,15 @@ pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
         beside_of: None,
         notes: notes::notes(&columns),
     }
+}
+
+/// The variants with the baseline before the others.
+fn baseline_first<'a>(variants: &[VariantBoots<'a>], baseline: usize) -> Vec<VariantBoots<'a>> {
+    let mut columns = variants.to_vec();
+    if let Some(up_to_baseline) = columns.get_mut(..=baseline) {
+        up_to_baseline.rotate_right(1);
+    }
+    columns
 }
 
 fn variant(column: &VariantBoots<'_>) -> Variant {

@@ -71,15 +71,15 @@ fn intervals(iteration: u32, accesses: &[&Chunk], hints: &[&Chunk]) -> Vec<Inter
 }
 
 /// What some counters grew by from one sample to the next; none where one of both is missing.
-struct Step<const N: usize> {
-    begin: u64,
-    end: u64,
+pub(crate) struct Step<const N: usize> {
+    pub begin: u64,
+    pub end: u64,
     grown: [Option<i128>; N],
 }
 
 /// The steps of some chunks, in order of time. Time that stands still or runs back is no step, nor is a
 /// count that begins anew with the next chunk: steps are taken within one.
-fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
+pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
     let mut steps = Vec::new();
     for chunk in chunks {
         let columns = counters.map(|name| chunk.columns.iter().find(|it| it.name == name));
@@ -96,7 +96,9 @@ fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>>
 }
 
 /// What each counter grew by in all of the steps; none if it is missing in one, or there is none.
-fn sum<'a, const N: usize>(steps: impl IntoIterator<Item = &'a Step<N>>) -> [Option<i128>; N] {
+pub(crate) fn sum<'a, const N: usize>(
+    steps: impl IntoIterator<Item = &'a Step<N>>,
+) -> [Option<i128>; N] {
     let steps = steps.into_iter().map(|step| step.grown);
     let both = |one: [Option<i128>; N], other: [Option<i128>; N]| {
         std::array::from_fn(|place| plus(one[place], other[place]))
@@ -108,7 +110,7 @@ fn plus(one: Option<i128>, other: Option<i128>) -> Option<i128> {
     Some(one? + other?)
 }
 
-fn share(part: Option<i128>, whole: Option<i128>) -> Option<f64> {
+pub(crate) fn share(part: Option<i128>, whole: Option<i128>) -> Option<f64> {
     let (part, whole) = (part?, whole?);
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }

@@ -1,0 +1,71 @@
+//! What plots are drawn from: every sample boot by boot, their distributions, and chosen series over
+//! time. Bounded in number, whatever the experiment, so that a page that shows them all stays small;
+//! what bounds leave out is counted.
+
+mod counters;
+mod nodes;
+mod outliers;
+mod scatter;
+mod series;
+#[cfg(test)]
+mod tests;
+mod thin;
+mod tracks;
+
+use crate::{Results, baseline_first};
+
+pub use scatter::{BootDots, Dot, Scatter};
+pub use series::{Curve, Panel};
+pub use tracks::Span;
+
+/// Sources of series that plots are drawn from.
+pub const PLOT_SOURCES: [&str; 6] =
+    ["vmstat", "meminfo", "node-meminfo", "node-vmstat", "workload", model::ACCESSES_SOURCE];
+
+/// What there is to draw of one workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plots {
+    /// The workload's name.
+    pub workload: String,
+    /// The samples of its metrics.
+    pub scatters: Vec<Scatter>,
+    /// Number of operations whose samples are not among them.
+    pub scatters_left_out: usize,
+    /// For each variant, the phases of the iteration that is drawn before the others: the one of
+    /// median length. Empty without series.
+    pub phases: Vec<Vec<Span>>,
+    /// Series, the variants over each other.
+    pub panels: Vec<Panel>,
+    /// Series by node: of each figure, a panel for each variant.
+    pub nodes: Vec<Vec<Panel>>,
+    /// For each variant, the number of iterations whose series are not drawn.
+    pub iterations_left_out: Vec<usize>,
+}
+
+/// What there is to draw of each workload, in the order of the experiment, with the variant
+/// `baseline` first as in [`crate::compare()`].
+pub fn plots(results: &Results<'_>, baseline: usize) -> Vec<Plots> {
+    let columns = baseline_first(&results.variants, baseline);
+    let mode = results.experiment.mode;
+    let mut all: Vec<Plots> = results
+        .experiment
+        .workloads
+        .iter()
+        .map(|used| {
+            let name = &used.manifest.name;
+            let (scatters, scatters_left_out) = scatter::scatters(&used.manifest, &columns, mode);
+            let tracks: Vec<_> = columns.iter().map(|it| tracks::tracks(name, it)).collect();
+            Plots {
+                workload: name.clone(),
+                scatters,
+                scatters_left_out,
+                phases: tracks.iter().map(|it| it.chief_phases()).collect(),
+                panels: series::panels(name, &columns, &tracks),
+                nodes: nodes::panels(&columns, &tracks),
+                iterations_left_out: tracks.iter().map(|it| it.left_out).collect(),
+            }
+        })
+        .collect();
+    thin::fit_page(&mut all);
+    all
+}

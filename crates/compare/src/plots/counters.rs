@@ -1,0 +1,82 @@
+//! Which counters of `/proc/vmstat` are worth a look.
+
+use std::collections::BTreeSet;
+
+use model::Boot;
+
+use crate::explain::counters::growth;
+use crate::{Difference, VariantBoots};
+
+/// Counters that are drawn of a workload.
+const MAX_COUNTERS: usize = 8;
+/// A counter that grows as another does, give or take this share, tells nothing new.
+const ALIKE: f64 = 0.01;
+/// Counters of events among those that are called like levels (`mm/vmstat.c`).
+const EVENTS: [&str; 6] = [
+    "nr_dirtied",
+    "nr_written",
+    "nr_vmscan_write",
+    "nr_vmscan_immediate_reclaim",
+    "nr_foll_pin_acquired",
+    "nr_foll_pin_released",
+];
+/// They have a panel of their own.
+const SHOWN_ELSEWHERE: [&str; 3] =
+    ["nr_free_pages", "nr_free_pages_blocks", "numa_hint_faults_local"];
+
+/// Whether a counter is a level, such as pages in use, and not a number of events since boot.
+pub fn is_level(counter: &str) -> bool {
+    counter.starts_with("nr_") && !EVENTS.contains(&counter)
+}
+
+/// The counters by whose growth some variant differs from the baseline by more than boots of one
+/// variant differ among themselves, the most telling first: by the share of the change in both,
+/// times the logarithm of the change. Of those that grow alike only the first.
+pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
+    let grown: Vec<Vec<_>> = columns
+        .iter()
+        .map(|column| column.complete().map(|boot: &Boot| growth(boot, workload, None)).collect())
+        .collect();
+    let names: BTreeSet<&str> = grown.iter().flatten().flat_map(|it| it.keys().copied()).collect();
+    let mut ranked: Vec<(f64, &str, Vec<f64>)> = names
+        .into_iter()
+        .filter(|name| !SHOWN_ELSEWHERE.contains(name))
+        .filter_map(|name| {
+            let sides: Vec<Vec<f64>> = grown
+                .iter()
+                .map(|boots| {
+                    let known = boots.iter().filter_map(|it| it.get(name).copied().flatten());
+                    known.map(|value| value as f64).collect()
+                })
+                .collect();
+            let (base, others) = sides.split_first()?;
+            let weights = others.iter().filter_map(|other| weight(&Difference::of(base, other)?));
+            Some((weights.reduce(f64::max)?, name, sides.concat()))
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut chosen: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (_, name, values) in ranked {
+        if chosen.len() == MAX_COUNTERS {
+            break;
+        }
+        if !chosen.iter().any(|(_, other)| are_alike(other, &values)) {
+            chosen.push((name, values));
+        }
+    }
+    chosen.into_iter().map(|(name, _)| name).collect()
+}
+
+/// How much there is in a difference; none if boots of one variant differ as much. Where a side has
+/// one boot, nothing is known of that.
+fn weight(difference: &Difference) -> Option<f64> {
+    let change = difference.change().abs();
+    let share = change / (difference.base.abs() + difference.new.abs());
+    let telling = change > 0.0 && difference.beyond_luck() != Some(false);
+    telling.then(|| share * change.ln_1p())
+}
+
+fn are_alike(one: &[f64], other: &[f64]) -> bool {
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= ALIKE * a.abs().max(b.abs());
+    one.len() == other.len() && one.iter().zip(other).all(near)
+}

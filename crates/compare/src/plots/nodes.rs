@@ -1,0 +1,95 @@
+//! Series by node: where memory and threads of a workload lie, and come to lie.
+
+use std::collections::BTreeSet;
+
+use model::Source;
+
+use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD};
+use super::tracks::Tracks;
+use crate::VariantBoots;
+
+/// Figures of a workload by node that are drawn.
+const MAX_OWN: usize = 4;
+/// Nodes beyond this number are not drawn: lines could not be told apart.
+const MAX_NODES: usize = 8;
+/// What follows the node in the names of series from node-meminfo: title and counter.
+const MEMORY: [(&str, &str); 3] = [
+    ("Free memory by node", "MemFree"),
+    ("Anonymous memory by node", "AnonPages"),
+    ("Page cache by node", "FilePages"),
+];
+
+/// Of each figure that some variant has by node, a panel for each variant, with a curve for each
+/// node. Nothing on a machine with one node.
+pub fn panels(columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Vec<Panel>> {
+    let own = own(tracks);
+    let own = own.iter().take(MAX_OWN).map(|(before, after)| {
+        let title = format!("{} by node", format!("{before}{after}").trim_matches('-'));
+        let name = move |node: usize| format!("{before}node{node}{after}");
+        family(&title, "", columns, tracks, WORKLOAD, &name, MILLION)
+    });
+    let memory = MEMORY.into_iter().map(|(title, counter)| {
+        let name = move |node: usize| format!("node{node} {counter}");
+        let source = Source::NodeMeminfo.name();
+        family(title, "MiB", columns, tracks, source, &name, MIB)
+    });
+    let families = own.chain(memory);
+    families.filter(|panels| panels.iter().any(has_nodes)).collect()
+}
+
+fn has_nodes(panel: &Panel) -> bool {
+    let nodes: BTreeSet<usize> = panel.curves.iter().map(|curve| curve.group).collect();
+    nodes.len() > 1
+}
+
+fn family(
+    title: &str,
+    unit: &'static str,
+    columns: &[VariantBoots<'_>],
+    tracks: &[Tracks<'_>],
+    source: &str,
+    name: &dyn Fn(usize) -> String,
+    divisor: f64,
+) -> Vec<Panel> {
+    let panel = |tracks: &Tracks<'_>| {
+        let curves = (0..MAX_NODES).flat_map(|node| {
+            let name = name(node);
+            let curves = tracks.drawn.iter().filter_map(move |track| {
+                Curve::of(node, track, track.runs(source, &name, divisor))
+            });
+            curves.collect::<Vec<_>>()
+        });
+        Panel { title: title.to_owned(), unit, growth: false, curves: curves.collect() }
+    };
+    columns.iter().zip(tracks).map(|(_, tracks)| panel(tracks)).collect()
+}
+
+/// What stands before and after the node in names of the workload's own series.
+fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<(&'a str, &'a str)> {
+    let tracks = tracks.iter().flat_map(|tracks| &tracks.drawn);
+    let columns = tracks.flat_map(|track| track.chunks(WORKLOAD)).flat_map(|it| &it.columns);
+    columns.filter_map(|column| node_in(&column.name)).collect()
+}
+
+/// What stands before and after `node0`, `node1` and so on in a name; none without such a word.
+pub fn node_in(name: &str) -> Option<(&str, &str)> {
+    let (before, rest) = name.split_once("node")?;
+    let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let starts_word = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric());
+    let ends_word = after.chars().next().is_none_or(|letter| !letter.is_alphanumeric());
+    (starts_word && ends_word && after.len() < rest.len()).then_some((before, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_found_in_names() {
+        assert_eq!(node_in("memory-node0"), Some(("memory-", "")));
+        assert_eq!(node_in("NUMA01 node12 pages"), Some(("NUMA01 ", " pages")));
+        for name in ["nodes", "anode1", "node1x", "memory", "node"] {
+            assert_eq!(node_in(name), None, "{name}");
+        }
+    }
+}

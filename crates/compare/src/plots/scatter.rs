@@ -1,0 +1,129 @@
+//! Every sample of a metric, boot by boot, and how they are distributed.
+
+use model::{Better, Boot, Manifest, Mode};
+
+use super::outliers::outliers;
+use crate::VariantBoots;
+use crate::operations::{BootSamples, Operation, operations};
+
+/// More operations of a workload than this are not drawn: first come those with a good direction.
+const MAX_SCATTERS: usize = 24;
+/// A variant with fewer samples has no distribution worth a curve.
+const MIN_SAMPLES: usize = 20;
+
+/// The samples of one operation: a metric with its label and phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scatter {
+    /// Its name, as the rows of tables have it.
+    pub name: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// The good direction.
+    pub better: Option<Better>,
+    /// For each variant, its complete boots in the order in which they were kept.
+    pub columns: Vec<Vec<BootDots>>,
+    /// For each variant, the share of samples at or below a value: steps of value and share, both
+    /// ascending. Empty unless some variant has 20 samples.
+    pub distributions: Vec<Vec<[f64; 2]>>,
+}
+
+/// The samples of one boot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BootDots {
+    /// The boot's name, such as `b3`.
+    pub boot: String,
+    /// Its samples in the order they were taken; of very many the extremes, those that lie far out,
+    /// and an even choice of the others.
+    pub dots: Vec<Dot>,
+    /// How many samples there are.
+    pub samples: usize,
+    /// The boot's own figure, their mean; none if they have none.
+    pub mean: Option<f64>,
+}
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dot {
+    /// Its value.
+    pub value: f64,
+    /// Whether it lies far from the other samples of its variant.
+    pub outlier: bool,
+}
+
+/// The operations that are drawn, and the number of those that are not.
+pub fn scatters(
+    workload: &Manifest,
+    columns: &[VariantBoots<'_>],
+    mode: Mode,
+) -> (Vec<Scatter>, usize) {
+    let mut operations = operations(workload, columns, mode);
+    let all = operations.len();
+    if all > MAX_SCATTERS {
+        operations.sort_by_key(|operation| {
+            (operation.metric.better.is_none(), !workload.is_primary(&operation.metric))
+        });
+        operations.truncate(MAX_SCATTERS);
+        operations.sort_by_key(|operation| operation.rank);
+    }
+    let scatters = operations.iter().map(|operation| scatter(operation, columns)).collect();
+    (scatters, all - operations.len())
+}
+
+fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
+    let own = operation.columns.iter().zip(columns);
+    let dots = own.map(|(boots, column)| dots(operation, boots, column)).collect();
+    let samples: Vec<Vec<f64>> = operation.columns.iter().map(|boots| finite(boots)).collect();
+    let many = samples.iter().any(|samples| samples.len() >= MIN_SAMPLES);
+    let distributions = if many { samples.into_iter().map(distribution).collect() } else { vec![] };
+    Scatter {
+        name: operation.name.clone(),
+        unit: operation.metric.unit.clone(),
+        better: operation.metric.better,
+        columns: dots,
+        distributions,
+    }
+}
+
+/// The samples of each boot of a variant. What is no number can't be drawn.
+fn dots(
+    operation: &Operation<'_>,
+    boots: &[BootSamples<'_>],
+    column: &VariantBoots<'_>,
+) -> Vec<BootDots> {
+    let far = outliers(&finite(boots));
+    let dots = |it: &BootSamples<'_>| BootDots {
+        boot: name_of(it.boot, column),
+        dots: it
+            .values
+            .iter()
+            .filter(|value| value.is_finite())
+            .map(|&value| Dot { value, outlier: far.contains(value) })
+            .collect(),
+        samples: it.values.len(),
+        mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
+    };
+    boots.iter().map(dots).collect()
+}
+
+fn finite(boots: &[BootSamples<'_>]) -> Vec<f64> {
+    let values = boots.iter().flat_map(|boot| &boot.values);
+    values.copied().filter(|value| value.is_finite()).collect()
+}
+
+fn name_of(boot: &Boot, column: &VariantBoots<'_>) -> String {
+    let own = column.boots.iter().find(|kept| std::ptr::eq(kept.boot, boot));
+    own.map_or_else(String::new, |kept| kept.name.clone())
+}
+
+/// The empirical distribution function of `values`: one step for each different value.
+fn distribution(mut values: Vec<f64>) -> Vec<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let all = values.len() as f64;
+    let mut below = 0;
+    let equal = values.chunk_by(|a, b| a == b);
+    let steps = equal.map(|equal| {
+        below += equal.len();
+        [equal[0], below as f64 / all]
+    });
+    steps.collect()
+}

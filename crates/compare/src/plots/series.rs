@@ -1,0 +1,158 @@
+//! Series of a workload, the variants over each other: what NUMA balancing found local, free memory,
+//! the workload's own series, and the counters by which the variants differ most.
+
+use std::collections::BTreeSet;
+
+use model::{ACCESSES_SOURCE, Source};
+
+use super::counters;
+use super::nodes::node_in;
+use super::tracks::{Track, Tracks};
+use crate::VariantBoots;
+use crate::locality::{share, steps, sum};
+
+/// The workload's own series that are drawn.
+const MAX_OWN: usize = 6;
+/// The name that series of a workload have as a source.
+pub const WORKLOAD: &str = "workload";
+/// Series of a workload are kept in millionths.
+pub const MILLION: f64 = 1e6;
+/// A MiB in kB, as the kernel calls 1024 bytes.
+pub const MIB: f64 = 1024.0;
+/// A share is taken of so many parts of an iteration: one of single samples would jump.
+const PARTS: usize = 40;
+
+/// One figure over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// What it is of.
+    pub title: String,
+    /// Its unit; empty for events.
+    pub unit: &'static str,
+    /// Whether it is what was added since the iteration began.
+    pub growth: bool,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// One figure over time in one iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The variant's place among the columns; in series by node, the number of the node.
+    pub group: usize,
+    /// The boot's name, such as `b3`.
+    pub boot: String,
+    /// Which repetition within the boot, from 0.
+    pub iteration: u32,
+    /// Whether it is drawn before the others: of the iteration of median length.
+    pub chief: bool,
+    /// Seconds since the iteration began and values, parted where values are missing.
+    pub runs: Vec<Vec<[f64; 2]>>,
+}
+
+impl Curve {
+    /// What `runs` says of `track`; none if that is nothing, or a single point.
+    pub fn of(group: usize, track: &Track<'_>, runs: Vec<Vec<[f64; 2]>>) -> Option<Self> {
+        let points: usize = runs.iter().map(Vec::len).sum();
+        (points > 1).then(|| Self {
+            group,
+            boot: track.name.to_owned(),
+            iteration: track.iteration,
+            chief: track.chief,
+            runs,
+        })
+    }
+}
+
+/// The panels of a workload; those without any curve are left out.
+pub fn panels(workload: &str, columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Panel> {
+    let vmstat = Source::Vmstat.name();
+    let mut panels = vec![
+        panel("True local accesses, user", "%", tracks, |track| {
+            shares(track, ACCESSES_SOURCE, "user-local", Of::Both("user-remote"))
+        }),
+        panel("NUMA hinting faults that were local", "%", tracks, |track| {
+            shares(track, vmstat, "numa_hint_faults_local", Of::Whole("numa_hint_faults"))
+        }),
+        panel("Free memory", "MiB", tracks, |track| {
+            track.runs(Source::Meminfo.name(), "MemFree", MIB)
+        }),
+    ];
+    for name in own(tracks).into_iter().take(MAX_OWN) {
+        panels.push(panel(name, "", tracks, |track| track.runs(WORKLOAD, name, MILLION)));
+    }
+    for counter in counters::most_different(workload, columns) {
+        let level = counters::is_level(counter);
+        let mut panel = panel(counter, if level { "pages" } else { "" }, tracks, |track| {
+            let runs = track.runs(vmstat, counter, 1.0);
+            if level { runs } else { since_the_beginning(runs) }
+        });
+        panel.growth = !level;
+        panels.push(panel);
+    }
+    panels.retain(|panel| !panel.curves.is_empty());
+    panels
+}
+
+fn panel(
+    title: &str,
+    unit: &'static str,
+    tracks: &[Tracks<'_>],
+    runs: impl Fn(&Track<'_>) -> Vec<Vec<[f64; 2]>>,
+) -> Panel {
+    let all = tracks.iter().enumerate();
+    let all = all.flat_map(|(group, tracks)| tracks.drawn.iter().map(move |it| (group, it)));
+    let curves = all.filter_map(|(group, track)| Curve::of(group, track, runs(track)));
+    Panel { title: title.to_owned(), unit, growth: false, curves: curves.collect() }
+}
+
+/// Names of the workload's own series that are not of a node.
+fn own<'a>(tracks: &'a [Tracks<'_>]) -> BTreeSet<&'a str> {
+    let tracks = tracks.iter().flat_map(|tracks| &tracks.drawn);
+    let columns = tracks.flat_map(|track| track.chunks(WORKLOAD)).flat_map(|it| &it.columns);
+    columns.map(|column| &*column.name).filter(|name| node_in(name).is_none()).collect()
+}
+
+fn since_the_beginning(mut runs: Vec<Vec<[f64; 2]>>) -> Vec<Vec<[f64; 2]>> {
+    let first = runs.first().and_then(|run| run.first()).map_or(0.0, |point| point[1]);
+    for point in runs.iter_mut().flatten() {
+        point[1] -= first;
+    }
+    runs
+}
+
+/// What a share is of.
+#[derive(Clone, Copy)]
+enum Of {
+    /// Of a counter that counts the part too.
+    Whole(&'static str),
+    /// Of the part and a counter of the rest.
+    Both(&'static str),
+}
+
+/// The share in percent of what a part grew by in what the whole grew by, in equal parts of an
+/// iteration. Nothing where the whole did not grow.
+fn shares(track: &Track<'_>, source: &str, part: &str, of: Of) -> Vec<Vec<[f64; 2]>> {
+    let (Of::Whole(other) | Of::Both(other)) = of;
+    let chunks: Vec<_> = track.chunks(source).collect();
+    let steps = steps(&chunks, [part, other]);
+    let length = track.length();
+    let part_of = |time: u64| (PARTS as f64 * track.seconds(time) / length) as usize;
+    let parts = steps.chunk_by(|a, b| part_of(a.end) == part_of(b.end));
+    let mut runs = vec![Vec::new()];
+    for steps in parts {
+        let [part, other] = sum(steps);
+        let whole = match of {
+            Of::Whole(_) => other,
+            Of::Both(_) => part.zip(other).map(|(part, rest)| part + rest),
+        };
+        let middle =
+            (track.seconds(steps[0].begin) + track.seconds(steps[steps.len() - 1].end)) / 2.0;
+        match (share(part, whole), runs.last_mut()) {
+            (Some(share), Some(run)) => run.push([middle, share]),
+            _ => runs.push(Vec::new()),
+        }
+    }
+    runs.retain(|run: &Vec<_>| !run.is_empty());
+    runs
+}

@@ -1,0 +1,144 @@
+//! Fewer points where there are more than a page can hold, or a screen can show. Extremes stay.
+
+use super::{Curve, Panel, Plots, Scatter};
+
+/// Points of series on a page, about 9 bytes each.
+const POINTS: usize = 200_000;
+/// Points of samples on a page, about 12 bytes each.
+const DOTS: usize = 40_000;
+/// Points of distributions on a page.
+const STEPS: usize = 40_000;
+/// Points that one column of a curve can have: first, least, most, last.
+const POINTS_OF_COLUMN: usize = 4;
+/// A curve has at least and at most as many columns ...
+const COLUMNS: [usize; 2] = [6, 240];
+/// ... and one that is drawn before the others so many times more.
+const CHIEF: usize = 4;
+/// A boot has at least and at most as many dots.
+const DOTS_OF_BOOT: [usize; 2] = [6, 400];
+/// A distribution has at least and at most as many steps.
+const STEPS_OF_CURVE: [usize; 2] = [20, 400];
+
+/// Thins out whatever a page can't hold.
+pub fn fit_page(all: &mut [Plots]) {
+    let weight = |curve: &Curve| if curve.chief { CHIEF } else { 1 };
+    let weights: usize = all.iter().flat_map(panels).flat_map(|it| &it.curves).map(weight).sum();
+    let share = POINTS / POINTS_OF_COLUMN / weights.max(1);
+    let panels = all
+        .iter_mut()
+        .flat_map(|plots| plots.panels.iter_mut().chain(plots.nodes.iter_mut().flatten()));
+    for panel in panels {
+        let last = |curve: &Curve| curve.runs.last().and_then(|run| run.last()).map(|it| it[0]);
+        let end = panel.curves.iter().filter_map(last).fold(0.0, f64::max);
+        for curve in &mut panel.curves {
+            let columns = (share * weight(curve)).clamp(COLUMNS[0], COLUMNS[1]);
+            for run in &mut curve.runs {
+                *run = thin(run, end / columns as f64);
+            }
+        }
+    }
+
+    let scatters = |all: &[Plots]| all.iter().map(|plots| plots.scatters.len()).sum::<usize>();
+    let boots = |it: &Scatter| it.columns.iter().map(Vec::len).sum::<usize>();
+    let boots: usize = all.iter().flat_map(|plots| &plots.scatters).map(boots).sum();
+    let dots = (DOTS / boots.max(1)).clamp(DOTS_OF_BOOT[0], DOTS_OF_BOOT[1]);
+    let steps = (STEPS / scatters(all).max(1)).clamp(STEPS_OF_CURVE[0], STEPS_OF_CURVE[1]);
+    for scatter in all.iter_mut().flat_map(|plots| &mut plots.scatters) {
+        for boot in scatter.columns.iter_mut().flatten() {
+            boot.dots = by_rank(&boot.dots, dots, |dot| dot.value, |dot| dot.outlier);
+        }
+        for steps_of in &mut scatter.distributions {
+            *steps_of = by_rank(steps_of, steps, |step| step[0], |_| false);
+        }
+    }
+}
+
+fn panels(plots: &Plots) -> impl Iterator<Item = &Panel> {
+    plots.panels.iter().chain(plots.nodes.iter().flatten())
+}
+
+/// Of the points that fall into a column so wide the first, the least, the most and the last, in
+/// their order. A line drawn through them looks as one through all where a column is a pixel wide
+/// (Jugel et al., M4: A Visualization-Oriented Time Series Data Aggregation, VLDB 2014).
+pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
+    let column = |point: &[f64; 2]| (point[0] / width) as u64;
+    let columns = points.chunk_by(|a, b| column(a) == column(b));
+    let kept = columns.flat_map(|points| {
+        let value = |place: &usize| points[*place][1];
+        let places = || 0..points.len();
+        let least = places().min_by(|a, b| value(a).total_cmp(&value(b)));
+        let most = places().max_by(|a, b| value(a).total_cmp(&value(b)));
+        let mut places = [Some(0), least, most, points.len().checked_sub(1)];
+        places.sort_unstable();
+        let mut places: Vec<usize> = places.into_iter().flatten().collect();
+        places.dedup();
+        places.into_iter().map(|place| points[place])
+    });
+    kept.collect()
+}
+
+/// About `limit` of `items`, evenly by the rank of their values, the extremes and those that must
+/// stay among them; in the order in which they were.
+fn by_rank<T: Copy>(
+    items: &[T],
+    limit: usize,
+    value: impl Fn(&T) -> f64,
+    must_stay: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    if items.len() <= limit {
+        return items.to_vec();
+    }
+    let mut ranked: Vec<usize> = (0..items.len()).collect();
+    ranked.sort_by(|&a, &b| value(&items[a]).total_cmp(&value(&items[b])));
+    let last = items.len() - 1;
+    let even = (0..limit).map(|number| ranked[number * last / (limit - 1)]);
+    let far = (0..items.len()).filter(|&place| must_stay(&items[place])).take(limit);
+    let mut places: Vec<usize> = even.chain(far).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.into_iter().map(|place| items[place]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn extremes_and_ends_stay_and_nothing_is_invented(
+            values in prop::collection::vec(-1e6..1e6f64, 1..400),
+            columns in 1usize..50,
+        ) {
+            let points: Vec<[f64; 2]> =
+                values.iter().enumerate().map(|(place, &value)| [place as f64, value]).collect();
+            let kept = thin(&points, points.len() as f64 / columns as f64);
+            prop_assert!(kept.len() <= POINTS_OF_COLUMN * columns);
+            prop_assert!(kept.windows(2).all(|pair| pair[0][0] < pair[1][0]));
+            prop_assert!(kept.iter().all(|point| points.contains(point)));
+            prop_assert_eq!((kept[0], kept[kept.len() - 1]), (points[0], points[points.len() - 1]));
+            let extremes = |points: &[[f64; 2]]| {
+                points.iter().fold([f64::MAX, f64::MIN], |[least, most], point| {
+                    [least.min(point[1]), most.max(point[1])]
+                })
+            };
+            prop_assert_eq!(extremes(&kept), extremes(&points));
+        }
+
+        #[test]
+        fn a_choice_of_samples_keeps_extremes_and_what_must_stay(
+            values in prop::collection::vec(-1e6..1e6f64, 7..300),
+            far in 0usize..7,
+        ) {
+            let items: Vec<(usize, f64)> = values.iter().copied().enumerate().collect();
+            let kept = by_rank(&items, 6, |item| item.1, |item| item.0 == far);
+            prop_assert!(kept.len() <= 7 && kept.is_sorted_by_key(|item| item.0));
+            prop_assert!(kept.iter().any(|item| item.0 == far));
+            for extreme in [values.iter().copied().fold(f64::MIN, f64::max),
+                            values.iter().copied().fold(f64::MAX, f64::min)] {
+                prop_assert!(kept.iter().any(|item| item.1 == extreme));
+            }
+        }
+    }
+}
