@@ -24,7 +24,8 @@ pub const MAX_NAME: usize = 64;
 /// What one line says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// `phase NAME`
+    /// `phase [NAME]`: a phase begins, and the one before ends. Without a name what follows is in no
+    /// phase.
     Phase(String),
     /// `sample METRIC [LABEL] VALUE`
     Sample {
@@ -78,8 +79,9 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
     let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let words: Vec<&str> = rest.split_whitespace().collect();
     match (verb, words.as_slice()) {
+        ("phase", []) => Ok(Line::Phase(String::new())),
         ("phase", [phase]) => Ok(Line::Phase(name(phase)?)),
-        ("phase", _) => Err(LineError::Words(verb.into(), "phase NAME")),
+        ("phase", _) => Err(LineError::Words(verb.into(), "phase [NAME]")),
         ("sample", [metric, figure]) => {
             Ok(Line::Sample { metric: name(metric)?, label: String::new(), value: value(figure)? })
         }
@@ -128,6 +130,7 @@ mod tests {
             value,
         };
         assert_eq!(parse(b"phase fill"), Ok(Line::Phase("fill".into())));
+        assert_eq!(parse(b"phase"), Ok(Line::Phase(String::new())));
         assert_eq!(parse(b"sample latency 2"), Ok(sample("", 2.0)));
         assert_eq!(parse(b"sample latency p99 0.000123\r"), Ok(sample("p99", 0.000123)));
         assert_eq!(parse(b"note \"40000 files\""), Ok(Line::Note("40000 files".into())));

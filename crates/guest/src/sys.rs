@@ -32,11 +32,20 @@ impl CpuTime {
 /// Processor time of all children that ended and were waited for, and of theirs (getrusage(2),
 /// `RUSAGE_CHILDREN`). For PID 1 these are the orphans too.
 pub fn children_time() -> CpuTime {
+    time_of(libc::RUSAGE_CHILDREN)
+}
+
+/// Processor time of this process, all its threads together (getrusage(2), `RUSAGE_SELF`).
+pub fn own_time() -> CpuTime {
+    time_of(libc::RUSAGE_SELF)
+}
+
+fn time_of(who: c_int) -> CpuTime {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole rusage. Zeros are a valid one, should the call fail,
-    // which with this argument it can't.
+    // which with these arguments it can't.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;

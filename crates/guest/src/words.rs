@@ -1,7 +1,7 @@
 //! Mapped memory as atomic 64-bit words, so that threads, and the host, may work on it at the same
 //! time.
 
-#![expect(unsafe_code, reason = "a mapping is given a type here, and nowhere else")]
+#![expect(unsafe_code, reason = "a mapping is given a type, and advice, here and nowhere else")]
 
 use std::fs::File;
 use std::io;
@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
+use rustix::mm::{Advice, madvise};
 
 /// A mapping of whole words.
 pub struct Words(MmapRaw);
@@ -32,6 +33,16 @@ impl Words {
     /// When the kernel has no such amount of address space to give.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
+    }
+
+    /// Has the kernel reclaim the pages, as it would when short of memory (madvise(2),
+    /// `MADV_PAGEOUT`, since Linux 5.4).
+    ///
+    /// # Errors
+    /// When the kernel does not know how.
+    pub fn page_out(&self) -> io::Result<()> {
+        // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes.
+        Ok(unsafe { madvise(self.0.as_mut_ptr().cast(), self.0.len(), Advice::LinuxPageOut) }?)
     }
 }
 

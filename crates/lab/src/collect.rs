@@ -124,7 +124,7 @@ impl Collector<'_> {
             }
             Event::Phase(phase) => {
                 self.cut();
-                if self.accept(is_name(&phase), "the name of a phase") {
+                if self.accept(phase.is_empty() || is_name(&phase), "the name of a phase") {
                     self.place.phase = phase;
                 }
                 self.begin(Some(self.place.clone()), time);

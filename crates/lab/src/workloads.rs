@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 2] = [
+const BUILT_IN: [&str; 5] = [
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/fault.toml"),
+    include_str!("../../../workloads/paralleldd.toml"),
+    include_str!("../../../workloads/stutter.toml"),
+    include_str!("../../../workloads/truncate.toml"),
 ];
 
 /// Why a manifest or its parameters cannot be used.
@@ -153,7 +156,8 @@ mod tests {
     #[test]
     fn every_built_in_manifest_has_a_command_that_fills() {
         for manifest in built_in() {
-            let command = command(&manifest, &machine(Vec::new())).unwrap();
+            let disk = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
+            let command = command(&manifest, &machine(vec![disk])).unwrap();
             assert!(command.iter().all(|word| !word.contains('{')), "{command:?}");
         }
     }

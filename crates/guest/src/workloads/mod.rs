@@ -3,10 +3,16 @@
 
 mod autonuma;
 mod fault;
+mod files;
+mod paralleldd;
 mod reporter;
+mod stutter;
+mod truncate;
 
+use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Why a workload failed. The agent records what is printed of it.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +44,34 @@ impl<T> While<T> for io::Result<T> {
     }
 }
 
+/// Gives `set` each option and its value; what it does not know it answers with false.
+fn options(
+    mut arguments: lexopt::Parser,
+    mut set: impl FnMut(&str, &str) -> Result<bool, WorkloadError>,
+) -> Result<(), WorkloadError> {
+    while let Some(argument) = arguments.next()? {
+        let lexopt::Arg::Long(name) = argument else {
+            return Err(argument.unexpected().into());
+        };
+        let name = name.to_owned();
+        let value = arguments.value()?.to_string_lossy().into_owned();
+        if !set(&name, &value)? {
+            return Err(WorkloadError::Arguments(format!("--{name} is not an option")));
+        }
+    }
+    Ok(())
+}
+
+/// The value of an option.
+fn value_of<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<T, WorkloadError> {
+    value.parse().map_err(|why| WorkloadError::Arguments(format!("--{name} {value}: {why}")))
+}
+
+/// The values of an option that takes several, with commas between them.
+fn list<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<Vec<T>, WorkloadError> {
+    value.split(',').map(|value| value_of(name, value.trim())).collect()
+}
+
 /// Runs the workload that the command line names.
 pub fn main() -> ExitCode {
     let mut arguments = lexopt::Parser::from_env();
@@ -46,8 +80,13 @@ pub fn main() -> ExitCode {
             Some("autonuma") => autonuma::main(arguments),
             Some(autonuma::PROCESS) => autonuma::process_main(arguments),
             Some("fault") => fault::main(arguments),
+            Some("paralleldd") => paralleldd::main(arguments),
+            Some("stutter") => stutter::main(arguments),
+            Some(stutter::HOG) => stutter::hog_main(arguments),
+            Some(stutter::COPY) => stutter::copy_main(arguments),
+            Some("truncate") => truncate::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, fault",
+                "{} is not a workload: autonuma, fault, paralleldd, stutter, truncate",
                 name.display()
             ))),
         });
@@ -69,13 +108,15 @@ mod tests {
     use model::Manifest;
 
     /// A built-in manifest, and its command's arguments after the workload's name, as for a machine
-    /// with 4 CPUs, 2 nodes and 2 GiB.
+    /// with 4 CPUs, 2 nodes, 2 GiB and a disk.
     pub fn manifest(name: &str) -> (Manifest, Vec<String>) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads").join(name);
         let text = fs::read_to_string(path.with_extension("toml")).unwrap();
         let manifest: Manifest = toml::from_str(&text).unwrap();
         let mut parameters = manifest.parameters.clone();
-        for (name, value) in [("cpus", "4"), ("nodes", "2"), ("memory", "2147483648")] {
+        let machine =
+            [("cpus", "4"), ("nodes", "2"), ("memory", "2147483648"), ("disk", "/mnt/disk0")];
+        for (name, value) in machine {
             assert_eq!(parameters.insert(name.into(), value.into()), None);
         }
         let replace = |word: &String| {
@@ -94,7 +135,7 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for name in ["autonuma", "fault"] {
+        for name in ["autonuma", "fault", "paralleldd", "stutter", "truncate"] {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");

@@ -24,9 +24,9 @@ impl Reporter {
         Ok(Self { lines, acks: inherited(ACK_VARIABLE, OpenOptions::new().read(true))? })
     }
 
-    /// Begins a phase, and waits until the counters are cut.
+    /// Begins a phase, or with an empty name none, and waits until the counters are cut.
     pub fn phase(&mut self, name: &str) -> Result<(), WorkloadError> {
-        self.line(format!("phase {name}"))?;
+        self.line(format!("phase {name}").trim_end().to_owned())?;
         match &mut self.acks {
             Some(acks) => acks.read_exact(&mut [0]).while_("waiting for a phase to begin"),
             None => Ok(()),

@@ -17,7 +17,6 @@ mod topology;
 
 use std::num::NonZeroU64;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::str::FromStr;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -28,7 +27,7 @@ use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{While, WorkloadError};
+use super::{While, WorkloadError, list, value_of};
 use crate::sys::children_time;
 
 pub use self::process::main as process_main;
@@ -52,7 +51,7 @@ struct Options {
 
 impl Options {
     /// Reads the command line; `topology` is for what it leaves open.
-    fn parse(mut arguments: lexopt::Parser, topology: &Topology) -> Result<Self, WorkloadError> {
+    fn parse(arguments: lexopt::Parser, topology: &Topology) -> Result<Self, WorkloadError> {
         let mut options = Self {
             programs: Program::ALL.into(),
             work: Work::default(),
@@ -62,41 +61,24 @@ impl Options {
             cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
             memory: topology.nodes.iter().map(|node| node.memory).sum(),
         };
-        while let Some(argument) = arguments.next()? {
-            let lexopt::Arg::Long(name) = argument else {
-                return Err(argument.unexpected().into());
-            };
-            let name = name.to_owned();
-            let value = arguments.value()?.to_string_lossy().into_owned();
-            match name.as_str() {
-                "programs" => options.programs = list(&name, &value)?,
-                "passes" => options.work.passes = value_of(&name, &value)?,
-                "scale" => options.work.scale = value_of(&name, &value)?,
-                "share" => options.work.share = value_of(&name, &value)?,
-                "first-node" => options.first_node = value_of(&name, &value)?,
-                "bound" => options.bound = list(&name, &value)?,
-                "interval" => options.interval = value_of(&name, &value)?,
-                "cpus" => options.cpus = value_of(&name, &value)?,
-                "memory" => options.memory = value_of(&name, &value)?,
-                _ => {
-                    return Err(WorkloadError::Arguments(format!("--{name} is not an option")));
-                }
+        super::options(arguments, |name, value| {
+            match name {
+                "programs" => options.programs = list(name, value)?,
+                "passes" => options.work.passes = value_of(name, value)?,
+                "scale" => options.work.scale = value_of(name, value)?,
+                "share" => options.work.share = value_of(name, value)?,
+                "first-node" => options.first_node = value_of(name, value)?,
+                "bound" => options.bound = list(name, value)?,
+                "interval" => options.interval = value_of(name, value)?,
+                "cpus" => options.cpus = value_of(name, value)?,
+                "memory" => options.memory = value_of(name, value)?,
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         options.work.check().map_err(WorkloadError::Arguments)?;
         Ok(options)
     }
-}
-
-fn value_of<T: FromStr<Err: std::fmt::Display>>(
-    name: &str,
-    value: &str,
-) -> Result<T, WorkloadError> {
-    value.parse().map_err(|why| WorkloadError::Arguments(format!("--{name} {value}: {why}")))
-}
-
-fn list(name: &str, value: &str) -> Result<Vec<Program>, WorkloadError> {
-    value.split(',').map(|program| value_of(name, program.trim())).collect()
 }
 
 /// Runs the programs one after the other.

@@ -1,0 +1,68 @@
+//! Files for workloads to read, copy and truncate.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Bytes written or read at a time, where no workload says otherwise.
+pub const BLOCK: usize = 1 << 20;
+
+/// Makes a file of so many bytes that no file system can store in fewer: the output of SplitMix64
+/// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), the same
+/// each time. It is on the disk when this returns.
+pub fn create(path: &Path, bytes: u64) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    let mut state = 0u64;
+    let mut block = vec![0; BLOCK];
+    let mut left = bytes;
+    while left > 0 {
+        for word in block.chunks_exact_mut(8) {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
+        }
+        let part = left.min(BLOCK as u64) as usize;
+        file.write_all(&block[..part])?;
+        left -= part as u64;
+    }
+    file.sync_all()
+}
+
+/// Reads the rest of a file, `block` bytes at a time, and returns how many there were.
+pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
+    let mut buffer = vec![0; block];
+    let mut total = 0;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(total),
+            Ok(bytes) => total += bytes as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes everything back and lets go of all caches that are clean
+/// (`Documentation/admin-guide/sysctl/vm.rst`, `drop_caches`).
+pub fn drop_caches() -> io::Result<()> {
+    rustix::fs::sync();
+    fs::write("/proc/sys/vm/drop_caches", "3")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_size_and_is_read_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        for bytes in [0, 1, BLOCK as u64 + 17] {
+            create(&path, bytes).unwrap();
+            assert_eq!(read_all(File::open(&path).unwrap(), 4096).unwrap(), bytes);
+        }
+        let bytes = fs::read(&path).unwrap();
+        assert_ne!(bytes[..64], bytes[64..128]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Readers of one large file, all at the same time, from a cold cache.
+//!
+//! The phase `create` writes the file. Then there is a phase for each number of readers, by its
+//! number; each reader reads the whole file, and reports what it took.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError, files, list, options, value_of};
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    /// Bytes of the file, in percent of the machine's memory.
+    size: f64,
+    block: usize,
+    readers: Vec<usize>,
+    memory: u64,
+    cpus: usize,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self {
+            directory: PathBuf::new(),
+            size: 200.0,
+            block: files::BLOCK,
+            readers: Vec::new(),
+            memory: 0,
+            cpus: 1,
+        };
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "size" => found.size = value_of(name, value)?,
+                "block" => found.block = value_of(name, value)?,
+                "readers" if value.is_empty() => {}
+                "readers" => found.readers = list(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                "cpus" => found.cpus = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
+        if !(512..=1 << 30).contains(&found.block) {
+            return wrong("--block: from 512 bytes to 1 GiB");
+        }
+        if found.readers.iter().any(|readers| !(1..=4096).contains(readers)) {
+            return wrong("--readers: each from 1 to 4096");
+        }
+        if found.readers.is_empty() {
+            found.readers = steps(found.cpus);
+        }
+        Ok(found)
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.memory as f64 * self.size / 100.0) as u64
+    }
+}
+
+/// Numbers of readers as the field's tables have them: 1, 3, 5, 7, 12, 21, 30, then every 18, below
+/// the number of CPUs, which is the last.
+fn steps(cpus: usize) -> Vec<usize> {
+    let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
+    steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
+}
+
+/// Writes the file, then reads it with each number of readers.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    let path = options.directory.join("source");
+    reporter.phase("create")?;
+    files::create(&path, options.bytes()).while_(path.display().to_string())?;
+    for &readers in &options.readers {
+        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+        reporter.phase(&readers.to_string())?;
+        let reading = format!("reading {}", path.display());
+        for elapsed in read(&path, readers, &options).while_(reading)? {
+            reporter.sample("Elapsd", elapsed.as_secs_f64())?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets so many threads read the file, and returns what each of them took.
+fn read(path: &Path, readers: usize, options: &Options) -> io::Result<Vec<Duration>> {
+    let ready = Barrier::new(readers);
+    let reader = || {
+        let file = File::open(path);
+        ready.wait();
+        let start = Instant::now();
+        let bytes = files::read_all(file?, options.block)?;
+        match bytes == options.bytes() {
+            true => Ok(start.elapsed()),
+            false => Err(io::Error::other(format!("{bytes} bytes, not {}", options.bytes()))),
+        }
+    };
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..readers).map(|_| scope.spawn(reader)).collect();
+        readers.into_iter().map(|reader| reader.join().expect("no reader panics")).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = Options::parse(lexopt::Parser::from_args(manifest("paralleldd").1)).unwrap();
+        assert_eq!((options.bytes(), &*options.readers), (4 << 30, &[1, 3, 4][..]));
+    }
+
+    #[test]
+    fn readers_grow_as_in_the_tables_of_the_field() {
+        assert_eq!(steps(1), [1]);
+        assert_eq!(steps(16), [1, 3, 5, 7, 12, 16]);
+        assert_eq!(steps(80), [1, 3, 5, 7, 12, 21, 30, 48, 66, 80]);
+    }
+
+    #[test]
+    fn every_reader_reads_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("source");
+        let arguments = ["--memory", "100000", "--size", "200", "--block", "512"];
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        files::create(&path, options.bytes()).unwrap();
+        assert_eq!(read(&path, 3, &options).unwrap().len(), 3);
+        files::create(&path, 1).unwrap();
+        assert!(read(&path, 3, &options).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! How long mmap(2) takes for one process while another holds most of the memory and a third copies
+//! a large file: what a desktop user feels as stutter.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `create` | the file is written |
+//! | `fill` | a process touches its share of the memory, and keeps it |
+//! | `copy` | the file is copied and synced; meanwhile memory is mapped, a word of each page written, and unmapped, again and again: each time is a sample |
+//!
+//! The samples are reported when the copy has ended, outside any phase.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError, files, options, value_of};
+use crate::words::Words;
+
+/// The name under which this workload starts the process that holds memory ...
+pub const HOG: &str = "stutter-hog";
+/// ... and the one that copies.
+pub const COPY: &str = "stutter-copy";
+/// Between two probes, as in the field's program.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The smallest page, and so the distance at which every page is touched.
+const PAGE: usize = 4096;
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    /// Bytes that the hog holds, in percent of the machine's memory.
+    hog: f64,
+    /// Bytes of the file, in percent of the machine's memory.
+    file: f64,
+    /// Bytes that each probe maps.
+    probe: usize,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found =
+            Self { directory: PathBuf::new(), hog: 75.0, file: 200.0, probe: 128 << 20, memory: 0 };
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "hog" => found.hog = value_of(name, value)?,
+                "file" => found.file = value_of(name, value)?,
+                "probe" => found.probe = value_of::<usize>(name, value)?.saturating_mul(1 << 20),
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let most = found.memory as f64 * 0.95;
+        if found.probe == 0 || found.share(found.hog) as f64 + found.probe as f64 > most {
+            return Err(WorkloadError::Arguments(format!(
+                "--hog {} and --probe {}: together above 0 and at most 95 % of {} MiB",
+                found.hog,
+                found.probe >> 20,
+                found.memory >> 20
+            )));
+        }
+        Ok(found)
+    }
+
+    fn share(&self, percent: f64) -> u64 {
+        (self.memory as f64 * percent / 100.0) as u64
+    }
+}
+
+/// Holds memory, copies a file, and measures mmap(2) meanwhile.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    let [source, target] = ["source", "target"].map(|name| options.directory.join(name));
+    reporter.phase("create")?;
+    files::create(&source, options.share(options.file)).while_(source.display().to_string())?;
+    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+
+    reporter.phase("fill")?;
+    let mut hog =
+        start(HOG, [options.share(options.hog).to_string()]).while_("starting the hog")?;
+    wait_for_word(&mut hog).while_("waiting for the hog")?;
+
+    reporter.phase("copy")?;
+    let begun = Instant::now();
+    let mut copy = start(COPY, [&source, &target]).while_("starting the copy")?;
+    let mut probes = Vec::new();
+    let status = loop {
+        probes.push(probe(options.probe).while_("mapping memory")?);
+        if let Some(status) = copy.try_wait().while_("waiting for the copy")? {
+            break status;
+        }
+        thread::sleep(PAUSE);
+    };
+    let copied = begun.elapsed();
+    reporter.phase("")?;
+    if !status.success() {
+        return Err(WorkloadError::Child(format!("the copy: {status}")));
+    }
+    match hog.try_wait().while_("looking at the hog")? {
+        Some(status) => return Err(WorkloadError::Child(format!("the hog: {status}"))),
+        None => drop(hog.stdin.take()),
+    }
+    hog.wait().while_("waiting for the hog")?;
+    for path in [source, target] {
+        fs::remove_file(&path).while_(path.display().to_string())?;
+    }
+    for probe in probes {
+        reporter.sample("mmap", 1e3 * probe.as_secs_f64())?;
+    }
+    reporter.sample("Copy", copied.as_secs_f64())
+}
+
+/// Maps memory, writes a word of each page, unmaps it, and returns how long that took.
+fn probe(bytes: usize) -> io::Result<Duration> {
+    let start = Instant::now();
+    let words = Words::anonymous(bytes)?;
+    touch(&words);
+    drop(words);
+    Ok(start.elapsed())
+}
+
+fn touch(words: &Words) {
+    for word in words.iter().step_by(PAGE / size_of::<u64>()) {
+        word.store(1, Relaxed);
+    }
+}
+
+/// A process of its own, so that nobody shares an address space with the probes.
+fn start<A: AsRef<std::ffi::OsStr>>(
+    name: &str,
+    arguments: impl IntoIterator<Item = A>,
+) -> io::Result<Child> {
+    let mut command = Command::new(env::current_exe()?);
+    command.arg(name).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+}
+
+/// Waits for a line; an end without one is an error.
+fn wait_for_word(process: &mut Child) -> io::Result<()> {
+    let output = process.stdout.take().expect("piped");
+    let mut line = String::new();
+    match BufReader::new(output).read_line(&mut line)? {
+        0 => Err(io::Error::other(format!("it ended: {}", process.wait()?))),
+        _ => Ok(()),
+    }
+}
+
+/// Touches so many bytes, says so, and holds them until its input ends.
+pub fn hog_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let bytes = value_of(HOG, &arguments.value()?.to_string_lossy())?;
+    let words = Words::anonymous(bytes).while_("mapping memory")?;
+    touch(&words);
+    println!("full");
+    io::stdin().read_to_end(&mut Vec::new()).while_("waiting for the end")?;
+    Ok(())
+}
+
+/// Copies a file to the disk.
+pub fn copy_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let mut source = File::open(arguments.value()?).while_("the file to copy")?;
+    let mut target = File::create(arguments.value()?).while_("the copy")?;
+    let mut buffer = vec![0; files::BLOCK];
+    loop {
+        match source.read(&mut buffer).while_("the file to copy")? {
+            0 => return target.sync_all().while_("the copy"),
+            bytes => io::Write::write_all(&mut target, &buffer[..bytes]).while_("the copy")?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
+        Options::parse(lexopt::Parser::from_args(arguments))
+    }
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let (manifest, arguments) = manifest("stutter");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        assert_eq!((options.share(options.hog), options.probe), (3 << 29, 128 << 20));
+        assert_eq!(manifest.metrics[0].rows, model::Rows::Distribution);
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        assert!(parse(&["--memory", "1073741824"]).is_ok());
+        assert!(parse(&["--memory", "1073741824", "--hog", "90"]).is_err());
+        assert!(parse(&["--memory", "1073741824", "--probe", "0"]).is_err());
+    }
+
+    #[test]
+    fn a_probe_takes_time() {
+        assert!(probe(64 * PAGE).unwrap() > Duration::ZERO);
+    }
+}

@@ -1,0 +1,138 @@
+//! Truncation of files whose pages were reclaimed: what the page cache remembers of them, its
+//! shadow entries, has to be cleared one by one. The programs of Jan Kara's report of 2019 against
+//! the conversion of truncate to the XArray: 64 files, truncated together, several times.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `fill` | files of holes are read, and their pages reclaimed by `madvise(2)` with `MADV_PAGEOUT`, which leaves shadow entries without any shortage of memory (Linux 5.4) |
+//! | `truncate` | all files are truncated to nothing: this is timed |
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError, options, value_of};
+use crate::sys::own_time;
+use crate::words::Words;
+
+/// The smallest page, and so the distance at which every page is touched.
+const PAGE: usize = 4096;
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    files: u64,
+    /// Bytes of all files together, in percent of the machine's memory.
+    share: f64,
+    rounds: u32,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found =
+            Self { directory: PathBuf::new(), files: 64, share: 50.0, rounds: 1, memory: 0 };
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "files" => found.files = value_of(name, value)?,
+                "share" => found.share = value_of(name, value)?,
+                "rounds" => found.rounds = value_of(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        if !(1..=100_000).contains(&found.files) || found.pages() == 0 {
+            return Err(WorkloadError::Arguments(format!(
+                "{} files in {} % of {} bytes: not a page each, or more than 100000 files",
+                found.files, found.share, found.memory
+            )));
+        }
+        Ok(found)
+    }
+
+    /// Pages of one file.
+    fn pages(&self) -> usize {
+        (self.memory as f64 * self.share / 100.0) as usize / self.files.max(1) as usize / PAGE
+    }
+}
+
+/// Fills and truncates, as often as there are rounds.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    for _ in 0..options.rounds {
+        reporter.phase("fill")?;
+        let nodes = shadow_nodes();
+        let files = (0..options.files).map(|number| {
+            let path = options.directory.join(format!("file{number}"));
+            fill(&path, options.pages()).while_(path.display().to_string())
+        });
+        let files: Vec<File> = files.collect::<Result<_, _>>()?;
+        if let (Some(before), Some(after)) = (nodes, shadow_nodes()) {
+            reporter.note(&format!(
+                "{} files of {} pages; tree nodes with shadow entries: {before}, then {after}",
+                options.files,
+                options.pages()
+            ))?;
+        }
+        reporter.phase("truncate")?;
+        let (start, before) = (Instant::now(), own_time());
+        for file in &files {
+            file.set_len(0).while_("truncating")?;
+        }
+        let (elapsed, spent) = (start.elapsed(), own_time().since(before));
+        reporter.sample("Elapsed", elapsed.as_secs_f64())?;
+        reporter.sample("System", spent.system)?;
+    }
+    Ok(())
+}
+
+/// Makes a file of holes whose pages have all been in the page cache, and are reclaimed.
+fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    file.set_len((pages * PAGE) as u64)?;
+    let words = Words::shared(&file)?;
+    for word in words.iter().step_by(PAGE / size_of::<u64>()) {
+        word.load(Relaxed);
+    }
+    words.page_out()?;
+    Ok(file)
+}
+
+/// Nodes of page-cache trees that hold shadow entries, as `/proc/vmstat` has them since Linux 4.20.
+fn shadow_nodes() -> Option<u64> {
+    let vmstat = fs::read_to_string("/proc/vmstat").ok()?;
+    let line = vmstat.lines().find_map(|line| line.strip_prefix("workingset_nodes "))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = Options::parse(lexopt::Parser::from_args(manifest("truncate").1)).unwrap();
+        assert_eq!((options.files, options.pages()), (64, 4096));
+        assert_eq!(options.directory, Path::new("/mnt/disk0"));
+    }
+
+    #[test]
+    fn files_without_a_page_are_refused() {
+        for arguments in [["--memory", "4096"], ["--files", "0"]] {
+            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_filled_file_is_there_and_empty_of_blocks() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = fill(&directory.path().join("file"), 100).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 100 * PAGE as u64);
+    }
+}
