@@ -9,6 +9,7 @@ mod faults;
 mod host;
 mod long;
 mod planted;
+mod workloads;
 
 /// Whether tests are wanted that take minutes; says so if not.
 fn long_only() -> bool {

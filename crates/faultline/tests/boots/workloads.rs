@@ -1,0 +1,105 @@
+//! The workloads on a disk, on the oldest and the newest kernel: the tables have the field's rows,
+//! and the kernels' own counters agree that what is said to have happened did happen.
+
+use crate::common::{Bench, experiment};
+use model::{Boot, Chunk, Source};
+
+/// Small, so that all take seconds.
+const EXPERIMENT: &str = r#"
+[[machine.disk]]
+size = "1G"
+filesystem = "ext4"
+[[variant]]
+kernel = "5.10"
+[[variant]]
+kernel = "newest"
+[[workload]]
+name = "truncate"
+parameters = { files = 4, share = 10, rounds = 2 }
+[[workload]]
+name = "paralleldd"
+parameters = { size = 20, readers = "1,2" }
+[[workload]]
+name = "stutter"
+parameters = { hog = 50, file = 20, probe = 8 }
+"#;
+/// The memory of the machine, in MiB.
+const MEMORY: f64 = 512.0;
+const KIB: f64 = 1024.0;
+
+#[test]
+fn what_workloads_report_the_kernel_has_counted() {
+    let bench = Bench::new();
+    let text = experiment("io", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let boots = bench.boots();
+    assert_eq!(boots.len(), 2);
+    for boot in &boots {
+        truncation_clears_shadow_entries(boot);
+        readers_read_from_the_disk(boot);
+        a_copy_is_written_while_memory_is_mapped(boot);
+    }
+    let table = bench.faultline(&["compare"]).expect(0).out;
+    for row in [
+        "Amean     Elapsed-truncate",
+        "Amean     Elapsd-1",
+        "Amean     Elapsd-2",
+        "1st-qrtle   mmap",
+        "Best99%Mean mmap",
+    ] {
+        assert!(table.contains(row), "{row}:\n{table}");
+    }
+}
+
+/// The chunks of `/proc/vmstat` of a phase.
+fn phase<'a>(boot: &'a Boot, workload: &str, phase: &str) -> Vec<&'a Chunk> {
+    let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
+    chunks.filter(|chunk| chunk.workload == workload && chunk.phase == phase).collect()
+}
+
+fn grown(chunk: &Chunk, counter: &str) -> f64 {
+    chunk.difference(counter).unwrap() as f64
+}
+
+fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
+    let samples = boot.samples.iter();
+    let wanted = samples.filter(|sample| sample.metric == metric && sample.phase == phase);
+    wanted.map(|sample| sample.value).collect()
+}
+
+fn truncation_clears_shadow_entries(boot: &Boot) {
+    // A node of the tree has 64 entries.
+    let nodes = MEMORY * 0.1 * KIB / 4.0 / 64.0;
+    let [fills, truncations] = ["fill", "truncate"].map(|name| phase(boot, "truncate", name));
+    assert_eq!((fills.len(), truncations.len()), (2, 2));
+    for (fill, truncation) in fills.into_iter().zip(truncations) {
+        assert!(grown(fill, "workingset_nodes") > 0.9 * nodes, "of {nodes}");
+        assert!(grown(truncation, "workingset_nodes") < -0.9 * nodes, "of {nodes}");
+    }
+    let times = values(boot, "Elapsed", "truncate");
+    assert!(times.len() == 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
+}
+
+fn readers_read_from_the_disk(boot: &Boot) {
+    for readers in [1, 2] {
+        let name = readers.to_string();
+        let times = values(boot, "Elapsd", &name);
+        assert!(times.len() == readers && times.iter().all(|time| *time > 0.0), "{times:?}");
+        // In KiB: once from the disk, however many read.
+        let read = grown(phase(boot, "paralleldd", &name)[0], "pgpgin") / (0.2 * MEMORY * KIB);
+        assert!((0.99..1.5).contains(&read), "{read} times the file");
+    }
+}
+
+fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
+    let copy = phase(boot, "stutter", "copy")[0];
+    assert!(grown(copy, "pgpgout") > 0.99 * 0.2 * MEMORY * KIB);
+    let times = values(boot, "mmap", "");
+    assert!(times.len() > 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
+    // Each of them touched 8 MiB, if not by huge pages.
+    let faults = grown(copy, "pgfault");
+    assert!(faults > times.len() as f64 * 4.0, "{faults} faults for {} maps", times.len());
+    let hog = grown(phase(boot, "stutter", "fill")[0], "nr_anon_pages");
+    assert!(hog > 0.49 * MEMORY * KIB / 4.0, "{hog} pages held");
+}
