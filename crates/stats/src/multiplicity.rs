@@ -1,0 +1,122 @@
+//! Many tests at once: p-values raised so that a level holds for all of them together.
+//!
+//! Every function gives one adjusted p-value for each given one, in the same order, never above 1:
+//! those at most as high as a level are the ones to reject at that level. A p-value that is not a
+//! number counts as 1.
+
+/// Holm's step-down procedure: at level 0.05 the probability of any false rejection is at most
+/// 5 %, however the tests depend on each other. With p-values ascending, `p_i` of `m` becomes
+/// `max over j <= i of (m - j + 1) p_j` (Holm, "A simple sequentially rejective multiple test
+/// procedure", Scandinavian Journal of Statistics 6, 1979).
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let order = ascending(p);
+    let mut highest = 0.0_f64;
+    let mut adjusted = vec![0.0; p.len()];
+    for (rank, &at) in order.iter().enumerate() {
+        highest = highest.max((p.len() - rank) as f64 * known(p[at])).min(1.0);
+        adjusted[at] = highest;
+    }
+    adjusted
+}
+
+/// The step-up procedure that keeps the false discovery rate, the expected share of false ones
+/// among the rejections, for tests that are independent or depend positively on each other. With
+/// p-values ascending, `p_i` of `m` becomes `min over j >= i of m p_j / j` (Benjamini and Hochberg,
+/// "Controlling the false discovery rate", J. Royal Statistical Society B 57, 1995).
+pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    step_up(p, 1.0)
+}
+
+/// The same for tests that depend on each other in any way: p-values are those of
+/// [`benjamini_hochberg`] times `sum over j <= m of 1 / j` (Benjamini and Yekutieli, "The control of
+/// the false discovery rate in multiple testing under dependency", Annals of Statistics 29, 2001).
+pub fn benjamini_yekutieli(p: &[f64]) -> Vec<f64> {
+    step_up(p, (1..=p.len()).map(|j| 1.0 / j as f64).sum())
+}
+
+fn step_up(p: &[f64], factor: f64) -> Vec<f64> {
+    let order = ascending(p);
+    let mut lowest = 1.0_f64;
+    let mut adjusted = vec![0.0; p.len()];
+    for (rank, &at) in order.iter().enumerate().rev() {
+        lowest = lowest.min(factor * p.len() as f64 * known(p[at]) / (rank + 1) as f64);
+        adjusted[at] = lowest;
+    }
+    adjusted
+}
+
+/// Where the p-values stand, lowest first.
+fn ascending(p: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| known(p[a]).total_cmp(&known(p[b])));
+    order
+}
+
+fn known(p: f64) -> f64 {
+    if p.is_nan() { 1.0 } else { p }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const P: [f64; 8] = [0.01, 0.04, 0.03, 0.005, 0.2, 0.04, 0.9, 0.0001];
+
+    /// statsmodels 0.15.0, `statsmodels.stats.multitest.multipletests(P, method=...)[1]`.
+    #[test]
+    fn adjusted_values_agree_with_statsmodels() {
+        let expected = [0.06, 0.16, 0.15, 0.035, 0.4, 0.16, 0.9, 0.0008];
+        assert_close(&holm(&P), &expected);
+        let expected = [
+            0.02666666666666667,
+            0.05333333333333334,
+            0.05333333333333334,
+            0.02,
+            0.2285714285714286,
+            0.05333333333333334,
+            0.9,
+            0.0008,
+        ];
+        assert_close(&benjamini_hochberg(&P), &expected);
+        let expected = [
+            0.07247619047619047,
+            0.14495238095238094,
+            0.14495238095238094,
+            0.054357142857142854,
+            0.6212244897959183,
+            0.14495238095238094,
+            1.0,
+            0.002174285714285714,
+        ];
+        assert_close(&benjamini_yekutieli(&P), &expected);
+    }
+
+    fn assert_close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-14, "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn no_tests_and_unknown_ones_are_harmless() {
+        assert!(holm(&[]).is_empty());
+        assert!(benjamini_yekutieli(&[]).is_empty());
+        assert_eq!(holm(&[f64::NAN, 0.01]), [1.0, 0.02]);
+        assert_eq!(benjamini_hochberg(&[f64::NAN, 0.01]), [1.0, 0.02]);
+    }
+
+    proptest! {
+        #[test]
+        fn stricter_methods_reject_less(p in prop::collection::vec(0.0..=1.0_f64, 1..30)) {
+            let (holm, bh, by) = (holm(&p), benjamini_hochberg(&p), benjamini_yekutieli(&p));
+            for i in 0..p.len() {
+                prop_assert!(p[i] <= bh[i] * (1.0 + 1e-12));
+                prop_assert!(bh[i] <= holm[i] * (1.0 + 1e-12));
+                prop_assert!(bh[i] <= by[i] && by[i] <= 1.0 && holm[i] <= 1.0);
+            }
+        }
+    }
+}
