@@ -3,8 +3,9 @@
 use model::{Boot, Usage};
 use stats::Summary;
 
+use crate::figures::BootFigures;
 use crate::luck::Seeds;
-use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// A row: its label and which of the times it is.
 type Time = (&'static str, fn(&Usage) -> f64);
@@ -18,17 +19,30 @@ const TIMES: [Time; 3] = [
 /// User, System and Elapsed of `workload`: the sum over a boot's iterations, the mean over the
 /// complete boots. No direction: what a workload does in a fixed time costs more when more is
 /// done. In exact mode, `seeds` says how many each variant wants.
-pub fn table(workload: &str, columns: &[VariantBoots<'_>], seeds: Option<u32>) -> Table {
+pub fn table(
+    workload: &str,
+    columns: &[VariantBoots<'_>],
+    seeds: Option<u32>,
+    judging: &Judging,
+) -> Table {
     let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(workload, column)).collect();
     let rows = TIMES.map(|(label, time)| {
         let values = pools.iter().map(|boots| mean(boots, time)).collect();
         let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
-        let Some(wanted) = seeds else { return row };
-        let seeds = pools.iter().map(|boots| {
-            let totals = boots.iter().map(|boot| (boot.seed, Some(boot.total(time))));
-            Seeds::new(totals, wanted)
-        });
-        row.against_luck(&seeds.collect::<Vec<_>>())
+        let totals = |boots: &[Spent<'_>], key: fn(&Boot) -> u32| -> Vec<(u32, Option<f64>)> {
+            boots.iter().map(|spent| (key(spent.boot), Some(spent.total(time)))).collect()
+        };
+        match seeds {
+            Some(wanted) => {
+                let seeds = pools.iter().map(|boots| totals(boots, |boot| boot.replicate));
+                let seeds = seeds.map(|totals| Seeds::new(totals, wanted));
+                row.against_luck(&seeds.collect::<Vec<_>>())
+            }
+            None => {
+                let figures = pools.iter().map(|boots| totals(boots, |boot| boot.block));
+                row.against_boots(&figures.map(BootFigures::new).collect::<Vec<_>>(), judging)
+            }
+        }
     });
     let pooled = |boots: &Vec<Spent>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
@@ -44,7 +58,7 @@ pub fn table(workload: &str, columns: &[VariantBoots<'_>], seeds: Option<u32>) -
 
 /// What one boot spent.
 struct Spent<'a> {
-    seed: u32,
+    boot: &'a Boot,
     iterations: Vec<&'a Usage>,
 }
 
@@ -66,7 +80,7 @@ fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
 fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
     let spent = |boot: &'a Boot| {
         let usage = boot.usage.iter().filter(|usage| usage.workload == workload);
-        Spent { seed: boot.replicate, iterations: usage.collect() }
+        Spent { boot, iterations: usage.collect() }
     };
     column.complete().map(spent).filter(|spent| !spent.iterations.is_empty()).collect()
 }
@@ -87,7 +101,8 @@ mod tests {
             vec![usage("autonuma", 0, 1.0), usage("autonuma", 1, 2.0), usage("other", 0, 50.0)];
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
         let variants = ["a", "b"].map(variant);
-        let table = table("autonuma", &columns(&variants, &[&boots, &[]]), None);
+        let table =
+            table("autonuma", &columns(&variants, &[&boots, &[]]), None, &Judging::default());
         let values: Vec<_> = table.rows.iter().map(|row| row.values[0]).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].values[1], None);
@@ -98,6 +113,9 @@ mod tests {
     fn without_usage_there_are_no_rows() {
         let boots = [boot(0)];
         let variants = [variant("a")];
-        assert_eq!(table("autonuma", &columns(&variants, &[&boots]), None).rows, []);
+        assert_eq!(
+            table("autonuma", &columns(&variants, &[&boots]), None, &Judging::default()).rows,
+            []
+        );
     }
 }

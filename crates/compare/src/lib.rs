@@ -12,6 +12,7 @@ mod duration;
 mod evidence;
 mod explain;
 mod facts;
+mod figures;
 mod locality;
 mod luck;
 mod metrics;
@@ -27,7 +28,8 @@ use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
-pub use evidence::{Evidence, Variation};
+pub use evidence::{Evidence, Judging, Lack, Variation};
+
 pub use explain::{
     Calls, Compared, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split,
     Subject, Totals, explain, paths,
@@ -109,6 +111,8 @@ pub struct Comparison {
     pub mode: Mode,
     /// Boots wanted of each variant; in exact mode each has a seed of its own.
     pub boots: u32,
+    /// How differences of measured mode are judged.
+    pub judging: Judging,
     /// The variants in the order of the columns. The first is the baseline.
     pub variants: Vec<Variant>,
     /// Whether a boot that counts ran under emulation (TCG), where times are not performance.
@@ -168,8 +172,9 @@ impl Comparison {
 }
 
 /// Compares the variants of an experiment. The one with index `baseline` becomes the first column,
-/// against which gains are computed and verdicts are given; the others keep their order.
-pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
+/// against which gains are computed and verdicts are given; the others keep their order. `judging` is
+/// of measured mode.
+pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
     let Results { experiment, variants } = results;
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
@@ -177,14 +182,15 @@ pub fn compare(results: &Results<'_>, baseline: usize) -> Comparison {
     let tables = experiment.workloads.iter().flat_map(|used| {
         let name = &used.manifest.name;
         [
-            metrics::table(&used.manifest, &columns, seeds),
-            duration::table(name, &columns, seeds),
+            metrics::table(&used.manifest, &columns, seeds, judging),
+            duration::table(name, &columns, seeds, judging),
             counters::table(name, &columns, topology, seeds),
         ]
     });
     Comparison {
         mode: experiment.mode,
         boots: experiment.boots,
+        judging: *judging,
         variants: columns.iter().map(variant).collect(),
         emulated: columns
             .iter()
@@ -244,7 +250,7 @@ mod tests {
     ) -> Comparison {
         let experiment = experiment(Mode::Measured, 1, workloads.to_vec());
         let results = Results { experiment: &experiment, variants: variants.to_vec() };
-        super::compare(&results, baseline)
+        super::compare(&results, baseline, &Judging::default())
     }
 
     #[test]
@@ -367,7 +373,7 @@ mod tests {
             let variants = ["a", "b"].map(testing::variant);
             let tables = |new: &[Boot]| {
                 let variants = columns(&variants, &[&base, new]);
-                super::compare(&Results { experiment: &experiment, variants }, 0).tables
+                super::compare(&Results { experiment: &experiment, variants }, 0, &Judging::default()).tables
             };
             let same = tables(&moved);
             prop_assert_eq!(&same, &tables(&base));

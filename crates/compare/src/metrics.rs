@@ -8,19 +8,24 @@ use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows};
 use crate::luck::Seeds;
 use crate::operations::{Operation, operations};
 use crate::rows::{Figures, statistics};
-use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
 /// order of the manifest's metrics, and within a metric in the order in which they were first
 /// seen. In exact mode, `seeds` says of how many each variant wants figures.
-pub fn table(workload: &Manifest, columns: &[VariantBoots<'_>], seeds: Option<u32>) -> Table {
+pub fn table(
+    workload: &Manifest,
+    columns: &[VariantBoots<'_>],
+    seeds: Option<u32>,
+    judging: &Judging,
+) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let operations = operations(workload, columns, mode);
     let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
     let decimals = decimals(&parts);
     let rows = lines(&parts, mode)
         .into_iter()
-        .map(|(part, statistic)| part.row(statistic, decimals[&part.operation.rank]));
+        .map(|(part, statistic)| part.row(statistic, decimals[&part.operation.rank], judging));
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
@@ -106,7 +111,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn row(&self, statistic: Statistic, decimals: usize) -> Row {
+    fn row(&self, statistic: Statistic, decimals: usize, judging: &Judging) -> Row {
         let Metric { unit, better, decimals: wanted, .. } = &self.operation.metric;
         let figures = self.figures.iter();
         let values = figures.map(|figures| figures.as_ref()?.value(statistic)).collect();
@@ -125,9 +130,12 @@ impl<'a> Part<'a> {
             _ => (&**unit, decimals),
         };
         let row = Row::new(&self.operation.name, unit, better, statistic, values, decimals);
+        if !statistic.is_mean() {
+            return row;
+        }
         match &self.seeds {
-            Some(seeds) if statistic.is_mean() => row.against_luck(seeds),
-            _ => row,
+            Some(seeds) => row.against_luck(seeds),
+            None => row.against_boots(&self.operation.figures(), judging),
         }
     }
 }
@@ -174,7 +182,7 @@ mod tests {
 
     fn compared(base: &[Boot], new: &[Boot]) -> Table {
         let variants = ["base", "new"].map(variant);
-        table(&manifest(), &columns(&variants, &[base, new]), None)
+        table(&manifest(), &columns(&variants, &[base, new]), None, &Judging::default())
     }
 
     fn names(table: &Table) -> Vec<String> {
@@ -280,7 +288,7 @@ mod tests {
         manifest.metrics[1].decimals = Some(2);
         let base = boots(&[("Elapsed", "", 120.0), ("Rate", "", 0.02), ("CPU", "", 0.02)]);
         let variants = ["base"].map(variant);
-        let table = table(&manifest, &columns(&variants, &[&base]), None);
+        let table = table(&manifest, &columns(&variants, &[&base]), None, &Judging::default());
         let decimals = |statistic, metric| row(&table, statistic, metric).decimals;
         assert_eq!(decimals(Statistic::CoeffVar, "Elapsed"), 4);
         assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
@@ -294,7 +302,8 @@ mod tests {
         manifest.metrics[0].rows = Rows::Distribution;
         let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
         let variants = ["base", "new"].map(variant);
-        let table = table(&manifest, &columns(&variants, &[&base, &base]), Some(2));
+        let table =
+            table(&manifest, &columns(&variants, &[&base, &base]), Some(2), &Judging::default());
         let names = names(&table);
         assert_eq!(
             names[5..9],
@@ -319,7 +328,7 @@ mod tests {
 
     fn judged(base: &[Boot], new: &[Boot], wanted: u32) -> Table {
         let variants = ["base", "new"].map(variant);
-        table(&manifest(), &columns(&variants, &[base, new]), Some(wanted))
+        table(&manifest(), &columns(&variants, &[base, new]), Some(wanted), &Judging::default())
     }
 
     fn row<'a>(table: &'a Table, statistic: Statistic, metric: &str) -> &'a Row {

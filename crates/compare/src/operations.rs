@@ -6,6 +6,7 @@ use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Samp
 use stats::Summary;
 
 use crate::VariantBoots;
+use crate::figures::BootFigures;
 
 /// A metric with its label and phase.
 pub struct Operation<'a> {
@@ -28,6 +29,12 @@ impl Operation<'_> {
     /// Whether `other` is the same operation, of other boots.
     pub fn is(&self, other: &Operation<'_>) -> bool {
         (&self.metric, self.label, self.phase) == (&other.metric, other.label, other.phase)
+    }
+
+    /// One figure a boot for each column: the metric's own mean of the boot's samples.
+    pub fn figures(&self) -> Vec<BootFigures> {
+        let figure = |boot: &BootSamples<'_>| (boot.boot.block, boot.mean(self.metric.mean));
+        self.columns.iter().map(|boots| BootFigures::new(boots.iter().map(figure))).collect()
     }
 }
 

@@ -6,8 +6,9 @@ use std::fmt;
 use model::{Better, Mean};
 use serde::{Serialize, Serializer};
 
+use crate::figures::BootFigures;
 use crate::luck::Seeds;
-use crate::{Difference, Evidence, Variation, Verdict};
+use crate::{Difference, Evidence, Judging, Lack, Variation, Verdict};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -135,6 +136,9 @@ pub struct Row {
     /// of means; none for the baseline, and where there are too few boots.
     #[serde(skip)]
     pub evidence: Vec<Option<Evidence>>,
+    /// Why there is none, where one was looked for.
+    #[serde(skip)]
+    pub lacking: Vec<Option<Lack>>,
     /// How far the boots of each column lie apart, in measured mode, on rows of means of metrics.
     #[serde(skip)]
     pub variation: Vec<Option<Variation>>,
@@ -165,6 +169,7 @@ impl Row {
             floors: vec![None; columns],
             beyond_luck: vec![None; columns],
             evidence: vec![None; columns],
+            lacking: vec![None; columns],
             variation: vec![None; columns],
             decimals,
         }
@@ -181,6 +186,18 @@ impl Row {
             self.beyond_luck[column] = difference.and_then(|it| it.beyond_luck());
             self.verdicts[column] =
                 self.better.map(|better| Verdict::of(better, difference.as_ref()));
+        }
+        self
+    }
+
+    /// The row with what boots of measured mode say of its differences, `figures` being one a boot
+    /// for each column. Each comparison is still taken alone.
+    pub(crate) fn against_boots(mut self, figures: &[BootFigures], judging: &Judging) -> Self {
+        for column in 1..self.values.len() {
+            match figures[0].against(&figures[column], judging) {
+                Ok(evidence) => self.evidence[column] = Some(evidence),
+                Err(lack) => self.lacking[column] = Some(lack),
+            }
         }
         self
     }

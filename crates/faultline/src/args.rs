@@ -228,6 +228,9 @@ pub struct CompareArgs {
     /// The variant in the first column [default: the experiment's first]
     #[arg(long, value_name = "VARIANT")]
     pub baseline: Option<String>,
+    /// Differences up to so many percent are none [default: 1, or what the experiment says]
+    #[arg(long, value_name = "PERCENT", value_parser = margin)]
+    pub margin: Option<f64>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -355,6 +358,13 @@ pub enum TableFormat {
 pub struct ShowArgs {
     /// An experiment's name or number, or a boot as b12 [default: the latest experiment]
     pub what: Option<String>,
+}
+
+/// The share that a percentage is.
+fn margin(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent < 100.0);
+    Ok(percent.ok_or("expected a percentage above 0 and below 100, such as 0.5")? / 100.0)
 }
 
 fn boot_number(text: &str) -> Result<i64, String> {

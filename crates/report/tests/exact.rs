@@ -3,7 +3,7 @@
 mod common;
 
 use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
-use compare::{Comparison, Results, Sources, beside, compare, locality};
+use compare::{Comparison, Judging, Results, Sources, beside, compare, locality};
 use model::{Accesses, Boot, Chunk, Column, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
 
@@ -71,7 +71,11 @@ fn compared(wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     let names: Vec<_> = variants.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = variants.iter().map(|(_, boots)| *boots).collect();
     let experiment = experiment(Mode::Exact, wanted);
-    compare(&Results { experiment: &experiment, variants: columns(&names, &boots) }, 0)
+    compare(
+        &Results { experiment: &experiment, variants: columns(&names, &boots) },
+        0,
+        &Judging::default(),
+    )
 }
 
 /// The text, checked for what holds for all of it.
@@ -222,7 +226,7 @@ fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
         [(Mode::Measured, number), (Mode::Exact, 5)].map(|(mode, boots)| experiment(mode, boots));
     let time = Results { experiment: &time, variants: columns(&variants, &measured) };
     let count = Results { experiment: &count, variants: columns(&variants, &exact) };
-    let mut comparison = compare(&time, 0);
+    let mut comparison = compare(&time, 0, &Judging::default());
     comparison.beside = beside(&time, &count, "6.1");
     comparison.beside_of = Some(Sources {
         measured: "numa (number 3)".into(),

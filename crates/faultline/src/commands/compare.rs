@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{KeptBoot, Results, Sources, VariantBoots};
+use ::compare::{Judging, KeptBoot, Results, Sources, VariantBoots};
 use model::{Experiment, Mode, Source, Variant};
 use store::{Detail, ExperimentId, Kept, Store};
 
@@ -21,7 +21,10 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     let kept = results(&store, id)?;
     let own = Results { experiment: &experiment, variants: columns(&experiment, &kept) };
-    let mut comparison = ::compare::compare(&own, baseline);
+    let planned = experiment.sequential.map(|sequential| sequential.margin);
+    let usual = Judging::default();
+    let judging = Judging { margin: args.margin.or(planned).unwrap_or(usual.margin), ..usual };
+    let mut comparison = ::compare::compare(&own, baseline, &judging);
     if let Some((other_id, other, kept)) = counterpart(&store, &experiment)? {
         let other = Results { experiment: &other, variants: columns(&other, &kept) };
         let [own_name, other_name] = [(id, &own), (other_id, &other)]

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use compare::{Comparison, KeptBoot, Results, VariantBoots, compare};
+use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine,
     Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology,
@@ -195,7 +195,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
 /// Compares columns in measured mode; the first is the baseline.
 pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
     let experiment = experiment(Mode::Measured, 2);
-    compare(&Results { experiment: &experiment, variants: columns }, 0)
+    compare(&Results { experiment: &experiment, variants: columns }, 0, &Judging::default())
 }
 
 /// Compares variants by the workload of all tests; the first is the baseline.

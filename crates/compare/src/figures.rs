@@ -1,0 +1,360 @@
+//! One figure a boot, and what those of two variants say of each other.
+
+use std::collections::BTreeMap;
+
+use stats::{Estimate, Summary};
+
+use crate::evidence::{Evidence, Judging, Lack};
+
+/// Fewer boots a side than this say nothing: two of a distribution with two peaks are too often
+/// near to each other.
+pub const MIN_BOOTS: usize = 3;
+
+/// A figure of one variant: one value a boot, with the block of the schedule that the boot is of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct BootFigures {
+    /// By block, and ascending within one, so that nothing depends on the order of boots.
+    values: Vec<(u32, f64)>,
+    /// Whether a boot has values and no figure.
+    lacking: bool,
+}
+
+impl BootFigures {
+    /// From blocks and the figures of their boots. None is a boot whose values have no such figure.
+    pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>) -> Self {
+        let figures =
+            figures.into_iter().map(|(block, it)| (block, it.filter(|it| it.is_finite())));
+        let all: Vec<(u32, Option<f64>)> = figures.collect();
+        let known = all.iter().filter_map(|&(block, value)| Some((block, value?)));
+        let mut values: Vec<(u32, f64)> = known.collect();
+        values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        Self { lacking: values.len() < all.len(), values }
+    }
+
+    /// What `new` says against this baseline, as if it were the only comparison.
+    ///
+    /// Figures above 0 are compared by their logarithms, others by their differences. Boots of one
+    /// block are compared with each other (Student's t on the differences of blocks) if there are 3
+    /// such blocks and most boots are in them: what drifts from block to block then drops out.
+    /// Otherwise both sides are taken as independent ([`independent`]).
+    pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, Lack> {
+        if self.lacking || new.lacking {
+            return Err(Lack::Figure);
+        }
+        let all = [self.values.len(), new.values.len()];
+        let mut values = self.values.iter().chain(&new.values).map(|(_, value)| *value);
+        let scale = match values.all(|value| value > 0.0) {
+            true => Scale::Logarithms,
+            false => Scale::Shares(self.mean().ok_or(Lack::Boots(all))?),
+        };
+        let [base_blocks, new_blocks] = [self, new].map(|side| side.blocks(scale));
+        let common: Vec<(&Block, &Block)> = base_blocks
+            .iter()
+            .filter_map(|(block, base)| Some((base, new_blocks.get(block)?)))
+            .collect();
+        let together = common
+            .iter()
+            .fold([0, 0], |[base, new], (one, other)| [base + one.boots, new + other.boots]);
+        let most = (0..2).all(|side| 2 * together[side] > all[side]);
+        let paired = common.len() >= MIN_BOOTS && most;
+        let estimate = if paired {
+            let steps: Vec<f64> = common.iter().map(|(base, new)| new.mean - base.mean).collect();
+            Estimate::of_mean(&steps)
+        } else if all.iter().all(|&boots| boots >= MIN_BOOTS) {
+            let [base, new] = [self, new].map(|side| side.scaled(scale));
+            independent(&base, &new)
+        } else {
+            return Err(Lack::Boots(all));
+        };
+        let boots = if paired { together } else { all };
+        scale.evidence(estimate.ok_or(Lack::Figure)?, boots, paired, judging)
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let values: Vec<f64> = self.values.iter().map(|(_, value)| *value).collect();
+        Some(Summary::of(&values)?.amean)
+    }
+
+    fn scaled(&self, scale: Scale) -> Vec<f64> {
+        self.values.iter().map(|(_, value)| scale.of(*value)).collect()
+    }
+
+    fn blocks(&self, scale: Scale) -> BTreeMap<u32, Block> {
+        let blocks = self.values.chunk_by(|a, b| a.0 == b.0);
+        let block = |boots: &[(u32, f64)]| {
+            let sum: f64 = boots.iter().map(|(_, value)| scale.of(*value)).sum();
+            (boots[0].0, Block { mean: sum / boots.len() as f64, boots: boots.len() })
+        };
+        blocks.map(block).collect()
+    }
+}
+
+/// The boots of one variant in a block: their mean figure, scaled, and how many they are.
+struct Block {
+    mean: f64,
+    boots: usize,
+}
+
+/// The difference of two groups that have nothing in common, `base` and `new`.
+///
+/// Groups of one size `n` have `(n + 1) / (a^2 + b^2) - 2` degrees of freedom, where `a` and `b` are
+/// their shares of the squared standard error, but no more than `2 n - 2` (Welch, "The significance
+/// of the difference between two means when the population variances are unequal", Biometrika 29,
+/// 1938). The formula that most programs use, `(n - 1) / (a^2 + b^2)`, is too careful with few
+/// figures: with 3 a side its 95 % intervals hold the truth in 96.5 % of cases, these in 95.8 %; both
+/// agree from 10 on. Groups of different sizes have the degrees of freedom of the smaller one, with
+/// which there are never too many false alarms (Mickey and Brown, "Bounds on the distribution
+/// functions of the Behrens-Fisher statistic", Annals of Mathematical Statistics 37, 1966): with
+/// either formula 3 figures against 10 give more than 6 %.
+fn independent(base: &[f64], new: &[f64]) -> Option<Estimate> {
+    let estimate = Estimate::of_difference(base, new).filter(|it| it.se.is_finite())?;
+    let sides = [Estimate::of_mean(base)?, Estimate::of_mean(new)?];
+    let df = if base.len() != new.len() {
+        sides[0].df.min(sides[1].df)
+    } else if estimate.se > 0.0 {
+        let squares = sides.map(|side| (side.se / estimate.se).powi(4));
+        let n = base.len() as f64;
+        ((n + 1.0) / (squares[0] + squares[1]) - 2.0).min(2.0 * n - 2.0)
+    } else {
+        estimate.df
+    };
+    Some(Estimate { df, ..estimate })
+}
+
+/// In what figures are compared.
+#[derive(Clone, Copy)]
+enum Scale {
+    /// In logarithms, all figures being above 0.
+    Logarithms,
+    /// As they are; their differences are shares of this, the baseline's mean.
+    Shares(f64),
+}
+
+impl Scale {
+    fn of(self, value: f64) -> f64 {
+        match self {
+            Self::Logarithms => value.ln(),
+            Self::Shares(_) => value,
+        }
+    }
+
+    /// The ratio that a difference on this scale stands for.
+    fn ratio(self, difference: f64) -> f64 {
+        match self {
+            Self::Logarithms => difference.exp(),
+            Self::Shares(_) if difference == 0.0 => 1.0,
+            Self::Shares(whole) => 1.0 + difference / whole,
+        }
+    }
+
+    /// How far a share reaches down and up on this scale.
+    fn bounds(self, share: f64) -> [f64; 2] {
+        match self {
+            Self::Logarithms => [(-share).ln_1p(), share.ln_1p()],
+            Self::Shares(whole) => [-share * whole, share * whole],
+        }
+    }
+
+    fn evidence(
+        self,
+        estimate: Estimate,
+        boots: [usize; 2],
+        paired: bool,
+        judging: &Judging,
+    ) -> Result<Evidence, Lack> {
+        let whole = match self {
+            Self::Logarithms => 1.0,
+            Self::Shares(whole) => whole,
+        };
+        if whole < 0.0 {
+            return Err(Lack::Share);
+        }
+        let (low, high) = estimate.interval(judging.confidence);
+        let [least, most] = self.bounds(judging.margin);
+        let p = estimate.p_apart(0.0);
+        let no_doubt = estimate.se == 0.0;
+        Ok(Evidence {
+            ratio: self.ratio(estimate.value),
+            low: self.ratio(low),
+            high: self.ratio(high),
+            p,
+            p_alone: p,
+            p_same: match no_doubt && estimate.value == 0.0 {
+                true => 0.0,
+                false => estimate.p_above(least).max(estimate.p_below(most)),
+            },
+            boots,
+            paired,
+            visible: None,
+            needed: None,
+            error: if no_doubt { 0.0 } else { estimate.se / whole },
+            freedom: estimate.df,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Boots of blocks from 0 on.
+    fn blocks(values: &[f64]) -> BootFigures {
+        BootFigures::new((0..).zip(values.iter().copied().map(Some)))
+    }
+
+    /// Boots of which no block holds two.
+    fn apart(values: &[f64], first: u32) -> BootFigures {
+        BootFigures::new((first..).zip(values.iter().copied().map(Some)))
+    }
+
+    fn near(found: &[f64], expected: &[f64]) {
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-8, "{found}, not {expected}");
+        }
+    }
+
+    const JUDGING: Judging = Judging { margin: 0.03, confidence: 0.95 };
+    const BASE: [f64; 5] = [62.44, 64.0, 61.9, 63.3, 62.7];
+
+    /// NumPy 2.4.6 and SciPy 1.17.1: `d = numpy.log(new) - numpy.log(base)`, `numpy.exp` of its mean
+    /// and of both ends of `r.confidence_interval(0.95)` with `r = scipy.stats.ttest_1samp(d, 0)`,
+    /// `r.pvalue`, and the larger p-value of `ttest_1samp(d, numpy.log(0.97),
+    /// alternative="greater")` and `ttest_1samp(d, numpy.log(1.03), alternative="less")`.
+    #[test]
+    fn blocks_are_compared_as_scipy_does_it() {
+        let new = blocks(&[60.1, 62.2, 60.5, 61.9, 61.2]);
+        let found = blocks(&BASE).against(&new, &JUDGING).unwrap();
+        assert_eq!((found.paired, found.boots, found.freedom), (true, [5, 5], 4.0));
+        let Evidence { ratio, low, high, p_alone, p_same, .. } = found;
+        let expected = [
+            0.9731314463934888,
+            0.9652025225175995,
+            0.9811255046141015,
+            0.0007616146699008762,
+            0.1677434949192007,
+        ];
+        near(&[ratio, low, high, p_alone, p_same], &expected);
+    }
+
+    /// As above, of `d = new - base`, the bounds added to 1 as shares of `numpy.mean(base)`.
+    #[test]
+    fn figures_of_zero_are_compared_by_their_differences() {
+        let (base, new) = (blocks(&[0.0, 3.0, 1.0, 2.0]), blocks(&[5.0, 9.0, 4.0, 7.0]));
+        let Evidence { ratio, low, high, p_alone, .. } = base.against(&new, &JUDGING).unwrap();
+        let expected =
+            [4.166666666666666, 2.831836516442716, 5.501496816890617, 0.00481823046819855];
+        near(&[ratio, low, high, p_alone], &expected);
+    }
+
+    /// NumPy and SciPy: the degrees of freedom as they are said at [`independent`], the p-value
+    /// `2 * scipy.stats.t.sf(abs(t), df)`, the bounds with `scipy.stats.t.ppf(0.975, df)`.
+    #[test]
+    fn boots_that_share_no_block_are_independent() {
+        let new = apart(&[60.1, 66.2, 55.5, 59.0], 10);
+        let found = apart(&BASE[..4], 0).against(&new, &JUDGING).unwrap();
+        assert!(!found.paired);
+        let Evidence { ratio, low, high, p_alone, freedom, .. } = found;
+        let expected = [
+            0.9550696782197304,
+            0.8547010744059869,
+            1.0672246912625971,
+            0.2958042316124652,
+            3.40580893743087,
+        ];
+        near(&[ratio, low, high, p_alone, freedom], &expected);
+        let fewer = apart(&BASE[..3], 0).against(&apart(&BASE, 10), &JUDGING).unwrap();
+        assert_eq!((fewer.freedom, fewer.boots), (2.0, [3, 5]));
+    }
+
+    #[test]
+    fn a_few_blocks_in_common_do_not_make_pairs_of_many_boots() {
+        let of = |blocks: &[u32]| {
+            let figures = blocks.iter().map(|block| (*block, Some(1.0 + f64::from(*block % 3))));
+            BootFigures::new(figures)
+        };
+        let boots = |base: &[u32], new: &[u32]| {
+            let found = of(base).against(&of(new), &JUDGING)?;
+            Ok((found.paired, found.boots))
+        };
+        assert_eq!(boots(&[0, 1, 2, 3], &[0, 1, 2, 7]), Ok((true, [3, 3])));
+        assert_eq!(boots(&[0, 1, 2, 3, 4, 5], &[0, 1, 2]), Ok((false, [6, 3])));
+        assert_eq!(boots(&[0, 0, 0], &[0, 0, 0]), Ok((false, [3, 3])));
+        assert_eq!(boots(&[0, 0, 1, 2], &[0, 1, 2]), Ok((true, [4, 3])));
+        assert_eq!(boots(&[0, 1], &[0, 1]), Err(Lack::Boots([2, 2])));
+        assert_eq!(boots(&[], &[0, 1, 2, 3]), Err(Lack::Boots([0, 4])));
+        assert_eq!(boots(&[0, 1, 2], &[]), Err(Lack::Boots([3, 0])));
+    }
+
+    #[test]
+    fn a_boot_without_a_figure_is_not_passed_over() {
+        let gap = BootFigures::new((0..5).map(|block| (block, (block > 0).then_some(2.0))));
+        let odd = blocks(&[1.0, 2.0, f64::NAN, 3.0]);
+        for lacking in [gap, odd] {
+            assert_eq!(blocks(&BASE).against(&lacking, &JUDGING), Err(Lack::Figure));
+            assert_eq!(lacking.against(&blocks(&BASE), &JUDGING), Err(Lack::Figure));
+        }
+    }
+
+    #[test]
+    fn there_is_no_share_of_less_than_nothing() {
+        let (below, zero) = (blocks(&[-1.0, -2.0, -3.0]), blocks(&[0.0; 3]));
+        assert_eq!(below.against(&zero, &JUDGING), Err(Lack::Share));
+        let found = zero.against(&blocks(&[4.0, 5.0, 6.0]), &JUDGING).unwrap();
+        assert_eq!(
+            (found.ratio, found.low, found.high),
+            (f64::INFINITY, f64::INFINITY, f64::INFINITY)
+        );
+        assert!(found.p_alone < 0.02 && found.p_same > 0.9);
+        let same = zero.against(&zero, &JUDGING).unwrap();
+        assert_eq!((same.ratio, same.low, same.high, same.p_alone), (1.0, 1.0, 1.0, 1.0));
+        assert_eq!(same.p_same, 0.0);
+    }
+
+    #[test]
+    fn drift_from_block_to_block_drops_out() {
+        let drifting = |scale: f64| {
+            let values: Vec<f64> = (0..4).map(|block| scale * 1.3_f64.powi(block)).collect();
+            blocks(&values)
+        };
+        let found = drifting(10.0).against(&drifting(10.2), &JUDGING).unwrap();
+        assert!(found.paired && found.p_alone < 1e-9 && found.high - found.low < 1e-9);
+    }
+
+    proptest! {
+        /// Whatever the figures, p-values are probabilities and bounds enclose the ratio.
+        #[test]
+        fn no_figures_break_it(
+            base in prop::collection::vec((0..6u32, any::<Option<f64>>()), 0..9),
+            new in prop::collection::vec((0..6u32, any::<Option<f64>>()), 0..9),
+        ) {
+            let sides = [base, new].map(BootFigures::new);
+            if let Ok(found) = sides[0].against(&sides[1], &JUDGING) {
+                let Evidence { ratio, low, high, p_alone, p_same, boots, .. } = found;
+                prop_assert!(low <= ratio && ratio <= high, "{:?}", found);
+                prop_assert!((0.0..=1.0).contains(&p_alone) && (0.0..=1.0).contains(&p_same));
+                prop_assert!(boots.iter().all(|boots| *boots >= MIN_BOOTS));
+            }
+        }
+
+        #[test]
+        fn the_order_of_boots_changes_nothing(
+            (boots, moved) in prop::collection::vec((0..4u32, -1.0..9.0_f64), 3..9)
+                .prop_flat_map(|boots| (Just(boots.clone()), Just(boots).prop_shuffle())),
+        ) {
+            let of = |boots: &[(u32, f64)]| {
+                BootFigures::new(boots.iter().map(|(block, value)| (*block, Some(*value))))
+            };
+            let base = blocks(&BASE);
+            prop_assert_eq!(
+                base.against(&of(&boots), &JUDGING),
+                base.against(&of(&moved), &JUDGING)
+            );
+            // Against itself there is no difference.
+            if let Ok(found) = of(&boots).against(&of(&moved), &JUDGING) {
+                prop_assert_eq!((found.ratio, found.p_alone), (1.0, 1.0));
+            }
+        }
+    }
+}
