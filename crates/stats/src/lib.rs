@@ -10,6 +10,8 @@ mod ratio;
 #[cfg(test)]
 mod simulate;
 mod student;
+mod interval;
+pub mod sequential;
 mod summary;
 
 pub use components::{Components, variance_components};
