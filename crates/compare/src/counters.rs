@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use kernelfiles::numa;
-use model::{Boot, Chunk, ProblemKind, Source, Topology};
+use kernelfiles::derived::{self, Section, Span};
+use model::{Boot, Source, Topology};
 
 use crate::accesses::{Accesses, Split, accesses};
+use crate::growth::{Growth, lost_series};
 use crate::luck::Seeds;
 use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
 
@@ -15,9 +16,9 @@ const PERCENT: &str = "%";
 /// The kernel's guess, after which the truth comes.
 const GUESS: &str = "NUMA hint local percent";
 
-/// The NUMA rows of `workload`: the sum over the phases and iterations of a boot, the mean over
-/// the complete boots. Percentages are taken of the means, for percentages do not average. In
-/// exact mode, `seeds` says how many each variant wants.
+/// The rows of `workload`: the sum over the phases and iterations of a boot, the mean over the
+/// complete boots. Shares and rates are taken of the means, for they do not average. In exact mode,
+/// `seeds` says how many each variant wants.
 pub fn table(
     workload: &str,
     columns: &[VariantBoots<'_>],
@@ -28,18 +29,19 @@ pub fn table(
         columns.iter().map(|column| boots(workload, column, topology)).collect();
     let phases = phases(&pools);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
-    let of_seed = |boot: &Counted<'_>| (boot.seed, figures(std::slice::from_ref(boot), &phases));
-    let by_seed: Vec<Vec<_>> =
-        pools.iter().map(|boots| boots.iter().map(of_seed).collect()).collect();
+    let of_boot = |boot: &Counted<'_>| (boot.seed, figures(std::slice::from_ref(boot), &phases));
+    let by_boot: Vec<Vec<_>> =
+        pools.iter().map(|boots| boots.iter().map(of_boot).collect()).collect();
 
     let count = together.first().map_or(0, Vec::len);
     let row = |number: usize| {
         let values = together.iter().map(|figures| figures[number].value).collect();
-        let Figure { label, unit, decimals, .. } = &together[0][number];
+        let Figure { section, label, unit, decimals, .. } = &together[0][number];
         let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
+        let row = row.in_section(section.name());
         let Some(wanted) = seeds else { return row };
-        let seeds = by_seed.iter().map(|seeds| {
-            let values = seeds.iter().map(|(seed, figures)| (*seed, figures[number].value));
+        let seeds = by_boot.iter().map(|boots| {
+            let values = boots.iter().map(|(seed, figures)| (*seed, figures[number].value));
             Seeds::new(values, wanted)
         });
         row.against_luck(&seeds.collect::<Vec<_>>())
@@ -60,16 +62,16 @@ pub fn table(
 /// What was counted in one boot.
 struct Counted<'a> {
     seed: u32,
-    /// The chunks of `/proc/vmstat`.
-    chunks: Vec<&'a Chunk>,
+    /// Numbers of the iterations in which something was counted.
+    iterations: BTreeSet<u32>,
+    /// Of the counters of `/proc/vmstat`.
+    growth: Growth<'a>,
     accesses: Vec<Accesses<'a>>,
 }
 
 impl Counted<'_> {
     fn iterations(&self) -> usize {
-        let chunks = self.chunks.iter().map(|chunk| chunk.iteration);
-        let accesses = self.accesses.iter().map(|accesses| accesses.iteration);
-        chunks.chain(accesses).collect::<BTreeSet<u32>>().len()
+        self.iterations.len()
     }
 }
 
@@ -77,11 +79,14 @@ impl Counted<'_> {
 fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> Vec<Counted<'a>> {
     let counted = |boot: &'a Boot| {
         let chunks = boot.chunks.iter();
-        let own = chunks.filter(|it| it.workload == workload && it.is_of(Source::Vmstat));
+        let chunks = chunks.filter(|it| it.workload == workload && it.is_of(Source::Vmstat));
+        let accesses = accesses(boot, workload, topology);
+        let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Counted {
             seed: boot.replicate,
-            chunks: own.collect(),
-            accesses: accesses(boot, workload, topology),
+            iterations: chunks.clone().map(|chunk| chunk.iteration).chain(of_accesses).collect(),
+            growth: Growth::of(chunks),
+            accesses,
         }
     };
     column
@@ -90,11 +95,6 @@ fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> 
         .map(counted)
         .filter(|boot| boot.iterations() > 0)
         .collect()
-}
-
-pub fn lost_series(boot: &Boot) -> bool {
-    let mut problems = boot.problems.iter();
-    problems.any(|problem| problem.kind == ProblemKind::SeriesDropped)
 }
 
 /// Phases in which accesses were counted, in the order in which they were first seen.
@@ -110,28 +110,34 @@ fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
 
 /// What a row prints of some boots.
 struct Figure {
+    section: Section,
     label: String,
     unit: &'static str,
     value: Option<f64>,
     decimals: usize,
+    /// Whether the value is no sum of which each boot has its share.
+    is_ratio: bool,
 }
 
-/// All figures of some boots together, a boot's share of each. A percentage is no sum to be
-/// shared.
+/// All figures of some boots together, a boot's share of each that is a sum.
 fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = numa::rows(&|counter| total(boots, counter))
-        .into_iter()
-        .map(|numa::Row { label, value, unit, decimals }| Figure {
-            label: label.to_owned(),
-            unit,
-            value,
-            decimals,
+    let difference = |counter: &str| total(boots, counter);
+    let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
+    let span = Span { difference: &difference, seconds: Some(seconds) };
+    let mut figures: Vec<Figure> = derived::rows()
+        .map(|row| Figure {
+            section: row.section,
+            label: row.label.to_owned(),
+            unit: row.unit,
+            value: row.value(&span),
+            decimals: row.decimals,
+            is_ratio: row.is_ratio(),
         })
         .collect();
     let guess = figures.iter().position(|figure| figure.label == GUESS);
     let place = guess.map_or(figures.len(), |place| place + 1);
     figures.splice(place..place, truth(boots, phases));
-    for figure in figures.iter_mut().filter(|figure| figure.unit != PERCENT) {
+    for figure in figures.iter_mut().filter(|figure| !figure.is_ratio) {
         figure.value = figure.value.map(|total| total / boots.len() as f64);
     }
     figures
@@ -139,15 +145,9 @@ fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
 
 /// By how much a counter grew in all boots. None if some chunk lacks it, some boot has no chunk,
 /// or there is no boot.
-fn total(boots: &[Counted<'_>], counter: &str) -> Option<i64> {
-    if boots.is_empty() || boots.iter().any(|boot| boot.chunks.is_empty()) {
-        return None;
-    }
-    let chunks = boots.iter().flat_map(|boot| &boot.chunks);
-    // Added up as i128: a guest may claim any difference.
-    let differences = chunks.map(|chunk| chunk.difference(counter).map(i128::from));
-    let total: Option<i128> = differences.sum();
-    i64::try_from(total?).ok()
+fn total(boots: &[Counted<'_>], counter: &str) -> Option<f64> {
+    let grown = boots.iter().map(|boot| boot.growth.get(counter));
+    Some(grown.reduce(|sum, more| Some(sum? + more?))?? as f64)
 }
 
 /// The true local-access share, in all and phase by phase, and the accesses behind it.
@@ -155,6 +155,8 @@ fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let percent = |of: &str, phase: Option<&str>, split: Option<Split>| {
         let suffix = phase.map_or(String::new(), |phase| format!("-{phase}"));
         Figure {
+            section: Section::Numa,
+            is_ratio: true,
             label: format!("True local percent {of}{suffix}"),
             unit: PERCENT,
             value: split.and_then(Split::percent),
@@ -162,6 +164,8 @@ fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
         }
     };
     let count = |label: &str, number: Option<u64>| Figure {
+        section: Section::Numa,
+        is_ratio: false,
         label: format!("Accesses {label}"),
         unit: "accesses",
         value: number.map(|number| number as f64),
@@ -201,7 +205,7 @@ fn add(one: (Split, Split), other: (Split, Split)) -> (Split, Split) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Privilege, Problem, Target};
+    use model::{Privilege, Problem, ProblemKind, Target};
 
     use super::*;
     use crate::testing::{accessed, boot, chunk, columns, topology, variant};
@@ -267,7 +271,24 @@ mod tests {
     fn differences_beyond_all_bounds_are_survived() {
         let mut boots = [boot(0)];
         boots[0].chunks = vec![chunk(0, "", &faults(i64::MAX - 1000, 0)); 3];
-        assert_eq!(table_of(&[&boots]).rows.len(), 1);
+        let sum = 3.0 * (i64::MAX - 1000) as f64;
+        assert_eq!(values(&table_of(&[&boots]), "NUMA hint faults"), [Some(sum)]);
+    }
+
+    /// Two boots that scan 300 and 100 pages in 2 and 1 seconds.
+    #[test]
+    fn rates_are_over_the_time_of_the_chunks() {
+        let mut boots = [boot(0), boot(1)];
+        let scanned = |pages| [("pgscan_kswapd", pages), ("pgsteal_kswapd", pages / 2)];
+        boots[0].chunks = vec![chunk(0, "", &scanned(100)), chunk(0, "run", &scanned(200))];
+        boots[1].chunks = vec![chunk(0, "run", &scanned(100))];
+        let mut lacking = boot(0);
+        lacking.chunks = vec![chunk(0, "", &[("pgfault", 1)])];
+        let table = table_of(&[&boots, &[lacking]]);
+        assert_eq!(values(&table, "Kswapd pages scanned"), [Some(200.0), None]);
+        assert_eq!(values(&table, "Kswapd velocity"), [Some(400.0 / 3.0), None]);
+        assert_eq!(values(&table, "Kswapd efficiency"), [Some(50.0), None]);
+        assert!(table.rows.iter().all(|row| row.section == Some("Reclaim")));
     }
 
     /// A boot in which user mode made so many local and remote accesses in each phase, and the

@@ -13,6 +13,7 @@ mod evidence;
 mod explain;
 mod facts;
 mod figures;
+mod growth;
 mod locality;
 mod luck;
 mod metrics;

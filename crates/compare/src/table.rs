@@ -111,6 +111,9 @@ pub struct Pool {
 /// One line of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
+    /// The part of the table that it stands in, such as `Reclaim`; none in a table without parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<&'static str>,
     /// The metric with its label and phase, such as `Elapsed-NUMA01`, or the counter's label.
     pub metric: String,
     /// The unit of the values.
@@ -159,6 +162,7 @@ impl Row {
     ) -> Self {
         let columns = values.len();
         Self {
+            section: None,
             metric: metric.to_owned(),
             unit: unit.to_owned(),
             better,
@@ -173,6 +177,11 @@ impl Row {
             variation: vec![None; columns],
             decimals,
         }
+    }
+
+    /// The row, as one of a part of the table.
+    pub(crate) fn in_section(self, section: &'static str) -> Self {
+        Self { section: Some(section), ..self }
     }
 
     /// The row, its values set against the luck of the seeds behind them.

@@ -10,12 +10,12 @@
 
 pub mod buddyinfo;
 pub mod config;
+pub mod derived;
 pub mod diskstats;
 pub mod interrupts;
 pub mod kallsyms;
 pub mod klog;
 pub mod meminfo;
-pub mod numa;
 pub mod pagetypeinfo;
 pub mod pressure;
 mod scan;

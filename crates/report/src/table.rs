@@ -4,7 +4,7 @@
 use compare::{Comparison, Kind, Row, Table, Verdict};
 use model::Mode;
 
-use crate::ascii::escape;
+use crate::ascii::{escape, wrap};
 use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
@@ -21,14 +21,22 @@ const MAX_LABEL_WIDTH: usize = 60;
 const HUGE: f64 = 1e15;
 /// Said under every table that has times in it.
 const EMULATED: &str = "Times under emulation (TCG) are not performance.\n";
-/// Said under a table with the row of this name: no other row is a model.
-const MODEL: (&str, &str) = (
-    "AutoNUMA cost",
-    "AutoNUMA cost: (7 x range updates + 5000 x hint faults + 19 x pages migrated) / 10^6, a model.\n",
-);
+/// Said under a table with the row of this name: no other rows are models.
+const MODELS: [(&str, &str); 2] = [
+    (
+        "Compaction cost",
+        "Compaction cost: (7 x migrate and free scanned + 19 x isolated + 1038 x migrated + 14 x failed) \
+         / 10^6, a model.",
+    ),
+    (
+        "AutoNUMA cost",
+        "AutoNUMA cost: (7 x range updates + 5000 x hint faults + 19 x pages migrated) / 10^6, a model.",
+    ),
+];
 
-/// `table` with its heading.
+/// `table` with its heading. Rows of counters that did not move are only named, below it.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
+    let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
     let labels = labels(table);
     let names = comparison.variants.iter();
@@ -49,18 +57,59 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
     if columns.iter().any(|column| !column.name.bottom.is_empty()) {
         line("", &|column| column.right_aligned(&column.name.bottom));
     }
+    let sections = table.rows.chunk_by(|one, other| one.section == other.section).count();
+    let mut section = None;
     for (number, label) in labels.iter().enumerate() {
+        if sections > 1 && section != table.rows[number].section {
+            section = table.rows[number].section;
+            line(section.unwrap_or_default(), &|_| String::new());
+        }
         line(label, &|column| column.cell(number));
     }
+    text.push_str(&named("Zero in every column: ", &still.everywhere));
+    text.push_str(&named("Zero where the kernel counts it: ", &still.where_counted));
     if exact {
         text.push_str(legend(table));
     } else if comparison.emulated && table.kind != Kind::Counters {
         text.push_str(EMULATED);
     }
-    if table.rows.iter().any(|row| row.metric == MODEL.0) {
-        text.push_str(MODEL.1);
+    let has = |label: &str| table.rows.iter().any(|row| row.metric == label);
+    for (_, model) in MODELS.iter().filter(|(label, _)| has(label)) {
+        text.push_str(&wrap("", model));
     }
     text
+}
+
+/// Labels of rows in which no counter moved.
+#[derive(Default)]
+struct Still {
+    everywhere: Vec<String>,
+    /// Not every column's kernel counts these.
+    where_counted: Vec<String>,
+}
+
+/// A table of counters without the rows that are nothing but zero, and these.
+fn moved(table: &Table) -> (Table, Still) {
+    let mut still = Still::default();
+    let mut moved = Table { rows: Vec::new(), ..table.clone() };
+    for row in &table.rows {
+        let known = row.values.iter().flatten();
+        let zero = table.kind == Kind::Counters && known.clone().all(|value| *value == 0.0);
+        match (zero, known.count() == row.values.len()) {
+            (false, _) => moved.rows.push(row.clone()),
+            (true, true) => still.everywhere.push(escape(&row.metric)),
+            (true, false) => still.where_counted.push(escape(&row.metric)),
+        }
+    }
+    (moved, still)
+}
+
+/// A list of labels after its first words; nothing if there is none.
+fn named(first: &str, labels: &[String]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    wrap("", &format!("{first}{}.", labels.join(", ")))
 }
 
 /// What stands to the left of each row: the statistic and the metric, or the metric alone where

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{boot, boots, columns, compare_columns, compared, measure, spend, variant};
+use common::{boot, boots, columns, compare_columns, compared, count, measure, spend, variant};
 use compare::Comparison;
 use model::{Boot, Outcome, Problem, ProblemKind, Setting};
 
@@ -122,6 +122,37 @@ fn settings_and_boots_set_aside() {
     columns[1].boots[0].superseded = true;
     let text = printed(&compare_columns(columns));
     insta::assert_snapshot!(&text[text.find("Notes:").unwrap()..]);
+}
+
+/// A boot that reclaims, and counts as a kernel before or since 4.8 does.
+fn reclaiming(by_zone: bool) -> Boot {
+    let mut boot = boot(0);
+    let names = match by_zone {
+        true => ["allocstall", "pgscan_kswapd_normal", "pgsteal_kswapd_normal"],
+        false => ["allocstall_movable", "pgscan_kswapd", "pgsteal_kswapd"],
+    };
+    let grown = [2603, 50_719_775, 41_541_765];
+    let mut counters: Vec<_> = names.into_iter().zip(grown).collect();
+    counters.extend([
+        ("pgscan_direct_normal", 216_787),
+        ("pgscan_direct_dma", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+        ("nr_vmscan_write", 0),
+        ("thp_fault_alloc", 5),
+        ("compact_stall", 0),
+        ("numa_hint_faults", 7),
+        ("numa_hint_faults_local", 2),
+    ]);
+    count(&mut boot, 0, &counters);
+    boot
+}
+
+#[test]
+fn counters_by_section_without_those_that_stood_still() {
+    let text = text(&[("4.7", &[reclaiming(true)]), ("4.8", &[reclaiming(false)])]);
+    assert!(widest(&text) <= 100);
+    insta::assert_snapshot!(&text[..text.find("\nNotes:").unwrap()]);
 }
 
 #[test]

@@ -7,11 +7,10 @@ mod gain;
 mod multiplicity;
 pub mod order;
 mod ratio;
+pub mod sequential;
 #[cfg(test)]
 mod simulate;
 mod student;
-mod interval;
-pub mod sequential;
 mod summary;
 
 pub use components::{Components, variance_components};

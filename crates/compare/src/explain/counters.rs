@@ -1,53 +1,32 @@
 //! Counters of `/proc/vmstat`: which of them grew by another amount.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::{Boot, Source};
 
 use super::Counter;
 use super::sides::Sides;
 use crate::Difference;
-use crate::counters::lost_series;
-
-/// By how much each counter grew in one seed; none where a chunk lacks it.
-pub type Growth<'a> = BTreeMap<&'a str, Option<i128>>;
+use crate::growth::{Growth, lost_series};
 
 /// The growth in one seed, over the chunks of one phase or of all of them; nothing if it lost
 /// series.
 pub fn growth<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
-    if lost_series(boot) { Growth::new() } else { growth_of(boot, workload, phase) }
-}
-
-fn growth_of<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
     let chunks = boot.chunks.iter().filter(|chunk| {
         chunk.workload == workload
             && chunk.is_of(Source::Vmstat)
             && phase.is_none_or(|phase| chunk.phase == phase)
     });
-    let mut growth = Growth::new();
-    let mut seen = BTreeMap::<&str, usize>::new();
-    let mut all = 0;
-    for chunk in chunks {
-        all += 1;
-        for column in &chunk.columns {
-            let grown = chunk.difference(&column.name).map(i128::from);
-            let sum = growth.entry(&*column.name).or_insert(Some(0));
-            *sum = sum.zip(grown).map(|(sum, grown)| sum + grown);
-            *seen.entry(&column.name).or_default() += 1;
-        }
-    }
-    for (name, sum) in &mut growth {
-        *sum = sum.filter(|_| seen.get(name) == Some(&all));
-    }
-    growth
+    if lost_series(boot) { Growth::default() } else { Growth::of(chunks) }
 }
 
 /// The counters that both sides have, ranked.
 pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
-    let names: BTreeSet<&str> = sides.iter().flat_map(|growth| growth.keys().copied()).collect();
+    let names: BTreeSet<&str> =
+        sides.iter().flat_map(|growth| growth.iter().map(|(name, _)| name)).collect();
     let counters = names.into_iter().filter_map(|name| {
-        let grown = |growth: &Growth<'_>| Some(growth.get(name).copied()?? as f64);
+        let grown = |growth: &Growth<'_>| Some(growth.get(name)? as f64);
         Some(Counter { name: name.to_owned(), growth: sides.map(grown).difference()? })
     });
     let mut ranked: Vec<Counter> = counters.collect();

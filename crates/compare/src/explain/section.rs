@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::contribution::{of_function, plain};
-use super::counters::{self, Growth};
+use super::counters;
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::Difference;
+use crate::growth::Growth;
 
 /// The difference in one phase, or in all phases together.
 #[derive(Clone, Debug, PartialEq)]

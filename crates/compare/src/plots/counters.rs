@@ -37,7 +37,8 @@ pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Ve
         .iter()
         .map(|column| column.complete().map(|boot: &Boot| growth(boot, workload, None)).collect())
         .collect();
-    let names: BTreeSet<&str> = grown.iter().flatten().flat_map(|it| it.keys().copied()).collect();
+    let names: BTreeSet<&str> =
+        grown.iter().flatten().flat_map(|it| it.iter().map(|(name, _)| name)).collect();
     let mut ranked: Vec<(f64, &str, Vec<f64>)> = names
         .into_iter()
         .filter(|name| !SHOWN_ELSEWHERE.contains(name))
@@ -45,7 +46,7 @@ pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Ve
             let sides: Vec<Vec<f64>> = grown
                 .iter()
                 .map(|boots| {
-                    let known = boots.iter().filter_map(|it| it.get(name).copied().flatten());
+                    let known = boots.iter().filter_map(|it| it.get(name));
                     known.map(|value| value as f64).collect()
                 })
                 .collect();

@@ -23,88 +23,84 @@
 //! what mmtests prints, so that tables can be compared; it leaves out the copying of pages, and the
 //! 7 belongs to x86-64.
 
+use super::Expr::{Counter, Millions, Sum};
+use super::{Derived, Expr, Section};
+
 /// Base pages mapped by one entry of the page middle directory: 2 MiB of 4 KiB pages on x86-64.
 pub const PAGES_PER_PMD: i64 = 512;
 
-/// One row of the NUMA table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// What stands before the value.
-    pub label: &'static str,
-    /// The value; none if the kernel lacks a counter it needs, or it is a share of nothing.
-    pub value: Option<f64>,
-    /// What the value counts.
-    pub unit: &'static str,
-    /// Digits to print after the decimal point.
-    pub decimals: usize,
+/// The same as a weight in a sum.
+const HUGE: f64 = PAGES_PER_PMD as f64;
+
+const RANGE: Expr = Counter("numa_pte_updates");
+const FAULTS: Expr = Counter("numa_hint_faults");
+const LOCAL: Expr = Counter("numa_hint_faults_local");
+const MIGRATED: Expr = Counter("numa_pages_migrated");
+
+const fn row(
+    label: &'static str,
+    formula: Expr,
+    unit: &'static str,
+    note: &'static str,
+) -> Derived {
+    Derived::count(Section::Numa, label, formula, unit, note)
 }
 
-/// All rows in the order of the table. `difference` gives the growth of a counter of
-/// `/proc/vmstat` over the span, and none where the kernel has no such counter.
-///
-/// `NUMA hint local faults` is a number of faults; its share is the row after it.
-pub fn rows(difference: &dyn Fn(&str) -> Option<i64>) -> Vec<Row> {
-    let count = |counter| difference(counter).map(|value| value as f64);
-    let range = count("numa_pte_updates");
-    let huge = count("numa_huge_pte_updates");
-    let faults = count("numa_hint_faults");
-    let local = count("numa_hint_faults_local");
-    let migrated = count("numa_pages_migrated");
-
-    let base = range.zip(huge).map(|(range, huge)| range - PAGES_PER_PMD as f64 * huge);
-    let local_share = local
-        .zip(faults)
-        .filter(|&(_, faults)| faults > 0.0)
-        .map(|(local, faults)| 100.0 * local / faults);
-    let cost = range
-        .zip(faults.zip(migrated))
-        .map(|(range, (faults, migrated))| (7.0 * range + 5000.0 * faults + 19.0 * migrated) / 1e6);
-
-    vec![
-        whole("NUMA alloc hit", count("numa_hit"), "pages"),
-        whole("NUMA alloc miss", count("numa_miss"), "pages"),
-        whole("NUMA interleave hit", count("numa_interleave"), "pages"),
-        whole("NUMA alloc local", count("numa_local"), "pages"),
-        whole("NUMA base-page updates", base, "PTEs"),
-        whole("NUMA huge PMD updates", huge, "PMDs"),
-        whole("NUMA page range updates", range, "PTEs"),
-        whole("NUMA hint faults", faults, "faults"),
-        whole("NUMA hint local faults", local, "faults"),
-        fraction("NUMA hint local percent", local_share, "%"),
-        whole("NUMA pages migrated", migrated, "pages"),
-        fraction("AutoNUMA cost", cost, "model units"),
-    ]
-}
-
-fn whole(label: &'static str, value: Option<f64>, unit: &'static str) -> Row {
-    Row { label, value, unit, decimals: 0 }
-}
-
-fn fraction(label: &'static str, value: Option<f64>, unit: &'static str) -> Row {
-    Row { decimals: 2, ..whole(label, value, unit) }
-}
+pub(super) static ROWS: &[Derived] = &[
+    row("NUMA alloc hit", Counter("numa_hit"), "pages", ""),
+    row("NUMA alloc miss", Counter("numa_miss"), "pages", ""),
+    row("NUMA interleave hit", Counter("numa_interleave"), "pages", ""),
+    row("NUMA alloc local", Counter("numa_local"), "pages", ""),
+    row(
+        "NUMA base-page updates",
+        Sum(&[(1.0, RANGE), (-HUGE, Counter("numa_huge_pte_updates"))]),
+        "PTEs",
+        "Below zero where a workload changes the protection of huge pages by mprotect(2).",
+    ),
+    row("NUMA huge PMD updates", Counter("numa_huge_pte_updates"), "PMDs", ""),
+    row(
+        "NUMA page range updates",
+        RANGE,
+        "PTEs",
+        "In base pages, huge ones included. Tables made before October 2019 add the huge ones \
+         once more.",
+    ),
+    row("NUMA hint faults", FAULTS, "faults", ""),
+    row(
+        "NUMA hint local faults",
+        LOCAL,
+        "faults",
+        "A number of faults. mmtests prints a percent sign in its name.",
+    ),
+    Derived::percent(
+        Section::Numa,
+        "NUMA hint local percent",
+        &LOCAL,
+        &FAULTS,
+        "Of the faults that balancing provoked, not of the accesses.",
+    ),
+    row("NUMA pages migrated", MIGRATED, "pages", ""),
+    Derived {
+        decimals: 2,
+        ..row(
+            "AutoNUMA cost",
+            Millions(&Sum(&[(7.0, RANGE), (5000.0, FAULTS), (19.0, MIGRATED)])),
+            "model units",
+            "A model, and of x86-64, without the copying of pages. As mmtests prints it.",
+        )
+    },
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derived::rows;
+    use crate::derived::tests::{cell, printed as all};
 
-    /// The table as printed, from counters by name; `-` where there is no value.
     fn printed(counters: &[(&str, i64)]) -> Vec<(&'static str, String)> {
-        let difference = |name: &str| {
-            let counter = counters.iter().find(|(counter, _)| *counter == name)?;
-            Some(counter.1)
-        };
-        let text = |row: &Row| match row.value {
-            Some(value) => format!("{value:.*}", row.decimals),
-            None => "-".to_owned(),
-        };
-        let rows = rows(&difference);
-        rows.iter().map(|row| (row.label, text(row))).collect()
-    }
-
-    fn cell(table: &[(&'static str, String)], label: &str) -> String {
-        let row = table.iter().find(|row| row.0 == label);
-        row.expect(label).1.clone()
+        let table = all(counters, None).into_iter().zip(rows());
+        let own = table.filter(|(_, row)| row.section == Section::Numa);
+        own.map(|(cells, _)| cells).collect()
     }
 
     /// Raghavendra K T's table of 31 May 2023, "sched/numa: Fix disjoint set vma scan regression".
@@ -146,6 +142,22 @@ mod tests {
             assert_eq!(cell(&table, "NUMA huge PMD updates"), huge.to_string());
             let range: i64 = cell(&table, "NUMA page range updates").parse().unwrap();
             assert_eq!(range + PAGES_PER_PMD * huge, printed_range);
+        }
+    }
+
+    /// The same two tables, which print whole percents and drop what is behind the point.
+    #[test]
+    fn local_percents_of_the_old_tables() {
+        for (faults, local, percent) in [
+            (180_388_025, 72_784_532, 40),
+            (87_299_060, 32_939_258, 37),
+            (147_235_021, 61_866_265, 42),
+            (4_300_924, 3_012_539, 70),
+            (3_719_784, 3_416_618, 91),
+        ] {
+            let table = printed(&[("numa_hint_faults", faults), ("numa_hint_faults_local", local)]);
+            let share: f64 = cell(&table, "NUMA hint local percent").parse().unwrap();
+            assert_eq!(share as i64, percent);
         }
     }
 
