@@ -1,11 +1,13 @@
 //! Numbers in, numbers out: summaries of samples, gains between them, intervals and tests. What the
 //! numbers mean, which of them belong together and how they are printed is left to others.
 
+mod bootstrap;
 mod components;
 mod exact;
 mod gain;
 mod multiplicity;
 pub mod order;
+mod power;
 mod ratio;
 pub mod sequential;
 #[cfg(test)]
@@ -13,10 +15,12 @@ mod simulate;
 mod student;
 mod summary;
 
+pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
 pub use exact::{MedianInterval, median_interval, permutation, sign_flip};
 pub use gain::gain;
 pub use multiplicity::{benjamini_hochberg, benjamini_yekutieli, holm};
+pub use power::{Design, detectable, equivalence_power, power, required, required_for_equivalence};
 pub use ratio::{RatioInterval, RatioTest, ratio_interval, ratio_welch};
 pub use student::{Estimate, Welch, welch};
 pub use summary::Summary;

@@ -10,7 +10,8 @@ const MIN_FIGURES: usize = 3;
 /// A ratio, and the bounds of its confidence interval. All above 0; 1 is: no change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
-    /// Ratio of the geometric means, which of pairs is the geometric mean of their ratios.
+    /// The ratio: of geometric means as [`RatioTest`] has it, of arithmetic ones as
+    /// [`bootstrap_ratio`](crate::bootstrap_ratio) has it.
     pub ratio: f64,
     /// The lower bound.
     pub low: f64,
@@ -26,7 +27,8 @@ pub struct RatioInterval {
 /// unit (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioTest {
-    /// The ratio of the second to the first geometric mean. Above 0.
+    /// The ratio of the second to the first geometric mean, which of pairs is the geometric mean of
+    /// their ratios. Above 0.
     pub ratio: f64,
     /// How often a ratio would be this far or farther from 1 if the true one were 1. Two-sided.
     pub p_difference: f64,
