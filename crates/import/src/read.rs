@@ -62,7 +62,8 @@ pub fn read(bytes: &[u8]) -> Document {
 
 fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
     let mut top = 0;
-    let found = blocks(lines).into_iter().map(|mut block| {
+    let found = blocks(lines).into_iter().filter(|block| !is_versions(block, lines));
+    let found = found.map(|mut block| {
         while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines) {
             block.rows.remove(0);
         }
@@ -80,6 +81,17 @@ fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
         Candidate { block, header, geometry }
     });
     found.collect()
+}
+
+/// Whether a block is one line of versions, of which all but the first look like figures, as in
+/// `4.16.0-rc4 3.19`: names of columns.
+fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
+    let version =
+        |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
+    match block.rows.as_slice() {
+        [(place, _)] if !block.percent => lines[*place].line.text.split_whitespace().all(version),
+        _ => false,
+    }
 }
 
 /// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.

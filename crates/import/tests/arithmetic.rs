@@ -19,6 +19,16 @@ fn a_header_that_lost_its_indent_is_read() {
     assert_eq!(table(MARCH_7.trim_start()).columns, table(MARCH_7).columns);
 }
 
+#[test]
+fn a_line_of_versions_over_names_is_no_row() {
+    let text = "
+                                  4.0.0-rc1                  3.19
+                                slowscan-v2
+Amean    real-fsmark    1155.97 (   0.00%)    1166.28 (  -0.89%)
+";
+    assert_eq!(table(text).columns, ["4.0.0-rc1-slowscan-v2", "3.19"]);
+}
+
 /// The gains of 4.0-rc1 over 3.19 from the same runs, as the same author printed them on 12 March
 /// with 3.19 in the first column.
 const MARCH_12: [&str; 4] = ["-0.03", "0.12", "-13.45", "-156.19"];
