@@ -242,6 +242,8 @@ pub enum Format {
     Text,
     /// The same for programs
     Json,
+    /// A mail that is ready to send
+    Mail,
 }
 
 #[derive(Debug, Args)]

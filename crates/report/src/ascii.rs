@@ -34,13 +34,24 @@ pub fn excerpt(text: &str) -> String {
 /// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began.
 /// Words that are too long stay whole, so that they can be searched for.
 pub fn wrap(first: &str, text: &str) -> String {
-    let indent = " ".repeat(first.len());
-    let options = Options::new(WIDTH)
+    lines(text, hanging(WIDTH, first, &" ".repeat(first.len())).break_words(false))
+}
+
+/// Lines of `text` of at most `width` letters, whatever its words: the first after `first`, the
+/// others after `rest`.
+pub fn fold(width: usize, first: &str, rest: &str, text: &str) -> String {
+    lines(text, hanging(width, first, rest))
+}
+
+fn hanging<'a>(width: usize, first: &'a str, rest: &'a str) -> Options<'a> {
+    Options::new(width)
         .initial_indent(first)
-        .subsequent_indent(&indent)
+        .subsequent_indent(rest)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
-        .break_words(false);
+}
+
+fn lines(text: &str, options: Options<'_>) -> String {
     let mut lines = String::new();
     for line in textwrap::wrap(text, options) {
         lines.push_str(line.trim_end());

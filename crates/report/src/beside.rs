@@ -4,6 +4,7 @@ use compare::{Beside, Comparison, Gain, Reading, Sources, Verdict};
 use model::count;
 
 use crate::ascii::{escape, wrap};
+use crate::notes::Note;
 use crate::table::{decimal, marks, signed};
 
 /// Longer names push only their own line to the right.
@@ -17,10 +18,7 @@ pub fn text(comparison: &Comparison) -> Option<String> {
     let same = |a: &Beside, b: &Beside| (&a.workload, &a.variant) == (&b.workload, &b.variant);
     let tables = beside.chunk_by(same).map(|rows| table(rows, baseline));
     let tables = tables.collect::<Vec<_>>().join("\n");
-    let mut readings: Vec<Reading> = beside.iter().map(|row| row.reading).collect();
-    readings.sort_unstable();
-    readings.dedup();
-    let meanings = readings.into_iter().map(|reading| {
+    let meanings = readings(beside).into_iter().map(|reading| {
         wrap(&format!("{}: ", reading.name()), &meaning(reading, widest(beside, reading)))
     });
     let sources = comparison.beside_of.as_ref().map(|Sources { measured, exact }| {
@@ -29,6 +27,44 @@ pub fn text(comparison: &Comparison) -> Option<String> {
     });
     let parts = sources.into_iter().chain([tables]).chain(meanings);
     (!beside.is_empty()).then(|| parts.collect())
+}
+
+/// The same in words, for lines too short for the table.
+pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
+    let Comparison { beside, beside_of, .. } = comparison;
+    let said = |row: &Beside| {
+        let time = row.gain.map(|Gain { gain, low, high }| {
+            let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
+            format!("time {gain} % [{low}, {high}] in {}", count(row.blocks, "block"))
+        });
+        let instructions = row.instructions.as_ref().and_then(|it| {
+            let gain = signed(Some(it.gain?), Some(it.verdict));
+            let floor = it.floor_percent.map(|floor| format!(", luck floor {floor:.3} %"));
+            Some(format!("instructions {gain} %{}", floor.unwrap_or_default()))
+        });
+        let figures: Vec<String> = [time, instructions].into_iter().flatten().collect();
+        let name = format!("{} {}", row.workload, row.metric);
+        let text = format!("{}: {}: {}", escape(&name), figures.join(", "), row.reading.name());
+        Note::on("gains", &row.variant, text)
+    };
+    let sources = beside_of.iter().map(|Sources { measured, exact }| {
+        let text = format!("measured {}, exact {}", escape(measured), escape(exact));
+        Note::on_all("experiments", text)
+    });
+    let readings = readings(beside).into_iter().map(|reading| {
+        let text = format!("{}: {}", reading.name(), meaning(reading, widest(beside, reading)));
+        Note::on_all("readings", text)
+    });
+    let notes = sources.chain(beside.iter().map(said)).chain(readings);
+    (!beside.is_empty()).then(|| notes.collect())
+}
+
+/// How rows are read, each way once.
+fn readings(beside: &[Beside]) -> Vec<Reading> {
+    let mut readings: Vec<Reading> = beside.iter().map(|row| row.reading).collect();
+    readings.sort_unstable();
+    readings.dedup();
+    readings
 }
 
 /// The widest floor in percent of the rows that are read so.

@@ -35,14 +35,18 @@ pub fn head(comparison: &Comparison) -> Option<String> {
     }
     let mut notes: Vec<Note> = seeds(comparison);
     notes.extend((1..comparison.variants.len()).filter_map(|column| verdicts(comparison, column)));
-    let times = format!("guest time: {NANOSECONDS} ns an instruction, no caches; not performance");
-    notes.push(Note::on_all("times", times));
-    notes.push(Note::on_all("not modelled", NOT_MODELLED.join(", ")));
+    notes.extend(limits());
     Some(lay_out("Exact mode:", &notes))
 }
 
+/// What exact mode does not see.
+pub fn limits() -> [Note; 2] {
+    let times = format!("guest time: {NANOSECONDS} ns an instruction, no caches; not performance");
+    [Note::on_all("times", times), Note::on_all("not modelled", NOT_MODELLED.join(", "))]
+}
+
 /// How many seeds there are, and what that means for verdicts.
-fn seeds(comparison: &Comparison) -> Vec<Note> {
+pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     const TOPIC: &str = "seeds";
     let Comparison { boots: wanted, variants, .. } = comparison;
     let lacking = variants.iter().filter(|variant| (variant.complete as u64) < u64::from(*wanted));
@@ -103,15 +107,15 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 }
 
 /// What the marks in `table` mean.
-pub fn legend(table: &Table) -> &'static str {
+pub fn legend(table: &Table) -> Option<&'static str> {
     match (table.kind, table.pooled.len()) {
-        (Kind::Metrics, 0 | 1) => "Luck: the range over seeds.\n",
-        (Kind::Metrics, _) => {
-            "Means: [beyond luck], (the same), ?undecided?; the floor is the wider Luck of the two.\n"
-        }
-        (_, 0 | 1) => "",
-        _ => {
-            "[Beyond luck]: differs by more than the wider range over seeds of the two; ?undecided?.\n"
-        }
+        (Kind::Metrics, 0 | 1) => Some("Luck: the range over seeds."),
+        (Kind::Metrics, _) => Some(
+            "Means: [beyond luck], (the same), ?undecided?; the floor is the wider Luck of the two.",
+        ),
+        (_, 0 | 1) => None,
+        _ => Some(
+            "[Beyond luck]: differs by more than the wider range over seeds of the two; ?undecided?.",
+        ),
     }
 }

@@ -7,6 +7,11 @@ use crate::ascii::{escape, wrap};
 
 /// The heading of `table`.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
+    wrap("", &words(table, comparison))
+}
+
+/// The heading on one line.
+pub fn words(table: &Table, comparison: &Comparison) -> String {
     let pooled = pooled(table, comparison);
     let what = match (table.kind, comparison.mode) {
         (Kind::Metrics, Mode::Measured) => format!("pooled over {pooled}{}", units(table, "")),
@@ -26,7 +31,7 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
             format!("counters summed over iterations, mean of seeds: {pooled}")
         }
     };
-    wrap("", &format!("{}: {what}", escape(&table.workload)))
+    format!("{}: {what}", escape(&table.workload))
 }
 
 /// Boots and iterations, said once if they are the same for every column.

@@ -12,6 +12,7 @@ mod header;
 mod heading;
 mod json;
 mod locality;
+mod mail;
 mod markup;
 mod notes;
 mod stacks;
@@ -27,6 +28,7 @@ pub use foreign::{
 };
 pub use json::json;
 pub use locality::locality;
+pub use mail::{Recipe, mail};
 pub use stacks::{collapsed, perf_script};
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

@@ -15,13 +15,17 @@ const MAX_OPTIONS: usize = 20;
 const MAX_NAME_WIDTH: usize = 40;
 
 const CONFIGURATION: &str = "configuration";
+/// The topic of where kernels came from.
+pub const ORIGIN: &str = "origin";
 
 /// One note.
 pub struct Note {
-    topic: &'static str,
-    /// The variant it is about; none if it holds for all.
-    variant: Option<String>,
-    text: String,
+    /// What it is about.
+    pub topic: &'static str,
+    /// The variant it is about, escaped; none if it holds for all.
+    pub variant: Option<String>,
+    /// What it says.
+    pub text: String,
 }
 
 impl Note {
@@ -36,8 +40,13 @@ impl Note {
     }
 }
 
-/// All notes.
+/// All notes, laid out.
 pub fn text(comparison: &Comparison) -> String {
+    lay_out("Notes:", &all(comparison))
+}
+
+/// All notes.
+pub fn all(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
     let baseline = variants.first().map_or("", |variant| &*variant.name);
     let mut all: Vec<Note> = Vec::new();
@@ -48,7 +57,7 @@ pub fn text(comparison: &Comparison) -> String {
     all.extend(variants.iter().flat_map(failed));
     all.extend(variants.iter().flat_map(set_aside));
     all.extend(complaints(&notes.complaints));
-    lay_out("Notes:", &all)
+    all
 }
 
 /// Topics to the left, each said once; then the variant; then the text.

@@ -20,7 +20,7 @@ const MAX_LABEL_WIDTH: usize = 60;
 /// Figures from here on are printed in powers of ten.
 const HUGE: f64 = 1e15;
 /// Said under every table that has times in it.
-const EMULATED: &str = "Times under emulation (TCG) are not performance.\n";
+const EMULATED: &str = "Times under emulation (TCG) are not performance.";
 /// Said under a table with the row of this name: no other rows are models.
 const MODELS: [(&str, &str); 2] = [
     (
@@ -38,17 +38,25 @@ const MODELS: [(&str, &str); 2] = [
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
-    let labels = labels(table);
     let names = comparison.variants.iter();
-    let columns: Vec<Column> = names
+    let columns = names
         .enumerate()
-        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), exact))
-        .collect();
-    let label_width = longest(labels.iter().map(String::len)).min(MAX_LABEL_WIDTH);
-
+        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), exact));
+    let columns: Vec<Column> = columns.collect();
     let mut text = heading::text(table, comparison);
+    text.push_str(&grid(table, &labels(table), &columns.iter().collect::<Vec<_>>()));
+    for sentence in still.sentences().into_iter().chain(below(table, comparison, exact)) {
+        text.push_str(&wrap("", &sentence));
+    }
+    text
+}
+
+/// Names over columns, and a line for each label of a row.
+pub fn grid(table: &Table, labels: &[String], columns: &[&Column]) -> String {
+    let label_width = longest(labels.iter().map(String::len)).min(MAX_LABEL_WIDTH);
+    let mut text = String::new();
     let mut line = |label: &str, cells: &dyn Fn(&Column) -> String| {
-        let cells: String = columns.iter().map(cells).collect();
+        let cells: String = columns.iter().map(|column| cells(column)).collect();
         let line = format!("{label:<label_width$}{cells}");
         text.push_str(line.trim_end());
         text.push('\n');
@@ -66,30 +74,44 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
         }
         line(label, &|column| column.cell(number));
     }
-    text.push_str(&named("Zero in every column: ", &still.everywhere));
-    text.push_str(&named("Zero where the kernel counts it: ", &still.where_counted));
-    if exact {
-        text.push_str(legend(table));
+    text
+}
+
+/// What is said under a table; of values with marks only where there are such.
+pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if comparison.mode == Mode::Exact {
+        sentences.extend(legend(table).filter(|_| marks || table.kind == Kind::Metrics));
     } else if comparison.emulated && table.kind != Kind::Counters {
-        text.push_str(EMULATED);
+        sentences.push(EMULATED);
     }
     let has = |label: &str| table.rows.iter().any(|row| row.metric == label);
-    for (_, model) in MODELS.iter().filter(|(label, _)| has(label)) {
-        text.push_str(&wrap("", model));
-    }
-    text
+    sentences.extend(MODELS.iter().filter(|(label, _)| has(label)).map(|(_, model)| *model));
+    sentences.into_iter().map(str::to_owned).collect()
 }
 
 /// Labels of rows in which no counter moved.
 #[derive(Default)]
-struct Still {
+pub struct Still {
     everywhere: Vec<String>,
     /// Not every column's kernel counts these.
     where_counted: Vec<String>,
 }
 
+impl Still {
+    /// Them, named.
+    pub fn sentences(&self) -> Vec<String> {
+        let lists = [
+            ("Zero in every column: ", &self.everywhere),
+            ("Zero where the kernel counts it: ", &self.where_counted),
+        ];
+        let lists = lists.into_iter().filter(|(_, labels)| !labels.is_empty());
+        lists.map(|(first, labels)| format!("{first}{}.", labels.join(", "))).collect()
+    }
+}
+
 /// A table of counters without the rows that are nothing but zero, and these.
-fn moved(table: &Table) -> (Table, Still) {
+pub fn moved(table: &Table) -> (Table, Still) {
     let mut still = Still::default();
     let mut moved = Table { rows: Vec::new(), ..table.clone() };
     for row in &table.rows {
@@ -104,17 +126,9 @@ fn moved(table: &Table) -> (Table, Still) {
     (moved, still)
 }
 
-/// A list of labels after its first words; nothing if there is none.
-fn named(first: &str, labels: &[String]) -> String {
-    if labels.is_empty() {
-        return String::new();
-    }
-    wrap("", &format!("{first}{}.", labels.join(", ")))
-}
-
 /// What stands to the left of each row: the statistic and the metric, or the metric alone where
 /// all rows are means.
-fn labels(table: &Table) -> Vec<String> {
+pub fn labels(table: &Table) -> Vec<String> {
     let rows = table.rows.iter();
     if table.kind != Kind::Metrics {
         return rows.map(|row| escape(&row.metric)).collect();
@@ -124,7 +138,7 @@ fn labels(table: &Table) -> Vec<String> {
 }
 
 /// One variant's column: its texts and how wide they are.
-struct Column {
+pub struct Column {
     name: Name,
     values: Vec<String>,
     gains: Vec<String>,
@@ -133,11 +147,13 @@ struct Column {
 }
 
 impl Column {
-    fn new(table: &Table, number: usize, name: &str, exact: bool) -> Self {
+    /// The column of the variant with this number and name. Where `marks` are wanted, values
+    /// without gains have marks of their own.
+    pub fn new(table: &Table, number: usize, name: &str, marks: bool) -> Self {
         let directed = table.rows.iter().any(|row| row.better.is_some());
         let (values, gains, min_width) = if directed && table.pooled.len() > 1 {
             (values(table, number), gains(table, number), MIN_WIDTH_WITH_GAIN)
-        } else if exact && number > 0 {
+        } else if marks && number > 0 {
             let (values, marks) = marked(table, number);
             (values, marks, MIN_WIDTH)
         } else {
@@ -150,8 +166,13 @@ impl Column {
         Self { name, values, gains, value_width, gain_width }
     }
 
+    /// How wide it is.
+    pub fn width(&self) -> usize {
+        self.value_width + self.gain_width
+    }
+
     fn right_aligned(&self, text: &str) -> String {
-        let width = self.value_width + self.gain_width;
+        let width = self.width();
         format!("{text:>width$}")
     }
 

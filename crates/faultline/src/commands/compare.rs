@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::{Judging, KeptBoot, Results, Sources, VariantBoots};
+use lab::file::{self, Written};
 use model::{Experiment, Mode, Source, Variant};
+use report::Recipe;
 use store::{Detail, ExperimentId, Kept, Store};
 
 use super::{existing_store, print};
@@ -41,8 +43,20 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Format::Json => {
             report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
+        Format::Mail => report::mail(&comparison, &own, &recipe(&files(&experiment))),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The files by which an experiment is run again, its own first.
+fn files(experiment: &Experiment) -> Vec<(String, String)> {
+    let Written { text, manifests } = file::write(experiment);
+    let own = (file::file_name(&experiment.name), text);
+    [own].into_iter().chain(manifests).collect()
+}
+
+fn recipe(files: &[(String, String)]) -> Recipe<'_> {
+    Recipe { version: env!("CARGO_PKG_VERSION"), files }
 }
 
 /// The experiment that was named, or the one last used.

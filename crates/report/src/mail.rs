@@ -1,0 +1,108 @@
+//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, what else differs,
+//! what the figures do not show, and how to run it again. Plain text as the kernel's lists want it.
+//! Whatever names a guest or a file brings, each line is of printable ASCII, of at most 78 letters,
+//! and means in a mailbox what it says.
+
+mod reproduce;
+mod subject;
+mod tables;
+mod verdicts;
+
+use compare::{Comparison, Results};
+use model::Mode;
+
+use crate::ascii::{escape, fold};
+use crate::beside;
+use crate::exact;
+use crate::notes::{self, Note, ORIGIN};
+
+pub use reproduce::Recipe;
+
+/// RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for [`guarded`].
+const WIDTH: usize = 77;
+
+/// The mail: one header, the subject, then an empty line and the body. `results` is what was
+/// compared, and `recipe` what it takes to run it again.
+pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>) -> String {
+    // Where kernels came from is said with how to get them.
+    let notes: Vec<Note> =
+        notes::all(comparison).into_iter().filter(|note| note.topic != ORIGIN).collect();
+    let parts = [
+        Some(verdicts::text(comparison)),
+        tables::text(comparison),
+        beside::sentences(comparison).map(|notes| section("By both clocks:", &notes)),
+        Some(section("What was compared:", &notes)),
+        limits(comparison).map(|limits| section("What this does not show:", &limits)),
+        reproduce::boots(results),
+        Some(reproduce::text(results, recipe)),
+    ];
+    let body = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    format!("{}\n{}", subject::header(comparison), guarded(&body))
+}
+
+/// What emulation lacks.
+const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times say nothing of a \
+                         real machine's instructions, caches, TLBs, memory latency and distances \
+                         between nodes. What the kernels count, they did.";
+
+/// What emulation and exact mode do not model.
+fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
+    match comparison.mode {
+        Mode::Exact => Some(exact::limits().into()),
+        Mode::Measured if comparison.emulated => {
+            Some(vec![Note::on_all("emulation", EMULATION.to_owned())])
+        }
+        Mode::Measured => None,
+    }
+}
+
+/// Notes below a title: each with its topic and its variant before it, where these are short in a
+/// column of their own.
+fn section(title: &str, notes: &[Note]) -> String {
+    let mut text = format!("{title}\n");
+    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let topics = longest(&mut notes.iter().map(|note| note.topic.len()));
+    let names = longest(&mut notes.iter().map(|note| note.variant.as_ref().map_or(0, String::len)));
+    let mut last = "";
+    for Note { topic, variant, text: said } in notes {
+        let shown = if *topic == last { "" } else { topic };
+        last = topic;
+        let first = match variant {
+            Some(name) if topics + names <= WIDTH / 3 => {
+                format!("  {shown:topics$}  {name:names$}  ")
+            }
+            None if topics + names <= WIDTH / 3 => format!("  {shown:topics$}  "),
+            Some(name) => {
+                text.push_str(&fold(WIDTH, "  ", "    ", &format!("{topic}, {name}:")));
+                text.push_str(&fold(WIDTH, "    ", "    ", said));
+                continue;
+            }
+            None => {
+                text.push_str(&fold(WIDTH, "  ", "    ", &format!("{topic}: {said}")));
+                continue;
+            }
+        };
+        text.push_str(&fold(WIDTH, &first, &" ".repeat(first.len()), said));
+    }
+    text
+}
+
+/// A space before lines that a mailbox or a reader would take for something else: for the begin of
+/// a mail (`From `, the mbox format), or for quoted text.
+fn guarded(body: &str) -> String {
+    let guard = |line: &str| match line.starts_with("From ") || line.starts_with('>') {
+        true => format!(" {line}\n"),
+        false => format!("{line}\n"),
+    };
+    body.lines().map(guard).collect()
+}
+
+/// A name as it is printed, and cut where it is longer than `room`.
+fn clipped(name: &str, room: usize) -> String {
+    let mut name = escape(name);
+    if name.len() > room {
+        name.truncate(room.saturating_sub(3));
+        name.push_str("...");
+    }
+    name
+}

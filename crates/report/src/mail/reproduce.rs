@@ -1,0 +1,141 @@
+//! How the boots were done, and how to do them again.
+
+use compare::{KeptBoot, Results};
+use model::{BootFacts, Mode, Variant};
+
+use super::{WIDTH, section};
+use crate::ascii::{escape, excerpt, fold};
+use crate::notes::Note;
+
+/// What it takes to run an experiment again.
+#[derive(Clone, Debug)]
+pub struct Recipe<'a> {
+    /// The version of the program that ran it.
+    pub version: &'a str,
+    /// Names and texts of the files it is given by: the experiment's first, then what it names. In
+    /// printable ASCII.
+    pub files: &'a [(String, String)],
+}
+
+/// Between a kernel's name and its digest, in an experiment that was kept.
+const DIGEST_MARK: &str = " sha256:";
+/// How the origin of a package of Debian begins; its version follows, up to a comma.
+const DEBIAN: &str = "Debian ";
+/// Letters for variants.
+const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// In which order the variants booted; none where it is not known.
+pub fn boots(results: &Results<'_>) -> Option<String> {
+    let Results { experiment, variants } = results;
+    if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
+        return None;
+    }
+    let mut boots: Vec<(u32, u64, usize, char, bool)> = Vec::new();
+    for (column, letter) in variants.iter().zip(LETTERS) {
+        for KeptBoot { name, superseded, boot } in &column.boots {
+            let number = name.trim_start_matches('b').parse().unwrap_or(0);
+            let complete = boot.outcome.is_complete() && !superseded;
+            boots.push((boot.block, boot.started, number, char::from(*letter), complete));
+        }
+    }
+    boots.sort_unstable();
+    let blocks = boots.chunk_by(|a, b| a.0 == b.0).map(|block| {
+        let block = block.iter().map(|(.., letter, complete)| match complete {
+            true => letter.to_string(),
+            false => format!("({letter})"),
+        });
+        block.collect::<Vec<_>>().join(" ")
+    });
+    let order = blocks.collect::<Vec<_>>().join(" | ");
+    let letters = variants.iter().zip(LETTERS).map(|(column, letter)| {
+        format!("{} is {}", char::from(*letter), escape(&column.variant.name))
+    });
+    let letters = letters.collect::<Vec<_>>().join(", ");
+    let what = match experiment.mode {
+        Mode::Measured => "boots of each variant, in blocks in which each boots once",
+        Mode::Exact => "seeds of each variant, a boot each",
+    };
+    let wanted = format!("{} {what}: {letters}. Boots in brackets do not count.", experiment.boots);
+    let notes = [Note::on_all("wanted", wanted), Note::on_all("done", order)];
+    Some(section("Boots:", &notes))
+}
+
+/// Kernels, files and commands.
+pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
+    let Results { experiment, variants } = results;
+    if let Some(imported) = &experiment.imported {
+        let said = format!("Imported from what {} left behind.", escape(&imported.tool));
+        return fold(WIDTH, "", "", &said);
+    }
+    let mut text = String::from("How to reproduce:\n");
+    let mut commands: Vec<String> = Vec::new();
+    for column in variants {
+        let boots = || column.boots.iter().map(|kept| kept.boot);
+        let any = boots().find(|boot| boot.outcome.is_complete()).or_else(|| boots().next());
+        let facts = any.map(|boot| &boot.facts);
+        let (said, command) = kernel(column.variant, facts);
+        text.push_str(&said);
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    if !experiment.guest_digest.is_empty() {
+        let said =
+            format!("Our programs in the guest: sha256 {}", escape(&experiment.guest_digest));
+        text.push_str(&fold(WIDTH, "  ", "      ", &said));
+    }
+    if let Some((file, _)) = recipe.files.first() {
+        commands.push(format!("faultline run {}", quoted(file)));
+        commands.push(format!("faultline compare {}", quoted(&experiment.name)));
+    }
+    let program = format!("By faultline {}:", escape(recipe.version));
+    text.push_str(&fold(WIDTH, "  ", "  ", &program));
+    text.extend(commands.iter().map(|command| format!("    {command}\n")));
+    for (name, file) in recipe.files {
+        text.push_str(&format!("\n  {}:\n\n", escape(name)));
+        let indented = file.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
+        text.extend(indented);
+    }
+    text
+}
+
+/// Where a variant's kernel came from, and the command that gets it.
+fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> (String, String) {
+    let (kernel, digest) = variant.kernel.split_once(DIGEST_MARK).unwrap_or((&variant.kernel, ""));
+    let origin = facts.map_or("", |facts| &facts.kernel_origin);
+    let digest =
+        facts.map(|facts| &*facts.kernel_digest).filter(|it| !it.is_empty()).unwrap_or(digest);
+    let name = escape(&variant.name);
+    let origin_said = if origin.is_empty() { excerpt(kernel) } else { excerpt(origin) };
+    let mut said = fold(WIDTH, "  ", "      ", &format!("{name}: {origin_said}"));
+    if !digest.is_empty() {
+        said.push_str(&fold(WIDTH, "      ", "      ", &format!("sha256 {}", escape(digest))));
+    }
+    let version = origin.strip_prefix(DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
+    let command = match version {
+        Some(version) => format!("faultline kernel add {}", quoted(&format!("debian:{version}"))),
+        None => {
+            format!("faultline kernel add --image bzImage --modules DIR --name {}", quoted(kernel))
+        }
+    };
+    (said, command)
+}
+
+/// A word as a shell takes it, in printable ASCII.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-:+~/@".contains(letter);
+    if !word.is_empty() && !word.starts_with(['-', '~']) && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    match word.chars().all(|letter| matches!(letter, ' '..='~')) {
+        true => format!("'{}'", word.replace('\'', "'\\''")),
+        false => {
+            let byte = |byte: u8| match byte {
+                b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+                b' '..=b'~' => char::from(byte).to_string(),
+                _ => format!("\\x{byte:02x}"),
+            };
+            format!("$'{}'", word.bytes().map(byte).collect::<String>())
+        }
+    }
+}

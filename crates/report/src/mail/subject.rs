@@ -1,0 +1,127 @@
+//! The subject: what was found, in one line.
+
+use compare::{Comparison, Row, Table, Verdict};
+use model::Mode;
+
+use super::clipped;
+use super::verdicts::{interval, luck};
+use crate::ascii::fold;
+use crate::table::decimal;
+
+/// Names in a subject are no longer.
+const MAX_NAME: usize = 30;
+/// RFC 5322, 2.1.1.
+const WIDTH: usize = 78;
+
+/// A verdict with its place.
+struct Found<'a> {
+    column: usize,
+    table: &'a Table,
+    row: &'a Row,
+    verdict: Verdict,
+}
+
+/// The header, folded as RFC 5322 allows where it is long.
+pub fn header(comparison: &Comparison) -> String {
+    // What looks like an encoded word would be decoded (RFC 2047).
+    let words = words(comparison).replace("=?", "=\\u{3f}");
+    fold(WIDTH, "Subject: ", " ", &words)
+}
+
+fn words(comparison: &Comparison) -> String {
+    let found: Vec<Found<'_>> = (1..comparison.variants.len())
+        .flat_map(|column| {
+            let given = comparison.verdicts(column);
+            given.map(move |(table, row, verdict)| Found { column, table, row, verdict })
+        })
+        .collect();
+    let of = |verdict| found.iter().filter(move |it| it.verdict == verdict);
+    let [worse, better, open] =
+        [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(|it| of(it).count());
+    let change = lead(&mut of(Verdict::Regression)).or_else(|| lead(&mut of(Verdict::Improvement)));
+    let Some(change) = change else {
+        return unchanged(comparison, &found, open);
+    };
+    let names = names(comparison, Some(change.column), &change.table.workload);
+    let tag = match change.verdict {
+        _ if comparison.emulated && comparison.mode == Mode::Measured => "[EMULATED]",
+        Verdict::Improvement => "[IMPROVEMENT]",
+        _ => "[REGRESSION]",
+    };
+    let (worse, better) = match change.verdict {
+        Verdict::Regression => (worse - 1, better),
+        _ => (worse, better - 1),
+    };
+    let others = [(worse, "more worse"), (better, "better"), (open, "undecided")];
+    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    let others: Vec<String> = others.map(|(number, what)| format!("{number} {what}")).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(", {}", others.join(", ")),
+    };
+    let metric = clipped(&change.row.metric, MAX_NAME);
+    format!("{tag} {names}: {metric} {}{others}", gain(change))
+}
+
+/// The finding that stands for all of its kind: of the workload's first metric, the largest.
+fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Found<'a>> {
+    let rank = |it: &Found<'_>| {
+        let mut units = it.table.units.iter();
+        units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
+    };
+    // As it is printed: of those alike the first.
+    let size = |it: &Found<'_>| (100.0 * it.row.gains[it.column].unwrap_or(0.0).abs()).round();
+    found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
+}
+
+/// A gain with what makes it credible.
+fn gain(Found { column, row, .. }: &Found<'_>) -> String {
+    let one = |percent: f64| decimal(Some(percent), 1);
+    let gain = match row.gains[*column] {
+        Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
+        Some(gain) => format!("{} %", one(gain)),
+        None => "from nothing".to_owned(),
+    };
+    match (row.evidence.get(*column), luck(row, *column)) {
+        (Some(Some(evidence)), _) => {
+            let [low, high] = interval(row, evidence).map(one);
+            format!("{gain} [{low}, {high}]")
+        }
+        (_, Some(luck)) => format!("{gain} (luck {} %)", one(luck)),
+        _ => gain,
+    }
+}
+
+/// The subject where nothing was seen to change.
+fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> String {
+    let mut workloads = comparison.tables.iter().map(|table| &*table.workload);
+    let workload = workloads.next().unwrap_or("nothing");
+    let column = (comparison.variants.len() == 2).then_some(1);
+    let names = names(comparison, column, workload);
+    let seen = match comparison.mode {
+        _ if comparison.variants.len() < 2 => "figures".to_owned(),
+        Mode::Measured if comparison.emulated => "emulated, no verdict on times".to_owned(),
+        _ if found.is_empty() => "no verdict".to_owned(),
+        _ if open > 0 => format!("undecided in {open} of {}", found.len()),
+        Mode::Exact => "no change seen beyond luck".to_owned(),
+        Mode::Measured => {
+            let margin = 100.0 * comparison.judging.margin;
+            format!("no change seen beyond {margin} %")
+        }
+    };
+    format!("{names}: {seen}")
+}
+
+/// Of what the mail is: `autonuma: 7.3 vs 6.1`.
+fn names(comparison: &Comparison, column: Option<usize>, workload: &str) -> String {
+    let name = |column: usize| {
+        let variant = comparison.variants.get(column);
+        clipped(variant.map_or("nothing", |variant| &variant.name), MAX_NAME)
+    };
+    let workload = clipped(workload, MAX_NAME);
+    match (column, comparison.variants.len()) {
+        (_, 0 | 1) => format!("{workload}: {}", name(0)),
+        (Some(column), _) => format!("{workload}: {} vs {}", name(column), name(0)),
+        (None, all) => format!("{workload}: {} variants vs {}", all - 1, name(0)),
+    }
+}

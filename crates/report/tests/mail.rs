@@ -1,0 +1,327 @@
+//! The comparison as a mail.
+
+mod common;
+
+use common::{boot, boots, columns, experiment, measure, variant};
+use compare::{Comparison, Evidence, Judging, Results, Verdict, compare};
+use import::{Baseline, check, read};
+use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, Variant};
+use proptest::prelude::*;
+use report::Recipe;
+
+/// What mails are made of here.
+struct Case {
+    experiment: Experiment,
+    variants: Vec<Variant>,
+    boots: Vec<Vec<Boot>>,
+    files: Vec<(String, String)>,
+}
+
+impl Case {
+    fn new(mode: Mode, variants: &[(&str, Vec<Boot>)]) -> Self {
+        let files = [("test.toml".to_owned(), "name = \"test\"\nboots = 2\n".to_owned())];
+        Self {
+            experiment: experiment(mode, 2),
+            variants: variants.iter().map(|(name, _)| variant(name)).collect(),
+            boots: variants.iter().map(|(_, boots)| boots.clone()).collect(),
+            files: files.into(),
+        }
+    }
+
+    /// The mail and what it is of, which `change` may change.
+    fn mail(&self, change: impl FnOnce(&mut Comparison)) -> (String, Comparison) {
+        let boots: Vec<&[Boot]> = self.boots.iter().map(Vec::as_slice).collect();
+        let columns = columns(&self.variants, &boots);
+        let results = Results { experiment: &self.experiment, variants: columns };
+        let mut comparison = compare(&results, 0, &Judging::default());
+        change(&mut comparison);
+        let recipe = Recipe { version: "0.1.0", files: &self.files };
+        let mail = report::mail(&comparison, &results, &recipe);
+        assert_sendable(&mail);
+        (mail, comparison)
+    }
+
+    fn subject(&self, change: impl FnOnce(&mut Comparison)) -> String {
+        let mail = self.mail(change).0;
+        let header = mail.split("\n\n").next().unwrap();
+        header.strip_prefix("Subject: ").unwrap().replace('\n', "")
+    }
+}
+
+/// Two variants that are booted in turn, and the second in another place of its block.
+fn two(mode: Mode, scale: f64) -> Case {
+    let mut all = [boots(1.0), boots(scale)];
+    for (side, boots) in all.iter_mut().enumerate() {
+        for (block, boot) in boots.iter_mut().enumerate() {
+            boot.block = block as u32;
+            boot.started += 100 * block as u64 + 50 * u64::from(side == block);
+        }
+    }
+    let [old, new] = all;
+    Case::new(mode, &[("6.1", old), ("6.12", new)])
+}
+
+/// RFC 5322: headers, an empty line, a body; and what the lists ask for.
+fn assert_sendable(mail: &str) {
+    let (header, body) = mail.split_once("\n\n").unwrap();
+    for (number, line) in header.lines().enumerate() {
+        let begins_well =
+            if number == 0 { line.starts_with("Subject: ") } else { line.starts_with(' ') };
+        assert!(begins_well && !line.trim().is_empty(), "{header}");
+        assert!(!line.contains("=?") && line.len() <= 78, "{header}");
+    }
+    for line in header.lines().chain(body.lines()) {
+        assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
+        assert!(!line.ends_with(' '), "{line:?}");
+        assert!(!line.starts_with("From ") && !line.starts_with('>'), "{line}");
+        let is_command = line.starts_with("    faultline ");
+        assert!(line.len() <= 78 || is_command, "{}: {line}", line.len());
+    }
+    assert!(body.ends_with('\n') && !body.ends_with("\n\n"));
+}
+
+/// Every table of the comparison is found, with each of its columns and values, and each percentage
+/// follows from the values beside it.
+fn assert_readable(mail: &str, comparison: &Comparison) {
+    let found = read(mail.as_bytes());
+    let mut parts = found.tables.iter().peekable();
+    for table in &comparison.tables {
+        let mut seen = vec![false; comparison.variants.len()];
+        let has_value = |row: &&compare::Row| row.values.iter().any(Option::is_some);
+        let rows: Vec<_> = table.rows.iter().filter(has_value).collect();
+        while let Some(part) = parts.peek()
+            && !seen.iter().all(|seen| *seen)
+        {
+            if rows.iter().any(|row| row.gains.iter().skip(1).any(Option::is_some)) {
+                assert_eq!(part.baseline, Some(Baseline::Column(0)), "{mail}");
+            }
+            assert_eq!(part.rows.len(), rows.len(), "{mail}");
+            for (place, name) in part.columns.iter().enumerate() {
+                let is_named = |it: &compare::Variant| it.name.replace(' ', "-") == *name;
+                let column = comparison.variants.iter().position(is_named);
+                let column = column.unwrap_or_else(|| panic!("{name:?} of {:?}: {mail}", part));
+                seen[column] = true;
+                for (row, read) in rows.iter().zip(&part.rows) {
+                    let value = read.cells[place].value.as_ref();
+                    match (row.values[column], value) {
+                        (None, None) => {}
+                        (Some(value), Some(read)) => {
+                            let rounded =
+                                (value - read.value).abs() <= read.half + value.abs() * 1e-12;
+                            assert!(rounded, "{}: {value} as {read:?}\n{mail}", row.metric);
+                        }
+                        other => panic!("{}: {other:?}\n{mail}", row.metric),
+                    }
+                }
+            }
+            let check = check(part);
+            assert_eq!((check.derived, check.findings), (check.printed, vec![]), "{mail}");
+            parts.next();
+        }
+        assert!(seen.iter().all(|seen| *seen), "{mail}");
+    }
+    assert!(parts.next().is_none(), "{mail}");
+}
+
+/// Gives the rows of means of the workload's first metric verdicts of measured mode.
+fn judge(comparison: &mut Comparison, verdict: Verdict, evidence: Evidence) {
+    for row in &mut comparison.tables[0].rows {
+        if row.statistic.is_mean() && row.metric.starts_with("System") {
+            row.verdicts[1] = Some(verdict);
+            row.evidence[1] = Some(evidence);
+        }
+    }
+}
+
+const EVIDENCE: Evidence = Evidence {
+    ratio: 1.052,
+    low: 1.043,
+    high: 1.0612,
+    p: 0.0021,
+    boots: [8, 8],
+    paired: true,
+    visible: Some(0.008),
+    needed: None,
+    p_alone: 0.001,
+    p_same: 0.9,
+    error: 0.004,
+    freedom: 7.0,
+};
+
+#[test]
+fn a_regression() {
+    let mut case = two(Mode::Measured, 1.052);
+    case.variants[0].kernel = "6.1.0-49-cloud-amd64 sha256:5bd1".into();
+    case.variants[1].kernel = "my kernel sha256:77aa".into();
+    case.variants[1].settings =
+        vec![Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() }];
+    for boot in &mut case.boots[1] {
+        boot.facts.kernel_origin = "/home/mel/linux/arch/x86/boot/bzImage".into();
+        boot.facts.kernel_digest = "77aa".repeat(16);
+        boot.facts.release = "7.3.0-rc1+".into();
+    }
+    let mut panicked = boot(2);
+    panicked.block = 2;
+    panicked.outcome = Outcome::Panicked("Kernel panic - not syncing: sysrq".into());
+    case.boots[1].push(panicked);
+    let (mail, comparison) = case.mail(|it| judge(it, Verdict::Regression, EVIDENCE));
+    assert_readable(&mail, &comparison);
+    insta::assert_snapshot!(mail);
+}
+
+#[test]
+fn exact_mode() {
+    let mut case = two(Mode::Exact, 1.2);
+    case.experiment.guest_digest = "99c4".repeat(16);
+    for boot in case.boots.iter_mut().flatten() {
+        boot.facts.accel = "exact".into();
+    }
+    let (mail, comparison) = case.mail(|_| {});
+    assert_readable(&mail, &comparison);
+    insta::assert_snapshot!(mail.split("\nWhat was compared:").next().unwrap());
+    assert!(mail.contains("\n  not modelled  caches, TLBs"), "{mail}");
+}
+
+#[test]
+fn subjects_say_what_was_found() {
+    let case = two(Mode::Measured, 1.052);
+    let subject = |verdict, evidence: Evidence| case.subject(|it| judge(it, verdict, evidence));
+    assert_eq!(
+        subject(Verdict::Regression, EVIDENCE),
+        "[REGRESSION] autonuma: 6.12 vs 6.1: System-NUMA01 -5.2 % [-6.1, -4.3], 1 more worse"
+    );
+    let better = Evidence { ratio: 0.95, low: 0.94, high: 0.96, ..EVIDENCE };
+    assert!(subject(Verdict::Improvement, better).starts_with("[IMPROVEMENT] autonuma: 6.12 vs"));
+    let same = Evidence { ratio: 1.001, low: 0.9967, high: 1.0042, ..EVIDENCE };
+    assert_eq!(subject(Verdict::Same, same), "autonuma: 6.12 vs 6.1: no change seen beyond 1 %");
+    assert_eq!(subject(Verdict::Undecided, same), "autonuma: 6.12 vs 6.1: undecided in 2 of 2");
+    assert_eq!(case.subject(|_| {}), "autonuma: 6.12 vs 6.1: no verdict");
+    let mixed = case.subject(|it| {
+        judge(it, Verdict::Improvement, better);
+        let rows = &mut it.tables[0].rows;
+        let elapsed = rows.iter_mut().filter(|row| row.metric.starts_with("Elapsed"));
+        let means = elapsed.filter(|row| row.statistic.is_mean());
+        means.for_each(|row| row.verdicts[1] = Some(Verdict::Regression));
+    });
+    assert!(mixed.starts_with("[REGRESSION] autonuma: 6.12 vs 6.1: Elapsed-"), "{mixed}");
+    assert!(mixed.ends_with(", 1 more worse, 2 better"), "{mixed}");
+}
+
+#[test]
+fn times_under_emulation_are_no_regression() {
+    let mut case = two(Mode::Measured, 1.5);
+    for boot in case.boots.iter_mut().flatten() {
+        boot.facts.accel = "tcg".into();
+    }
+    let (mail, comparison) = case.mail(|_| {});
+    assert_readable(&mail, &comparison);
+    assert!(mail.starts_with("Subject: autonuma: 6.12 vs 6.1: emulated, no verdict on times\n\n"));
+    assert!(mail.contains("What this does not show:\n  emulation  QEMU translated"), "{mail}");
+    let subject = case.subject(|it| judge(it, Verdict::Regression, EVIDENCE));
+    assert!(subject.starts_with("[EMULATED] "), "{subject}");
+}
+
+#[test]
+fn wide_tables_are_parted_by_variants() {
+    let variants = [
+        ("4.16.0-rc4-schedtip-20180309", boots(1.0)),
+        ("4.16.0-rc4-nodirty-v1", boots(0.8)),
+        ("4.16.0-rc4-nodirty-v1r47", boots(1.3)),
+        ("3.19", boots(0.7)),
+        ("x", boots(0.9)),
+    ];
+    let (mail, comparison) = Case::new(Mode::Measured, &variants).mail(|_| {});
+    assert_readable(&mail, &comparison);
+    let baseline = mail.lines().filter(|line| line.trim_start().starts_with("4.16.0-rc4 "));
+    assert_eq!(baseline.count(), 4 + 1 + 2, "{mail}");
+}
+
+#[test]
+fn names_that_do_not_fit_are_listed_in_full() {
+    let label = "threadlocal".repeat(9);
+    let long = "a".repeat(70);
+    let measured = |value: f64| {
+        let mut boot = boot(0);
+        measure(&mut boot, "Elapsed", &label, &[value]);
+        vec![boot]
+    };
+    let (mail, _) = Case::new(Mode::Measured, &[("old", measured(123.0)), (&long, measured(0.04))])
+        .mail(|_| {});
+    let [table] = read(mail.as_bytes()).tables.try_into().unwrap();
+    assert_eq!(table.columns, ["old", &format!("{}~1", "a".repeat(18))]);
+    let statistics: Vec<_> = table.rows.iter().map(|row| &*row.statistic).collect();
+    assert_eq!(statistics, ["Min", "Amean", "Max", "BAmean.95"]);
+    let unfolded = mail.replace("\n    ", "");
+    assert!(unfolded.contains(&format!("\n~1: \"{long}\"\n")), "{mail}");
+    assert!(unfolded.contains(&format!("\n~2: \"Elapsed-{label}\"\n")), "{mail}");
+}
+
+#[test]
+fn what_others_ran_has_no_recipe() {
+    let mut case = two(Mode::Measured, 1.1);
+    let imported = Imported { tool: "mmtests".into(), directory: "/home/mel/logs".into() };
+    case.experiment.imported = Some(imported);
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.ends_with("\nImported from what mmtests left behind.\n"), "{mail}");
+    assert!(!mail.contains("Boots:"), "{mail}");
+}
+
+#[test]
+fn little_makes_a_mail_too() {
+    let one = Case::new(Mode::Measured, &[("6.1", boots(1.0))]);
+    assert_eq!(one.subject(|_| {}), "autonuma: 6.1: figures");
+    let (mail, comparison) = one.mail(|_| {});
+    assert_readable(&mail, &comparison);
+    let failed = Case::new(Mode::Measured, &[("6.1", vec![]), ("6.12", vec![])]);
+    assert_eq!(failed.subject(|_| {}), "nothing: 6.12 vs 6.1: no verdict");
+}
+
+proptest! {
+    /// Whatever names there are, it can be sent, and with values of any size each percentage that
+    /// is printed follows.
+    #[test]
+    fn any_name_can_be_sent(
+        name in "From [a-z ]{0,40}|\\PC{1,200}|=\\?utf-8\\?q\\?evil\\?=|>{1,3} .{0,9}|.{1,90}",
+        text in ".{0,200}|From .{0,80}|[\\r\\n]{1,3}Bcc: a@b",
+        exact in any::<bool>(),
+    ) {
+        let mode = if exact { Mode::Exact } else { Mode::Measured };
+        let mut case = two(mode, 1.1);
+        case.experiment.name = text.clone();
+        case.variants[1].name = name.clone();
+        case.variants[1].kernel = text.clone();
+        case.experiment.workloads[0].manifest.name = name.clone();
+        for boot in case.boots.iter_mut().flatten() {
+            boot.facts.kernel_origin = text.clone();
+            boot.facts.release = text.clone();
+            boot.facts.cmdline = format!("a {text}");
+            measure(boot, "System", &name, &[1.0]);
+            boot.samples.iter_mut().for_each(|it| it.workload = name.clone());
+            boot.usage.iter_mut().for_each(|it| it.workload = name.clone());
+            boot.chunks.iter_mut().for_each(|it| it.workload = name.clone());
+        }
+        case.mail(|it| judge(it, Verdict::Regression, EVIDENCE));
+    }
+
+    #[test]
+    fn values_of_any_size_can_be_read_again(
+        times in prop::collection::vec(prop_oneof![1 => Just(0.0), 9 => size()], 4),
+        rates in [size(), size(), size(), size()],
+    ) {
+        let measured = |times: &[f64], rates: &[f64]| {
+            let mut boot = boot(0);
+            measure(&mut boot, "Elapsed", "NUMA01", times);
+            measure(&mut boot, "Rate", "", rates);
+            vec![boot]
+        };
+        let old = measured(&times[..2], &rates[..2]);
+        let new = measured(&times[2..], &rates[2..]);
+        let case = Case::new(Mode::Measured, &[("old", old), ("new", new)]);
+        let (mail, comparison) = case.mail(|_| {});
+        assert_readable(&mail, &comparison);
+    }
+}
+
+fn size() -> impl Strategy<Value = f64> {
+    prop_oneof![1e-9..1e-3, 1e-3..1e3, 1e3..1e12]
+}
