@@ -16,6 +16,7 @@ pub mod sequential;
 mod simulate;
 mod student;
 mod summary;
+mod trend;
 
 pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
@@ -28,3 +29,4 @@ pub use power::{Design, detectable, equivalence_power, power, required, required
 pub use ratio::{RatioInterval, RatioTest, ratio_interval, ratio_welch};
 pub use student::{Estimate, Welch, welch};
 pub use summary::Summary;
+pub use trend::trend;
