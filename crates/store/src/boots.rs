@@ -41,6 +41,9 @@ pub enum Detail<'a> {
     Series(&'a [&'a str]),
     /// The same with the profiles.
     Profiles(&'a [&'a str]),
+    /// The profiles, and of the chunks of the named sources the first and the last sample: all that
+    /// differences need.
+    Ends(&'a [&'a str]),
     /// Everything.
     Whole,
 }

@@ -53,6 +53,20 @@ fn deltas(column: &Column) -> ColumnDeltas<'_> {
     ColumnDeltas { name: &column.name, values: values.collect() }
 }
 
+/// The first and the last sample of a series; all of it if it has no more than two.
+pub fn ends(times: &[u64], columns: &[Column]) -> (Vec<u64>, Vec<Column>) {
+    fn both<T: Copy>(all: &[T]) -> Vec<T> {
+        match all {
+            [first, _, .., last] => vec![*first, *last],
+            few => few.to_vec(),
+        }
+    }
+    let columns = columns.iter();
+    let columns =
+        columns.map(|column| Column { name: column.name.clone(), values: both(&column.values) });
+    (both(times), columns.collect())
+}
+
 /// The series that [`encode`] was given; an error for bytes that it never returned.
 pub fn decode(packed: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
     parse(&packed::unpack(packed)?)

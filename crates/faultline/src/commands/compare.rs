@@ -81,7 +81,7 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
 
 /// What is compared of an experiment's boots.
 fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
-    store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))
+    store.boots(id, Detail::Ends(&[Source::Vmstat.name()]))
 }
 
 /// The experiment last used that compares the same variants by the other clock and has complete

@@ -23,6 +23,10 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept,
             boot.chunks = chunks(connection, id, Some(sources))?;
             boot.profiles = profiles(connection, id)?;
         }
+        Detail::Ends(sources) => {
+            boot.chunks = ends(connection, id, sources)?;
+            boot.profiles = profiles(connection, id)?;
+        }
         Detail::Whole => {
             boot.chunks = chunks(connection, id, None)?;
             boot.profiles = profiles(connection, id)?;
@@ -155,6 +159,26 @@ fn chunks(
     let mut chunks = Vec::new();
     while let Some(row) = rows.next()? {
         chunks.push(chunk(row, id)?);
+    }
+    Ok(chunks)
+}
+
+/// The chunks of some sources of a boot, each with its first and last sample alone.
+fn ends(connection: &Connection, id: BootId, sources: &[&str]) -> Result<Vec<Chunk>, Trouble> {
+    // Stores of old have no ends: then the series itself is read.
+    let sql = "SELECT workload, iteration, phase, source, chunks.place AS place,
+            ifnull(chunk_ends.packed, chunks.packed) AS packed
+        FROM chunks LEFT JOIN chunk_ends USING (boot, place)
+        WHERE boot = ?1 AND source IN (SELECT value FROM json_each(?2))
+        ORDER BY place";
+    let sources = serde_json::Value::from(sources).to_string();
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![id.0, sources])?;
+    let mut chunks = Vec::new();
+    while let Some(row) = rows.next()? {
+        let chunk = chunk(row, id)?;
+        let (times, columns) = chunk::ends(&chunk.times, &chunk.columns);
+        chunks.push(Chunk { times, columns, ..chunk });
     }
     Ok(chunks)
 }

@@ -1,6 +1,6 @@
 //! Rows of a boot, written.
 
-use model::Boot;
+use model::{Boot, Column};
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params};
 use sha2::{Digest, Sha256};
@@ -162,10 +162,18 @@ fn usage(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble
 fn chunks(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
     let sql = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
+    let mut insert_ends = connection.prepare_cached("INSERT INTO chunk_ends VALUES (?, ?, ?)")?;
     for (place, chunk) in boot.chunks.iter().enumerate() {
-        let packed = chunk::encode(&chunk.times, &chunk.columns).map_err(|error| {
-            Trouble::unkeepable(format!("the series of {}", chunk.source), error)
-        })?;
+        let pack = |times: &[u64], columns: &[Column]| {
+            chunk::encode(times, columns).map_err(|error| {
+                Trouble::unkeepable(format!("the series of {}", chunk.source), error)
+            })
+        };
+        let packed = pack(&chunk.times, &chunk.columns)?;
+        if chunk.times.len() > 2 {
+            let (times, columns) = chunk::ends(&chunk.times, &chunk.columns);
+            insert_ends.execute(params![id.0, place, pack(&times, &columns)?])?;
+        }
         insert.execute(params![
             id.0,
             place,

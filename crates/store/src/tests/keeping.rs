@@ -3,7 +3,7 @@
 use model::{Boot, Experiment, Outcome};
 
 use super::{Place, as_kept, boot, experiment};
-use crate::{Detail, Error, Trouble};
+use crate::{Detail, Error, Store, Trouble};
 
 fn failures() -> [Outcome; 4] {
     [
@@ -50,6 +50,32 @@ fn only_what_is_wanted_is_read() {
     assert_eq!(read(Detail::Series(&wanted)), Boot { chunks, ..summary.clone() });
     assert_eq!(read(Detail::Series(&[])), summary);
     assert_eq!(read(Detail::Profiles(&[])), Boot { profiles: whole.profiles, ..summary });
+}
+
+#[test]
+fn ends_of_series_give_their_differences() {
+    let place = Place::new();
+    let mut store = place.open();
+    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let whole = boot("6.1", 0, Outcome::Complete);
+    assert!(whole.chunks.iter().all(|chunk| chunk.times.len() > 2));
+    store.keep_boot(id, &whole).unwrap();
+    let read = |store: &Store| store.boots(id, Detail::Ends(&["vmstat"])).unwrap().remove(0).boot;
+    let ends = read(&store);
+    assert_eq!(ends.profiles, whole.profiles);
+    let chunks: Vec<_> = whole.chunks.iter().filter(|it| it.source == "vmstat").collect();
+    assert_eq!(ends.chunks.len(), chunks.len());
+    for (ends, whole) in ends.chunks.iter().zip(chunks) {
+        assert_eq!(ends.times, [whole.times[0], *whole.times.last().unwrap()]);
+        assert_eq!((&ends.workload, ends.iteration), (&whole.workload, whole.iteration));
+        assert_eq!(ends.columns.len(), whole.columns.len());
+        for column in &whole.columns {
+            assert_eq!(ends.difference(&column.name), whole.difference(&column.name));
+        }
+    }
+    // As in stores of old.
+    place.plain().execute("DELETE FROM chunk_ends", []).unwrap();
+    assert_eq!(read(&store), ends);
 }
 
 #[test]
