@@ -29,7 +29,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Boot once more what exact mode booted, and tell whether it did the same
     Replay(ReplayArgs),
-    /// Tell where the difference between two variants of exact mode went
+    /// Tell where the difference between two variants of exact mode went, or what a counter counts
     Explain(ExplainArgs),
     /// Write the profile of a boot for other tools
     Export(ExportArgs),
@@ -249,9 +249,11 @@ pub enum Format {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The variant that the other one is compared with
-    pub base: String,
+    #[arg(required_unless_present = "counter")]
+    pub base: Option<String>,
     /// The other variant
-    pub new: String,
+    #[arg(required_unless_present = "counter")]
+    pub new: Option<String>,
     /// The experiment's name or number [default: the latest of exact mode that has both]
     pub experiment: Option<String>,
     /// The workload [default: the only one]
@@ -260,6 +262,14 @@ pub struct ExplainArgs {
     /// Look at this phase alone
     #[arg(long)]
     pub phase: Option<String>,
+    /// Tell of a counter of the kernel, or of a row of the tables of counters, what it counts,
+    /// in which kernels, and how to read it; no store is needed
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "format", "output"]
+    )]
+    pub counter: Option<String>,
     /// How to print
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,

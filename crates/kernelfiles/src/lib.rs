@@ -9,6 +9,7 @@
 //! gives back the small negative number that such a value nearly always was in the kernel.
 
 pub mod buddyinfo;
+pub mod catalogue;
 pub mod config;
 pub mod derived;
 pub mod diskstats;

@@ -4,6 +4,7 @@
 
 mod ascii;
 mod beside;
+mod counter;
 mod exact;
 mod explain;
 mod flame;
@@ -21,6 +22,7 @@ mod table;
 use compare::Comparison;
 
 pub use ascii::escape;
+pub use counter::counter;
 pub use explain::{explain, explain_html, explain_json};
 pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,

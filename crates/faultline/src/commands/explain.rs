@@ -1,4 +1,5 @@
-//! `faultline explain`: where the difference between two variants of exact mode went.
+//! `faultline explain`: where the difference between two variants of exact mode went, and what a
+//! counter counts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,19 +9,45 @@ use model::{Experiment, Mode, Source};
 use store::{Detail, ExperimentId, Store};
 
 use super::compare::{column, place_of};
-use super::{existing_store, write_out};
+use super::{existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
 
 pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    match (&args.counter, &args.base, &args.new) {
+        (Some(counter), ..) => explain_counter(counter),
+        (None, Some(base), Some(new)) => explain_difference(store, args, [base, new]),
+        // The grammar asks for both.
+        _ => Err(Failure::Usage("name two variants, or a counter with --counter".into())),
+    }
+}
+
+fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
+    let Some(text) = report::counter(name) else {
+        let near = kernelfiles::catalogue::near(name);
+        let meant = match near.is_empty() {
+            true => String::new(),
+            false => format!("; is one of these meant: {}", near.join(", ")),
+        };
+        return Err(Failure::Usage(format!("no counter or row is called `{name}`{meant}")));
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explain_difference(
+    store: Option<PathBuf>,
+    args: &ExplainArgs,
+    [base, new]: [&str; 2],
+) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
-    let (id, experiment) = find(&store, args)?;
+    let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
     let workload = workload(&experiment, args.workload.as_deref())?;
     let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     let side = |name: &str| -> Result<VariantBoots<'_>, Failure> {
         Ok(column(&experiment.variants[place_of(&experiment, name)?], &kept))
     };
-    let (base, new) = (side(&args.base)?, side(&args.new)?);
+    let (base, new) = (side(base)?, side(new)?);
     let explanation = explained(&base, &new, workload, experiment.boots);
     let phase = args.phase.as_deref();
     if explanation.all.is_some() && explanation.section(phase).is_none() {
@@ -47,10 +74,14 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
 }
 
 /// The experiment that was named, or the last one used that is of exact mode and has both variants.
-fn find(store: &Store, args: &ExplainArgs) -> Result<(ExperimentId, Experiment), Failure> {
-    let id = match &args.experiment {
+fn find(
+    store: &Store,
+    named: Option<&str>,
+    variants: [&str; 2],
+) -> Result<(ExperimentId, Experiment), Failure> {
+    let id = match named {
         Some(named) => store.find_experiment(named)?,
-        None => latest(store, args)?,
+        None => latest(store, variants)?,
     };
     let experiment = store.experiment(id)?;
     if experiment.mode.is_measured() {
@@ -63,16 +94,16 @@ fn find(store: &Store, args: &ExplainArgs) -> Result<(ExperimentId, Experiment),
     Ok((id, experiment))
 }
 
-fn latest(store: &Store, args: &ExplainArgs) -> Result<ExperimentId, Failure> {
+fn latest(store: &Store, [base, new]: [&str; 2]) -> Result<ExperimentId, Failure> {
     for row in store.experiments()?.into_iter().rev() {
-        let has = |name: &String| row.variants.contains(name);
-        if has(&args.base) && has(&args.new) && store.experiment(row.id)?.mode == Mode::Exact {
+        let has = |name: &str| row.variants.iter().any(|variant| variant == name);
+        if has(base) && has(new) && store.experiment(row.id)?.mode == Mode::Exact {
             return Ok(row.id);
         }
     }
     Err(Failure::Usage(format!(
-        "no experiment of exact mode has both `{}` and `{}`: `faultline list` shows what there is",
-        args.base, args.new
+        "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows what \
+         there is"
     )))
 }
 

@@ -46,11 +46,14 @@ const fn row(
     Derived::count(Section::Numa, label, formula, unit, note)
 }
 
+/// mmtests and the documentation say pages (`zone_statistics()` in `mm/page_alloc.c`).
+const ALLOCATIONS: &str = "An allocation of any order counts once.";
+
 pub(super) static ROWS: &[Derived] = &[
-    row("NUMA alloc hit", Counter("numa_hit"), "pages", ""),
-    row("NUMA alloc miss", Counter("numa_miss"), "pages", ""),
-    row("NUMA interleave hit", Counter("numa_interleave"), "pages", ""),
-    row("NUMA alloc local", Counter("numa_local"), "pages", ""),
+    row("NUMA alloc hit", Counter("numa_hit"), "allocations", ALLOCATIONS),
+    row("NUMA alloc miss", Counter("numa_miss"), "allocations", ALLOCATIONS),
+    row("NUMA interleave hit", Counter("numa_interleave"), "allocations", ALLOCATIONS),
+    row("NUMA alloc local", Counter("numa_local"), "allocations", ALLOCATIONS),
     row(
         "NUMA base-page updates",
         Sum(&[(1.0, RANGE), (-HUGE, Counter("numa_huge_pte_updates"))]),

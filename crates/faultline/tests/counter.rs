@@ -1,0 +1,40 @@
+//! `faultline explain --counter`: what a person is told, and the exit code where there is nothing
+//! to tell.
+
+use std::process::{Command, Output};
+
+fn explain(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    // No store is there, and none is needed.
+    command.args(["--store", "/nonexistent/store.db", "explain"]).args(arguments);
+    command.output().unwrap()
+}
+
+#[test]
+fn counters_and_rows_are_told_without_a_store() {
+    for (name, expected) in [
+        ("pgpgin", "KiB, in spite of its name"),
+        ("allocstall_normal", "before   allocstall"),
+        ("Kswapd efficiency", "pgsteal_kswapd[_ZONE]"),
+    ] {
+        let output = explain(&["--counter", name]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn unknown_names_get_near_ones() {
+    let output = explain(&["--counter", "pgscan_kswpad"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("`pgscan_kswpad`; is one of these meant: pgscan_kswapd"), "{error}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_counter_and_variants_exclude_each_other() {
+    assert_eq!(explain(&["--counter", "pgfault", "6.1", "6.12"]).status.code(), Some(2));
+    assert_eq!(explain(&["6.1"]).status.code(), Some(2));
+}
