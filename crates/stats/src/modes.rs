@@ -1,6 +1,6 @@
 //! Whether values come from one peak or from several.
 
-use crate::order::median;
+use crate::order::{median, resolution};
 
 /// Below this p-value values do not come from a single mode.
 const LEVEL: f64 = 0.05;
@@ -84,15 +84,10 @@ fn part(sorted: &[f64], p: f64, offset: usize, ends: &mut Vec<usize>) {
     part(right, test(right).1, offset + valley, ends);
 }
 
-/// The values without the ties that rounding made: equal ones spread evenly over one unit in the
-/// last decimal place that any of the values has.
+/// The values without the ties that rounding made: equal ones spread evenly over the span that a
+/// rounded figure stands for.
 fn unrounded(sorted: &[f64]) -> Vec<f64> {
-    let is_multiple = |unit: f64| {
-        let off = |x: &f64| (x / unit - (x / unit).round()).abs();
-        sorted.iter().all(|x| off(x) <= 1e-9 * (x / unit).abs() && (x / unit).abs() < 1e9)
-    };
-    let mut units = (-9..=6).rev().map(|power| 10f64.powi(power));
-    let Some(unit) = units.find(|&unit| is_multiple(unit)) else { return sorted.to_vec() };
+    let Some(unit) = resolution(sorted) else { return sorted.to_vec() };
     let ties = sorted.chunk_by(|a, b| (a - b).abs() < unit / 2.0);
     let spread = |ties: &[f64]| -> Vec<f64> {
         let place = |(i, x): (usize, &f64)| x + unit * ((i as f64 + 0.5) / ties.len() as f64 - 0.5);

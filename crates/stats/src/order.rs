@@ -56,6 +56,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(if low == high { low } else { low / 2.0 + high / 2.0 })
 }
 
+/// The last decimal place that any of the values has, as a power of ten from `1e-9` to `1e6`: what
+/// they were rounded to, if they were. None where they have more places than that.
+pub(crate) fn resolution(values: &[f64]) -> Option<f64> {
+    let is_multiple = |unit: f64| {
+        let off = |x: &f64| (x / unit - (x / unit).round()).abs();
+        values.iter().all(|x| off(x) <= 1e-9 * (x / unit).abs() && (x / unit).abs() < 1e9)
+    };
+    (-9..=6).rev().map(|power| 10f64.powi(power)).find(|&unit| is_multiple(unit))
+}
+
 /// The values, best first.
 fn sorted(values: &[f64], better: Better) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
@@ -153,6 +163,14 @@ mod tests {
         assert_eq!(median(&TEN), Some(55.0));
         assert_eq!(median(&TEN[..3]), Some(30.0));
         assert_eq!(median(&[f64::MAX, f64::MAX]), Some(f64::MAX));
+    }
+
+    #[test]
+    fn the_last_place_is_found() {
+        assert_eq!(resolution(&[755.96, 833.6, 558.0]), Some(0.01));
+        assert_eq!(resolution(&[1200.0, 0.0, -300.0]), Some(100.0));
+        assert_eq!(resolution(&[1.0 / 3.0, 1.0]), None);
+        assert_eq!(resolution(&[1e300, 1.0]), None);
     }
 
     #[test]
