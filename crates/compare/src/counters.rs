@@ -7,9 +7,11 @@ use kernelfiles::derived::{self, Section, Span};
 use model::{Boot, Source, Topology};
 
 use crate::accesses::{Accesses, Split, accesses};
+use crate::figures::BootFigures;
 use crate::growth::{Growth, lost_series};
+use crate::judge::judge;
 use crate::luck::Seeds;
-use crate::{Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The unit of rows that are a share of others.
 const PERCENT: &str = "%";
@@ -24,14 +26,19 @@ pub fn table(
     columns: &[VariantBoots<'_>],
     topology: &Topology,
     seeds: Option<u32>,
+    judging: &Judging,
 ) -> Table {
     let pools: Vec<Vec<Counted>> =
         columns.iter().map(|column| boots(workload, column, topology)).collect();
     let phases = phases(&pools);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
-    let of_boot = |boot: &Counted<'_>| (boot.seed, figures(std::slice::from_ref(boot), &phases));
-    let by_boot: Vec<Vec<_>> =
-        pools.iter().map(|boots| boots.iter().map(of_boot).collect()).collect();
+    let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
+        .iter()
+        .map(|boots| {
+            let each = boots.chunks(1);
+            each.map(|boot| (boot[0].boot, figures(boot, &phases))).collect()
+        })
+        .collect();
 
     let count = together.first().map_or(0, Vec::len);
     let row = |number: usize| {
@@ -39,19 +46,31 @@ pub fn table(
         let Figure { section, label, unit, decimals, .. } = &together[0][number];
         let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
         let row = row.in_section(section.name());
-        let Some(wanted) = seeds else { return row };
-        let seeds = by_boot.iter().map(|boots| {
-            let values = boots.iter().map(|(seed, figures)| (*seed, figures[number].value));
-            Seeds::new(values, wanted)
-        });
-        row.against_luck(&seeds.collect::<Vec<_>>())
+        let of_boots = |boots: &[(&Boot, Vec<Figure>)], key: fn(&Boot) -> u32| -> Vec<_> {
+            boots.iter().map(|(boot, figures)| (key(boot), figures[number].value)).collect()
+        };
+        match seeds {
+            Some(wanted) => {
+                let seeds = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.replicate));
+                let seeds = seeds.map(|values| Seeds::new(values, wanted));
+                row.against_luck(&seeds.collect::<Vec<_>>())
+            }
+            None => {
+                let blocks = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.block));
+                row.against_boots(&blocks.map(BootFigures::new).collect::<Vec<_>>(), judging)
+            }
+        }
     };
-    let rows = (0..count).map(row);
+    let rows = (0..count).map(row).filter(|row| row.values.iter().any(Option::is_some));
+    let mut rows: Vec<Row> = rows.collect();
+    if seeds.is_none() {
+        judge(&mut rows, |_| false, judging);
+    }
     Table {
         workload: workload.to_owned(),
         kind: Kind::Counters,
         units: Vec::new(),
-        rows: rows.filter(|row| row.values.iter().any(Option::is_some)).collect(),
+        rows,
         pooled: pools
             .iter()
             .map(|boots| Pool { iterations: boots.iter().map(Counted::iterations).collect() })
@@ -61,7 +80,7 @@ pub fn table(
 
 /// What was counted in one boot.
 struct Counted<'a> {
-    seed: u32,
+    boot: &'a Boot,
     /// Numbers of the iterations in which something was counted.
     iterations: BTreeSet<u32>,
     /// Of the counters of `/proc/vmstat`.
@@ -83,7 +102,7 @@ fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> 
         let accesses = accesses(boot, workload, topology);
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Counted {
-            seed: boot.replicate,
+            boot,
             iterations: chunks.clone().map(|chunk| chunk.iteration).chain(of_accesses).collect(),
             growth: Growth::of(chunks),
             accesses,
@@ -216,7 +235,7 @@ mod tests {
 
     fn table_of(boots: &[&[Boot]]) -> Table {
         let variants = vec![variant(""); boots.len()];
-        table("autonuma", &columns(&variants, boots), &topology(), None)
+        table("autonuma", &columns(&variants, boots), &topology(), None, &Judging::default())
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -356,7 +375,7 @@ mod tests {
         let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
-        let table = table("autonuma", &columns, &topology(), Some(2));
+        let table = table("autonuma", &columns, &topology(), Some(2), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert_eq!(row.verdicts, [None, None]);

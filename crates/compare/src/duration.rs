@@ -4,8 +4,9 @@ use model::{Boot, Usage};
 use stats::Summary;
 
 use crate::figures::BootFigures;
+use crate::judge::judge;
 use crate::luck::Seeds;
-use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// A row: its label and which of the times it is.
 type Time = (&'static str, fn(&Usage) -> f64);
@@ -26,7 +27,7 @@ pub fn table(
     judging: &Judging,
 ) -> Table {
     let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(workload, column)).collect();
-    let rows = TIMES.map(|(label, time)| {
+    let mut rows = TIMES.map(|(label, time)| {
         let values = pools.iter().map(|boots| mean(boots, time)).collect();
         let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
         let totals = |boots: &[Spent<'_>], key: fn(&Boot) -> u32| -> Vec<(u32, Option<f64>)> {
@@ -40,10 +41,19 @@ pub fn table(
             }
             None => {
                 let figures = pools.iter().map(|boots| totals(boots, |boot| boot.block));
-                row.against_boots(&figures.map(BootFigures::new).collect::<Vec<_>>(), judging)
+                let row =
+                    row.against_boots(&figures.map(BootFigures::new).collect::<Vec<_>>(), judging);
+                let variation = pools.iter().map(|boots| {
+                    let times = boots.iter().map(|spent| spent.times(time));
+                    Variation::of(&times.collect::<Vec<_>>())
+                });
+                Row { variation: variation.collect(), ..row }
             }
         }
     });
+    if seeds.is_none() {
+        judge(&mut rows, |_| false, judging);
+    }
     let pooled = |boots: &Vec<Spent>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
     };
@@ -63,8 +73,13 @@ struct Spent<'a> {
 }
 
 impl Spent<'_> {
+    /// One time an iteration.
+    fn times(&self, time: fn(&Usage) -> f64) -> Vec<f64> {
+        self.iterations.iter().map(|usage| time(usage)).collect()
+    }
+
     fn total(&self, time: fn(&Usage) -> f64) -> f64 {
-        self.iterations.iter().map(|usage| time(usage)).sum()
+        self.times(time).iter().sum()
     }
 }
 

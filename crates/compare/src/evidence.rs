@@ -2,7 +2,9 @@
 //! would take to know more. The boot is the unit of evidence: what was measured within one shares
 //! its placement, its memory layout and its luck.
 
+use model::Better;
 use serde::Serialize;
+use stats::{Estimate, Summary, variance_components};
 
 /// How differences of measured mode are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -56,8 +58,10 @@ pub struct Evidence {
     /// The smallest change that would have been seen in four of five cases.
     pub visible: Option<f64>,
     /// Boots a side that would be needed to see a change as large as the margin in four of five
-    /// cases; none if unknown.
+    /// cases. Told where verdicts rest on it; none if it is not known.
     pub needed: Option<u32>,
+    /// Whether figures were compared by their logarithms.
+    pub logarithmic: bool,
     /// Standard error of `ratio`: of its logarithm where figures are compared by theirs.
     pub error: f64,
     /// Degrees of freedom.
@@ -76,6 +80,33 @@ pub enum Lack {
     Share,
 }
 
+impl Evidence {
+    /// The interval of the gain in percent, its lower bound first; positive is better. None where
+    /// there is no percentage.
+    pub fn gains(&self, better: Better) -> Option<[f64; 2]> {
+        let [one, other] = [self.low, self.high].map(|ratio| stats::gain(better, ratio, 1.0));
+        Some([one?.min(other?), one?.max(other?)])
+    }
+
+    /// By how many percent it is worse at most, with this confidence; 0 where it is not worse at
+    /// all. What [`Verdict::Same`](crate::Verdict::Same) promises. None where there is no
+    /// percentage.
+    pub fn no_worse_than(&self, better: Better, confidence: f64) -> Option<f64> {
+        let value = if self.logarithmic { self.ratio.ln() } else { self.ratio - 1.0 };
+        let estimate = Estimate { value, se: self.error, df: self.freedom };
+        // One-sided.
+        let (low, high) = estimate.interval(2.0 * confidence - 1.0);
+        let bound = if better == Better::Lower { high } else { low };
+        let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
+        Some((-stats::gain(better, ratio, 1.0)?).max(0.0))
+    }
+
+    /// The gain in percent that the boots' figures amount to, about which the interval lies.
+    pub fn gain(&self, better: Better) -> Option<f64> {
+        stats::gain(better, self.ratio, 1.0)
+    }
+}
+
 /// How far the figures of one variant lie apart. Shares of their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Variation {
@@ -84,4 +115,52 @@ pub struct Variation {
     pub between: Option<f64>,
     /// Standard deviation within a boot. None where no boot has two values.
     pub within: Option<f64>,
+}
+
+impl Variation {
+    /// Of the values of each boot ([`stats::variance_components`]). Where no boot has two, what lies
+    /// between boots can't be told from what lies within, and counts as the former. None where
+    /// nothing is known.
+    pub(crate) fn of(boots: &[Vec<f64>]) -> Option<Self> {
+        let share =
+            |percent: Option<f64>| Some(percent?.abs() / 100.0).filter(|share| share.is_finite());
+        let spread = |values: &[f64]| share(Summary::of(values)?.coeffvar);
+        let variation = match variance_components(boots) {
+            Some(components) => Self {
+                between: share(components.between_percent()),
+                within: share(components.within_percent()),
+            },
+            None => match boots {
+                [only] => Self { between: None, within: spread(only) },
+                _ => Self { between: spread(&boots.concat()), within: None },
+            },
+        };
+        (variation != Self::default()).then_some(variation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(boots: &[&[f64]]) -> Option<[Option<f64>; 2]> {
+        let boots: Vec<Vec<f64>> = boots.iter().map(|boot| boot.to_vec()).collect();
+        Variation::of(&boots).map(|Variation { between, within }| [between, within])
+    }
+
+    #[test]
+    fn what_lies_between_boots_is_told_from_what_lies_within() {
+        // By hand: means 100 and 110, variances within 2, so between (50 * 2 - 2) / 2 = 49.
+        let [between, within] = of(&[&[99.0, 101.0], &[109.0, 111.0]]).unwrap().map(Option::unwrap);
+        assert!((between - 7.0 / 105.0).abs() < 1e-12, "{between}");
+        assert!((within - 2.0_f64.sqrt() / 105.0).abs() < 1e-12, "{within}");
+    }
+
+    #[test]
+    fn with_one_value_a_boot_all_of_it_lies_between() {
+        assert_eq!(of(&[&[1.0], &[3.0]]), Some([Some(0.5_f64.sqrt()), None]));
+        assert_eq!(of(&[&[1.0, 3.0]]), Some([None, Some(0.5_f64.sqrt())]));
+        assert_eq!((of(&[]), of(&[&[1.0]]), of(&[&[1.0], &[f64::NAN]])), (None, None, None));
+        assert_eq!(of(&[&[-1.0], &[1.0]]), None);
+    }
 }

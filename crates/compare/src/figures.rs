@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stats::{Estimate, Summary};
 
-use crate::evidence::{Evidence, Judging, Lack};
+use crate::evidence::{Evidence, Judging, Lack, Variation};
 
 /// Fewer boots a side than this say nothing: two of a distribution with two peaks are too often
 /// near to each other.
@@ -29,6 +29,12 @@ impl BootFigures {
         let mut values: Vec<(u32, f64)> = known.collect();
         values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Self { lacking: values.len() < all.len(), values }
+    }
+
+    /// How far they lie apart.
+    pub fn variation(&self) -> Option<Variation> {
+        let figures: Vec<Vec<f64>> = self.values.iter().map(|(_, value)| vec![*value]).collect();
+        Variation::of(&figures)
     }
 
     /// What `new` says against this baseline, as if it were the only comparison.
@@ -187,6 +193,7 @@ impl Scale {
             paired,
             visible: None,
             needed: None,
+            logarithmic: matches!(self, Self::Logarithms),
             error: if no_doubt { 0.0 } else { estimate.se / whole },
             freedom: estimate.df,
         })

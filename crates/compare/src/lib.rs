@@ -14,6 +14,7 @@ mod explain;
 mod facts;
 mod figures;
 mod growth;
+mod judge;
 mod locality;
 mod luck;
 mod metrics;
@@ -185,7 +186,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         [
             metrics::table(&used.manifest, &columns, seeds, judging),
             duration::table(name, &columns, seeds, judging),
-            counters::table(name, &columns, topology, seeds),
+            counters::table(name, &columns, topology, seeds, judging),
         ]
     });
     Comparison {

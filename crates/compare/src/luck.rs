@@ -15,13 +15,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Worse, beyond luck.
+    /// Worse: in exact mode beyond luck, in measured mode more than chance explains.
     Regression,
-    /// Better, beyond luck.
+    /// Better, likewise.
     Improvement,
-    /// Inside the luck floor.
+    /// Inside the luck floor; in measured mode, shown to be smaller than the margin.
     Same,
-    /// Not enough is known: a variant lacks a seed's figure, or has only one seed.
+    /// Not enough is known. In exact mode a variant lacks a seed's figure, or has only one seed.
     Undecided,
 }
 

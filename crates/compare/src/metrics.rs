@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows};
 
+use crate::judge::judge;
 use crate::luck::Seeds;
-use crate::operations::{Operation, operations};
+use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
-use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
 /// order of the manifest's metrics, and within a metric in the order in which they were first
@@ -23,15 +24,25 @@ pub fn table(
     let operations = operations(workload, columns, mode);
     let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
     let decimals = decimals(&parts);
-    let rows = lines(&parts, mode)
-        .into_iter()
-        .map(|(part, statistic)| part.row(statistic, decimals[&part.operation.rank], judging));
+    let lines = lines(&parts, mode);
+    let row = |&(part, statistic): &(&Part<'_>, Statistic)| {
+        part.row(statistic, decimals[&part.operation.rank], judging)
+    };
+    let mut rows: Vec<Row> = lines.iter().map(row).collect();
+    if mode == Mode::Measured {
+        let judged = |number: usize| {
+            let (part, statistic): (&Part<'_>, Statistic) = lines[number];
+            let metric = &part.operation.metric;
+            statistic.is_mean() && metric.better.is_some() && workload.is_primary(metric)
+        };
+        judge(&mut rows, judged, judging);
+    }
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(&workload.name, column)).collect(),
         units: units(&operations),
-        rows: rows.collect(),
+        rows,
     }
 }
 
@@ -135,7 +146,15 @@ impl<'a> Part<'a> {
         }
         match &self.seeds {
             Some(seeds) => row.against_luck(seeds),
-            None => row.against_boots(&self.operation.figures(), judging),
+            None => {
+                let groups = |boots: &Vec<BootSamples<'_>>| {
+                    let values = boots.iter().map(|boot| boot.values.clone());
+                    Variation::of(&values.collect::<Vec<_>>())
+                };
+                let variation = self.operation.columns.iter().map(groups).collect();
+                let row = row.against_boots(&self.operation.figures(), judging);
+                Row { variation, ..row }
+            }
         }
     }
 }

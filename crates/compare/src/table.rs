@@ -137,13 +137,10 @@ pub struct Row {
     pub beyond_luck: Vec<Option<bool>>,
     /// What the boots say of each column's difference from the baseline, in measured mode, on rows
     /// of means; none for the baseline, and where there are too few boots.
-    #[serde(skip)]
     pub evidence: Vec<Option<Evidence>>,
     /// Why there is none, where one was looked for.
-    #[serde(skip)]
     pub lacking: Vec<Option<Lack>>,
-    /// How far the boots of each column lie apart, in measured mode, on rows of means of metrics.
-    #[serde(skip)]
+    /// How far the values of each column lie apart, in measured mode, on rows of means.
     pub variation: Vec<Option<Variation>>,
     /// Decimals that make sense in print.
     #[serde(skip)]
@@ -208,6 +205,7 @@ impl Row {
                 Err(lack) => self.lacking[column] = Some(lack),
             }
         }
+        self.variation = figures.iter().map(BootFigures::variation).collect();
         self
     }
 }

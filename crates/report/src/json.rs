@@ -1,6 +1,8 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
-use compare::{Beside, Comparison, Kind, Notes, Pool, Row, Sources, Table, Variant, Verdict};
+use compare::{
+    Beside, Comparison, Evidence, Judging, Kind, Notes, Pool, Row, Sources, Table, Variant, Verdict,
+};
 use model::Mode;
 use serde::Serialize;
 
@@ -17,6 +19,8 @@ struct Document<'a> {
     tables: Vec<TableDocument<'a>>,
     mode: Mode,
     exact: Option<Exact>,
+    /// By what measured differences are judged.
+    judging: Option<&'a Judging>,
     emulated: bool,
     boots: &'a [Variant],
     beside: &'a [Beside],
@@ -53,13 +57,12 @@ struct TableDocument<'a> {
     rows: Vec<RowDocument<'a>>,
 }
 
-/// A row with the intervals that the contract foresees for each column and no comparison gives
-/// yet: `null`.
+/// A row with the intervals of its gains, one a column, in measured mode.
 #[derive(Serialize)]
 struct RowDocument<'a> {
     #[serde(flatten)]
     row: &'a Row,
-    intervals: Vec<()>,
+    intervals: Vec<Option<[f64; 2]>>,
 }
 
 /// The comparison as one JSON object, figures in full precision. `baseline` is null only if there
@@ -76,6 +79,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         tables: comparison.tables.iter().map(table).collect(),
         mode: comparison.mode,
         exact: (comparison.mode == Mode::Exact).then(|| exact(comparison)),
+        judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
         emulated: comparison.emulated,
         boots: &comparison.variants,
         beside: &comparison.beside,
@@ -115,5 +119,6 @@ fn table(table: &Table) -> TableDocument<'_> {
 }
 
 fn row(row: &Row) -> RowDocument<'_> {
-    RowDocument { row, intervals: vec![(); row.values.len()] }
+    let interval = |evidence: &Option<Evidence>| (*evidence)?.gains(row.better?);
+    RowDocument { row, intervals: row.evidence.iter().map(interval).collect() }
 }

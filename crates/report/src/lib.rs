@@ -18,6 +18,7 @@ mod markup;
 mod notes;
 mod stacks;
 mod table;
+mod verdicts;
 
 use compare::Comparison;
 
@@ -40,7 +41,10 @@ pub fn text(comparison: &Comparison) -> String {
     if comparison.tables.is_empty() {
         parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
     }
-    parts.extend(comparison.tables.iter().map(|table| table::text(table, comparison)));
+    parts.extend(comparison.tables.iter().map(|table| {
+        let below = verdicts::text(table, comparison).unwrap_or_default();
+        table::text(table, comparison) + &below
+    }));
     parts.extend(beside::text(comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")

@@ -39,9 +39,9 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
     let names = comparison.variants.iter();
-    let columns = names
-        .enumerate()
-        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), exact));
+    let columns = names.enumerate().map(|(number, variant)| {
+        Column::new(table, number, &escape(&variant.name), Some(comparison))
+    });
     let columns: Vec<Column> = columns.collect();
     let mut text = heading::text(table, comparison);
     text.push_str(&grid(table, &labels(table), &columns.iter().collect::<Vec<_>>()));
@@ -147,14 +147,14 @@ pub struct Column {
 }
 
 impl Column {
-    /// The column of the variant with this number and name. Where `marks` are wanted, values
-    /// without gains have marks of their own.
-    pub fn new(table: &Table, number: usize, name: &str, marks: bool) -> Self {
+    /// The column of the variant with this number and name. Values without gains have marks of
+    /// their own by what the comparison knows of them, if it is given.
+    pub fn new(table: &Table, number: usize, name: &str, marks: Option<&Comparison>) -> Self {
         let directed = table.rows.iter().any(|row| row.better.is_some());
         let (values, gains, min_width) = if directed && table.pooled.len() > 1 {
             (values(table, number), gains(table, number), MIN_WIDTH_WITH_GAIN)
-        } else if marks && number > 0 {
-            let (values, marks) = marked(table, number);
+        } else if let Some(comparison) = marks.filter(|it| is_known(table, number, it)) {
+            let (values, marks) = marked(table, number, comparison);
             (values, marks, MIN_WIDTH)
         } else {
             (values(table, number), vec![String::new(); table.rows.len()], MIN_WIDTH)
@@ -225,10 +225,21 @@ pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
     }
 }
 
-/// The values of a column without gains, and what follows each: `[12]` differs beyond luck, of
-/// `?12?` that is not known.
-fn marked(table: &Table, column: usize) -> (Vec<String>, Vec<String>) {
-    let mark = |row: &Row, value: &str| match row.beyond_luck.get(column).copied().flatten() {
+/// Whether something is known of a column's differences from the baseline, or should be.
+fn is_known(table: &Table, column: usize, comparison: &Comparison) -> bool {
+    let mut evidence = table.rows.iter().map(|row| row.evidence.get(column).copied().flatten());
+    column > 0 && (comparison.mode == Mode::Exact || evidence.any(|it| it.is_some()))
+}
+
+/// The values of a column without gains, and what follows each: `[12]` differs beyond luck, or in
+/// measured mode by more than chance; of `?12?` that is not known.
+fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>, Vec<String>) {
+    let alpha = comparison.judging.alpha();
+    let differs = |row: &Row| match comparison.mode {
+        Mode::Exact => row.beyond_luck.get(column).copied().flatten(),
+        Mode::Measured => Some(row.evidence.get(column).copied().flatten()?.p < alpha),
+    };
+    let mark = |row: &Row, value: &str| match differs(row) {
         _ if !row.statistic.is_mean() || value == "-" => ["", " "],
         Some(true) => ["[", "]"],
         Some(false) => ["", " "],

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{boot, boots, compared, measure};
+use common::{blocks, boot, boots, compared, measure};
 use serde_json::{Value, json};
 
 fn document(variants: &[(&str, &[model::Boot])]) -> Value {
@@ -23,13 +23,18 @@ fn the_core_is_as_promised() {
     for table in tables {
         assert_eq!(table["workload"], "autonuma");
         for row in table["rows"].as_array().unwrap() {
-            for key in ["values", "gains", "verdicts", "intervals"] {
+            for key in ["values", "gains", "verdicts", "intervals", "evidence", "variation"] {
                 assert_eq!(row[key].as_array().unwrap().len(), 2, "{key}");
             }
             for key in ["metric", "unit", "statistic"] {
                 assert!(row[key].is_string(), "{key}");
             }
-            assert_eq!(row["verdicts"], json!([null, null]));
+            // Two boots a side decide nothing. `Elapsed` of the workload is not primary.
+            let metric = row["metric"].as_str().unwrap();
+            let judged = metric.starts_with("System-") && row["statistic"] == "Amean";
+            let verdict = if judged { json!("undecided") } else { Value::Null };
+            assert_eq!(row["verdicts"], json!([null, verdict]));
+            assert_eq!(row["intervals"], json!([null, null]));
         }
     }
 }
@@ -48,10 +53,36 @@ fn figures_keep_their_precision() {
             "metric": "Elapsed", "unit": "s", "better": "lower", "statistic": "Min",
             "values": [third, null], "gains": [0.0, null],
             "verdicts": [null, null], "floors": [null, null], "beyond_luck": [null, null],
+            "evidence": [null, null], "lacking": [null, null], "variation": [null, null],
             "intervals": [null, null],
         })
     );
     assert_eq!(rows[1]["better"], Value::Null);
+}
+
+#[test]
+fn verdicts_come_with_their_intervals_and_evidence() {
+    let (old, new) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
+    let document = document(&[("6.1", &old), ("6.12", &new)]);
+    assert_eq!(document["judging"], json!({ "margin": 0.01, "confidence": 0.95 }));
+    let rows = document["tables"][0]["rows"].as_array().unwrap();
+    let mean = |metric: &str| {
+        rows.iter().find(|row| row["metric"] == metric && row["statistic"] == "Amean").unwrap()
+    };
+    let worse = mean("System-NUMA01");
+    assert_eq!(worse["verdicts"], json!([null, "regression"]));
+    let [low, high] = [0, 1].map(|bound| worse["intervals"][1][bound].as_f64().unwrap());
+    // Less is better, so that the gain of 8 % more is negative, and so are its bounds.
+    assert!(-8.5 < low && low < high && high < -7.0, "{low} to {high}");
+    let evidence = &worse["evidence"][1];
+    let of = |key: &str| evidence[key].as_f64().unwrap();
+    assert!((100.0 - 100.0 * of("high") - low).abs() < 1e-9);
+    assert_eq!((&evidence["boots"], &evidence["paired"]), (&json!([6, 6]), &json!(true)));
+    assert!(of("p") >= of("p_alone"));
+    assert!(worse["variation"][0]["between"].is_f64() && worse["variation"][0]["within"].is_f64());
+    let beside = mean("Elapsed-NUMA01");
+    assert_eq!(beside["verdicts"], json!([null, null]));
+    assert!(beside["intervals"][1].is_array() && beside["evidence"][1]["needed"].is_null());
 }
 
 #[test]

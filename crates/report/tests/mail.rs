@@ -142,6 +142,7 @@ const EVIDENCE: Evidence = Evidence {
     paired: true,
     visible: Some(0.008),
     needed: None,
+    logarithmic: true,
     p_alone: 0.001,
     p_same: 0.9,
     error: 0.004,
@@ -195,7 +196,12 @@ fn subjects_say_what_was_found() {
     let same = Evidence { ratio: 1.001, low: 0.9967, high: 1.0042, ..EVIDENCE };
     assert_eq!(subject(Verdict::Same, same), "autonuma: 6.12 vs 6.1: no change seen beyond 1 %");
     assert_eq!(subject(Verdict::Undecided, same), "autonuma: 6.12 vs 6.1: undecided in 2 of 2");
-    assert_eq!(case.subject(|_| {}), "autonuma: 6.12 vs 6.1: no verdict");
+    let unjudged = case.subject(|it| {
+        for row in it.tables.iter_mut().flat_map(|table| &mut table.rows) {
+            row.verdicts = vec![None; 2];
+        }
+    });
+    assert_eq!(unjudged, "autonuma: 6.12 vs 6.1: no verdict");
     let mixed = case.subject(|it| {
         judge(it, Verdict::Improvement, better);
         let rows = &mut it.tables[0].rows;

@@ -80,7 +80,7 @@ fn one(table: &Table, comparison: &Comparison) -> String {
 fn section_parts(table: &Table, comparison: &Comparison, long: &mut Long) -> Vec<String> {
     let variants = comparison.variants.iter().enumerate();
     let columns = variants.map(|(number, variant)| {
-        Column::new(table, number, &short_name(&escape(&variant.name), long), false)
+        Column::new(table, number, &short_name(&escape(&variant.name), long), None)
     });
     let columns: Vec<Column> = columns.collect();
     let widest = columns.iter().skip(1).map(Column::width).max().unwrap_or(0);

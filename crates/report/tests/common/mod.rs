@@ -141,6 +141,39 @@ pub fn boots(scale: f64) -> Vec<Boot> {
     boots.collect()
 }
 
+/// Boots of a run in blocks, with the times of three operations of two iterations each. All times
+/// drift from block to block; those of NUMA01 change by `scale`, those of NUMA02 scatter too much
+/// to tell, and those of NUMA03 stay what they are.
+pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
+    let mut state = seed;
+    let mut luck = |spread: f64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        1.0 + spread * ((state >> 33) as f64 / f64::from(1u32 << 30) - 1.0)
+    };
+    let mut boot = |block: u32| {
+        let mut boot = boot(block);
+        boot.block = block;
+        let drift = 1.0 + 0.01 * f64::from(block);
+        for (label, base, spread) in
+            [("NUMA01", 62.0 * scale, 0.004), ("NUMA02", 31.0, 0.06), ("NUMA03", 48.0, 0.003)]
+        {
+            let own = luck(spread);
+            let values = [0, 1].map(|_| base * drift * own * luck(0.002));
+            measure(&mut boot, "System", label, &values);
+            let values = values.map(|value| 0.4 * value * luck(0.01));
+            measure(&mut boot, "Elapsed", label, &values);
+        }
+        for iteration in 0..2 {
+            spend(&mut boot, iteration, 90.0 * luck(0.01), 31.0 * scale * luck(0.01), 150.0);
+            let faults = (1000.0 * scale * luck(0.01)) as i64;
+            count(&mut boot, iteration, &[("numa_hint_faults", faults), ("pgmigrate_fail", 0)]);
+        }
+        boot
+    };
+    (0..boots).map(&mut boot).collect()
+}
+
 /// A variant that changes nothing.
 pub fn variant(name: &str) -> Variant {
     Variant {

@@ -1,0 +1,303 @@
+//! From evidence to verdicts, in measured mode: what may be said when many comparisons are made.
+//!
+//! A difference is `same` where two one-sided tests show that it is smaller than the margin, either
+//! way (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
+//! Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). Otherwise it is a `regression` or an
+//! `improvement` where it is significant among all comparisons of the table on which verdicts rest
+//! (Holm), and else `undecided`.
+
+use model::Better;
+use stats::{Design, benjamini_hochberg, detectable, holm, required};
+
+use crate::figures::MIN_BOOTS;
+use crate::{Evidence, Judging, Row, Verdict};
+
+/// A change that is called visible would be seen in this share of cases.
+const POWER: f64 = 0.8;
+
+/// Lets the comparisons of a table know of each other, and gives verdicts on the rows of which
+/// `judged` says so. These are one family, the others another: for them p-values become false
+/// discovery rates. Figures that stood still in all boots, as many counters do, are no comparison
+/// there: which those are says nothing of differences (Bourgon, Gentleman and Huber, "Independent
+/// filtering increases detection power for high-throughput experiments", PNAS 107, 2010).
+pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &Judging) {
+    let (verdicts, others): (Vec<usize>, Vec<usize>) =
+        (0..rows.len()).partition(|number| judged(*number));
+    let strict = comparisons(rows, &verdicts, |_| true);
+    let loose =
+        comparisons(rows, &others, |evidence| evidence.error > 0.0 || evidence.ratio != 1.0);
+    adjust(rows, &strict, holm);
+    adjust(rows, &loose, benjamini_hochberg);
+    let comparisons = strict.len().max(1);
+    resolve(rows, &strict, judging.alpha() / comparisons as f64);
+    resolve(rows, &loose, judging.alpha());
+    for number in verdicts {
+        let row = &mut rows[number];
+        let Some(better) = row.better else { continue };
+        for (verdict, evidence) in row.verdicts.iter_mut().zip(&mut row.evidence).skip(1) {
+            if let Some(evidence) = evidence {
+                evidence.needed = needed(evidence, judging, comparisons);
+            }
+            *verdict = Some(evidence.map_or(Verdict::Undecided, |it| it.verdict(better, judging)));
+        }
+    }
+}
+
+/// A comparison: its row and column.
+type Place = (usize, usize);
+
+/// Where there is evidence of this kind in these rows.
+fn comparisons(rows: &[Row], numbers: &[usize], kind: impl Fn(&Evidence) -> bool) -> Vec<Place> {
+    let mut places = Vec::new();
+    for &row in numbers {
+        let columns = rows[row].evidence.iter().enumerate();
+        let known = columns.filter(|(_, it)| it.as_ref().is_some_and(&kind));
+        places.extend(known.map(|(column, _)| (row, column)));
+    }
+    places
+}
+
+fn adjust(rows: &mut [Row], places: &[Place], method: fn(&[f64]) -> Vec<f64>) {
+    let alone = places.iter().filter_map(|&(row, column)| rows[row].evidence[column]);
+    let adjusted = method(&alone.map(|it| it.p_alone).collect::<Vec<f64>>());
+    for (&(row, column), p) in places.iter().zip(adjusted) {
+        if let Some(evidence) = &mut rows[row].evidence[column] {
+            evidence.p = p;
+        }
+    }
+}
+
+/// Says what could have been seen at level `alpha`: the strictest that a comparison may have to meet.
+fn resolve(rows: &mut [Row], places: &[Place], alpha: f64) {
+    // Almost all comparisons have as many boots.
+    let mut known: Vec<(usize, Option<f64>)> = Vec::new();
+    for &(row, column) in places {
+        let Some(evidence) = &mut rows[row].evidence[column] else { continue };
+        let units = evidence.freedom.floor() as usize + 1;
+        let in_errors = match known.iter().find(|(number, _)| *number == units) {
+            Some((_, known)) => *known,
+            None => {
+                // The standard deviation of which 1 is the standard error.
+                let sd = (units as f64).sqrt();
+                let in_errors = detectable(Design::Paired, units, sd, alpha, POWER);
+                known.push((units, in_errors));
+                in_errors
+            }
+        };
+        let visible = in_errors
+            .map(|it| it * evidence.error)
+            .map(|difference| if evidence.logarithmic { difference.exp_m1() } else { difference });
+        evidence.visible = visible.filter(|visible| visible.is_finite());
+    }
+}
+
+/// Boots a side that would show a change as large as the margin among so many comparisons.
+fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<u32> {
+    let &Evidence { error, freedom, boots, paired, logarithmic, .. } = evidence;
+    let (design, sd) = match paired {
+        true => (Design::Paired, error * (freedom + 1.0).sqrt()),
+        false => {
+            let [base, new] = boots.map(|boots| boots as f64);
+            (Design::Unpaired, error / (base.recip() + new.recip()).sqrt())
+        }
+    };
+    let margin = if logarithmic { judging.margin.ln_1p() } else { judging.margin };
+    let boots = required(design, sd, margin, judging.alpha() / comparisons as f64, POWER)?;
+    u32::try_from(boots.max(MIN_BOOTS)).ok()
+}
+
+impl Evidence {
+    /// The verdict on a figure of which `better` is good.
+    fn verdict(&self, better: Better, judging: &Judging) -> Verdict {
+        let alpha = judging.alpha();
+        if self.p_same < alpha {
+            return Verdict::Same;
+        }
+        match (self.p < alpha, (self.ratio > 1.0) == (better == Better::Higher)) {
+            (false, _) => Verdict::Undecided,
+            (true, true) => Verdict::Improvement,
+            (true, false) => Verdict::Regression,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Statistic;
+    use crate::figures::BootFigures;
+    use crate::testing::deviations;
+
+    const JUDGING: Judging = Judging { margin: 0.01, confidence: 0.95 };
+
+    /// A row of a time, its columns having these figures in blocks from 0 on.
+    fn row(columns: &[&[f64]]) -> Row {
+        let of = |values: &&[f64]| BootFigures::new((0..).zip(values.iter().copied().map(Some)));
+        let figures: Vec<BootFigures> = columns.iter().map(of).collect();
+        let values = columns.iter().map(|values| values.first().copied()).collect();
+        let row = Row::new("Elapsed", "s", Some(Better::Lower), Statistic::Amean, values, 2);
+        row.against_boots(&figures, &JUDGING)
+    }
+
+    fn judged(mut rows: Vec<Row>, judging: &Judging) -> Vec<Row> {
+        judge(&mut rows, |_| true, judging);
+        rows
+    }
+
+    fn verdict(base: &[f64], new: &[f64]) -> Verdict {
+        judged(vec![row(&[base, new])], &JUDGING)[0].verdicts[1].unwrap()
+    }
+
+    const STEADY: [f64; 5] = [100.0, 100.2, 99.9, 100.1, 99.8];
+
+    fn scaled(by: f64) -> Vec<f64> {
+        // Not all by the same, so that a little doubt is left.
+        STEADY
+            .iter()
+            .zip([1.0, 1.001, 0.999, 1.0005, 0.9995])
+            .map(|(x, odd)| x * by * odd)
+            .collect()
+    }
+
+    #[test]
+    fn a_difference_is_judged_by_margin_and_direction() {
+        assert_eq!(verdict(&STEADY, &scaled(1.0)), Verdict::Same);
+        assert_eq!(verdict(&STEADY, &scaled(1.03)), Verdict::Regression);
+        assert_eq!(verdict(&STEADY, &scaled(0.97)), Verdict::Improvement);
+        let rows = judged(
+            vec![Row { better: Some(Better::Higher), ..row(&[&STEADY, &scaled(1.03)]) }],
+            &JUDGING,
+        );
+        assert_eq!(rows[0].verdicts, [None, Some(Verdict::Improvement)]);
+    }
+
+    /// However certain it is: 0.5 % is below a margin of 1 %, and above one of 0.2 %.
+    #[test]
+    fn a_certain_difference_inside_the_margin_is_none() {
+        let row = row(&[&STEADY, &scaled(1.005)]);
+        assert!(row.evidence[1].unwrap().p_alone < 0.001);
+        let verdict = |margin| {
+            let judging = Judging { margin, ..JUDGING };
+            let row = self::row(&[&STEADY, &scaled(1.005)]);
+            let figures = [&STEADY[..], &scaled(1.005)]
+                .map(|values| BootFigures::new((0..).zip(values.iter().copied().map(Some))));
+            judged(vec![row.against_boots(&figures, &judging)], &judging)[0].verdicts[1]
+        };
+        assert_eq!(verdict(0.01), Some(Verdict::Same));
+        assert_eq!(verdict(0.002), Some(Verdict::Regression));
+    }
+
+    #[test]
+    fn noise_leaves_it_undecided_and_says_what_it_would_take() {
+        let base = [100.0, 110.0, 95.0, 104.0];
+        let new = [103.0, 101.0, 99.0, 108.0];
+        let rows = judged(vec![row(&[&base, &new])], &JUDGING);
+        assert_eq!(rows[0].verdicts[1], Some(Verdict::Undecided));
+        let Evidence { visible, needed, boots, .. } = rows[0].evidence[1].unwrap();
+        assert_eq!(boots, [4, 4]);
+        // So many would see 1 %, and 4 see what they say: R's and our own power, one from the other.
+        let sd = rows[0].evidence[1].unwrap().error * 2.0;
+        let power = |n: usize, effect: f64| {
+            stats::power(Design::Paired, n, sd, effect.ln_1p(), 0.05).unwrap()
+        };
+        assert!((power(4, visible.unwrap()) - POWER).abs() < 1e-6);
+        let needed = needed.unwrap() as usize;
+        assert!(power(needed, 0.01) >= POWER && power(needed - 1, 0.01) < POWER);
+    }
+
+    #[test]
+    fn fewer_than_three_boots_decide_nothing() {
+        for (base, new) in [(0, 0), (1, 1), (2, 2), (0, 5), (5, 2), (1, 5)] {
+            let (base, new) = (vec![1.0; base], vec![9.0; new]);
+            let rows = judged(vec![row(&[&base, &new])], &JUDGING);
+            assert_eq!(rows[0].verdicts, [None, Some(Verdict::Undecided)]);
+            assert_eq!(rows[0].lacking[1], Some(crate::Lack::Boots([base.len(), new.len()])));
+        }
+    }
+
+    /// SciPy's p-value of this row alone is 0.0368; Holm's of eight such rows is 8 times that.
+    #[test]
+    fn many_comparisons_ask_for_more() {
+        let base = [100.0, 110.0, 95.0, 104.0];
+        let new = [108.0, 113.0, 103.0, 107.0];
+        let one = || row(&[&base, &new]);
+        let alone = judged(vec![one()], &JUDGING);
+        assert_eq!(alone[0].verdicts[1], Some(Verdict::Regression));
+        let among = judged((0..8).map(|_| one()).collect(), &JUDGING);
+        assert_eq!(among[0].verdicts[1], Some(Verdict::Undecided));
+        let [alone, among] = [&alone[0], &among[0]].map(|row| row.evidence[1].unwrap());
+        assert!((among.p / alone.p - 8.0).abs() < 1e-9 && among.p_alone == alone.p_alone);
+        assert!(among.visible > alone.visible && among.needed > alone.needed);
+        let mut others: Vec<Row> = (0..8).map(|_| one()).collect();
+        judge(&mut others, |_| false, &JUDGING);
+        // All eight being discoveries, none is a false one for being among the others.
+        assert_eq!(others[0].evidence[1].unwrap().p, alone.p_alone);
+        assert_eq!((others[0].verdicts[1], others[0].evidence[1].unwrap().needed), (None, None));
+    }
+
+    #[test]
+    fn what_stands_still_makes_nothing_less_certain() {
+        let moving = || row(&[&[100.0, 110.0, 95.0, 104.0], &[108.0, 113.0, 103.0, 107.0]]);
+        let still = || row(&[&[0.0; 4], &[0.0; 4]]);
+        let mut rows = vec![moving(), still(), still(), still()];
+        judge(&mut rows, |_| false, &JUDGING);
+        let [moving, still] = [0, 1].map(|number| rows[number].evidence[1].unwrap());
+        assert_eq!((moving.p, still.p, still.visible), (moving.p_alone, 1.0, None));
+    }
+
+    /// Boots in blocks that differ by 2 %, as they are compared before any table: between equal ones
+    /// differences are significant in 5 % of cases, intervals hold the truth in 95 %, and 80 % see a
+    /// change as large as the one called visible, all give or take 4 standard errors.
+    #[test]
+    fn false_alarms_and_power_are_as_said() {
+        const TRIALS: usize = 10_000;
+        let mut deviations = deviations();
+        for boots in [3, 6] {
+            let mut compared = |change: f64| -> Vec<(Verdict, Evidence)> {
+                let mut side = |change: f64| {
+                    let boot = |block| {
+                        let luck = 0.02 * deviations.next().unwrap();
+                        (block, Some(100.0 * change * luck.exp()))
+                    };
+                    BootFigures::new((0..boots).map(boot))
+                };
+                let compared = |_| {
+                    let evidence = side(1.0).against(&side(change), &JUDGING).unwrap();
+                    (evidence.verdict(Better::Lower, &JUDGING), evidence)
+                };
+                (0..TRIALS).map(compared).collect()
+            };
+            let near = |count: usize, expected: f64| {
+                let share = count as f64 / TRIALS as f64;
+                let error = (expected * (1.0 - expected) / TRIALS as f64).sqrt();
+                assert!((share - expected).abs() < 4.0 * error, "{share}, not {expected}");
+            };
+            let alike = compared(1.0);
+            let alarms = alike.iter().filter(|(_, it)| it.p < 0.05).count();
+            near(alarms, 0.05);
+            near(alike.iter().filter(|(_, it)| it.low <= 1.0 && 1.0 <= it.high).count(), 0.95);
+            let changes = [Verdict::Regression, Verdict::Improvement];
+            assert!(alike.iter().filter(|(it, _)| changes.contains(it)).count() <= alarms);
+            let sd = 0.02 * 2.0_f64.sqrt();
+            let visible = detectable(Design::Paired, boots as usize, sd, 0.05, POWER).unwrap();
+            near(compared(visible.exp()).iter().filter(|(_, it)| it.p < 0.05).count(), POWER);
+        }
+    }
+
+    proptest! {
+        /// Whatever was measured, a kernel does not differ from itself.
+        #[test]
+        fn the_same_boots_are_never_a_change(
+            values in prop::collection::vec(any::<f64>(), 0..8),
+            margin in 1e-6..0.9_f64,
+        ) {
+            let judging = Judging { margin, ..JUDGING };
+            let boots = BootFigures::new((0..).zip(values.iter().copied().map(Some)));
+            if let Ok(evidence) = boots.against(&boots, &judging) {
+                prop_assert_eq!(evidence.verdict(Better::Lower, &judging), Verdict::Same);
+            }
+        }
+    }
+}

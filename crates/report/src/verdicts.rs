@@ -1,0 +1,293 @@
+//! Below a table of measured mode: the verdicts with what they rest on, what else differs, the
+//! smallest change that could have been seen, and how far boots lie apart.
+
+use compare::{Comparison, Evidence, Kind, Lack, Row, Table, Verdict};
+use model::{Better, Mode, count};
+
+use crate::ascii::{escape, wrap};
+use crate::table::{decimal, signed};
+
+/// Differences beside the verdicts that are named; the others are counted.
+const MAX_NAMES: usize = 12;
+/// Longer names push only their own line to the right.
+const MAX_LABEL_WIDTH: usize = 40;
+/// What was visible.
+const SEEN: &str = "smallest change that could have been seen";
+/// Fewer boots a side than this decide nothing.
+const MIN_BOOTS: usize = 3;
+
+/// What boots say of `table`, all columns together. None in exact mode, and of a table without means.
+pub fn text(table: &Table, comparison: &Comparison) -> Option<String> {
+    if comparison.mode != Mode::Measured {
+        return None;
+    }
+    let mut text: String =
+        (1..comparison.variants.len()).map(|column| verdicts(table, comparison, column)).collect();
+    text.push_str(&others(table, comparison));
+    text.push_str(&variation(table, comparison));
+    (!text.is_empty()).then_some(text)
+}
+
+/// A row of means that has a verdict, or that may have one.
+fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)> {
+    table.rows.iter().filter_map(move |row| Some((row, (*row.verdicts.get(column)?)?)))
+}
+
+/// The verdicts on a column, one a line, and the smallest change that could have been seen.
+fn verdicts(table: &Table, comparison: &Comparison, column: usize) -> String {
+    let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let labels = rows.iter().map(|(row, _)| escape(&row.metric).len());
+    let width = labels.max().unwrap_or(0).min(MAX_LABEL_WIDTH);
+    let mut text = lines("", &heading(table, comparison, column));
+    let mut lacking: Vec<Option<Lack>> = rows.iter().map(|(row, _)| row.lacking[column]).collect();
+    lacking.dedup();
+    if let [Some(same)] = lacking.as_slice() {
+        let first = format!("  {}  ", Verdict::Undecided.name());
+        return text + &lines(&first, &lack(Some(*same), comparison, column));
+    }
+    for (row, verdict) in &rows {
+        let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
+        text.push_str(&lines(&first, &reasons(row, *verdict, comparison, column)));
+    }
+    let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence[column]?.visible?)));
+    if let Some(range) = range(visible.collect(), 2) {
+        text.push_str(&lines("  ", &format!("{SEEN}: {range}")));
+    }
+    text
+}
+
+fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
+    let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
+    let Judged { margin, confidence } = Judged::of(comparison);
+    let emulated = if comparison.emulated { " (emulated times: not performance)" } else { "" };
+    let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %");
+    let known =
+        |column: usize| judged(table, column).filter_map(move |(row, _)| row.evidence[column]);
+    let Some(evidence) = known(column).next() else {
+        return verdicts + ":";
+    };
+    let comparisons: usize =
+        (1..comparison.variants.len()).map(|column| known(column).count()).sum();
+    let among =
+        if comparisons > 1 { format!(", p by Holm over {comparisons}") } else { String::new() };
+    let boots = boots_of(&evidence);
+    format!("{verdicts}, gains over boots with {confidence} % intervals{among}, {boots}:")
+}
+
+/// By what it is judged, in percent.
+struct Judged {
+    margin: String,
+    confidence: String,
+}
+
+impl Judged {
+    fn of(comparison: &Comparison) -> Self {
+        let percent = |share: f64| short(100.0 * share);
+        let judging = &comparison.judging;
+        Self { margin: percent(judging.margin), confidence: percent(judging.confidence) }
+    }
+}
+
+fn boots_of(evidence: &Evidence) -> String {
+    let [base, new] = evidence.boots;
+    let boots = match base == new {
+        true => format!("{} a side", count(base, "boot")),
+        false => format!("{base} and {}", count(new, "boot")),
+    };
+    if evidence.paired { format!("{boots} in blocks") } else { format!("{boots}, not in blocks") }
+}
+
+/// The gain with its interval, and what follows from it.
+fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
+    let better = row.better.unwrap_or(Better::Lower);
+    let Some(evidence) = row.evidence[column] else {
+        return lack(row.lacking[column], comparison, column);
+    };
+    let gain = signed(evidence.gain(better), Some(verdict));
+    let interval = match evidence.gains(better) {
+        Some([low, high]) => format!(" ({} to {})", decimal(Some(low), 2), decimal(Some(high), 2)),
+        None => String::new(),
+    };
+    let gain = format!("{gain:>7} %{interval}");
+    match verdict {
+        Verdict::Same => {
+            let worst = evidence.no_worse_than(better, comparison.judging.confidence);
+            let worst =
+                worst.map_or(String::new(), |it| format!(", no worse than {} %", short(it)));
+            format!("{gain}{worst}")
+        }
+        Verdict::Regression | Verdict::Improvement => {
+            format!("{gain}, p {}", probability(evidence.p))
+        }
+        Verdict::Undecided => {
+            let more = more(&evidence, comparison);
+            format!("{gain}, p {}; {more}", probability(evidence.p))
+        }
+    }
+}
+
+/// Lines of `text` in which no percentage is torn apart.
+fn lines(first: &str, text: &str) -> String {
+    wrap(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
+}
+
+/// What it would take to decide.
+fn more(evidence: &Evidence, comparison: &Comparison) -> String {
+    let Judged { margin, .. } = Judged::of(comparison);
+    let Some(needed) = evidence.needed else {
+        return format!("no number of boots is known to resolve {margin} %");
+    };
+    let least = evidence.boots.into_iter().min().unwrap_or(0);
+    match (needed as usize).saturating_sub(least) {
+        // It was as likely as not to be decided, and its difference is near to the margin.
+        0 => format!("a few more boots to resolve {margin} %"),
+        more => format!("about {} to resolve {margin} %", count(rough(more), "more boot")),
+    }
+}
+
+/// To two digits: it rests on an estimate of spread.
+fn rough(number: usize) -> usize {
+    let mut unit = 1;
+    while number / unit >= 100 {
+        unit *= 10;
+    }
+    number.div_ceil(unit) * unit
+}
+
+fn lack(lack: Option<Lack>, comparison: &Comparison, column: usize) -> String {
+    let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
+    match lack {
+        Some(Lack::Boots([of_base, of_new])) => {
+            format!(
+                "{} of {base}, {of_new} of {new}: at least {MIN_BOOTS} each are needed",
+                count(of_base, "boot")
+            )
+        }
+        Some(Lack::Figure) => "a boot's values have no such mean".to_owned(),
+        Some(Lack::Share) => format!("the mean of {base} is below 0"),
+        None => "nothing is known".to_owned(),
+    }
+}
+
+/// What differs on rows without a verdict, the surest first, and what could have been seen there.
+fn others(table: &Table, comparison: &Comparison) -> String {
+    let columns = 1..comparison.variants.len();
+    let without = |column: usize| {
+        let rows = table.rows.iter().filter(move |row| row.verdicts[column].is_none());
+        rows.filter_map(move |row| Some((column, row, row.evidence[column]?)))
+    };
+    let all: Vec<(usize, &Row, Evidence)> = columns.clone().flat_map(without).collect();
+    if all.is_empty() {
+        let means = table.rows.iter().any(|row| row.statistic.is_mean());
+        let judged = columns.clone().any(|column| judged(table, column).next().is_some());
+        return match means && !judged && !columns.is_empty() {
+            true => {
+                format!("No evidence: at least {MIN_BOOTS} boots of each variant are needed.\n")
+            }
+            false => String::new(),
+        };
+    }
+    let alpha = comparison.judging.alpha();
+    let mut differing: Vec<&(usize, &Row, Evidence)> =
+        all.iter().filter(|(.., evidence)| evidence.p < alpha).collect();
+    differing.sort_by(|a, b| a.2.p_alone.total_cmp(&b.2.p_alone));
+    let mut named: Vec<String> = differing
+        .iter()
+        .take(MAX_NAMES)
+        .map(|(column, row, evidence)| difference(row, evidence, comparison, *column))
+        .collect();
+    if let Some(more @ 1..) = differing.len().checked_sub(MAX_NAMES) {
+        named.push(format!("{more} more"));
+    }
+    let rate = format!("false discovery rate {} %", short(100.0 * alpha));
+    let found = match (table.kind, named.is_empty()) {
+        (Kind::Metrics, true) => format!("Beside verdicts, nothing differs ({rate})"),
+        (Kind::Metrics, false) => {
+            format!("Beside verdicts, these differ ({rate}): {}", named.join("; "))
+        }
+        (_, true) => format!("Nothing differs ({rate})"),
+        (_, false) => format!("[These] differ ({rate}): {}", named.join("; ")),
+    };
+    let visible = all.iter().filter_map(|(_, row, evidence)| Some((*row, evidence.visible?)));
+    let visible = range(visible.collect(), 2);
+    wrap(
+        "",
+        &format!("{found}{}", visible.map_or(String::new(), |range| format!("; {SEEN}: {range}"))),
+    )
+}
+
+/// A difference on which there is no verdict: as a gain where a direction is good.
+fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: usize) -> String {
+    let metric = escape(&row.metric);
+    let name = match comparison.variants.len() {
+        0..=2 => metric,
+        _ => format!("{} {metric}", escape(&comparison.variants[column].name)),
+    };
+    let better = row.better.unwrap_or(Better::Higher);
+    match evidence.gain(better) {
+        Some(gain) if row.better.is_some() => format!("{name} {} %", decimal(Some(gain), 2)),
+        Some(gain) => {
+            let word = if gain < 0.0 { "less" } else { "more" };
+            format!("{name} {} % {word}", decimal(Some(gain.abs()), 2))
+        }
+        None => format!("{name} from nothing"),
+    }
+}
+
+/// How far the boots of each column lie apart, on the rows that verdicts rest on, or on all.
+fn variation(table: &Table, comparison: &Comparison) -> String {
+    let judged = |row: &&Row| row.verdicts.iter().any(Option::is_some);
+    let primary = table.rows.iter().any(|row| judged(&row));
+    let rows: Vec<&Row> = table.rows.iter().filter(|row| !primary || judged(row)).collect();
+    let mut text = String::new();
+    let names: Vec<String> =
+        comparison.variants.iter().map(|variant| escape(&variant.name)).collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0).min(MAX_LABEL_WIDTH);
+    for (column, name) in names.iter().enumerate() {
+        let known = |of: fn(&compare::Variation) -> Option<f64>| -> Vec<(&Row, f64)> {
+            let known = rows
+                .iter()
+                .filter_map(|row| Some((*row, of((*row.variation.get(column)?).as_ref()?)?)));
+            known.collect()
+        };
+        let between = range(known(|it| it.between), 1).map(|it| format!("boot-to-boot {it}"));
+        let within = range(known(|it| it.within), 1).map(|it| format!("within boot {it}"));
+        let parts: Vec<String> = between.into_iter().chain(within).collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let topic = if text.is_empty() { "Variation:" } else { "" };
+        text.push_str(&lines(&format!("{topic:<10}  {name:<width$}  "), &parts.join(", ")));
+    }
+    text
+}
+
+/// Shares in percent, least to most, with the row of the most: `1.8 %`, or
+/// `0.3 to 1.8 % (Elapsed-NUMA02)`.
+fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
+    let percent = |share: f64| decimal(Some(100.0 * share), decimals);
+    let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
+    let (row, most) = shares.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let (least, most) = (percent(least), percent(most));
+    Some(match least == most {
+        true => format!("{most} %"),
+        false => format!("{least} to {most} % ({})", escape(&row.metric)),
+    })
+}
+
+/// A p-value: `0.034`, or `< 0.001`.
+fn probability(p: f64) -> String {
+    match p {
+        ..0.001 => "< 0.001".to_owned(),
+        _ => format!("{p:.3}"),
+    }
+}
+
+/// A number without needless zeros: `1`, `0.5`, `0.36`.
+fn short(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
