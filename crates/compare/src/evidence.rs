@@ -6,6 +6,8 @@ use model::Better;
 use serde::Serialize;
 use stats::{Estimate, Summary, variance_components};
 
+use crate::Look;
+
 /// How differences of measured mode are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Judging {
@@ -13,6 +15,8 @@ pub struct Judging {
     pub margin: f64,
     /// The confidence of intervals, such as 0.95. What it leaves is the rate of false alarms.
     pub confidence: f64,
+    /// At which look, where boots may end early; then no others count than those looked at.
+    pub look: Option<Look>,
 }
 
 impl Judging {
@@ -20,11 +24,16 @@ impl Judging {
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence
     }
+
+    /// Whether boots of this block of the schedule count.
+    pub(crate) fn counts(&self, block: u32) -> bool {
+        self.look.is_none_or(|look| block < look.boots)
+    }
 }
 
 impl Default for Judging {
     fn default() -> Self {
-        Self { margin: 0.01, confidence: 0.95 }
+        Self { margin: 0.01, confidence: 0.95, look: None }
     }
 }
 

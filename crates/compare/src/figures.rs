@@ -15,8 +15,8 @@ pub const MIN_BOOTS: usize = 3;
 pub(crate) struct BootFigures {
     /// By block, and ascending within one, so that nothing depends on the order of boots.
     values: Vec<(u32, f64)>,
-    /// Whether a boot has values and no figure.
-    lacking: bool,
+    /// The blocks of boots that have values and no figure.
+    lacking: Vec<u32>,
 }
 
 impl BootFigures {
@@ -24,11 +24,19 @@ impl BootFigures {
     pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>) -> Self {
         let figures =
             figures.into_iter().map(|(block, it)| (block, it.filter(|it| it.is_finite())));
-        let all: Vec<(u32, Option<f64>)> = figures.collect();
-        let known = all.iter().filter_map(|&(block, value)| Some((block, value?)));
+        let (known, lacking): (Vec<_>, Vec<_>) = figures.partition(|(_, value)| value.is_some());
+        let known = known.into_iter().filter_map(|(block, value)| Some((block, value?)));
         let mut values: Vec<(u32, f64)> = known.collect();
         values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        Self { lacking: values.len() < all.len(), values }
+        Self { values, lacking: lacking.into_iter().map(|(block, _)| block).collect() }
+    }
+
+    /// Those that count.
+    fn counted(&self, judging: &Judging) -> Self {
+        let Self { mut values, mut lacking } = self.clone();
+        values.retain(|(block, _)| judging.counts(*block));
+        lacking.retain(|block| judging.counts(*block));
+        Self { values, lacking }
     }
 
     /// How far they lie apart.
@@ -44,16 +52,17 @@ impl BootFigures {
     /// such blocks and most boots are in them: what drifts from block to block then drops out.
     /// Otherwise both sides are taken as independent ([`independent`]).
     pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, Lack> {
-        if self.lacking || new.lacking {
+        let [base, new] = &[self, new].map(|side| side.counted(judging));
+        if !(base.lacking.is_empty() && new.lacking.is_empty()) {
             return Err(Lack::Figure);
         }
-        let all = [self.values.len(), new.values.len()];
-        let mut values = self.values.iter().chain(&new.values).map(|(_, value)| *value);
+        let all = [base.values.len(), new.values.len()];
+        let mut values = base.values.iter().chain(&new.values).map(|(_, value)| *value);
         let scale = match values.all(|value| value > 0.0) {
             true => Scale::Logarithms,
-            false => Scale::Shares(self.mean().ok_or(Lack::Boots(all))?),
+            false => Scale::Shares(base.mean().ok_or(Lack::Boots(all))?),
         };
-        let [base_blocks, new_blocks] = [self, new].map(|side| side.blocks(scale));
+        let [base_blocks, new_blocks] = [base, new].map(|side| side.blocks(scale));
         let common: Vec<(&Block, &Block)> = base_blocks
             .iter()
             .filter_map(|(block, base)| Some((base, new_blocks.get(block)?)))
@@ -67,7 +76,7 @@ impl BootFigures {
             let steps: Vec<f64> = common.iter().map(|(base, new)| new.mean - base.mean).collect();
             Estimate::of_mean(&steps)
         } else if all.iter().all(|&boots| boots >= MIN_BOOTS) {
-            let [base, new] = [self, new].map(|side| side.scaled(scale));
+            let [base, new] = [base, new].map(|side| side.scaled(scale));
             independent(&base, &new)
         } else {
             return Err(Lack::Boots(all));
@@ -205,6 +214,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Look;
 
     /// Boots of blocks from 0 on.
     fn blocks(values: &[f64]) -> BootFigures {
@@ -222,7 +232,7 @@ mod tests {
         }
     }
 
-    const JUDGING: Judging = Judging { margin: 0.03, confidence: 0.95 };
+    const JUDGING: Judging = Judging { margin: 0.03, confidence: 0.95, look: None };
     const BASE: [f64; 5] = [62.44, 64.0, 61.9, 63.3, 62.7];
 
     /// NumPy 2.4.6 and SciPy 1.17.1: `d = numpy.log(new) - numpy.log(base)`, `numpy.exp` of its mean
@@ -317,6 +327,18 @@ mod tests {
         let same = zero.against(&zero, &JUDGING).unwrap();
         assert_eq!((same.ratio, same.low, same.high, same.p_alone), (1.0, 1.0, 1.0, 1.0));
         assert_eq!(same.p_same, 0.0);
+    }
+
+    #[test]
+    fn boots_that_are_not_looked_at_do_not_count() {
+        let at = |boots| Judging { look: Some(Look { number: 1, of: 7, boots }), ..JUDGING };
+        let base = blocks(&[62.44, 64.0, 61.9, 63.3, f64::NAN, 9.0]);
+        let new = blocks(&[60.1, 62.2, 60.5, 61.9, 1.0, 7.0]);
+        let found = base.against(&new, &at(4)).unwrap();
+        let alone = [&base, &new].map(|side| blocks(&[0, 1, 2, 3].map(|it| side.values[it].1)));
+        assert_eq!(found, alone[0].against(&alone[1], &JUDGING).unwrap());
+        assert_eq!(base.against(&new, &at(6)), Err(Lack::Figure));
+        assert_eq!(base.against(&new, &at(0)), Err(Lack::Boots([0, 0])));
     }
 
     #[test]

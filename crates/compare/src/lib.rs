@@ -22,6 +22,7 @@ mod notes;
 mod operations;
 mod plots;
 mod rows;
+mod sequential;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -40,6 +41,7 @@ pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
+pub use sequential::Look;
 pub use table::{Kind, Pool, Row, Statistic, Table};
 
 /// A boot as it was kept.

@@ -1,9 +1,10 @@
 //! The command line's grammar.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::{Accel, Better, Bytes, Mode, Profiling};
+use model::{Accel, Better, Bytes, Millis, Mode, Profiling, Share};
 
 /// Between kernel A and kernel B, did performance change, by how much, and why?
 #[derive(Debug, Parser)]
@@ -124,9 +125,11 @@ pub struct RunArgs {
     /// Without a file: a parameter of the workload; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub parameters: Vec<(String, String)>,
-    /// Without a file: boots of each kernel [default: 3]
-    #[arg(long, conflicts_with_all = ["experiment", "seeds"])]
-    pub boots: Option<u32>,
+    /// Without a file: boots of each kernel, or auto: until every verdict is in [default: 3]
+    #[arg(long, conflicts_with_all = ["experiment", "seeds"], value_name = "NUMBER|auto")]
+    pub boots: Option<BootsArg>,
+    #[command(flatten)]
+    pub sequential: SequentialArgs,
     /// Without a file: iterations within a boot
     #[arg(long, default_value_t = 1)]
     pub iterations: u32,
@@ -140,6 +143,38 @@ pub struct RunArgs {
     /// Print results only
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BootsArg {
+    Number(u32),
+    Auto,
+}
+
+impl FromStr for BootsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(number)) if number > 0 => Ok(Self::Number(number)),
+            _ => Err("expected a number of boots, 1 or more, or auto".into()),
+        }
+    }
+}
+
+/// When boots end that end early.
+#[derive(Debug, Args)]
+pub struct SequentialArgs {
+    /// With --boots auto: the most boots of each kernel [default: 32]
+    #[arg(long, value_name = "BOOTS", requires = "boots")]
+    pub at_most: Option<u32>,
+    /// With --boots auto: a smaller difference is none [default: 1%]
+    #[arg(long, value_name = "PERCENT", requires = "boots")]
+    pub margin: Option<Share>,
+    /// With --boots auto: begin no further block of boots after so long, such as 2h
+    #[arg(long, value_name = "TIME", requires = "boots")]
+    pub budget: Option<Millis>,
 }
 
 /// By which clock kernels are compared.

@@ -14,13 +14,15 @@ use std::path::{Path, PathBuf};
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
     Experiment, INSTRUCTIONS, Limits, Machine, Manifest, Millis, Mode, Profiling, Sampler, Setting,
-    Variant, WorkloadUse,
+    Share, Variant, WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::sequential::{self, Unfit};
 use crate::workloads::{self, WorkloadError};
 use machine::MachineForm;
+use mode::BootsForm;
 
 pub use mode::DEFAULT_SEEDS;
 pub use write::{Written, file_name, write};
@@ -67,7 +69,10 @@ struct FileForm {
     name: Spanned<String>,
     #[serde(default)]
     mode: Mode,
-    boots: Option<Spanned<u32>>,
+    boots: Option<Spanned<BootsForm>>,
+    at_most: Option<Spanned<u32>>,
+    margin: Option<Spanned<Share>>,
+    budget: Option<Spanned<Millis>>,
     seeds: Option<Spanned<u32>>,
     profile: Option<Spanned<Profiling>>,
     machine: Spanned<MachineForm>,
@@ -170,7 +175,7 @@ impl FileForm {
     fn in_mode(mut self, mode: Option<Mode>) -> Self {
         if mode == Some(Mode::Exact) && self.mode.is_measured() {
             self.mode = Mode::Exact;
-            self.boots = None;
+            (self.boots, self.at_most, self.margin, self.budget) = (None, None, None, None);
         }
         self
     }
@@ -179,7 +184,8 @@ impl FileForm {
         if self.name.get_ref().trim().is_empty() {
             return fault(self.name.span(), "the experiment has no name", "give it one");
         }
-        let boots = mode::check_boots(&self)?;
+        let boots_span = self.boots.as_ref().map(Spanned::span);
+        let (boots, sequential) = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;
         let sampler = check_sampler(self.sampler)?;
         let (mut machine, limits) = machine::check(self.machine, self.mode)?;
@@ -191,7 +197,7 @@ impl FileForm {
         }
         let workloads = check_workloads(forms, directory, &machine)?;
         machine.limits = limits.complete(&workloads);
-        Ok(Experiment {
+        let experiment = Experiment {
             name: self.name.into_inner(),
             mode: self.mode,
             profile,
@@ -201,9 +207,15 @@ impl FileForm {
             workloads,
             sampler,
             boots,
-            sequential: None,
+            sequential,
             imported: None,
-        })
+        };
+        match sequential::unfit(&experiment) {
+            Some(Unfit { problem, remedy }) => {
+                fault(boots_span.unwrap_or_default(), problem, remedy)
+            }
+            None => Ok(experiment),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! next begins.
 
 mod error;
+mod looks;
 mod plan;
 mod rig;
 
@@ -24,6 +25,7 @@ use crate::salvage::{remove, salvage};
 use crate::schedule::Slot;
 use crate::symbols::{Known, Reader};
 use crate::watch::{Progress, Watch};
+use looks::Looks;
 use plan::{Due, Plan};
 use rig::Rig;
 
@@ -63,6 +65,21 @@ pub struct RunSummary {
     pub failed: usize,
     /// Boots, of now or before, that were booted once more and did the same.
     pub verified: usize,
+    /// Why it ended.
+    pub ending: Ending,
+}
+
+/// Why a run ended that the host let end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every boot of the schedule is done.
+    Schedule,
+    /// Every verdict is in.
+    Verdicts,
+    /// The run has taken as long as it may.
+    Budget,
+    /// A variant has no complete boot, and more would be of no use.
+    Fruitless,
 }
 
 impl Lab {
@@ -89,15 +106,16 @@ impl Lab {
         let plan = Plan::of(experiment, &self.store.done(id)?);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if manner.verify { self.verify_kept(id, watch)? } else { 0 };
-        let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified };
+        let ending = Ending::Schedule;
+        let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified, ending };
         if let Some(first) = plan.due.first() {
             let rig = Rig::new(self, (experiment, kernels), first.slot.variant, watch)?;
-            self.boot_all(&plan.due, &rig, manner, &mut summary, watch)?;
+            summary.ending = self.boot_all(&plan.due, &rig, manner, &mut summary, watch)?;
         }
         Ok(summary)
     }
 
-    /// Does the boots that are due, one after the other.
+    /// Does the boots that are due, block by block, until there are enough.
     fn boot_all(
         &mut self,
         due: &[Due],
@@ -105,9 +123,13 @@ impl Lab {
         manner: Manner,
         summary: &mut RunSummary,
         watch: &mut Watch<'_>,
-    ) -> Result<(), RunError> {
+    ) -> Result<Ending, RunError> {
         let begun = Instant::now();
+        let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
         for (place, &Due { number, slot }) in due.iter().enumerate() {
+            if let Some(ending) = looks.before(slot.block, &self.store, watch)? {
+                return Ok(ending);
+            }
             let variant = &rig.experiment.variants[slot.variant].name;
             watch(Progress::Boot { number, variant });
             let start = Instant::now();
@@ -118,10 +140,11 @@ impl Lab {
                 variant,
                 outcome: &outcome,
                 wall: start.elapsed(),
-                left: Some(left).filter(|left| *left > Duration::ZERO),
+                left: Some(left).filter(|left| *left > Duration::ZERO && !looks.may_end()),
             });
         }
-        Ok(())
+        let decided = looks.look(&self.store, watch)?;
+        Ok(decided.unwrap_or(Ending::Schedule))
     }
 
     /// Does one boot and keeps it.

@@ -278,6 +278,9 @@ pub struct Experiment {
 pub struct Sequential {
     /// Differences up to this share are none: 0.01 is 1 %.
     pub margin: f64,
+    /// No further block of boots begins once a run has taken so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Millis>,
 }
 
 /// What another tool ran, and left in files.

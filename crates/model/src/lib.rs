@@ -22,6 +22,6 @@ pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
     Privilege, Process, Profile, Profiling, Stack, Target,
 };
-pub use quantity::{Bytes, Millis, ParseQuantityError, count};
+pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count};
 pub use topology::{CpuSet, Node, Topology, TopologyError};
 pub use workload::{Better, Manifest, Mean, Metric, Rows};

@@ -13,7 +13,11 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub u64);
 
-/// What was wrong with a size or a duration.
+/// A share of something. Written in percent: `1%`, `0.5%`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+/// What was wrong with a size, a duration or a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseQuantityError {
     text: String,
@@ -86,6 +90,27 @@ impl FromStr for Millis {
     }
 }
 
+impl FromStr for Share {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Divided in decimals, so that 0.7% is 0.007 and nothing beside it.
+        let number = text.trim().strip_suffix('%').map(|percent| format!("{}e-2", percent.trim()));
+        let value = number.and_then(|number| number.parse().ok());
+        value.filter(|value: &f64| value.is_finite()).map(Self).ok_or_else(|| ParseQuantityError {
+            text: text.into(),
+            expected: "a share such as `1%`",
+        })
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded, so that 0.007 is not 0.7000000000000001 %.
+        f.pad(&format!("{}%", (self.0 * 1e11).round() / 1e9))
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&unscaled(self.0, SIZES, ""))
@@ -116,6 +141,7 @@ macro_rules! as_text {
 
 as_text!(Bytes);
 as_text!(Millis);
+as_text!(Share);
 
 #[cfg(test)]
 mod tests {
@@ -139,6 +165,18 @@ mod tests {
         }
         assert_eq!(Millis(1500).to_string(), "1500ms");
         assert_eq!(Millis(0).to_string(), "0ms");
+    }
+
+    #[test]
+    fn shares_are_read_and_written() {
+        for (text, value) in [("1%", 0.01), ("0.5 %", 0.005), ("0.7%", 0.007), ("12.5%", 0.125)] {
+            let share: Share = text.parse().unwrap();
+            assert_eq!(share, Share(value));
+            assert_eq!(share.to_string(), text.replace(' ', ""));
+        }
+        for text in ["", "1", "%", "nan%", "inf%", "one%"] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
+        }
     }
 
     #[test]

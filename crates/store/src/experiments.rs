@@ -41,24 +41,29 @@ pub struct ExperimentRow {
 }
 
 impl Store {
-    /// Keeps an experiment. One with the same name and definition, the number of boots aside, is
-    /// the same experiment and keeps its number; it then wants the larger number of boots. A
-    /// changed definition is another experiment.
+    /// Keeps an experiment. One with the same name and definition is the same experiment and keeps
+    /// its number, whatever it says of how many boots there are to be: it then wants the larger
+    /// number of boots. Once boots have been judged as they came in they stay so: a later definition
+    /// may judge them by another margin, but not as if nobody had looked. Any other change makes
+    /// another experiment.
     ///
     /// # Errors
     /// When the definition has no JSON form (a path that is not UTF-8), or the store fails.
     pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
         self.write(|transaction| {
-            let definition = definition(experiment).map_err(|error| {
-                Trouble::unkeepable(format!("experiment `{}`", experiment.name), error)
-            })?;
-            let digest = Sha256::digest(&definition);
+            let unkeepable =
+                |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
+            let definition = definition(experiment, &["boots"]).map_err(unkeepable)?;
+            let identity = self::definition(experiment, &["boots", "sequential"]);
+            let digest = Sha256::digest(identity.map_err(unkeepable)?);
             let sql = "INSERT INTO experiments (name, definition, digest, boots, used)
                 VALUES (?1, ?2, ?3, ?4, (SELECT ifnull(max(used), 0) + 1 FROM experiments))
                 ON CONFLICT (name, digest)
-                DO UPDATE SET boots = max(boots, excluded.boots), used = excluded.used
+                DO UPDATE SET boots = max(boots, excluded.boots), used = excluded.used,
+                    definition = CASE ?5 WHEN TRUE THEN excluded.definition ELSE definition END
                 RETURNING id";
-            let values = params![experiment.name, definition, digest.as_slice(), experiment.boots];
+            let Experiment { name, boots, sequential, .. } = experiment;
+            let values = params![name, definition, digest.as_slice(), boots, sequential.is_some()];
             let id = transaction.query_row(sql, values, |row| row.get(0))?;
             Ok(ExperimentId(id))
         })
@@ -115,10 +120,10 @@ impl Store {
     }
 }
 
-/// JSON with sorted keys of everything but the number of boots.
-fn definition(experiment: &Experiment) -> serde_json::Result<String> {
+/// JSON with sorted keys of everything but what is left out.
+fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
     let mut keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(experiment)?)?;
-    keys.remove("boots");
+    keys.retain(|key, _| !left_out.contains(&key.as_str()));
     let mut definition = Value::Object(keys);
     // They are sorted already, unless another crate turned on serde_json's `preserve_order`.
     definition.sort_all_objects();

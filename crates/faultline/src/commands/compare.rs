@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Judging, KeptBoot, Results, Sources, VariantBoots};
+use ::compare::{Judging, Sources};
 use lab::file::{self, Written};
-use model::{Experiment, Mode, Source, Variant};
+use model::{Experiment, Mode, Source};
 use report::Recipe;
 use store::{Detail, ExperimentId, Kept, Store};
 
@@ -22,13 +22,12 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         None => 0,
     };
     let kept = results(&store, id)?;
-    let own = Results { experiment: &experiment, variants: columns(&experiment, &kept) };
-    let planned = experiment.sequential.map(|sequential| sequential.margin);
-    let usual = Judging::default();
-    let judging = Judging { margin: args.margin.or(planned).unwrap_or(usual.margin), ..usual };
+    let own = lab::results(&experiment, &kept);
+    let judging = Judging::of(&own);
+    let judging = Judging { margin: args.margin.unwrap_or(judging.margin), ..judging };
     let mut comparison = ::compare::compare(&own, baseline, &judging);
     if let Some((other_id, other, kept)) = counterpart(&store, &experiment)? {
-        let other = Results { experiment: &other, variants: columns(&other, &kept) };
+        let other = lab::results(&other, &kept);
         let [own_name, other_name] = [(id, &own), (other_id, &other)]
             .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
         let (measured, exact, measured_name, exact_name) = match experiment.mode {
@@ -96,24 +95,9 @@ fn counterpart(
             continue;
         }
         let kept = results(store, row.id)?;
-        if (Results { experiment: &other, variants: columns(&other, &kept) }).has_two_sides() {
+        if lab::results(&other, &kept).has_two_sides() {
             return Ok(Some((row.id, other, kept)));
         }
     }
     Ok(None)
-}
-
-fn columns<'a>(experiment: &'a Experiment, kept: &'a [Kept]) -> Vec<VariantBoots<'a>> {
-    experiment.variants.iter().map(|variant| column(variant, kept)).collect()
-}
-
-/// A variant with its boots.
-pub fn column<'a>(variant: &'a Variant, kept: &'a [Kept]) -> VariantBoots<'a> {
-    let own = kept.iter().filter(|kept| kept.boot.variant == variant.name);
-    let boots = own.map(|Kept { id, superseded, boot }| KeptBoot {
-        name: id.to_string(),
-        superseded: *superseded,
-        boot,
-    });
-    VariantBoots { variant, boots: boots.collect() }
 }

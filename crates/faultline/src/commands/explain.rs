@@ -8,7 +8,7 @@ use ::compare::{VariantBoots, explain as explained, paths};
 use model::{Experiment, Mode, Source};
 use store::{Detail, ExperimentId, Store};
 
-use super::compare::{column, place_of};
+use super::compare::place_of;
 use super::{existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ fn explain_difference(
     let workload = workload(&experiment, args.workload.as_deref())?;
     let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     let side = |name: &str| -> Result<VariantBoots<'_>, Failure> {
-        Ok(column(&experiment.variants[place_of(&experiment, name)?], &kept))
+        Ok(lab::column(&experiment.variants[place_of(&experiment, name)?], &kept))
     };
     let (base, new) = (side(base)?, side(new)?);
     let explanation = explained(&base, &new, workload, experiment.boots);

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{Guest, Lab, Libraries, Manner, file, workloads};
-use model::{Experiment, Machine, Mode, Profiling, Sampler, Variant, WorkloadUse, count};
+use lab::sequential::{self, Unfit};
+use lab::{Ending, Guest, Lab, Libraries, Manner, RunSummary, file, workloads};
+use model::{
+    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
+};
 use store::Store;
 
 use super::{print, store_path, topology};
-use crate::args::{AccelArg, ExactArgs, ModeArg, RunArgs};
+use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
@@ -22,32 +25,49 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     apply(&args, &mut experiment)?;
     let store_option =
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
-    let path = store_path(store)?;
-    let mut lab = Lab {
-        cache: Cache::open()?,
-        guest: Guest::find()?,
-        libraries: Libraries::find(),
-        store: Store::open(&path)?,
-        scratch: scratch(&path),
-    };
+    let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     let manner = Manner { retry_failed: args.retry_failed, verify: args.exact.verify };
     let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
     display.finish();
     let summary = summary?;
-    let done = match (summary.boots, summary.failed) {
-        (0, _) => "every boot was done before".to_owned(),
-        (boots, 0) => format!("{} done", count(boots, "boot")),
-        (boots, failed) => format!("{} done, {failed} of them failed", count(boots, "boot")),
+    let (name, id) = (report::escape(&experiment.name), summary.experiment);
+    let see = format!("see `faultline{store_option} compare {id}`");
+    print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
+    Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// The laboratory of the store that was named, or of the user's own.
+fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
+    let path = store_path(store)?;
+    Ok(Lab {
+        cache: Cache::open()?,
+        guest: Guest::find()?,
+        libraries: Libraries::find(),
+        store: Store::open(&path)?,
+        scratch: scratch(&path),
+    })
+}
+
+/// What a run did, in a few words.
+fn done(summary: &RunSummary) -> String {
+    let done = match (summary.boots, summary.failed, summary.ending) {
+        (0, _, Ending::Schedule) => "every boot was done before".to_owned(),
+        (0, ..) => "no boot done".to_owned(),
+        (boots, 0, _) => format!("{} done", count(boots, "boot")),
+        (boots, failed, _) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
     let same = match summary.verified {
         0 => String::new(),
         boots => format!(", {} booted twice and the same to the bit", count(boots, "boot")),
     };
-    let (name, id) = (&experiment.name, summary.experiment);
-    let see = format!("see `faultline{store_option} compare {id}`");
-    print(&format!("experiment {id}, {}: {done}{same}; {see}\n", report::escape(name)))?;
-    Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+    let why = match summary.ending {
+        Ending::Schedule => "",
+        Ending::Verdicts => "; every verdict is in",
+        Ending::Budget => "; the budget is spent: run it again to go on",
+        Ending::Fruitless => "; a variant has no complete boot",
+    };
+    format!("{done}{same}{why}")
 }
 
 /// Boots of each kernel in measured mode, where no file says how many.
@@ -70,10 +90,6 @@ fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
 /// The experiment that options describe. Its name tells what is compared, so that the same words
 /// find it again.
 fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
-    let usage = |error: workloads::WorkloadError| Failure::Usage(error.to_string());
-    let mut manifest = workloads::find(&args.workload).map_err(usage)?;
-    let parameters = args.parameters.iter().cloned().collect();
-    workloads::set_parameters(&mut manifest, parameters).map_err(usage)?;
     let mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
     if mode == Mode::Exact && args.boots.is_some() {
         let message =
@@ -84,14 +100,12 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         let message = "exact mode is emulation of its own kind: leave --accel out";
         return Err(Failure::Usage(message.into()));
     }
-    let boots = match mode {
-        Mode::Measured => args.boots.unwrap_or(DEFAULT_BOOTS),
-        Mode::Exact => file::DEFAULT_SEEDS,
+    let (boots, sequential) = match mode {
+        Mode::Measured => boots(args)?,
+        Mode::Exact => (file::DEFAULT_SEEDS, None),
     };
-    if boots == 0 || args.iterations == 0 {
-        return Err(Failure::Usage("--boots and --iterations want 1 or more".into()));
-    }
-    let variants: Vec<Variant> = args.kernels.iter().map(|kernel| variant(kernel)).collect();
+    let named = args.kernels.iter().map(|kernel| variant(file::default_name(kernel), kernel));
+    let variants: Vec<Variant> = named.collect();
     let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
     for (place, name) in names.iter().enumerate() {
         if names[..place].contains(name) {
@@ -99,22 +113,34 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         }
     }
     let name = format!("{}-{}", args.workload, names.join("-"));
-    let workloads = vec![WorkloadUse {
-        manifest,
-        program: None,
-        iterations: args.iterations,
-        timeout: file::DEFAULT_TIMEOUT,
-    }];
+    let used = workload(&args.workload, &args.parameters, args.iterations)?;
+    let described = described(name, variants, used, &args.machine, boots)?;
+    let experiment = Experiment { mode, sequential, ..described };
+    match sequential::unfit(&experiment) {
+        Some(Unfit { problem, remedy }) => Err(Failure::Usage(format!("{problem}: {remedy}"))),
+        None => Ok(experiment),
+    }
+}
+
+/// An experiment with one workload.
+fn described(
+    name: String,
+    variants: Vec<Variant>,
+    workload: WorkloadUse,
+    machine: &MachineArgs,
+    boots: u32,
+) -> Result<Experiment, Failure> {
+    let workloads = vec![workload];
     Ok(Experiment {
         name,
-        mode,
+        mode: Mode::Measured,
         profile: Profiling::default(),
         guest_digest: String::new(),
         variants,
         machine: Machine {
-            topology: topology(&args.machine)?,
+            topology: topology(machine)?,
             disks: Vec::new(),
-            accel: args.machine.accel.into(),
+            accel: machine.accel.into(),
             limits: file::usual_limits(&workloads),
         },
         workloads,
@@ -123,6 +149,46 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         sequential: None,
         imported: None,
     })
+}
+
+/// A built-in workload with parameters of the user's.
+fn workload(
+    name: &str,
+    parameters: &[(String, String)],
+    iterations: u32,
+) -> Result<WorkloadUse, Failure> {
+    let usage = |error: workloads::WorkloadError| Failure::Usage(error.to_string());
+    let mut manifest = workloads::find(name).map_err(usage)?;
+    workloads::set_parameters(&mut manifest, parameters.iter().cloned().collect())
+        .map_err(usage)?;
+    if iterations == 0 {
+        return Err(Failure::Usage("--iterations wants 1 or more".into()));
+    }
+    Ok(WorkloadUse { manifest, program: None, iterations, timeout: file::DEFAULT_TIMEOUT })
+}
+
+/// Boots of each kernel of measured mode, and when fewer are enough.
+fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
+    let SequentialArgs { at_most, margin, budget } = args.sequential;
+    let usage = |message: String| Err(Failure::Usage(message));
+    match args.boots {
+        Some(BootsArg::Auto) => {
+            let at_most = at_most.unwrap_or(sequential::AT_MOST);
+            if at_most < sequential::FEWEST {
+                return usage(format!("--at-most {at_most}: {}", sequential::TOO_FEW));
+            }
+            let margin = margin.unwrap_or(sequential::MARGIN);
+            if !sequential::is_margin(margin) {
+                return usage(format!("--margin {margin}: {}", sequential::NO_MARGIN));
+            }
+            Ok((at_most, Some(Sequential { margin: margin.0, budget })))
+        }
+        Some(BootsArg::Number(_)) if at_most.is_some() || margin.is_some() || budget.is_some() => {
+            usage("--at-most, --margin and --budget are for --boots auto".into())
+        }
+        Some(BootsArg::Number(boots)) => Ok((boots, None)),
+        None => Ok((DEFAULT_BOOTS, None)),
+    }
 }
 
 /// What the options say of exact mode. One that is not of the experiment's file gets a name of its
@@ -149,9 +215,10 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     Ok(())
 }
 
-fn variant(kernel: &str) -> Variant {
+/// A kernel as it is.
+fn variant(name: String, kernel: &str) -> Variant {
     Variant {
-        name: file::default_name(kernel),
+        name,
         kernel: kernel.to_owned(),
         cmdline: String::new(),
         settings: Vec::new(),

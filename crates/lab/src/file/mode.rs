@@ -1,18 +1,40 @@
 //! By which clock an experiment compares, and what only makes sense by that clock.
 
-use model::{Accel, Mode, Profiling};
+use model::{Accel, Mode, Profiling, Sequential};
+use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, FileForm, fault};
+use crate::sequential;
 
 /// Seeds of a variant in exact mode, where none are given.
 pub const DEFAULT_SEEDS: u32 = 5;
 
-/// Boots of each variant: `boots` in measured mode, `seeds` in exact mode.
-pub fn check_boots(form: &FileForm) -> Checked<u32> {
-    match (form.mode, &form.boots, &form.seeds) {
-        (Mode::Measured, Some(boots), None) => positive(boots, "no boots", "3 say something"),
-        (Mode::Exact, None, Some(seeds)) => positive(seeds, "no seeds", "5 are usual"),
+/// How many boots there are: a number, or as many as verdicts need.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "boots are a number, or \"auto\"")]
+pub enum BootsForm {
+    Number(u32),
+    Word(Auto),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auto {
+    Auto,
+}
+
+/// Boots of each variant: `boots` in measured mode, `seeds` in exact mode. Where boots end as soon as
+/// verdicts are in, the most that there may be, and when they end.
+pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
+    let boots = match (form.mode, &form.boots, &form.seeds) {
+        (Mode::Measured, Some(boots), None) => match *boots.get_ref() {
+            BootsForm::Number(number) => positive(boots, number, "no boots", "3 say something"),
+            BootsForm::Word(Auto::Auto) => return check_sequential(form),
+        },
+        (Mode::Exact, None, Some(seeds)) => {
+            positive(seeds, *seeds.get_ref(), "no seeds", "5 are usual")
+        }
         (Mode::Exact, None, None) => Ok(DEFAULT_SEEDS),
         (Mode::Measured, None, None) => {
             fault(0..0, "the number of boots is missing", "add boots = 3, or mode = \"exact\"")
@@ -25,14 +47,44 @@ pub fn check_boots(form: &FileForm) -> Checked<u32> {
             let hint = "a boot with the same seed gives the same: use seeds = 5";
             fault(boots.span(), "boots in exact mode", hint)
         }
+    }?;
+    let keys = [
+        ("at_most", form.at_most.as_ref().map(Spanned::span)),
+        ("margin", form.margin.as_ref().map(Spanned::span)),
+        ("budget", form.budget.as_ref().map(Spanned::span)),
+    ];
+    match keys.into_iter().find_map(|(key, span)| Some((key, span?))) {
+        Some((key, span)) => {
+            let hint = "a number of boots is done whole: leave it out, or use boots = \"auto\"";
+            fault(span, format!("{key} without boots = \"auto\""), hint)
+        }
+        None => Ok((boots, None)),
     }
 }
 
-fn positive(count: &Spanned<u32>, problem: &str, hint: &str) -> Checked<u32> {
-    match *count.get_ref() {
-        0 => fault(count.span(), problem, format!("ask for 1 or more; {hint}")),
+fn positive<T>(place: &Spanned<T>, count: u32, problem: &str, hint: &str) -> Checked<u32> {
+    match count {
+        0 => fault(place.span(), problem, format!("ask for 1 or more; {hint}")),
         count => Ok(count),
     }
+}
+
+fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
+    let at_most = match &form.at_most {
+        Some(boots) if *boots.get_ref() < sequential::FEWEST => {
+            let problem = format!("at most {} boots", boots.get_ref());
+            fault(boots.span(), problem, sequential::TOO_FEW)
+        }
+        at_most => Ok(at_most.as_ref().map_or(sequential::AT_MOST, |boots| *boots.get_ref())),
+    }?;
+    let margin = match &form.margin {
+        Some(margin) if !sequential::is_margin(*margin.get_ref()) => {
+            fault(margin.span(), format!("a margin of {}", margin.get_ref()), sequential::NO_MARGIN)
+        }
+        margin => Ok(margin.as_ref().map_or(sequential::MARGIN, |margin| *margin.get_ref())),
+    }?;
+    let budget = form.budget.as_ref().map(|budget| *budget.get_ref());
+    Ok((at_most, Some(Sequential { margin: margin.0, budget })))
 }
 
 /// What is to be counted besides instructions.

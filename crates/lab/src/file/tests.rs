@@ -1,6 +1,7 @@
 //! Experiment files, good and bad.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
+use model::Sequential;
 
 use super::*;
 
@@ -78,7 +79,29 @@ fn exact_mode_has_seeds() {
 }
 
 #[test]
+fn boots_may_end_when_verdicts_are_in() {
+    let auto = |rest: &str, mode| {
+        let text = GOOD.replace("boots = 3", &format!("boots = \"auto\"{rest}"));
+        parse(Path::new("x.toml"), &text, mode).unwrap()
+    };
+    let usual = auto("", None);
+    assert_eq!(
+        (usual.boots, usual.sequential),
+        (32, Some(Sequential { margin: 0.01, budget: None }))
+    );
+    let keys = "\nat_most = 8\nmargin = \"0.5%\"\nbudget = \"2h\"";
+    let own = auto(keys, None);
+    let sequential = Sequential { margin: 0.005, budget: Some(Millis(7_200_000)) };
+    assert_eq!((own.boots, own.sequential), (8, Some(sequential)));
+    let exact = auto(keys, Some(Mode::Exact));
+    assert_eq!((exact.boots, exact.sequential), (DEFAULT_SEEDS, None));
+}
+
+#[test]
 fn each_error_points_at_its_line_and_tells_what_to_do() {
+    let from = GOOD.find("[[variant]]\nname").unwrap();
+    let to = GOOD.find("[[workload]]").unwrap();
+    let one_variant = format!("{}{}", &GOOD[..from], &GOOD[to..]);
     let cases = [
         GOOD.replace("kernel = \"debian:6.1\"\nsysctl", "kernl = \"debian:6.1\"\nsysctl"),
         GOOD.replace("autonuma", "autonum"),
@@ -105,6 +128,17 @@ fn each_error_points_at_its_line_and_tells_what_to_do() {
         GOOD.replace("boots = 3", "seeds = 0\nmode = \"exact\""),
         GOOD.replace("boots = 3", "mode = \"exakt\""),
         format!("{GOOD}\n[profile]\nstacks = true\n"),
+        GOOD.replace("boots = 3", "boots = \"atuo\""),
+        GOOD.replace("boots = 3", "boots = \"auto\"\nat_most = 3"),
+        GOOD.replace("boots = 3", "boots = \"auto\"\nmargin = \"0%\""),
+        GOOD.replace("boots = 3", "boots = \"auto\"\nmargin = \"1\""),
+        GOOD.replace("boots = 3", "boots = \"auto\"\nbudget = \"two hours\""),
+        GOOD.replace("boots = 3", "boots = \"auto\"\nmode = \"exact\""),
+        GOOD.replace("boots = 3", "boots = 3\nbudget = \"2h\""),
+        GOOD.replace("boots = 3", "boots = \"auto\"")
+            .replace("autonuma", "fault")
+            .replace("iterations = 2", ""),
+        one_variant.replace("boots = 3", "boots = \"auto\""),
         GOOD.replace("boots = 3", "mode = \"exact\"").replace("cpus", "accel = \"kvm\"\ncpus"),
     ];
     let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();

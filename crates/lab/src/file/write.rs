@@ -1,13 +1,14 @@
 //! An experiment as a file again: for others to run what was run here.
 
 use model::{
-    Disk, Experiment, Limits, Machine, Manifest, Mode, Profiling, Sampler, Setting, Topology,
-    Variant, WorkloadUse,
+    Disk, Experiment, Limits, Machine, Manifest, Mode, Profiling, Sampler, Sequential, Setting,
+    Share, Topology, Variant, WorkloadUse,
 };
 use toml::{Table, Value};
 
 use super::{DEFAULT_TIMEOUT, usual_limits};
 use crate::replay::unpinned;
+use crate::sequential::{AT_MOST, MARGIN};
 use crate::workloads;
 
 /// Longer lists have a line for each of their values.
@@ -37,14 +38,15 @@ pub fn write(experiment: &Experiment) -> Written {
         workloads,
         sampler,
         boots,
-        sequential: _,
+        sequential,
         imported: _,
     } = unpinned(experiment.clone());
     let mut file = Table::new();
     file.insert("name".into(), name.into());
-    match mode {
-        Mode::Measured => set(&mut file, "boots", boots),
-        Mode::Exact => {
+    match (mode, sequential) {
+        (Mode::Measured, None) => set(&mut file, "boots", boots),
+        (Mode::Measured, Some(sequential)) => self::sequential(&mut file, boots, sequential),
+        (Mode::Exact, _) => {
             file.insert("mode".into(), mode.name().into());
             set(&mut file, "seeds", boots);
         }
@@ -65,6 +67,19 @@ pub fn write(experiment: &Experiment) -> Written {
 
 fn set(table: &mut Table, key: &str, value: impl Into<Value>) {
     table.insert(key.to_owned(), value.into());
+}
+
+fn sequential(file: &mut Table, at_most: u32, Sequential { margin, budget }: Sequential) {
+    set(file, "boots", "auto");
+    if at_most != AT_MOST {
+        set(file, "at_most", at_most);
+    }
+    if Share(margin) != MARGIN {
+        set(file, "margin", Share(margin).to_string());
+    }
+    if let Some(budget) = budget {
+        set(file, "budget", budget.to_string());
+    }
 }
 
 /// What a type of the model is written as; all of them can be.
@@ -299,6 +314,8 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use model::Millis;
+
     use super::super::parse;
     use super::*;
 
@@ -327,6 +344,23 @@ mod tests {
                     [[variant]]\nname = \"6.1\"\nkernel = \"debian:6.1\"\n\n\
                     [[workload]]\nname = \"autonuma\"\n\n[workload.parameters]\nscale = \"0.5\"\n";
         assert_eq!(write(&read(text)).text, text);
+    }
+
+    #[test]
+    fn boots_that_may_end_early_are_written() {
+        for (boots, margin, budget) in [(32, 0.01, None), (9, 0.007, Some(Millis(7_200_000)))] {
+            let mut experiment = odd("a", "b");
+            experiment.mode = Mode::Measured;
+            experiment.profile = Profiling::default();
+            let other = Variant { name: "other".into(), ..experiment.variants[0].clone() };
+            experiment.variants.push(other);
+            experiment.boots = boots;
+            experiment.sequential = Some(Sequential { margin, budget });
+            let text = write(&experiment).text;
+            assert!(text.contains("boots = \"auto\""), "{text}");
+            assert_eq!(text.contains("margin"), margin != 0.01);
+            assert_eq!(read(&text), experiment);
+        }
     }
 
     #[test]

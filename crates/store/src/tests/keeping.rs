@@ -1,6 +1,6 @@
 //! What is kept comes back, and what counts as done.
 
-use model::{Boot, Experiment, Outcome};
+use model::{Boot, Experiment, Outcome, Sequential};
 
 use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
@@ -222,4 +222,25 @@ fn a_name_means_the_experiment_last_kept_under_it() {
 
     let error = store.find_experiment("nuna").unwrap_err().to_string();
     assert!(error.ends_with("no experiment `nuna`; there are 1, numa"), "{error}");
+}
+
+#[test]
+fn boots_that_may_end_early_are_of_the_same_experiment() {
+    let place = Place::new();
+    let mut store = place.open();
+    let fixed = experiment("numa");
+    let id = store.keep_experiment(&fixed).unwrap();
+    let auto = |margin, boots| Experiment {
+        boots,
+        sequential: Some(Sequential { margin, budget: None }),
+        ..fixed.clone()
+    };
+    for (now, expected) in [
+        (auto(0.01, 32), auto(0.01, 32)),
+        (auto(0.02, 8), auto(0.02, 32)),
+        (fixed.clone(), auto(0.02, 32)),
+    ] {
+        assert_eq!(store.keep_experiment(&now).unwrap(), id);
+        assert_eq!(store.experiment(id).unwrap(), expected);
+    }
 }

@@ -1,0 +1,116 @@
+//! Boots that may end early are judged at looks that were fixed before, each of which may err less
+//! often, so that all of them together err no more often than one judgement of a fixed number of
+//! boots (`stats::sequential`).
+
+use serde::Serialize;
+use stats::sequential::{last_look, looks};
+
+use crate::{Judging, Results};
+
+/// A look at the boots of an experiment whose boots may end early.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Look {
+    /// Its number, from 1; 0 while there are too few boots for the first.
+    pub number: u32,
+    /// How many looks there will be at most.
+    pub of: u32,
+    /// Boots of each variant that are looked at: one of each block of the schedule, from the first.
+    pub boots: u32,
+}
+
+impl Judging {
+    /// How differences of measured mode are to be judged that an experiment's boots show: as usual,
+    /// or, where boots may end early, at the last look at as many blocks as are done.
+    pub fn of(results: &Results<'_>) -> Self {
+        let usual = Self::default();
+        let Some(sequential) = results.experiment.sequential else {
+            return usual;
+        };
+        let most = results.experiment.boots;
+        let of = looks().take_while(|look| look.units <= most).count() as u32;
+        let look = last_look(blocks_done(results).min(most));
+        Self {
+            margin: sequential.margin,
+            confidence: 1.0 - usual.alpha() * look.map_or(0.0, |look| look.share),
+            look: Some(match look {
+                Some(look) => Look { number: look.number, of, boots: look.units },
+                None => Look { number: 0, of, boots: 0 },
+            }),
+        }
+    }
+}
+
+/// The number of blocks, from the first on, of which every boot is done, complete or not.
+fn blocks_done(results: &Results<'_>) -> u32 {
+    let is_done = |block: &u32| {
+        results
+            .variants
+            .iter()
+            .all(|column| column.standing().any(|kept| kept.boot.block == *block))
+    };
+    (0..results.experiment.boots).take_while(is_done).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, Mode, Outcome, Sequential};
+
+    use super::*;
+    use crate::testing::{boot, columns, experiment, failed, manifest, variant};
+
+    /// How boots of two variants are judged of which 11 of each may be done.
+    fn judging(base: &[Boot], new: &[Boot]) -> Judging {
+        let mut experiment = experiment(Mode::Measured, 11, vec![manifest()]);
+        experiment.sequential = Some(Sequential { margin: 0.02, budget: None });
+        let variants = ["a", "b"].map(variant);
+        let variants = columns(&variants, &[base, new]);
+        Judging::of(&Results { experiment: &experiment, variants })
+    }
+
+    fn boots(count: u32) -> Vec<Boot> {
+        (0..count).map(|block| Boot { block, ..boot(block) }).collect()
+    }
+
+    #[test]
+    fn a_fixed_number_of_boots_is_judged_as_usual() {
+        let experiment = experiment(Mode::Measured, 11, vec![manifest()]);
+        let results = Results { experiment: &experiment, variants: Vec::new() };
+        assert_eq!(Judging::of(&results), Judging::default());
+    }
+
+    #[test]
+    fn whole_blocks_are_looked_at_when_it_was_fixed() {
+        let at = |base, new| {
+            let judging = judging(&boots(base), &boots(new));
+            assert_eq!(judging.margin, 0.02);
+            let Look { number, of, boots } = judging.look.unwrap();
+            assert_eq!(of, 4);
+            (number, boots)
+        };
+        assert_eq!(at(3, 4), (0, 0));
+        assert_eq!(at(4, 5), (1, 4));
+        assert_eq!(at(8, 7), (2, 6));
+        assert_eq!(at(11, 11), (4, 11));
+        // More than the experiment asks for now.
+        assert_eq!(at(40, 40), (4, 11));
+    }
+
+    #[test]
+    fn failed_boots_are_done_and_interrupted_ones_are_not() {
+        let mut some = boots(4);
+        some[2] = Boot { block: 2, ..failed(2, "no answer") };
+        assert_eq!(judging(&some, &boots(4)).look.unwrap().number, 1);
+        some[2].outcome = Outcome::Interrupted;
+        assert_eq!(judging(&some, &boots(4)).look.unwrap().number, 0);
+    }
+
+    #[test]
+    fn looks_err_less_often_and_all_of_them_no_more_often_than_one_judgement() {
+        let none = judging(&boots(3), &boots(3));
+        assert_eq!(none.alpha(), 0.0);
+        let first = judging(&boots(4), &boots(4));
+        assert!((first.alpha() - 0.005).abs() < 1e-12);
+        let looks = [4, 6, 8, 11].map(|count| judging(&boots(count), &boots(count)));
+        assert!(looks.iter().map(Judging::alpha).sum::<f64>() < Judging::default().alpha());
+    }
+}
