@@ -5,9 +5,12 @@ TARGET := x86_64-unknown-linux-gnu
 GUEST := target/release/guest
 FAULTLINE := target/release/faultline
 # Where tests find what runs in a guest and what QEMU loads.
-FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/target/release
+FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/target/release \
+    FAULTLINE_PYTHON=$(CURDIR)/target/python/bin/python
+# What reads exported files in a test, pinned.
+PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-.PHONY: all deps guest plugin build demo test check-long lint bench clean
+.PHONY: all deps guest plugin python build demo test check-long lint bench clean
 
 all: build
 
@@ -29,6 +32,15 @@ guest: deps
 plugin: deps
 	$(CARGO) build --locked --release -p tcg -p stillclock
 
+# A Python with pandas and DuckDB, for a test alone.
+python: target/python/installed
+
+target/python/installed: $(PYTHON_PACKAGES) | deps
+	python3 -m venv --clear target/python
+	target/python/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --require-hashes --only-binary=:all: --requirement $(PYTHON_PACKAGES)
+	touch $@
+
 build: guest plugin
 	$(CARGO) build --locked --release -p faultline
 
@@ -37,12 +49,12 @@ demo: build
 	scripts/demo $(FAULTLINE)
 
 # Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
-test: guest plugin
+test: guest plugin python
 	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
 	$(FOR_TESTS) $(CARGO) test --locked --workspace
 
 # What takes too long for every change.
-check-long: guest plugin lint
+check-long: guest plugin python lint
 	$(FOR_TESTS) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
 	    $(CARGO) test --locked --workspace
 

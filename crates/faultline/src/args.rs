@@ -32,7 +32,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Tell where the difference between two variants of exact mode went, or what a counter counts
     Explain(ExplainArgs),
-    /// Write the profile of a boot for other tools
+    /// Write the samples of an experiment, or the profile of a boot, for other tools
     Export(ExportArgs),
     /// Find and read the benchmark tables of mails, patches and commit messages
     Table(TableArgs),
@@ -325,12 +325,15 @@ pub enum ExplainFormat {
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// The boot, such as b12
-    #[arg(value_parser = boot_number)]
-    pub boot: i64,
-    /// The form of the profile
+    /// An experiment's name or number for its samples, or a boot as b12 for its profile [default:
+    /// the latest experiment]
+    pub what: Option<String>,
+    /// The form of the samples, or of the profile
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+    /// Of an experiment: the series instead of the samples, one row a value
+    #[arg(long)]
+    pub series: bool,
     /// This workload alone
     #[arg(long)]
     pub workload: Option<String>,
@@ -344,9 +347,15 @@ pub struct ExportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// Collapsed stacks: a path and its instructions a line
+    /// Of an experiment: Apache Parquet, a row a sample
+    Parquet,
+    /// Of an experiment: the same as text, with a line of names first
+    Csv,
+    /// Of an experiment: the same as an array of objects, a line each
+    Json,
+    /// Of a boot: collapsed stacks, a path and its instructions a line
     Collapsed,
-    /// As `perf script` prints samples, with instructions as their periods
+    /// Of a boot: as `perf script` prints samples, with instructions as their periods
     PerfScript,
 }
 

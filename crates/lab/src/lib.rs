@@ -35,4 +35,5 @@ pub use replay::ReplayError;
 pub use results::{column, results};
 pub use run::{Ending, Lab, Manner, RunError, RunSummary};
 pub use series::WORKLOAD_SOURCE;
+pub use run::{Lab, Manner, RunError, RunSummary};
 pub use watch::{Progress, Watch};

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use flight::event::File;
 use flight::patch::{self, Content, Record};
-use model::{Column, Source};
+use model::{Column, Source, WORKLOAD_SOURCE};
 
 use crate::table::{Budget, Table};
 
-/// The source's name for series that a workload reports itself. Their values are kept in
-/// millionths.
-pub const WORKLOAD_SOURCE: &str = "workload";
 /// Millionths in one.
 const MILLION: f64 = 1e6;
 /// No more text than this is parsed for one boot: hours of sampling every 10 ms.

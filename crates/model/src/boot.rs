@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Profile, Source};
 
+/// The source's name for series that a workload reports itself. Their values are kept in
+/// millionths.
+pub const WORKLOAD_SOURCE: &str = "workload";
+
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "detail")]
@@ -29,6 +33,18 @@ impl Outcome {
     /// Whether the boot's samples count in comparisons.
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)
+    }
+
+    /// How it ended in one word, which files and the store use.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed(_) => "failed",
+            Self::Panicked(_) => "panicked",
+            Self::TimedOut(_) => "timed-out",
+            Self::Died(_) => "died",
+            Self::Interrupted => "interrupted",
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod workload;
 
 pub use boot::{
     Boot, BootFacts, Chunk, Column, HostLoad, Outcome, Problem, ProblemKind, Sample, Usage,
+    WORKLOAD_SOURCE,
 };
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{

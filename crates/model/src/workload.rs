@@ -14,6 +14,16 @@ pub enum Better {
     Higher,
 }
 
+impl Better {
+    /// The name used in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+        }
+    }
+}
+
 /// How values of a metric are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -7,7 +7,7 @@ mod write;
 use std::fmt;
 
 use model::Boot;
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::{Error, ExperimentId, Store, Trouble};
 
@@ -39,7 +39,9 @@ pub enum Detail<'a> {
     Summary,
     /// The same with the chunks of the named sources.
     Series(&'a [&'a str]),
-    /// The same with the profiles.
+    /// The same with the chunks of every source.
+    AllSeries,
+    /// The chunks of the named sources and the profiles.
     Profiles(&'a [&'a str]),
     /// The profiles, and of the chunks of the named sources the first and the last sample: all that
     /// differences need.
@@ -85,10 +87,29 @@ impl Store {
     /// When something wanted is damaged, or the store fails.
     pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
-            let sql = "SELECT id FROM boots WHERE experiment = ? ORDER BY id";
-            let mut statement = transaction.prepare_cached(sql)?;
-            let ids = statement.query_map([experiment.0], |row| row.get(0))?;
-            ids.map(|id| read::boot(transaction, BootId(id?), detail)).collect()
+            let ids = ids(transaction, experiment)?.into_iter();
+            ids.map(|id| read::boot(transaction, id, detail)).collect()
+        })
+    }
+
+    /// The same one by one, so that no two of them are in memory. The first error
+    /// of `each` ends it, and is returned within.
+    ///
+    /// # Errors
+    /// As for [`Store::boots`].
+    pub fn each_boot<E>(
+        &self,
+        experiment: ExperimentId,
+        detail: Detail,
+        mut each: impl FnMut(Kept) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Error> {
+        self.read(|transaction| {
+            for id in ids(transaction, experiment)? {
+                if let Err(error) = each(read::boot(transaction, id, detail)?) {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
         })
     }
 
@@ -124,4 +145,12 @@ impl Store {
             Ok(transaction.execute(sql, [experiment.0])?)
         })
     }
+}
+
+/// The boots of an experiment in the order in which they were kept.
+fn ids(connection: &Connection, experiment: ExperimentId) -> Result<Vec<BootId>, Trouble> {
+    let sql = "SELECT id FROM boots WHERE experiment = ? ORDER BY id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([experiment.0], |row| row.get(0).map(BootId))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }

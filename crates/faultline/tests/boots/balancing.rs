@@ -51,7 +51,7 @@ fn balancing_moves_the_counters_and_none_move_without_it() {
 
 /// The shares of memory and of threads over the nodes make a whole at every instant.
 fn converges(boot: &Boot) {
-    let mut chunks = boot.chunks.iter().filter(|chunk| chunk.source == lab::WORKLOAD_SOURCE);
+    let mut chunks = boot.chunks.iter().filter(|chunk| chunk.source == model::WORKLOAD_SOURCE);
     let chunk = chunks.find(|chunk| chunk.phase == "NUMA01").expect("series of the workload");
     assert!(chunk.times.len() > 2, "{} instants", chunk.times.len());
     for kind in ["memory", "threads"] {

@@ -19,6 +19,7 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept,
     match detail {
         Detail::Summary => {}
         Detail::Series(sources) => boot.chunks = chunks(connection, id, Some(sources))?,
+        Detail::AllSeries => boot.chunks = chunks(connection, id, None)?,
         Detail::Profiles(sources) => {
             boot.chunks = chunks(connection, id, Some(sources))?;
             boot.profiles = profiles(connection, id)?;

@@ -4,14 +4,14 @@ use model::{Outcome, ProblemKind};
 
 /// An outcome as a word and its detail, empty if it has none.
 pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
-    match outcome {
-        Outcome::Complete => ("complete", ""),
-        Outcome::Failed(detail) => ("failed", detail),
-        Outcome::Panicked(detail) => ("panicked", detail),
-        Outcome::TimedOut(detail) => ("timed-out", detail),
-        Outcome::Died(detail) => ("died", detail),
-        Outcome::Interrupted => ("interrupted", ""),
-    }
+    let detail = match outcome {
+        Outcome::Complete | Outcome::Interrupted => "",
+        Outcome::Failed(detail)
+        | Outcome::Panicked(detail)
+        | Outcome::TimedOut(detail)
+        | Outcome::Died(detail) => detail,
+    };
+    (outcome.name(), detail)
 }
 
 /// The outcome of a word and its detail; none for an unknown word.

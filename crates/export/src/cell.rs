@@ -1,0 +1,76 @@
+//! Columns and what stands in them.
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8.
+    Text,
+    /// A whole number of 64 bits with a sign.
+    Integer,
+    /// A number of double precision.
+    Number,
+    /// A time in UTC.
+    Time,
+    /// True or false.
+    Flag,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether there may be nothing in it.
+    pub nullable: bool,
+}
+
+impl Column {
+    /// A column that always holds something.
+    pub const fn full(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, nullable: false }
+    }
+
+    /// A column that may be empty.
+    pub const fn nullable(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, nullable: true }
+    }
+}
+
+/// What stands in one column of one row: of the column's kind, or nothing where that may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Null,
+    /// A text.
+    Text(&'a str),
+    /// A whole number.
+    Integer(i64),
+    /// A number; finite.
+    Number(f64),
+    /// Seconds since 1970.
+    Time(i64),
+    /// True or false.
+    Flag(bool),
+}
+
+impl<'a> Cell<'a> {
+    /// A text; nothing if it is empty.
+    pub fn text(text: &'a str) -> Self {
+        if text.is_empty() { Self::Null } else { Self::Text(text) }
+    }
+
+    /// A number; nothing if it is infinite or none.
+    pub fn number(number: f64) -> Self {
+        if number.is_finite() { Self::Number(number) } else { Self::Null }
+    }
+
+    /// An amount of something of which a machine has at least one; nothing if it is not known.
+    pub fn amount(amount: u64) -> Self {
+        match amount {
+            0 => Self::Null,
+            _ => Self::Integer(amount.try_into().unwrap_or(i64::MAX)),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What all rows of a boot have in common.
+
+use chrono::DateTime;
+use model::{Accel, Boot, Experiment, Mode};
+
+use crate::cell::{Cell, Column, Kind};
+
+/// The columns that say which boot a row is of; they come first.
+pub const BOOT: [Column; 7] = [
+    Column::full("experiment", Kind::Text),
+    Column::full("variant", Kind::Text),
+    Column::full("boot", Kind::Text),
+    Column::full("replicate", Kind::Integer),
+    Column::full("block", Kind::Integer),
+    Column::nullable("started", Kind::Time),
+    Column::full("outcome", Kind::Text),
+];
+
+/// The columns that say on what it ran; they come last.
+pub const MACHINE: [Column; 6] = [
+    Column::nullable("release", Kind::Text),
+    Column::nullable("cpus", Kind::Integer),
+    Column::nullable("nodes", Kind::Integer),
+    Column::nullable("memory", Kind::Integer),
+    Column::full("mode", Kind::Text),
+    Column::nullable("emulated", Kind::Flag),
+];
+
+/// The cells of [`BOOT`].
+pub fn boot<'a>(experiment: &'a Experiment, name: &'a str, boot: &'a Boot) -> [Cell<'a>; 7] {
+    [
+        Cell::Text(&experiment.name),
+        Cell::Text(&boot.variant),
+        Cell::Text(name),
+        Cell::Integer(boot.replicate.into()),
+        Cell::Integer(boot.block.into()),
+        started(boot.started),
+        Cell::Text(boot.outcome.name()),
+    ]
+}
+
+/// The cells of [`MACHINE`].
+pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
+    let facts = &boot.facts;
+    let emulated = match facts.accel.as_str() {
+        accel if accel == Accel::Kvm.name() => Cell::Flag(false),
+        accel if accel == Accel::Tcg.name() || accel == Mode::Exact.name() => Cell::Flag(true),
+        _ => Cell::Null,
+    };
+    [
+        Cell::text(&facts.release),
+        Cell::amount(facts.cpus.into()),
+        Cell::amount(facts.nodes.into()),
+        Cell::amount(facts.memory),
+        Cell::Text(experiment.mode.name()),
+        emulated,
+    ]
+}
+
+/// A time that all forms can hold; nothing where it is not known.
+fn started(seconds: u64) -> Cell<'static> {
+    let known = i64::try_from(seconds).ok().filter(|seconds| *seconds != 0);
+    // Other programs stop at the year 9999 or, counting nanoseconds, at 2262.
+    known.filter(|seconds| *seconds < i64::MAX / 1_000_000_000).map_or(Cell::Null, Cell::Time)
+}
+
+/// A time as text (RFC 3339): `2026-03-07T12:00:00Z`.
+pub fn rfc3339(seconds: i64) -> String {
+    let time = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
+    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

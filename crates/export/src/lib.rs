@@ -1,0 +1,198 @@
+//! Kept boots as tidy data, for tools that users have: one row a value, with all that is known of
+//! it, as Parquet, CSV or JSON. What the columns mean is told in `docs/export.md`. Which boots there
+//! are is for the caller to say; they are written as they come, and none is kept in memory.
+
+mod cell;
+mod columnar;
+mod identity;
+mod samples;
+mod series;
+mod sink;
+
+use std::io::{self, Write};
+
+use model::{Boot, Experiment};
+
+use sink::Sink;
+
+/// The form of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet, compressed with zstd.
+    Parquet,
+    /// RFC 4180, with a line of names first. What is not there is empty.
+    Csv,
+    /// An array of objects, a line each. What is not there is null.
+    Json,
+}
+
+/// What the rows are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Values of metrics, and the times of iterations.
+    Samples,
+    /// Values of counters over time.
+    Series,
+}
+
+/// Which rows are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Those of this workload.
+    pub workload: Option<String>,
+    /// Those of this phase.
+    pub phase: Option<String>,
+}
+
+impl Filter {
+    fn wants(&self, workload: &str, phase: &str) -> bool {
+        self.workload.as_ref().is_none_or(|wanted| wanted == workload)
+            && self.phase.as_ref().is_none_or(|wanted| wanted == phase)
+    }
+}
+
+/// A file in the making.
+pub struct Export<W: Write + Send> {
+    rows: Rows,
+    filter: Filter,
+    sink: Sink<W>,
+}
+
+impl<W: Write + Send> Export<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn new(format: Format, rows: Rows, filter: Filter, out: W) -> io::Result<Self> {
+        let columns = match rows {
+            Rows::Samples => samples::COLUMNS,
+            Rows::Series => series::COLUMNS,
+        };
+        Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
+    }
+
+    /// Writes the rows of a boot of an experiment, called by the name under which it is found again.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn boot(&mut self, experiment: &Experiment, name: &str, boot: &Boot) -> io::Result<()> {
+        match self.rows {
+            Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, name, boot),
+            Rows::Series => series::write(&mut self.sink, &self.filter, experiment, name, boot),
+        }
+    }
+
+    /// Ends the file: without this it is not whole.
+    ///
+    /// # Errors
+    /// When the output fails.
+    pub fn finish(self) -> io::Result<()> {
+        self.sink.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use model::{Accel, Bytes, Chunk, Column, Limits, Machine, Mode, Profiling, Sampler, Topology};
+
+    use super::*;
+
+    const FORMATS: [Format; 3] = [Format::Parquet, Format::Csv, Format::Json];
+
+    fn experiment() -> Experiment {
+        Experiment {
+            name: "numa".into(),
+            mode: Mode::Measured,
+            profile: Profiling::default(),
+            guest_digest: String::new(),
+            variants: Vec::new(),
+            machine: Machine {
+                topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
+                disks: Vec::new(),
+                accel: Accel::Auto,
+                limits: Limits::default(),
+            },
+            workloads: Vec::new(),
+            sampler: Sampler::default(),
+            boots: 1,
+            sequential: None,
+            imported: None,
+        }
+    }
+
+    /// A boot with a series of so many values that nobody can compress.
+    fn boot(values: u64) -> Boot {
+        let noise = |value: u64| value.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed();
+        let column = Column {
+            name: "numa_pte_updates".into(),
+            values: (0..values).map(|value| Some(noise(value))).collect(),
+        };
+        let chunk = Chunk {
+            workload: "autonuma".into(),
+            iteration: 0,
+            phase: String::new(),
+            source: "vmstat".into(),
+            times: (0..values).collect(),
+            columns: vec![column],
+        };
+        Boot { chunks: vec![chunk], ..Boot::default() }
+    }
+
+    /// Bytes that have come out so far, up to a limit.
+    #[derive(Clone)]
+    struct Out {
+        bytes: Arc<Mutex<usize>>,
+        limit: usize,
+    }
+
+    impl Out {
+        fn with_limit(limit: usize) -> Self {
+            Self { bytes: Arc::default(), limit }
+        }
+    }
+
+    impl Write for Out {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut count = self.bytes.lock().unwrap();
+            *count += bytes.len();
+            match *count > self.limit {
+                true => Err(io::ErrorKind::BrokenPipe.into()),
+                false => Ok(bytes.len()),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn write(format: Format, boots: u64, out: Out) -> io::Result<()> {
+        let mut export = Export::new(format, Rows::Series, Filter::default(), out.clone())?;
+        for number in 1..=boots {
+            export.boot(&experiment(), &format!("b{number}"), &boot(100_000))?;
+            // Half of what came is out: a group of rows at most is held back.
+            let least = 50_000 * 8 * number as usize;
+            assert!(*out.bytes.lock().unwrap() > least, "{format:?}");
+        }
+        export.finish()
+    }
+
+    #[test]
+    fn rows_are_not_kept() {
+        for format in FORMATS {
+            write(format, 2, Out::with_limit(usize::MAX)).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_output_that_fails_keeps_its_error() {
+        for format in FORMATS {
+            for limit in [0, 1 << 19] {
+                let error = write(format, 2, Out::with_limit(limit)).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{format:?}, {limit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One row a value of a metric, and three a time of an iteration.
+
+use std::io::{self, Write};
+
+use model::{Better, Boot, Experiment, INSTRUCTIONS, Metric, Mode, Sample, Usage};
+
+use crate::Filter;
+use crate::cell::{Cell, Column, Kind};
+use crate::identity::{self, BOOT, MACHINE};
+use crate::sink::Sink;
+
+/// The columns of a row.
+pub const COLUMNS: &[Column] = &{
+    let [experiment, variant, boot, replicate, block, started, outcome] = BOOT;
+    let [release, cpus, nodes, memory, mode, emulated] = MACHINE;
+    [
+        experiment,
+        variant,
+        boot,
+        replicate,
+        block,
+        started,
+        outcome,
+        Column::full("kind", Kind::Text),
+        Column::full("workload", Kind::Text),
+        Column::full("iteration", Kind::Integer),
+        Column::nullable("phase", Kind::Text),
+        Column::full("metric", Kind::Text),
+        Column::nullable("label", Kind::Text),
+        Column::nullable("unit", Kind::Text),
+        Column::nullable("better", Kind::Text),
+        Column::nullable("value", Kind::Number),
+        release,
+        cpus,
+        nodes,
+        memory,
+        mode,
+        emulated,
+    ]
+};
+
+const METRIC: &str = "metric";
+const DURATION: &str = "duration";
+const SECONDS: &str = "s";
+
+/// Writes the rows of a boot.
+pub fn write<W: Write + Send>(
+    sink: &mut Sink<W>,
+    filter: &Filter,
+    experiment: &Experiment,
+    name: &str,
+    boot: &Boot,
+) -> io::Result<()> {
+    let before = identity::boot(experiment, name, boot);
+    let after = identity::machine(experiment, boot);
+    let mut row = |cells: [Cell<'_>; 9]| {
+        let cells: Vec<Cell<'_>> = before.iter().chain(&cells).chain(&after).copied().collect();
+        sink.row(&cells)
+    };
+    let samples = boot.samples.iter();
+    for sample in samples.filter(|sample| filter.wants(&sample.workload, &sample.phase)) {
+        let Sample { workload, iteration, phase, metric, label, value } = sample;
+        let (unit, better) = meaning(experiment, workload, metric);
+        row([
+            Cell::Text(METRIC),
+            Cell::Text(workload),
+            Cell::Integer((*iteration).into()),
+            Cell::text(phase),
+            Cell::Text(metric),
+            Cell::text(label),
+            Cell::text(unit),
+            better.map_or(Cell::Null, |better| Cell::Text(better.name())),
+            Cell::number(*value),
+        ])?;
+    }
+    for usage in boot.usage.iter().filter(|usage| filter.wants(&usage.workload, "")) {
+        let Usage { workload, iteration, user, system, elapsed } = usage;
+        for (metric, value) in [("User", user), ("System", system), ("Elapsed", elapsed)] {
+            row([
+                Cell::Text(DURATION),
+                Cell::Text(workload),
+                Cell::Integer((*iteration).into()),
+                Cell::Null,
+                Cell::Text(metric),
+                Cell::Null,
+                Cell::Text(SECONDS),
+                Cell::Text(Better::Lower.name()),
+                Cell::number(*value),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+/// The unit of a metric and its good direction, as far as its workload declares it.
+fn meaning<'a>(
+    experiment: &'a Experiment,
+    workload: &str,
+    metric: &str,
+) -> (&'a str, Option<Better>) {
+    let used = experiment.workloads.iter().find(|used| used.manifest.name == workload);
+    let mut declared = used.into_iter().flat_map(|used| &used.manifest.metrics);
+    match declared.find(|it| it.name == metric) {
+        Some(Metric { unit, better, .. }) => (unit, *better),
+        None if experiment.mode == Mode::Exact && metric == INSTRUCTIONS => {
+            (INSTRUCTIONS, Some(Better::Lower))
+        }
+        None => ("", None),
+    }
+}

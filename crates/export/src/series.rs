@@ -1,0 +1,76 @@
+//! One row a value of a counter at a time.
+
+use std::io::{self, Write};
+
+use model::{Boot, Chunk, Experiment, WORKLOAD_SOURCE};
+
+use crate::Filter;
+use crate::cell::{Cell, Column, Kind};
+use crate::identity::{self, BOOT, MACHINE};
+use crate::sink::Sink;
+
+/// The columns of a row.
+pub const COLUMNS: &[Column] = &{
+    let [experiment, variant, boot, replicate, block, started, outcome] = BOOT;
+    let [release, cpus, nodes, memory, mode, emulated] = MACHINE;
+    [
+        experiment,
+        variant,
+        boot,
+        replicate,
+        block,
+        started,
+        outcome,
+        Column::nullable("workload", Kind::Text),
+        Column::full("iteration", Kind::Integer),
+        Column::nullable("phase", Kind::Text),
+        Column::full("source", Kind::Text),
+        Column::full("counter", Kind::Text),
+        Column::full("time", Kind::Integer),
+        Column::nullable("value", Kind::Number),
+        release,
+        cpus,
+        nodes,
+        memory,
+        mode,
+        emulated,
+    ]
+};
+
+/// What a workload reports itself is kept in millionths.
+const MILLION: f64 = 1e6;
+
+/// Writes the rows of a boot: counter by counter, in the order of time.
+pub fn write<W: Write + Send>(
+    sink: &mut Sink<W>,
+    filter: &Filter,
+    experiment: &Experiment,
+    name: &str,
+    boot: &Boot,
+) -> io::Result<()> {
+    let before = identity::boot(experiment, name, boot);
+    let after = identity::machine(experiment, boot);
+    let mut cells: Vec<Cell<'_>> = Vec::with_capacity(COLUMNS.len());
+    let wanted = |chunk: &&Chunk| filter.wants(&chunk.workload, &chunk.phase);
+    for chunk in boot.chunks.iter().filter(wanted) {
+        let unit = if chunk.source == WORKLOAD_SOURCE { MILLION } else { 1.0 };
+        for column in &chunk.columns {
+            for (time, value) in chunk.times.iter().zip(&column.values) {
+                cells.clear();
+                cells.extend(before);
+                cells.extend([
+                    Cell::text(&chunk.workload),
+                    Cell::Integer(chunk.iteration.into()),
+                    Cell::text(&chunk.phase),
+                    Cell::Text(&chunk.source),
+                    Cell::Text(&column.name),
+                    Cell::Integer(i64::try_from(*time).unwrap_or(i64::MAX)),
+                    value.map_or(Cell::Null, |value| Cell::Number(value as f64 / unit)),
+                ]);
+                cells.extend(after);
+                sink.row(&cells)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! `faultline export` of an experiment, read by pandas and DuckDB as the documentation says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use model::{
+    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Limits, Machine, Manifest,
+    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
+    Variant, WorkloadUse,
+};
+use serde_json::{Value, json};
+use store::{Detail, Kept, Store};
+use tempfile::TempDir;
+
+const DOCUMENTATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
+const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/export/read.py");
+const STARTED: u64 = 1_772_884_800;
+/// More rows than a group of a Parquet file holds.
+const LONG: u64 = 40_000;
+
+/// A label for each way in which readers may take a text for something else.
+const ODD: [&str; 12] = [
+    "",
+    "p99",
+    "6.10",
+    "NA",
+    "null",
+    "true",
+    "1e5",
+    " lead, \"quoted\"",
+    "two\nlines",
+    "caf\u{e9} \u{1f980}",
+    "2026-03-07",
+    "=1+1",
+];
+
+fn experiment() -> Experiment {
+    let metric = |name: &str, unit: &str, better| Metric {
+        name: name.into(),
+        unit: unit.into(),
+        better,
+        mean: Mean::Amean,
+        primary: false,
+        rows: Rows::Usual,
+        decimals: None,
+    };
+    let manifest = Manifest {
+        name: "autonuma, \"odd\"".into(),
+        description: String::new(),
+        command: Vec::new(),
+        parameters: BTreeMap::new(),
+        modules: Vec::new(),
+        metrics: vec![
+            metric("Elapsed", "s", Some(Better::Lower)),
+            metric("Rate", "MB/s", Some(Better::Higher)),
+            metric("CPU", "%", None),
+        ],
+    };
+    let variant = |name: &str| Variant {
+        name: name.into(),
+        kernel: String::new(),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    };
+    Experiment {
+        name: "numa".into(),
+        mode: Mode::Measured,
+        profile: Profiling::default(),
+        guest_digest: String::new(),
+        variants: vec![variant("6.1"), variant("6.10")],
+        machine: Machine {
+            topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
+            disks: Vec::new(),
+            accel: Accel::Auto,
+            limits: Limits::default(),
+        },
+        workloads: vec![WorkloadUse {
+            manifest,
+            program: None,
+            iterations: 1,
+            timeout: Millis(1000),
+        }],
+        sampler: Sampler::default(),
+        boots: 3,
+        sequential: None,
+        imported: None,
+    }
+}
+
+fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
+    let workload = &experiment.workloads[0].manifest.name;
+    let sample = |phase: &str, metric: &str, label: &str, value| Sample {
+        workload: workload.clone(),
+        iteration: replicate,
+        phase: phase.into(),
+        metric: metric.into(),
+        label: label.into(),
+        value,
+    };
+    let mut samples = vec![
+        sample("fill", "Elapsed", "", 0.1 + 0.2),
+        sample("", "Rate", "", 1e300),
+        sample("", "Rate", "", f64::NAN),
+        sample("", "Rate", "", f64::NEG_INFINITY),
+        sample("", "undeclared", "", -1.25e-9),
+    ];
+    samples.extend(ODD.map(|label| sample("steady", "CPU", label, f64::from(replicate) + 97.5)));
+    let usage = Usage {
+        workload: workload.clone(),
+        iteration: 0,
+        user: 1.5,
+        system: f64::NAN,
+        elapsed: 2.25,
+    };
+    Boot {
+        variant: variant.into(),
+        replicate,
+        block: replicate,
+        started: STARTED + 61 * u64::from(replicate),
+        outcome: Outcome::Complete,
+        facts: BootFacts {
+            release: "6.1.0-49-cloud-amd64".into(),
+            cpus: 4,
+            nodes: 2,
+            memory: 2048 << 20,
+            accel: Accel::Kvm.name().into(),
+            ..BootFacts::default()
+        },
+        samples,
+        usage: vec![usage],
+        chunks: chunks(workload),
+        ..Boot::default()
+    }
+}
+
+fn chunks(workload: &str) -> Vec<Chunk> {
+    let column = |name: &str, value: &dyn Fn(i64) -> Option<i64>| Column {
+        name: name.into(),
+        values: (0..LONG as i64).map(value).collect(),
+    };
+    let times = || (0..LONG).map(|time| 7_000_000_000 + time * 10_000_000).collect();
+    let of = |source: &str, columns| Chunk {
+        workload: workload.into(),
+        iteration: 0,
+        phase: "steady".into(),
+        source: source.into(),
+        times: times(),
+        columns,
+    };
+    vec![
+        of(
+            "vmstat",
+            vec![
+                column("numa_pte_updates", &|time| Some(3 * time)),
+                column("sometimes", &|time| (time % 3 == 0).then_some(-time)),
+            ],
+        ),
+        of("workload", vec![column("memory, node 0", &|time| Some(time * 500_000))]),
+    ]
+}
+
+/// A store with an experiment whose boots ended in several ways.
+fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
+    let path = directory.join("x.db");
+    let mut store = Store::open(&path).unwrap();
+    let experiment = experiment();
+    let id = store.keep_experiment(&experiment).unwrap();
+    let mut failed = boot(&experiment, "6.10", 1);
+    failed.outcome = Outcome::Panicked("Kernel panic, \"not\" syncing".into());
+    let unknown = Boot {
+        variant: "6.1".into(),
+        replicate: 1,
+        samples: boot(&experiment, "6.1", 1).samples,
+        ..Boot::default()
+    };
+    let [mut old, new] = ["6.1", "6.10"].map(|variant| boot(&experiment, variant, 0));
+    old.facts.accel = Accel::Tcg.name().into();
+    for boot in [old, new, failed, unknown] {
+        store.keep_boot(id, &boot).unwrap();
+    }
+    let kept = store.boots(id, Detail::AllSeries).unwrap();
+    (path, experiment, kept)
+}
+
+fn faultline(store: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    let directory = store.parent().unwrap();
+    command.current_dir(directory).arg("--store").arg(store).args(arguments).output().unwrap()
+}
+
+/// The Python that `make python` sets up.
+fn python() -> PathBuf {
+    let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/python");
+    let path = std::env::var_os("FAULTLINE_PYTHON").map_or_else(|| usual.into(), PathBuf::from);
+    assert!(
+        path.exists(),
+        "there is no {}: `make python` installs pandas and DuckDB, which this test reads with; \
+         FAULTLINE_PYTHON names another Python that has them",
+        path.display()
+    );
+    path
+}
+
+/// Writes the files of the documentation by its own commands.
+fn export_as_documented(store: &Path) {
+    let documentation = std::fs::read_to_string(DOCUMENTATION).unwrap();
+    let commands = documentation.lines().filter_map(|line| line.strip_prefix("faultline export "));
+    let mut number = 0;
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let output = faultline(store, &[&["export"], &*words].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && output.stdout.is_empty(), "{command}: {error}");
+        number += 1;
+    }
+    assert_eq!(number, 4);
+}
+
+/// Every row of samples that the store gives.
+fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
+    let metrics = &experiment.workloads[0].manifest.metrics;
+    let number = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
+    let text = |text: &str| if text.is_empty() { Value::Null } else { json!(text) };
+    let mut rows = Vec::new();
+    for Kept { id, boot, .. } in kept {
+        let known = boot.started != 0;
+        let or_null = |value: Value| if known { value } else { Value::Null };
+        let outcome = match &boot.outcome {
+            Outcome::Complete => "complete",
+            Outcome::Panicked(_) => "panicked",
+            Outcome::Interrupted => "interrupted",
+            other => panic!("{other}"),
+        };
+        let mut row = |own: Value| {
+            let mut row = json!({
+                "experiment": "numa",
+                "variant": boot.variant,
+                "boot": id.to_string(),
+                "replicate": boot.replicate,
+                "block": boot.block,
+                "started": or_null(json!(boot.started)),
+                "outcome": outcome,
+                "release": or_null(json!("6.1.0-49-cloud-amd64")),
+                "cpus": or_null(json!(4)),
+                "nodes": or_null(json!(2)),
+                "memory": or_null(json!(2u64 << 30)),
+                "mode": "measured",
+                "emulated": or_null(json!(boot.facts.accel == "tcg")),
+            });
+            row.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+            rows.push(row);
+        };
+        for sample in &boot.samples {
+            let metric = metrics.iter().find(|metric| metric.name == sample.metric);
+            let better = match sample.metric.as_str() {
+                "Elapsed" => json!("lower"),
+                "Rate" => json!("higher"),
+                _ => Value::Null,
+            };
+            row(json!({
+                "kind": "metric",
+                "workload": sample.workload,
+                "iteration": sample.iteration,
+                "phase": text(&sample.phase),
+                "metric": sample.metric,
+                "label": text(&sample.label),
+                "unit": metric.map(|metric| &metric.unit),
+                "better": better,
+                "value": number(sample.value),
+            }));
+        }
+        for usage in &boot.usage {
+            let times =
+                [("User", usage.user), ("System", usage.system), ("Elapsed", usage.elapsed)];
+            for (name, value) in times {
+                row(json!({
+                    "kind": "duration",
+                    "workload": usage.workload,
+                    "iteration": usage.iteration,
+                    "phase": null,
+                    "metric": name,
+                    "label": null,
+                    "unit": "s",
+                    "better": "lower",
+                    "value": number(value),
+                }));
+            }
+        }
+    }
+    rows
+}
+
+/// Of each series of each boot: name, rows, values, sum, first and last time.
+fn expected_series(kept: &[Kept]) -> Vec<Value> {
+    let mut series = Vec::new();
+    for Kept { id, boot, .. } in kept {
+        for chunk in &boot.chunks {
+            let unit = if chunk.source == "workload" { 1e6 } else { 1.0 };
+            for column in &chunk.columns {
+                let known: Vec<f64> =
+                    column.values.iter().flatten().map(|value| *value as f64 / unit).collect();
+                series.push(json!([
+                    id.to_string(),
+                    chunk.source,
+                    column.name,
+                    chunk.times.len(),
+                    known.len(),
+                    known.iter().sum::<f64>(),
+                    chunk.times.first(),
+                    chunk.times.last(),
+                ]));
+            }
+        }
+    }
+    series
+}
+
+/// Whether two documents are the same, whole numbers and fractions of one value alike.
+fn alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| other.get(key).is_some_and(|it| alike(one, it)))
+        }
+        _ => one == other,
+    }
+}
+
+#[test]
+fn pandas_and_duckdb_read_what_the_store_holds() {
+    let directory = TempDir::new().unwrap();
+    let (path, experiment, kept) = store(directory.path());
+    export_as_documented(&path);
+    let output = Command::new(python())
+        .args([READER, DOCUMENTATION])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let expected = expected(&experiment, &kept);
+    for (reader, rows) in found["samples"].as_object().unwrap() {
+        let rows = rows.as_array().unwrap();
+        assert_eq!(rows.len(), expected.len(), "{reader}");
+        for (row, expected) in rows.iter().zip(&expected) {
+            assert!(alike(row, expected), "{reader}: {row:#}\ninstead of {expected:#}");
+        }
+    }
+    let expected = expected_series(&kept);
+    for (reader, series) in found["series"].as_object().unwrap() {
+        assert!(alike(series, &json!(expected)), "{reader}: {series:#}\n{expected:#?}");
+    }
+    for (column, pandas, duckdb) in [
+        ("variant", "str", "VARCHAR"),
+        ("replicate", "int64", "BIGINT"),
+        ("started", "datetime64[ms, UTC]", "TIMESTAMP WITH TIME ZONE"),
+        ("value", "float64", "DOUBLE"),
+        ("emulated", "object", "BOOLEAN"),
+    ] {
+        assert_eq!(found["types"]["pandas"][column], pandas, "{column}");
+        assert_eq!(found["types"]["duckdb"][column], duckdb, "{column}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_by_workload_and_phase() {
+    let directory = TempDir::new().unwrap();
+    let (path, ..) = store(directory.path());
+    let rows = |arguments: &[&str]| {
+        let output =
+            faultline(&path, &[&["export", "numa", "--format", "json"], arguments].concat());
+        assert!(output.status.success());
+        serde_json::from_slice::<Vec<Value>>(&output.stdout).unwrap()
+    };
+    let fill = rows(&["--phase", "fill"]);
+    assert_eq!(fill.len(), 4);
+    assert!(fill.iter().all(|row| row["metric"] == "Elapsed" && row["phase"] == "fill"));
+    assert_eq!(rows(&["--workload", "none"]), Vec::<Value>::new());
+    let whole = rows(&[]);
+    assert_eq!(rows(&["--workload", "autonuma, \"odd\""]), whole);
+    assert_eq!(rows(&["--series", "--phase", "none"]), Vec::<Value>::new());
+}
+
+#[test]
+fn a_format_that_does_not_suit_is_told() {
+    let directory = TempDir::new().unwrap();
+    let (path, ..) = store(directory.path());
+    for (arguments, complaint) in [
+        (&["b1", "--format", "csv"][..], "b1 is a boot, of which the profile is written"),
+        (&["numa", "--format", "collapsed"], "a profile is of one boot: name it, such as b12"),
+        (&["b1", "--format", "collapsed", "--series"], "--series is of an experiment"),
+        (&["b1", "--format", "collapsed"], "b1 has no profile"),
+        (&["nuna", "--format", "csv"], "no experiment `nuna`"),
+        (&["numa", "--format", "csv", "-o", "no/such/place"], "no/such/place: No such file"),
+    ] {
+        let output = faultline(&path, &[&["export"], arguments].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(complaint), "{error}");
+    }
+}
