@@ -14,6 +14,7 @@ mod figure;
 mod header;
 mod kind;
 mod mail;
+pub mod mmtests;
 mod names;
 mod quoting;
 mod read;

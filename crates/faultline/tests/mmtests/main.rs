@@ -1,0 +1,249 @@
+//! Tables of logs that the tests make, cell by cell as mmtests itself prints them. `expected` holds
+//! what it printed; `record` made that.
+
+mod logs;
+
+use std::collections::BTreeMap;
+
+use compare::{Comparison, KeptBoot, Results, Row, VariantBoots, compare};
+use import::mmtests::benchmark::{self, Logs};
+use model::{
+    Accel, Boot, Bytes, Experiment, Limits, Machine, Manifest, Millis, Mode, Outcome, Profiling,
+    Sample, Sampler, Topology, Variant, WorkloadUse,
+};
+
+use logs::{FORMS, Form, RUNS};
+
+const WORKLOAD: &str = "benchmark";
+
+/// Reads all runs of a form, and compares them.
+fn compared(form: &Form) -> Comparison {
+    let mut metrics = Vec::new();
+    let boots: Vec<Boot> = (0..RUNS.len())
+        .map(|run| {
+            let mut boot = Boot { outcome: Outcome::Complete, ..Boot::default() };
+            for iteration in 0..form.iterations {
+                let logs = Logs { files: form.logs(run, iteration) };
+                let parsed = benchmark::read(form.benchmark, &logs).unwrap();
+                metrics = parsed.metrics;
+                let sample = |sample: benchmark::ParsedSample| Sample {
+                    workload: WORKLOAD.into(),
+                    iteration,
+                    phase: String::new(),
+                    metric: sample.metric,
+                    label: sample.label,
+                    value: sample.value,
+                };
+                boot.samples.extend(parsed.samples.into_iter().map(sample));
+            }
+            boot
+        })
+        .collect();
+    let experiment = experiment(metrics);
+    let variants: Vec<Variant> = RUNS.iter().map(|(name, _)| variant(name)).collect();
+    let kept = |boot| KeptBoot { name: "b1".into(), superseded: false, boot };
+    let columns = variants
+        .iter()
+        .zip(&boots)
+        .map(|(variant, boot)| VariantBoots { variant, boots: vec![kept(boot)] });
+    compare(&Results { experiment: &experiment, variants: columns.collect() }, 0)
+}
+
+fn variant(name: &str) -> Variant {
+    Variant {
+        name: name.into(),
+        kernel: String::new(),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    }
+}
+
+fn experiment(metrics: Vec<model::Metric>) -> Experiment {
+    let manifest = Manifest {
+        name: WORKLOAD.into(),
+        description: String::new(),
+        command: Vec::new(),
+        parameters: BTreeMap::new(),
+        modules: Vec::new(),
+        metrics,
+    };
+    Experiment {
+        name: "test".into(),
+        mode: Mode::Measured,
+        profile: Profiling::default(),
+        guest_digest: String::new(),
+        variants: Vec::new(),
+        machine: Machine {
+            topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
+            disks: Vec::new(),
+            accel: Accel::Auto,
+            limits: Limits::default(),
+        },
+        workloads: vec![WorkloadUse {
+            manifest,
+            program: None,
+            iterations: 1,
+            timeout: Millis(1000),
+        }],
+        sampler: Sampler::default(),
+        boots: 1,
+        sequential: None,
+        imported: None,
+    }
+}
+
+/// A row as it is printed: statistic, operation, and for each run a value and a gain.
+#[derive(Debug, PartialEq)]
+struct Printed {
+    statistic: String,
+    operation: String,
+    cells: Vec<[String; 2]>,
+}
+
+/// The rows of a table that mmtests printed. Marks of significance are left out: they mean nothing.
+fn recorded(text: &str) -> Vec<Printed> {
+    let rows = text.lines().skip(2).map(|line| {
+        let (statistic, line) = line.split_once(' ').unwrap();
+        let plain = line.replace(['(', ')', '*', '%'], " ");
+        let mut words: Vec<&str> = plain.split_whitespace().collect();
+        let figures = words.split_off(words.len() - 2 * RUNS.len());
+        let cells = figures.chunks(2).map(|cell| [cell[0].to_owned(), cell[1].to_owned()]);
+        Printed {
+            statistic: statistic.to_owned(),
+            operation: words.join(" "),
+            cells: cells.collect(),
+        }
+    });
+    rows.collect()
+}
+
+/// A row of ours, its figures as C's `printf` would print them.
+fn printed(row: &Row) -> Printed {
+    let cell = |(value, gain): (&Option<f64>, &Option<f64>)| {
+        let figure = |figure: &Option<f64>, decimals| match figure {
+            Some(figure) => format!("{figure:.decimals$}"),
+            None => "-".to_owned(),
+        };
+        [figure(value, row.decimals), figure(gain, 2)]
+    };
+    Printed {
+        statistic: row.statistic.to_string(),
+        operation: row.metric.clone(),
+        cells: row.values.iter().zip(&row.gains).map(cell).collect(),
+    }
+}
+
+/// Checks that mmtests printed each row that we print, and in the same order. `renamed` says how a
+/// row of theirs is called here, None for those that are not printed here.
+fn check(form: &str, text: &str, renamed: impl Fn(&mut Printed) -> bool) {
+    let comparison = compared(FORMS.iter().find(|known| known.name == form).unwrap());
+    let ours: Vec<Printed> = comparison.tables[0].rows.iter().map(printed).collect();
+    let mut theirs = recorded(text);
+    assert!(!theirs.is_empty());
+    theirs.retain_mut(renamed);
+    let operations = |rows: &[Printed], statistic: &str| -> Vec<String> {
+        let of_statistic = rows.iter().filter(|row| row.statistic == statistic);
+        of_statistic.map(|row| row.operation.clone()).collect()
+    };
+    for row in &theirs {
+        let own = ours
+            .iter()
+            .find(|own| (&own.statistic, &own.operation) == (&row.statistic, &row.operation));
+        let own = own.unwrap_or_else(|| panic!("{form}: no row {row:?}"));
+        for (own, cell) in own.cells.iter().zip(&row.cells) {
+            let [value, gain] = cell.each_ref().map(|text| text.parse::<f64>().unwrap());
+            // What does not exist is 0 in their tables, and a percentage of 0 is -99 or 100.
+            let absent = own == &["-", "-"] && (value, gain) == (0.0, 0.0);
+            let of_nothing = own[0] == cell[0] && own[1] == "-" && [-99.0, 100.0].contains(&gain);
+            assert!(own == cell || absent || of_nothing, "{form}: {row:?}, not {own:?}");
+        }
+        let statistic = &row.statistic;
+        let known = operations(&theirs, statistic);
+        let mut own = operations(&ours, statistic);
+        own.retain(|operation| known.contains(operation));
+        assert_eq!(own, known, "{form}");
+    }
+    assert!(ours.len() >= theirs.len());
+}
+
+/// All rows, under their own names.
+fn all(_: &mut Printed) -> bool {
+    true
+}
+
+/// Rows of mmtests before 2026, which had the means of the best 50 and 99 % too.
+fn older(row: &mut Printed) -> bool {
+    row.statistic = row.statistic.replace("mean-95", "mean.95");
+    !["-50", "-99"].iter().any(|suffix| row.statistic.ends_with(suffix))
+}
+
+#[test]
+fn autonumabench() {
+    check("autonumabench", include_str!("expected/autonumabench.txt"), all);
+    check("autonumabench-2019", include_str!("expected/autonumabench-2019.txt"), older);
+    // One value, which is its own mean.
+    check("autonumabench-2012", include_str!("expected/autonumabench-2012.txt"), |row| {
+        assert_eq!(row.statistic, "Time");
+        row.statistic = "Amean".into();
+        // They call a higher share of processor time worse.
+        !row.operation.starts_with("CPU")
+    });
+}
+
+#[test]
+fn bonniepp() {
+    // Their means of random subsets differ from one print to the next.
+    let certain = |row: &mut Printed| !row.statistic.starts_with("Sub");
+    check("bonniepp", include_str!("expected/bonniepp.txt"), certain);
+    check("bonniepp", include_str!("expected/bonniepp-tput.txt"), certain);
+}
+
+#[test]
+fn nas() {
+    check("nas", include_str!("expected/nas.txt"), all);
+    check("nas-2018", include_str!("expected/nas-2018.txt"), older);
+}
+
+#[test]
+fn pagealloc() {
+    check("pagealloc", include_str!("expected/pagealloc.txt"), older);
+}
+
+#[test]
+fn paralleldd() {
+    check("paralleldd", include_str!("expected/paralleldd.txt"), |row| {
+        row.operation.insert_str(0, "Elapsd-");
+        older(row)
+    });
+}
+
+#[test]
+fn pgbench() {
+    check("pgbench", include_str!("expected/pgbench.txt"), all);
+}
+
+#[test]
+fn stutter() {
+    check("stutter", include_str!("expected/stutter.txt"), all);
+    check("stutterp", include_str!("expected/stutterp.txt"), all);
+}
+
+#[test]
+fn tiobench() {
+    // Until 2024 the spread was that about the arithmetic mean.
+    check("tiobench", include_str!("expected/tiobench.txt"), |row| {
+        older(row) && !["Stddev", "CoeffVar"].contains(&&*row.statistic)
+    });
+}
+
+#[test]
+fn trunc() {
+    check("trunc", include_str!("expected/trunc.txt"), all);
+}
+
+#[test]
+fn xfsrepair() {
+    check("xfsrepair", include_str!("expected/xfsrepair.txt"), all);
+    check("xfsrepair-2015", include_str!("expected/xfsrepair-2015.txt"), older);
+}

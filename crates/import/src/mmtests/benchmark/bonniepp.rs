@@ -1,0 +1,107 @@
+//! bonnie++: latencies and rates of reading, writing and creating files.
+//!
+//! Files `bonnie-detail`, a line for each measured latency, and `bonnie`, what the program prints,
+//! with a line of figures separated by commas. mmtests has a table of each; the latencies come
+//! first here.
+
+use model::Better;
+
+use super::gather::{FOUR, Gather, TWO, metric, primary};
+use super::time::number;
+use super::{Logs, Unreadable};
+
+/// What the lines of `bonnie-detail` begin with, and the labels of their latencies.
+const LATENCIES: [(&str, &str); 12] = [
+    ("pc", "SeqOut:char"),
+    ("wr", "SeqOut:block"),
+    ("rw", "SeqOut:rewrite"),
+    ("gc", "SeqIn:char"),
+    ("rd", "SeqIn:block"),
+    ("sk", "Random:seeks"),
+    ("cs", "SeqCreate:create"),
+    ("ss", "SeqCreate:read"),
+    ("ds", "SeqCreate:del"),
+    ("cr", "RandCreate:create"),
+    ("sr", "RandCreate:read"),
+    ("dr", "RandCreate:del"),
+];
+
+/// Names and units of the rates, and their places among the figures of version 1.98 and of
+/// versions 1.03 and before (bonnie++, `bon_csv2html`).
+const RATES: [(&str, &str, usize, usize); 12] = [
+    ("SeqOut char", "K/s", 9, 2),
+    ("SeqOut block", "K/s", 11, 4),
+    ("SeqOut rewrite", "K/s", 13, 6),
+    ("SeqIn char", "K/s", 15, 8),
+    ("SeqIn block", "K/s", 17, 10),
+    ("Random seeks", "ops/s", 19, 12),
+    ("SeqCreate ops", "ops/s", 26, 15),
+    ("SeqCreate read", "ops/s", 28, 17),
+    ("SeqCreate del", "ops/s", 30, 19),
+    ("RandCreate ops", "ops/s", 32, 21),
+    ("RandCreate read", "ops/s", 34, 23),
+    ("RandCreate del", "ops/s", 36, 25),
+];
+
+/// Reads the logs; false if there are none.
+pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
+    let detail = logs.text("bonnie-detail");
+    let figures = logs.text("bonnie");
+    gather.metric(primary(metric("latency", "us", Better::Lower, FOUR)));
+    for (name, unit, ..) in RATES {
+        gather.metric(primary(metric(name, unit, Better::Higher, TWO)));
+    }
+    latencies(detail.as_deref().unwrap_or_default(), gather)?;
+    for line in figures.iter().flat_map(|text| text.lines()).filter(|line| is_figures(line)) {
+        rates(line, gather)?;
+    }
+    Ok(detail.is_some() || figures.is_some())
+}
+
+fn latencies(detail: &str, gather: &mut Gather) -> Result<(), Unreadable> {
+    let mut bad = 0;
+    for line in detail.lines() {
+        let mut words = line.split(' ');
+        let kind = words.next();
+        let Some((_, label)) = LATENCIES.iter().find(|(code, _)| Some(*code) == kind) else {
+            continue;
+        };
+        match words.next().and_then(number) {
+            Some(value) => gather.sample("latency", label, value)?,
+            None => bad += 1,
+        }
+    }
+    if bad > 0 {
+        gather.remark(format!("{bad} lines of bonnie-detail have no latency"));
+    }
+    Ok(())
+}
+
+/// Whether a line is one of figures: a word without capitals, then a comma.
+fn is_figures(line: &str) -> bool {
+    let plain =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
+    let word = line.bytes().take_while(plain).count();
+    word > 0 && line[word..].starts_with(',')
+}
+
+/// The rates of a line. What was too quick to measure is `+++++`; that and 0 are none.
+fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
+    let figures: Vec<&str> = line.split(',').take(64).collect();
+    let new = match number(figures[0]) {
+        Some(_) if figures[0] == "1.98" => true,
+        Some(_) => {
+            gather.remark("figures of bonnie++ other than 1.98 and 1.03 are not read".to_owned());
+            return Ok(());
+        }
+        None => false,
+    };
+    for (name, _, place, old_place) in RATES {
+        let figure = figures.get(if new { place } else { old_place });
+        let rate = figure.and_then(|figure| number(figure.trim()));
+        if let Some(rate) = rate.filter(|&rate| rate > 0.0) {
+            gather.sample(name, "", rate)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Gathers metrics, samples and remarks, within bounds.
+
+use model::{Better, Mean, Metric, Rows};
+
+use super::{Parsed, ParsedSample, Unreadable};
+
+/// No benchmark has more values than this in an iteration: 80 minutes of a latency every 5 ms.
+pub const MAX_SAMPLES: usize = 1_000_000;
+/// More remarks than this are counted, not kept.
+const MAX_REMARKS: usize = 100;
+/// Decimals of most of mmtests' tables.
+pub const TWO: u8 = 2;
+/// Decimals of the tables of `trunc`, `stutter` and of the latencies of `bonnie++`.
+pub const FOUR: u8 = 4;
+
+/// A metric whose mean follows its direction, as everywhere in mmtests: arithmetic for what is
+/// better when lower, harmonic for what is better when higher.
+pub fn metric(name: &str, unit: &str, better: Better, decimals: u8) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better: Some(better),
+        mean: match better {
+            Better::Lower => Mean::Amean,
+            Better::Higher => Mean::Hmean,
+        },
+        primary: false,
+        rows: Rows::Usual,
+        decimals: Some(decimals),
+    }
+}
+
+/// A time in seconds.
+pub fn seconds(name: &str) -> Metric {
+    metric(name, "s", Better::Lower, TWO)
+}
+
+/// The same metric, one that verdicts rest on.
+pub fn primary(metric: Metric) -> Metric {
+    Metric { primary: true, ..metric }
+}
+
+/// What was gathered so far.
+#[derive(Default)]
+pub struct Gather {
+    parsed: Parsed,
+    /// How many remarks were not kept.
+    unsaid: usize,
+}
+
+impl Gather {
+    /// Adds a metric, unless it is known.
+    pub fn metric(&mut self, metric: Metric) {
+        if !self.parsed.metrics.iter().any(|known| known.name == metric.name) {
+            self.parsed.metrics.push(metric);
+        }
+    }
+
+    /// Adds a value.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn sample(&mut self, metric: &str, label: &str, value: f64) -> Result<(), Unreadable> {
+        self.samples(1, metric, label, value)
+    }
+
+    /// Adds a value so many times. One that is not finite is left out, with a remark.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn samples(
+        &mut self,
+        times: u64,
+        metric: &str,
+        label: &str,
+        value: f64,
+    ) -> Result<(), Unreadable> {
+        if !value.is_finite() {
+            self.remark(format!("a value of {metric} {label} is no number"));
+            return Ok(());
+        }
+        let samples = &mut self.parsed.samples;
+        let times = usize::try_from(times).unwrap_or(usize::MAX);
+        if times > MAX_SAMPLES - samples.len() {
+            return Err(Unreadable::TooMany);
+        }
+        let (metric, label) = (metric.to_owned(), label.to_owned());
+        samples.resize(samples.len() + times, ParsedSample { metric, label, value });
+        Ok(())
+    }
+
+    /// Adds a remark.
+    pub fn remark(&mut self, remark: String) {
+        match self.parsed.remarks.len() < MAX_REMARKS {
+            true => self.parsed.remarks.push(remark),
+            false => self.unsaid += 1,
+        }
+    }
+
+    /// All of it: samples in the order of their metrics.
+    pub fn finish(mut self) -> Parsed {
+        if self.unsaid > 0 {
+            self.parsed.remarks.push(format!("{} more of this kind", self.unsaid));
+        }
+        let metrics = &self.parsed.metrics;
+        let rank =
+            |sample: &ParsedSample| metrics.iter().position(|metric| metric.name == sample.metric);
+        self.parsed.samples.sort_by_cached_key(rank);
+        self.parsed
+    }
+}

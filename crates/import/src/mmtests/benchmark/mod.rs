@@ -1,0 +1,127 @@
+//! What a benchmark's logs say that it measured: its metrics, in the order and under the names in
+//! which mmtests prints them, and their samples. One file a benchmark; where the logs lie is for
+//! others. `docs/mmtests.md` tells how each row comes about.
+
+mod autonumabench;
+mod bonniepp;
+mod gather;
+mod logs;
+mod nas;
+mod pagealloc;
+mod paralleldd;
+mod pgbench;
+mod stutter;
+mod time;
+mod timed;
+mod tiobench;
+mod trunc;
+mod xfsrepair;
+
+use model::Metric;
+
+use gather::Gather;
+pub use logs::Logs;
+
+/// What was read of one iteration's logs of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// The metrics, in the order of the tables.
+    pub metrics: Vec<Metric>,
+    /// Their values, in the order of the tables. All are finite.
+    pub samples: Vec<ParsedSample>,
+    /// What was left out and why, and what is to be known of the figures, for people.
+    pub remarks: Vec<String>,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedSample {
+    /// The name of its metric, one of [`Parsed::metrics`].
+    pub metric: String,
+    /// What mmtests adds to it, such as the number of clients; may be empty.
+    pub label: String,
+    /// The value, in the metric's unit.
+    pub value: f64,
+}
+
+/// Why a benchmark's logs could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Nobody here knows the benchmark.
+    #[error("`{benchmark}` is not one of the benchmarks that are read: {}", KNOWN.join(", "))]
+    Unknown {
+        /// Its name.
+        benchmark: String,
+    },
+    /// None of the files is one that the benchmark leaves.
+    #[error("none of the files is a log that {benchmark} leaves")]
+    NoLogs {
+        /// The benchmark.
+        benchmark: &'static str,
+    },
+    /// More values than any run has.
+    #[error("there are more than {} values", gather::MAX_SAMPLES)]
+    TooMany,
+}
+
+/// The benchmarks that are read.
+const KNOWN: [&str; 11] = [
+    "autonumabench",
+    "bonniepp",
+    "nas",
+    "pagealloc",
+    "paralleldd",
+    "pgbench",
+    "stutter",
+    "stutterp",
+    "tiobench",
+    "trunc",
+    "xfsrepair",
+];
+
+/// Reads the logs of `benchmark`, which is the name of its directory: a benchmark's own, or that
+/// with more behind a dash, as in `nas-bt`.
+///
+/// # Errors
+/// When the benchmark is not known, or none of the files is one of its logs, or there is too much.
+pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
+    let Some(known) = known(benchmark) else {
+        return Err(Unreadable::Unknown { benchmark: benchmark.to_owned() });
+    };
+    let read = match known {
+        "autonumabench" => autonumabench::read,
+        "bonniepp" => bonniepp::read,
+        "nas" => nas::read,
+        "pagealloc" => pagealloc::read,
+        "paralleldd" => paralleldd::read,
+        "pgbench" => pgbench::read,
+        "stutter" => stutter::read_old,
+        "stutterp" => stutter::read,
+        "tiobench" => tiobench::read,
+        "trunc" => trunc::read,
+        _ => xfsrepair::read,
+    };
+    let mut gather = Gather::default();
+    match read(logs, &mut gather)? {
+        true => Ok(gather.finish()),
+        false => Err(Unreadable::NoLogs { benchmark: known }),
+    }
+}
+
+/// The benchmark that a directory of this name is of.
+fn known(mut name: &str) -> Option<&'static str> {
+    loop {
+        let same = match name {
+            "bonnie" | "bonnie++" => "bonniepp",
+            "truncate" => "trunc",
+            other => other,
+        };
+        if let Some(known) = KNOWN.into_iter().find(|known| *known == same) {
+            return Some(known);
+        }
+        name = name.rsplit_once('-')?.0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Benchmarks whose commands are run under `time`, each with a file of its own.
+
+use std::borrow::Cow;
+
+use super::gather::Gather;
+use super::logs::in_order;
+use super::time::{Times, runs};
+use super::{Logs, Unreadable};
+
+/// What one command took, or why that does not count.
+pub struct Timed<'a> {
+    /// What was run.
+    pub label: &'a str,
+    /// The which time.
+    pub iteration: u32,
+    /// What it took.
+    pub times: Result<Times, String>,
+}
+
+impl Timed<'_> {
+    /// What it took, if that counts; otherwise there is a remark.
+    pub fn counted(&self, gather: &mut Gather) -> Option<Times> {
+        let Self { label, iteration, times } = self;
+        match times {
+            Ok(times) => Some(*times),
+            Err(why) => {
+                gather.remark(format!("{label}, number {iteration}, does not count: {why}"));
+                None
+            }
+        }
+    }
+}
+
+/// The files whose names are `prefix`, a label, `separator`, a number and `suffix`; by label, then
+/// number. Others that begin and end so are remarked on.
+pub fn files<'a>(
+    logs: &'a Logs,
+    [prefix, separator, suffix]: [&str; 3],
+    gather: &mut Gather,
+) -> Vec<Timed<'a>> {
+    let mut files = Vec::new();
+    for (name, text) in logs.between(prefix, suffix) {
+        let parts = name.rsplit_once(separator).filter(|(label, _)| !label.is_empty());
+        let parts = parts.and_then(|(label, number)| Some((label, number.parse().ok()?)));
+        match parts {
+            Some((label, iteration)) => files.push(timed(label, iteration, text)),
+            None => gather.remark(format!("{prefix}{name}{suffix} is not read")),
+        }
+    }
+    files.sort_by(|a, b| in_order(a.label, b.label).then_with(|| a.iteration.cmp(&b.iteration)));
+    files
+}
+
+/// The only file of what was run once.
+pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a> {
+    let times = match runs(&text).as_slice() {
+        [times] => times.clone(),
+        [] => Err("there is no time in its file".to_owned()),
+        _ => Err("there is more than one time in its file".to_owned()),
+    };
+    Timed { label, iteration, times }
+}
+
+/// One of the times.
+pub type Reading = fn(&Times) -> f64;
+
+/// Adds what counts: for each label the times with these names of metrics.
+///
+/// # Errors
+/// When there are too many.
+pub fn add(
+    files: &[Timed<'_>],
+    metrics: &[(&str, Reading)],
+    gather: &mut Gather,
+) -> Result<(), Unreadable> {
+    for file in files {
+        if let Some(times) = file.counted(gather) {
+            for (metric, time) in metrics {
+                gather.sample(metric, file.label, time(&times))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Elapsed, system and user time under the names and in the order that mmtests has them since
+/// December 2025.
+pub const ALL: [(&str, Reading); 3] = [
+    ("Elapsed", |times| times.elapsed),
+    ("System", |times| times.system),
+    ("User", |times| times.user),
+];

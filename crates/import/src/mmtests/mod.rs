@@ -1,0 +1,3 @@
+//! Directories of logs that mmtests left.
+
+pub mod benchmark;
