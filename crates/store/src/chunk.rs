@@ -8,49 +8,70 @@
 use std::io;
 
 use model::Column;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::packed;
 
 /// Number of the only format so far.
 const FORMAT: u8 = 1;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Deltas<'a> {
     times: Vec<i64>,
     #[serde(borrow)]
     columns: Vec<ColumnDeltas<'a>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct ColumnDeltas<'a> {
     name: &'a str,
     values: Vec<Option<i64>>,
 }
 
+/// A series that is written as [`Deltas`], which are never all in memory.
+#[derive(Serialize)]
+struct Series<'a> {
+    #[serde(serialize_with = "time_deltas")]
+    times: &'a [u64],
+    columns: Vec<SeriesColumn<'a>>,
+}
+
+#[derive(Serialize)]
+struct SeriesColumn<'a> {
+    name: &'a str,
+    #[serde(serialize_with = "value_deltas")]
+    values: &'a [Option<i64>],
+}
+
 /// The packed bytes of a series.
 pub fn encode(times: &[u64], columns: &[Column]) -> io::Result<Vec<u8>> {
-    let mut previous = 0;
-    let times = times.iter().map(|&time| {
-        let delta = time.wrapping_sub(previous).cast_signed();
-        previous = time;
-        delta
-    });
-    let deltas = Deltas { times: times.collect(), columns: columns.iter().map(deltas).collect() };
-    let bytes = postcard::to_extend(&deltas, vec![FORMAT]).map_err(io::Error::other)?;
+    let all = columns.iter().map(|Column { name, values }| SeriesColumn { name, values });
+    let series = Series { times, columns: all.collect() };
+    // Most take a byte for being there and one or two for the difference.
+    let mut bytes = Vec::with_capacity(3 * times.len() * (1 + columns.len()));
+    bytes.push(FORMAT);
+    let bytes = postcard::to_extend(&series, bytes).map_err(io::Error::other)?;
     packed::pack(&bytes)
 }
 
-fn deltas(column: &Column) -> ColumnDeltas<'_> {
+fn time_deltas<S: Serializer>(times: &&[u64], serializer: S) -> Result<S::Ok, S::Error> {
     let mut previous = 0;
-    let values = column.values.iter().map(|value| {
+    serializer.collect_seq(times.iter().map(|&time| {
+        let delta = time.wrapping_sub(previous).cast_signed();
+        previous = time;
+        delta
+    }))
+}
+
+fn value_deltas<S: Serializer>(values: &&[Option<i64>], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut previous = 0;
+    serializer.collect_seq(values.iter().map(|value| {
         value.map(|value| {
             let delta = value.wrapping_sub(previous);
             previous = value;
             delta
         })
-    });
-    ColumnDeltas { name: &column.name, values: values.collect() }
+    }))
 }
 
 /// The first and the last sample of a series; all of it if it has no more than two.
