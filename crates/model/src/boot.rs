@@ -77,6 +77,9 @@ pub enum ProblemKind {
     Taint,
     /// The recorder ran out of room and dropped series.
     SeriesDropped,
+    /// An iteration of a workload came to no result, and its samples and series are not kept. Only
+    /// imported boots go on after that.
+    LeftOut,
 }
 
 impl fmt::Display for ProblemKind {
@@ -88,6 +91,7 @@ impl fmt::Display for ProblemKind {
             Self::OomKill => "OOM kill",
             Self::Taint => "taint",
             Self::SeriesDropped => "series dropped",
+            Self::LeftOut => "left out",
         })
     }
 }

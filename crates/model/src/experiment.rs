@@ -290,6 +290,8 @@ pub struct Imported {
     pub tool: String,
     /// The directory it was read from.
     pub directory: PathBuf,
+    /// SHA-256 over the files in it, in hexadecimal: changed files make another experiment.
+    pub digest: String,
 }
 
 /// A kernel in the cache: a bootable image with its modules.

@@ -42,7 +42,7 @@ pub struct Node {
 /// The shape of a machine: every CPU and all memory belong to one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// The nodes in order of their numbers; never empty.
+    /// The nodes in order of their numbers; empty only for a machine of which nothing is known.
     pub nodes: Vec<Node>,
 }
 

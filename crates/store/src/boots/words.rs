@@ -36,6 +36,7 @@ pub fn of_problem(kind: ProblemKind) -> &'static str {
         ProblemKind::OomKill => "oom-kill",
         ProblemKind::Taint => "taint",
         ProblemKind::SeriesDropped => "series-dropped",
+        ProblemKind::LeftOut => "left-out",
     }
 }
 
@@ -48,6 +49,7 @@ pub fn problem(word: &str) -> Option<ProblemKind> {
         "oom-kill" => ProblemKind::OomKill,
         "taint" => ProblemKind::Taint,
         "series-dropped" => ProblemKind::SeriesDropped,
+        "left-out" => ProblemKind::LeftOut,
         _ => return None,
     })
 }
