@@ -8,20 +8,19 @@ use model::{BootFacts, Setting, Variant, count};
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
 
-/// The machine: how it executes, and its shape.
+/// The machine: how it executes, and its shape, as far as they are known.
 pub fn machine(facts: &BootFacts) -> Option<String> {
-    if facts.accel.is_empty() {
-        return None;
-    }
     let BootFacts { accel, emulator, cpus, nodes, memory, page_size, .. } = facts;
-    let mut text = format!("{accel}, {emulator}");
-    if *cpus > 0 {
-        let (mib, kib) = (memory / MIB, page_size / KIB);
-        let (cpus, nodes) = (count(*cpus as usize, "CPU"), count(*nodes as usize, "node"));
-        let shape = format!(", {cpus}, {nodes}, {mib} MiB, pages of {kib} KiB");
-        text.push_str(&shape);
-    }
-    Some(text)
+    let known = |known: bool, text: String| known.then_some(text);
+    let parts = [
+        known(!accel.is_empty(), format!("{accel}, {emulator}")),
+        known(*cpus > 0, count(*cpus as usize, "CPU")),
+        known(*nodes > 0, count(*nodes as usize, "node")),
+        known(*memory > 0, format!("{} MiB", memory / MIB)),
+        known(*page_size > 0, format!("pages of {} KiB", page_size / KIB)),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The preemption model: the one in force, which `/sys/kernel/debug/sched/preempt` puts in
@@ -122,6 +121,10 @@ mod tests {
         };
         let said = "kvm, QEMU 10.0.2, 1 CPU, 1 node, 512 MiB, pages of 4 KiB";
         assert_eq!(machine(&facts).as_deref(), Some(said));
+        let imported = BootFacts { accel: String::new(), nodes: 0, ..facts };
+        let said = "1 CPU, 512 MiB, pages of 4 KiB";
+        assert_eq!(machine(&imported).as_deref(), Some(said));
+        assert_eq!(machine(&BootFacts::default()), None);
     }
 
     #[test]

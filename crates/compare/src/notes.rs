@@ -123,7 +123,8 @@ fn facts(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<Fact> {
         name,
         values: known.iter().map(|facts| of((*facts)?)).collect(),
     };
-    let cmdlines: Vec<_> = known.iter().map(|facts| facts.map(|facts| &*facts.cmdline)).collect();
+    let cmdlines = known.iter().map(|facts| facts.map(|facts| &*facts.cmdline));
+    let cmdlines: Vec<_> = cmdlines.map(|it| it.filter(|it| !it.is_empty())).collect();
     let mut facts = vec![
         fact("kernel", |facts| given(&facts.release)),
         fact("origin", |facts| given(&facts.kernel_origin)),
