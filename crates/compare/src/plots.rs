@@ -4,7 +4,6 @@
 
 mod counters;
 mod nodes;
-mod outliers;
 mod scatter;
 mod series;
 #[cfg(test)]

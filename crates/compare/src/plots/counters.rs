@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kernelfiles::catalogue;
 use model::Boot;
 
 use crate::explain::counters::growth;
@@ -9,24 +10,24 @@ use crate::{Difference, VariantBoots};
 
 /// Counters that are drawn of a workload.
 const MAX_COUNTERS: usize = 8;
+/// A smaller change is not worth a plot.
+const LEAST: f64 = 10.0;
 /// A counter that grows as another does, give or take this share, tells nothing new.
 const ALIKE: f64 = 0.01;
-/// Counters of events among those that are called like levels (`mm/vmstat.c`).
-const EVENTS: [&str; 6] = [
-    "nr_dirtied",
-    "nr_written",
-    "nr_vmscan_write",
-    "nr_vmscan_immediate_reclaim",
-    "nr_foll_pin_acquired",
-    "nr_foll_pin_released",
-];
 /// They have a panel of their own.
 const SHOWN_ELSEWHERE: [&str; 3] =
     ["nr_free_pages", "nr_free_pages_blocks", "numa_hint_faults_local"];
 
-/// Whether a counter is a level, such as pages in use, and not a number of events since boot.
+/// Whether a counter is a level, such as pages in use, and not a number of events since boot. Of
+/// one that the catalogue does not know its name tells.
 pub fn is_level(counter: &str) -> bool {
-    counter.starts_with("nr_") && !EVENTS.contains(&counter)
+    let known = catalogue::find(counter);
+    known.map_or_else(|| counter.starts_with("nr_"), |known| known.gauge)
+}
+
+/// What a counter counts in, and what it counts; empty where the catalogue does not know it.
+pub fn meaning(counter: &str) -> (&'static str, &'static str) {
+    catalogue::find(counter).map_or(("", ""), |known| (&known.unit, &known.what))
 }
 
 /// The counters by whose growth some variant differs from the baseline by more than boots of one
@@ -73,7 +74,7 @@ pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Ve
 fn weight(difference: &Difference) -> Option<f64> {
     let change = difference.change().abs();
     let share = change / (difference.base.abs() + difference.new.abs());
-    let telling = change > 0.0 && difference.beyond_luck() != Some(false);
+    let telling = change >= LEAST && difference.beyond_luck() != Some(false);
     telling.then(|| share * change.ln_1p())
 }
 

@@ -34,7 +34,13 @@ pub fn panels(columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Vec<Pa
         family(title, "MiB", columns, tracks, source, &name, MIB)
     });
     let families = own.chain(memory);
-    families.filter(|panels| panels.iter().any(has_nodes)).collect()
+    families.filter(|panels| panels.iter().any(has_nodes) && panels.iter().any(changes)).collect()
+}
+
+/// Whether there is something to see.
+fn changes(panel: &Panel) -> bool {
+    let mut runs = panel.curves.iter().map(|curve| curve.runs.concat());
+    runs.any(|points| points.iter().any(|point| point[1] != points[0][1]))
 }
 
 fn has_nodes(panel: &Panel) -> bool {
@@ -59,7 +65,7 @@ fn family(
             });
             curves.collect::<Vec<_>>()
         });
-        Panel { title: title.to_owned(), unit, growth: false, curves: curves.collect() }
+        Panel { title: title.to_owned(), unit, what: "", growth: false, curves: curves.collect() }
     };
     columns.iter().zip(tracks).map(|(_, tracks)| panel(tracks)).collect()
 }

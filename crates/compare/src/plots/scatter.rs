@@ -1,8 +1,8 @@
 //! Every sample of a metric, boot by boot, and how they are distributed.
 
 use model::{Better, Boot, Manifest, Mode};
+use stats::outliers;
 
-use super::outliers::outliers;
 use crate::VariantBoots;
 use crate::operations::{BootSamples, Operation, operations};
 
@@ -25,6 +25,8 @@ pub struct Scatter {
     /// For each variant, the share of samples at or below a value: steps of value and share, both
     /// ascending. Empty unless some variant has 20 samples.
     pub distributions: Vec<Vec<[f64; 2]>>,
+    /// For each variant, around how many values its samples gather: 1 where there are few.
+    pub modes: Vec<usize>,
 }
 
 /// The samples of one boot.
@@ -46,7 +48,8 @@ pub struct BootDots {
 pub struct Dot {
     /// Its value.
     pub value: f64,
-    /// Whether it lies far from the other samples of its variant.
+    /// Whether it lies far from the other samples of its variant. None does where they have
+    /// several modes.
     pub outlier: bool,
 }
 
@@ -70,39 +73,52 @@ pub fn scatters(
 }
 
 fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
-    let own = operation.columns.iter().zip(columns);
-    let dots = own.map(|(boots, column)| dots(operation, boots, column)).collect();
     let samples: Vec<Vec<f64>> = operation.columns.iter().map(|boots| finite(boots)).collect();
+    let modes: Vec<usize> = samples.iter().map(|samples| modes(samples)).collect();
     let many = samples.iter().any(|samples| samples.len() >= MIN_SAMPLES);
-    let distributions = if many { samples.into_iter().map(distribution).collect() } else { vec![] };
+    let own = operation.columns.iter().zip(columns).zip(samples.iter().zip(&modes));
+    let dots = own.map(|((boots, column), (samples, &modes))| {
+        let far = if modes == 1 { outliers(samples) } else { Vec::new() };
+        dots(operation, boots, column, &far)
+    });
     Scatter {
         name: operation.name.clone(),
         unit: operation.metric.unit.clone(),
         better: operation.metric.better,
-        columns: dots,
-        distributions,
+        columns: dots.collect(),
+        distributions: if many { samples.into_iter().map(distribution).collect() } else { vec![] },
+        modes,
     }
 }
 
-/// The samples of each boot of a variant. What is no number can't be drawn.
+/// Around how many values samples gather; of few that is not asked.
+fn modes(samples: &[f64]) -> usize {
+    let many = samples.len() >= MIN_SAMPLES;
+    many.then(|| stats::modes(samples)).flatten().map_or(1, |modes| modes.count())
+}
+
+/// The samples of each boot of a variant, those in places `far` marked. What is no number can't be
+/// drawn, and has no place.
 fn dots(
     operation: &Operation<'_>,
     boots: &[BootSamples<'_>],
     column: &VariantBoots<'_>,
+    far: &[usize],
 ) -> Vec<BootDots> {
-    let far = outliers(&finite(boots));
-    let dots = |it: &BootSamples<'_>| BootDots {
+    let mut places = 0..;
+    let mut dots = |it: &BootSamples<'_>| BootDots {
         boot: name_of(it.boot, column),
         dots: it
             .values
             .iter()
             .filter(|value| value.is_finite())
-            .map(|&value| Dot { value, outlier: far.contains(value) })
+            .zip(&mut places)
+            .map(|(&value, place)| Dot { value, outlier: far.contains(&place) })
             .collect(),
         samples: it.values.len(),
         mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
     };
-    boots.iter().map(dots).collect()
+    boots.iter().map(&mut dots).collect()
 }
 
 fn finite(boots: &[BootSamples<'_>]) -> Vec<f64> {

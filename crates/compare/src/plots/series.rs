@@ -27,8 +27,10 @@ const PARTS: usize = 40;
 pub struct Panel {
     /// What it is of.
     pub title: String,
-    /// Its unit; empty for events.
+    /// Its unit; empty if it has none, or it is not known.
     pub unit: &'static str,
+    /// What it counts, in words; empty if that is not known.
+    pub what: &'static str,
     /// Whether it is what was added since the iteration began.
     pub growth: bool,
     /// The curves.
@@ -83,11 +85,12 @@ pub fn panels(workload: &str, columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>
     }
     for counter in counters::most_different(workload, columns) {
         let level = counters::is_level(counter);
-        let mut panel = panel(counter, if level { "pages" } else { "" }, tracks, |track| {
+        let (unit, what) = counters::meaning(counter);
+        let mut panel = panel(counter, unit, tracks, |track| {
             let runs = track.runs(vmstat, counter, 1.0);
             if level { runs } else { since_the_beginning(runs) }
         });
-        panel.growth = !level;
+        (panel.growth, panel.what) = (!level, what);
         panels.push(panel);
     }
     panels.retain(|panel| !panel.curves.is_empty());
@@ -103,7 +106,7 @@ fn panel(
     let all = tracks.iter().enumerate();
     let all = all.flat_map(|(group, tracks)| tracks.drawn.iter().map(move |it| (group, it)));
     let curves = all.filter_map(|(group, track)| Curve::of(group, track, runs(track)));
-    Panel { title: title.to_owned(), unit, growth: false, curves: curves.collect() }
+    Panel { title: title.to_owned(), unit, what: "", growth: false, curves: curves.collect() }
 }
 
 /// Names of the workload's own series that are not of a node.

@@ -135,7 +135,8 @@ fn counters_that_differ_beyond_their_boots_are_drawn_once() {
     let titles: Vec<_> = plots.panels.iter().map(|panel| &*panel.title).collect();
     assert_eq!(titles, ["numa_pages_migrated", "nr_anon_pages"]);
     let migrated = panel(&plots, "numa_pages_migrated");
-    assert_eq!((migrated.growth, migrated.unit), (true, ""));
+    assert_eq!((migrated.growth, migrated.unit), (true, "pages"));
+    assert!(!migrated.what.is_empty());
     assert_eq!(migrated.curves[0].runs, [[[0.0, 0.0], [1.0, 1000.0]]]);
     let groups: Vec<_> = migrated.curves.iter().map(|curve| curve.group).collect();
     assert_eq!(groups, [0, 0, 1, 1]);
