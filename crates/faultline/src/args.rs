@@ -269,6 +269,9 @@ pub struct CompareArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Write to this file instead of printing
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -279,6 +282,8 @@ pub enum Format {
     Json,
     /// A mail that is ready to send
     Mail,
+    /// A page with every sample, series over time, and how to reproduce
+    Html,
 }
 
 #[derive(Debug, Args)]

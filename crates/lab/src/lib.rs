@@ -34,6 +34,4 @@ pub use look::{Look, LookError};
 pub use replay::ReplayError;
 pub use results::{column, results};
 pub use run::{Ending, Lab, Manner, RunError, RunSummary};
-pub use series::WORKLOAD_SOURCE;
-pub use run::{Lab, Manner, RunError, RunSummary};
 pub use watch::{Progress, Watch};

@@ -30,13 +30,15 @@ pub fn false_alarms(seeds: u32) -> Option<f64> {
 
 /// The head of a report made in exact mode.
 pub fn head(comparison: &Comparison) -> Option<String> {
-    if comparison.mode != Mode::Exact {
-        return None;
-    }
+    (comparison.mode == Mode::Exact).then(|| lay_out("Exact mode:", &notes(comparison)))
+}
+
+/// What there is to say of exact mode before any table.
+pub fn notes(comparison: &Comparison) -> Vec<Note> {
     let mut notes: Vec<Note> = seeds(comparison);
     notes.extend((1..comparison.variants.len()).filter_map(|column| verdicts(comparison, column)));
     notes.extend(limits());
-    Some(lay_out("Exact mode:", &notes))
+    notes
 }
 
 /// What exact mode does not see.

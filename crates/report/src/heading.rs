@@ -12,8 +12,13 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
 
 /// The heading on one line.
 pub fn words(table: &Table, comparison: &Comparison) -> String {
+    format!("{}: {}", escape(&table.workload), what(table, comparison))
+}
+
+/// What a table is of besides its workload.
+pub fn what(table: &Table, comparison: &Comparison) -> String {
     let pooled = pooled(table, comparison);
-    let what = match (table.kind, comparison.mode) {
+    match (table.kind, comparison.mode) {
         (Kind::Metrics, Mode::Measured) => format!("pooled over {pooled}{}", units(table, "")),
         (Kind::Metrics, Mode::Exact) => {
             format!("over {pooled}{}", units(table, " of guest time"))
@@ -30,8 +35,7 @@ pub fn words(table: &Table, comparison: &Comparison) -> String {
         (Kind::Counters, Mode::Exact) => {
             format!("counters summed over iterations, mean of seeds: {pooled}")
         }
-    };
-    format!("{}: {what}", escape(&table.workload))
+    }
 }
 
 /// Boots and iterations, said once if they are the same for every column.

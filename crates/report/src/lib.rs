@@ -5,6 +5,7 @@
 mod ascii;
 mod beside;
 mod counter;
+mod document;
 mod exact;
 mod explain;
 mod flame;
@@ -16,6 +17,7 @@ mod locality;
 mod mail;
 mod markup;
 mod notes;
+mod page;
 mod stacks;
 mod table;
 mod verdicts;
@@ -32,6 +34,7 @@ pub use foreign::{
 pub use json::json;
 pub use locality::locality;
 pub use mail::{Recipe, mail};
+pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

@@ -3,7 +3,7 @@
 //! Whatever names a guest or a file brings, each line is of printable ASCII, of at most 78 letters,
 //! and means in a mailbox what it says.
 
-mod reproduce;
+pub mod reproduce;
 mod subject;
 mod tables;
 mod verdicts;

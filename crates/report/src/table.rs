@@ -150,15 +150,8 @@ impl Column {
     /// The column of the variant with this number and name. Values without gains have marks of
     /// their own by what the comparison knows of them, if it is given.
     pub fn new(table: &Table, number: usize, name: &str, marks: Option<&Comparison>) -> Self {
-        let directed = table.rows.iter().any(|row| row.better.is_some());
-        let (values, gains, min_width) = if directed && table.pooled.len() > 1 {
-            (values(table, number), gains(table, number), MIN_WIDTH_WITH_GAIN)
-        } else if let Some(comparison) = marks.filter(|it| is_known(table, number, it)) {
-            let (values, marks) = marked(table, number, comparison);
-            (values, marks, MIN_WIDTH)
-        } else {
-            (values(table, number), vec![String::new(); table.rows.len()], MIN_WIDTH)
-        };
+        let Cells { values, gains, directed } = cells(table, number, marks);
+        let min_width = if directed { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH };
         let gain_width = longest(gains.iter().map(String::len));
         let needed = min_width.max(1 + longest(values.iter().map(String::len)));
         let name = Name::cut(name, needed + gain_width - 1);
@@ -181,6 +174,29 @@ impl Column {
         let (value, gain) = (&self.values[row], &self.gains[row]);
         format!("{value:>value_width$}{gain:>gain_width$}")
     }
+}
+
+/// The texts of a column.
+pub struct Cells {
+    /// The value of each row; where marks are wanted and there is no gain, with the mark before it.
+    pub values: Vec<String>,
+    /// What follows each value: its gain, or the mark that closes.
+    pub gains: Vec<String>,
+    /// Whether there are gains.
+    pub directed: bool,
+}
+
+/// The texts of column `number` of `table`. Values without gains have marks of their own by what
+/// the comparison knows of them, if it is given.
+pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells {
+    let directed = table.rows.iter().any(|row| row.better.is_some()) && table.pooled.len() > 1;
+    let known = marks.filter(|comparison| is_known(table, number, comparison));
+    let (values, gains) = match (directed, known) {
+        (true, _) => (values(table, number), gains(table, number)),
+        (false, Some(comparison)) => marked(table, number, comparison),
+        (false, None) => (values(table, number), vec![String::new(); table.rows.len()]),
+    };
+    Cells { values, gains, directed }
 }
 
 fn values(table: &Table, column: usize) -> Vec<String> {

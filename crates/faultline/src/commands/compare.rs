@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Judging, Sources};
+use ::compare::{Comparison, Judging, PLOT_SOURCES, Sources, plots};
 use lab::file::{self, Written};
 use model::{Experiment, Mode, Source};
-use report::Recipe;
-use store::{Detail, ExperimentId, Kept, Store};
+use report::{Console, Page, Recipe};
+use store::{BootId, Detail, ExperimentId, Kept, Store};
 
-use super::{existing_store, print};
+use super::{existing_store, write_out};
 use crate::args::{CompareArgs, Format};
 use crate::failure::Failure;
 
@@ -21,7 +21,10 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Some(name) => place_of(&experiment, name)?,
         None => 0,
     };
-    let kept = results(&store, id)?;
+    let kept = match args.format {
+        Format::Html => store.boots(id, Detail::Profiles(&PLOT_SOURCES))?,
+        Format::Text | Format::Json | Format::Mail => results(&store, id)?,
+    };
     let own = lab::results(&experiment, &kept);
     let judging = Judging::of(&own);
     let judging = Judging { margin: args.margin.unwrap_or(judging.margin), ..judging };
@@ -37,13 +40,21 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         comparison.beside = ::compare::beside(measured, exact, &experiment.variants[baseline].name);
         comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
-    print(&match args.format {
+    let text = match args.format {
         Format::Text => report::text(&comparison),
         Format::Json => {
             report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => report::mail(&comparison, &own, &recipe(&files(&experiment))),
-    })?;
+        Format::Html => report::page(&Page {
+            comparison: &comparison,
+            results: &own,
+            plots: &plots(&own, baseline),
+            consoles: &consoles(&store, &comparison)?,
+            recipe: &recipe(&files(&experiment)),
+        }),
+    };
+    write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -81,6 +92,18 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
 /// What is compared of an experiment's boots.
 fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
     store.boots(id, Detail::Ends(&[Source::Vmstat.name()]))
+}
+
+/// What boots that failed printed, as many as are shown.
+fn consoles(store: &Store, comparison: &Comparison) -> Result<Vec<Console>, store::Error> {
+    let failed = comparison.variants.iter().flat_map(|variant| &variant.failed);
+    let numbers = failed.filter_map(|failed| failed.boot.strip_prefix('b')?.parse().ok());
+    let numbers: Vec<i64> = numbers.take(report::MAX_CONSOLES).collect();
+    let console = |number| {
+        let kept = store.boot(BootId(number))?;
+        Ok(Console { boot: kept.id.to_string(), text: kept.boot.console })
+    };
+    numbers.into_iter().map(console).collect()
 }
 
 /// The experiment last used that compares the same variants by the other clock and has complete

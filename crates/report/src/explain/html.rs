@@ -4,6 +4,7 @@ use compare::{Explanation, Paths, Section, Side};
 
 use super::view::{self, Table};
 use crate::ascii::{escape, excerpt};
+use crate::document::{Policy, document};
 use crate::flame::{self, Widths};
 use crate::markup::html;
 
@@ -40,12 +41,8 @@ pub fn explain_html(explanation: &Explanation, paths: &Paths, phase: Option<&str
             body.extend(view::notes(explanation).iter().map(|note| paragraph(note)));
         }
     }
-    let name = html(&format!("faultline explain {}", escape(&explanation.workload)));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
-    )
+    let name = format!("faultline explain {}", escape(&explanation.workload));
+    document(&name, STYLE, Policy::Frames, &body)
 }
 
 fn rankings(explanation: &Explanation, section: &Section) -> String {

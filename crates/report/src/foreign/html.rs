@@ -4,6 +4,7 @@ use import::Cell;
 
 use super::{Foreign, ForeignTable, check, label, lines};
 use crate::ascii::{escape, excerpt};
+use crate::document::{Policy, document};
 use crate::markup;
 
 const STYLE: &str = include_str!("page.css");
@@ -24,12 +25,8 @@ pub fn html(found: &Foreign) -> String {
             "<h2>Looks like a table, but could not be read</h2>\n<ul>\n{items}</ul>\n"
         ));
     }
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>faultline table</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>Tables found</h1>\n{body}</body>\n</html>\n"
-    )
+    let body = format!("<h1>Tables found</h1>\n{body}");
+    document("faultline table", STYLE, Policy::Nothing, &body)
 }
 
 fn table(found: &ForeignTable) -> String {

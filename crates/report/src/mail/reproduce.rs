@@ -1,6 +1,6 @@
 //! How the boots were done, and how to do them again.
 
-use compare::{KeptBoot, Results};
+use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, Mode, Variant};
 
 use super::{WIDTH, section};
@@ -68,29 +68,15 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
         return fold(WIDTH, "", "", &said);
     }
     let mut text = String::from("How to reproduce:\n");
-    let mut commands: Vec<String> = Vec::new();
-    for column in variants {
-        let boots = || column.boots.iter().map(|kept| kept.boot);
-        let any = boots().find(|boot| boot.outcome.is_complete()).or_else(|| boots().next());
-        let facts = any.map(|boot| &boot.facts);
-        let (said, command) = kernel(column.variant, facts);
-        text.push_str(&said);
-        if !commands.contains(&command) {
-            commands.push(command);
-        }
-    }
+    text.extend(variants.iter().map(|column| kernel(column.variant, facts(column))));
     if !experiment.guest_digest.is_empty() {
         let said =
             format!("Our programs in the guest: sha256 {}", escape(&experiment.guest_digest));
         text.push_str(&fold(WIDTH, "  ", "      ", &said));
     }
-    if let Some((file, _)) = recipe.files.first() {
-        commands.push(format!("faultline run {}", quoted(file)));
-        commands.push(format!("faultline compare {}", quoted(&experiment.name)));
-    }
     let program = format!("By faultline {}:", escape(recipe.version));
     text.push_str(&fold(WIDTH, "  ", "  ", &program));
-    text.extend(commands.iter().map(|command| format!("    {command}\n")));
+    text.extend(commands(results, recipe).iter().map(|command| format!("    {command}\n")));
     for (name, file) in recipe.files {
         text.push_str(&format!("\n  {}:\n\n", escape(name)));
         let indented = file.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
@@ -99,26 +85,64 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
     text
 }
 
-/// Where a variant's kernel came from, and the command that gets it.
-fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> (String, String) {
+/// The commands by which an experiment is run again: what gets the kernels, then what runs it.
+pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
+    let Results { experiment, variants } = results;
+    let mut commands: Vec<String> = Vec::new();
+    for column in variants {
+        let command = kernel_command(column.variant, facts(column));
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    if let Some((file, _)) = recipe.files.first() {
+        commands.push(format!("faultline run {}", quoted(file)));
+        commands.push(format!("faultline compare {}", quoted(&experiment.name)));
+    }
+    commands
+}
+
+/// What a variant's boots say of themselves: the first that is complete, or else the first.
+pub fn facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
+    let boots = || column.boots.iter().map(|kept| kept.boot);
+    let any = boots().find(|boot| boot.outcome.is_complete()).or_else(|| boots().next());
+    any.map(|boot| &boot.facts)
+}
+
+/// What a variant's kernel is called, and its digest as far as that is known.
+pub fn kernel_and_digest<'a>(
+    variant: &'a Variant,
+    facts: Option<&'a BootFacts>,
+) -> (&'a str, &'a str) {
     let (kernel, digest) = variant.kernel.split_once(DIGEST_MARK).unwrap_or((&variant.kernel, ""));
+    let known = facts.map(|facts| &*facts.kernel_digest).filter(|known| !known.is_empty());
+    (kernel, known.unwrap_or(digest))
+}
+
+/// Where a variant's kernel came from.
+fn kernel(variant: &Variant, facts: Option<&BootFacts>) -> String {
+    let (kernel, digest) = kernel_and_digest(variant, facts);
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
-    let digest =
-        facts.map(|facts| &*facts.kernel_digest).filter(|it| !it.is_empty()).unwrap_or(digest);
     let name = escape(&variant.name);
     let origin_said = if origin.is_empty() { excerpt(kernel) } else { excerpt(origin) };
     let mut said = fold(WIDTH, "  ", "      ", &format!("{name}: {origin_said}"));
     if !digest.is_empty() {
         said.push_str(&fold(WIDTH, "      ", "      ", &format!("sha256 {}", escape(digest))));
     }
+    said
+}
+
+/// The command that gets a variant's kernel.
+fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
+    let (kernel, _) = kernel_and_digest(variant, facts);
+    let origin = facts.map_or("", |facts| &facts.kernel_origin);
     let version = origin.strip_prefix(DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
-    let command = match version {
+    match version {
         Some(version) => format!("faultline kernel add {}", quoted(&format!("debian:{version}"))),
         None => {
             format!("faultline kernel add --image bzImage --modules DIR --name {}", quoted(kernel))
         }
-    };
-    (said, command)
+    }
 }
 
 /// A word as a shell takes it, in printable ASCII.

@@ -1,0 +1,70 @@
+//! What all pages of HTML have in common: each is one file that loads nothing.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::markup::html;
+
+/// What all pages look like.
+const STYLE: &str = include_str!("document.css");
+
+/// What a page may do besides being read.
+#[derive(Clone, Copy, Debug)]
+pub enum Policy<'a> {
+    /// Run this one script. The page's own policy forbids browsers everything else: other scripts,
+    /// handlers in attributes, styles but its own, and any load.
+    Only(&'a str),
+    /// Hold pages of its own, whose scripts are not ours.
+    Frames,
+    /// Nothing.
+    Nothing,
+}
+
+/// A whole page: `title` is not escaped yet, `body` is.
+pub fn document(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String {
+    let title = html(title);
+    let style = format!("\n{STYLE}{style}");
+    let (policy, script) = match policy {
+        Policy::Frames => (String::new(), String::new()),
+        Policy::Nothing => (policy_of(&[("style-src", &style)]), String::new()),
+        Policy::Only(script) => {
+            let policy = policy_of(&[("style-src", &style), ("script-src", script)]);
+            (policy, format!("<script>{script}</script>\n"))
+        }
+    };
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}{script}</body>\n\
+         </html>\n"
+    )
+}
+
+/// A content security policy by which only what has these texts may be used (CSP level 3).
+fn policy_of(allowed: &[(&str, &str)]) -> String {
+    let allowed = allowed
+        .iter()
+        .map(|(what, text)| format!("; {what} 'sha256-{}'", STANDARD.encode(Sha256::digest(text))));
+    let allowed: String = allowed.collect();
+    format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         base-uri 'none'; form-action 'none'{allowed}\">\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest is that of `printf 'alert(1)' | openssl dgst -sha256 -binary | base64`.
+    #[test]
+    fn a_policy_names_the_script_by_its_digest() {
+        let page = document("a < b", "", Policy::Only("alert(1)"), "<p>body</p>");
+        let digest = "sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI=";
+        assert!(page.contains(&format!("script-src '{digest}'")), "{page}");
+        assert!(page.contains("<title>a &lt; b</title>"));
+        assert!(page.ends_with("<p>body</p><script>alert(1)</script>\n</body>\n</html>\n"));
+        assert!(!document("", "", Policy::Nothing, "").contains("script"));
+    }
+}

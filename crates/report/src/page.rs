@@ -1,0 +1,191 @@
+//! The comparison as one page of HTML that needs nothing from elsewhere: verdicts first, then
+//! workload by workload every figure and every sample, then what it rests on and how to do it again.
+//! It reads without scripts; the only one it has zooms into series.
+
+mod convergence;
+mod details;
+mod distribution;
+mod dots;
+mod failed;
+mod reproduce;
+mod series;
+mod summary;
+mod svg;
+mod tables;
+mod time;
+mod workload;
+
+use compare::{Comparison, Plots, Results};
+use maud::{Markup, html};
+use model::{Mode, count};
+
+use crate::ascii::{escape, excerpt};
+use crate::document::{Policy, document};
+use crate::exact::{NANOSECONDS, NOT_MODELLED};
+use crate::mail::Recipe;
+
+pub use failed::MAX_CONSOLES;
+
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/zoom.js");
+
+/// What a page tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The variants compared.
+    pub comparison: &'a Comparison,
+    /// What they were compared from.
+    pub results: &'a Results<'a>,
+    /// What is to be drawn of each workload.
+    pub plots: &'a [Plots],
+    /// What boots that failed printed.
+    pub consoles: &'a [Console],
+    /// What it takes to run it again.
+    pub recipe: &'a Recipe<'a>,
+}
+
+/// What a boot that failed printed.
+#[derive(Clone, Debug)]
+pub struct Console {
+    /// The boot's name, such as `b3`.
+    pub boot: String,
+    /// The kernel's log, and the console after it.
+    pub text: String,
+}
+
+/// The page. Every text from a guest or a file is escaped; nothing is loaded.
+pub fn page(page: &Page<'_>) -> String {
+    let Page { comparison, results, plots, .. } = page;
+    let name = &results.experiment.name;
+    let mut workloads: Vec<&str> = Vec::new();
+    for name in comparison.tables.iter().map(|table| &table.workload) {
+        if !workloads.contains(&&**name) {
+            workloads.push(name);
+        }
+    }
+    let body = html! {
+        (head(page))
+        nav aria-label="Sections" {
+            a href="#verdicts" { "Verdicts" }
+            @for (number, name) in workloads.iter().enumerate() {
+                a href={ "#w" (number) } { (short(name)) }
+            }
+            a href="#details" { "Machine and kernels" }
+            a href="#failed" { "Failed boots" }
+            a href="#reproduce" { "Reproduce" }
+        }
+        main {
+            (summary::section(comparison))
+            @for (number, name) in workloads.iter().enumerate() {
+                @let plots = plots.iter().find(|plots| plots.workload == *name);
+                (workload::section(number, name, comparison, plots))
+            }
+            (details::section(comparison))
+            (failed::section(page))
+            (reproduce::section(page))
+        }
+        footer { p { "faultline " (escape(page.recipe.version)) ". This page is one file and loads nothing." } }
+    };
+    let title = format!("{}: faultline compare", excerpt(name));
+    document(&title, STYLE, Policy::Only(SCRIPT), &body.into_string())
+}
+
+fn head(page: &Page<'_>) -> Markup {
+    let Page { comparison, results, .. } = page;
+    let boot = boot_word(comparison);
+    html! {
+        header {
+            p class="kicker" { "faultline compare" }
+            h1 { (excerpt(&results.experiment.name)) }
+            ul class="keys" {
+                @for (column, variant) in comparison.variants.iter().enumerate() {
+                    li {
+                        (svg::key(column)) " "
+                        b { (excerpt(&variant.name)) }
+                        @if column == 0 && comparison.variants.len() > 1 { " (baseline)" }
+                        ": " (count(variant.complete, boot))
+                        @if !variant.failed.is_empty() {
+                            ", " strong class="bad" { (variant.failed.len()) " failed" }
+                        }
+                    }
+                }
+            }
+            @if comparison.mode == Mode::Exact {
+                p class="caution" {
+                    "Exact mode: instructions are counted, and a difference counts where it is beyond \
+                     the luck floor, the wider range of one variant over its seeds. Times are guest \
+                     time, " (NANOSECONDS) " ns an instruction. Not modelled: "
+                    (NOT_MODELLED.join(", ")) "."
+                }
+            } @else if comparison.emulated {
+                p class="caution" { "Times under emulation (TCG) are not performance." }
+            }
+        }
+    }
+}
+
+/// What a boot is called.
+fn boot_word(comparison: &Comparison) -> &'static str {
+    match comparison.mode {
+        Mode::Measured => "boot",
+        Mode::Exact => "seed",
+    }
+}
+
+/// Longer names are cut where there is little room.
+const SHORT: usize = 28;
+
+/// A name from anywhere, escaped, and cut where there is little room.
+fn short(name: &str) -> String {
+    let name = excerpt(name);
+    match name.char_indices().nth(SHORT) {
+        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+        None => name,
+    }
+}
+
+/// Figures with more digits than this before the point are parted.
+const WHOLE_DIGITS: usize = 4;
+/// Digits between two parts.
+const GROUP: usize = 3;
+
+/// A printed figure for a page: digits in groups of three, and a true minus.
+fn figure(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("\u{2212}", rest));
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    let (whole, rest) = rest.split_at(digits);
+    if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
+        // A dash alone stands for no figure.
+        let is_figure = !whole.is_empty();
+        return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
+    }
+    let mut parted = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (digits - place) % GROUP == 0 {
+            parted.push('\u{202f}');
+        }
+        parted.push(digit);
+    }
+    parted + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_parted() {
+        let figures = ["1327681769", "-12345.678901", "9999", "-0.14", "-", "1.5e300", "[12345]"];
+        let parted = figures.map(|text| figure(text).replace('\u{202f}', "_"));
+        let expected = [
+            "1_327_681_769",
+            "\u{2212}12_345.678901",
+            "9999",
+            "\u{2212}0.14",
+            "-",
+            "1.5e300",
+            "[12345]",
+        ];
+        assert_eq!(parted, expected);
+    }
+}

@@ -1,0 +1,52 @@
+//! Series by node: where memory and threads lie, a plot a variant on the same scales.
+
+use std::collections::BTreeSet;
+
+use compare::{Comparison, Panel, Plots};
+use maud::{Markup, html};
+
+use super::series::unit;
+use super::time::{Surroundings, plot};
+use super::{short, svg};
+use crate::ascii::excerpt;
+
+/// All figures by node, a row of plots each.
+pub fn families(plots: &Plots, comparison: &Comparison) -> Markup {
+    let curves = plots.nodes.iter().flatten().flat_map(|panel| &panel.curves);
+    let nodes: BTreeSet<usize> = curves.map(|curve| curve.group).collect();
+    html! {
+        ul class="keys small" {
+            @for number in &nodes { li { (svg::key(*number)) " " (node(*number)) } }
+        }
+        @for panels in &plots.nodes { (family(panels, plots, comparison)) }
+    }
+}
+
+fn node(number: usize) -> String {
+    format!("node {number}")
+}
+
+/// One figure by node of all variants.
+fn family(panels: &[Panel], plots: &Plots, comparison: &Comparison) -> Markup {
+    let all: Vec<&Panel> = panels.iter().collect();
+    let title = panels.first().map_or(String::new(), |panel| excerpt(&panel.title));
+    html! {
+        h4 {
+            (title)
+            @if let Some(unit) = panels.first().and_then(unit) { " " small { (unit) } }
+        }
+        div class="plots" {
+            @for (column, (panel, variant)) in panels.iter().zip(&comparison.variants).enumerate() {
+                @let shaded = plots.phases.get(column).map_or(&[][..], |spans| spans);
+                @if let Some(around) = Surroundings::of(&all, plots, shaded, Vec::new())
+                    && !panel.curves.is_empty() {
+                    @let name = short(&variant.name);
+                    figure {
+                        figcaption { b { (name) } }
+                        (plot(panel, &around, &format!("{title} of {name} over time"), &node))
+                    }
+                }
+            }
+        }
+    }
+}

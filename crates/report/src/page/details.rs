@@ -1,0 +1,53 @@
+//! What else differs between the variants, and what went on while they ran.
+
+use compare::Comparison;
+use maud::{Markup, html};
+use model::Mode;
+
+use crate::notes::{self, Note};
+use crate::{beside, exact};
+
+pub fn section(comparison: &Comparison) -> Markup {
+    let exact = match comparison.mode {
+        Mode::Exact => exact::notes(comparison),
+        Mode::Measured => Vec::new(),
+    };
+    html! {
+        section id="details" {
+            h2 { "Machine and kernels" }
+            @if !exact.is_empty() { (table("Exact mode", &exact)) }
+            (table("Notes", &notes::all(comparison)))
+            @if let Some(beside) = beside::text(comparison) {
+                h3 { "Time as measured beside instructions as counted" }
+                pre tabindex="0" { (beside) }
+            }
+        }
+    }
+}
+
+/// Notes, each topic said once.
+fn table(caption: &str, notes: &[Note]) -> Markup {
+    let topics = notes.chunk_by(|a, b| a.topic == b.topic);
+    html! {
+        div class="table" {
+            table class="notes" {
+                caption { (caption) }
+                @for notes in topics {
+                    tbody {
+                        @for (number, note) in notes.iter().enumerate() {
+                            tr {
+                                @if number == 0 {
+                                    th scope="rowgroup" rowspan=(notes.len()) { (note.topic) }
+                                }
+                                @match &note.variant {
+                                    Some(variant) => { td { b { (variant) } } td { (note.text) } }
+                                    None => td colspan="2" { (note.text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

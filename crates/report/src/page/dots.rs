@@ -1,0 +1,225 @@
+//! A dot plot: a row a variant, in it a lane a boot, so that what differs from boot to boot shows.
+
+use compare::{BootDots, Comparison, Row, Scatter};
+use maud::{Markup, html};
+use model::{Better, Mode, count};
+
+use super::svg::{Scale, WIDTH, bottom_axis, marks, px};
+use super::{boot_word, figure as figure_of, short};
+use crate::ascii::excerpt;
+use crate::table::decimal;
+
+/// Where lanes begin and end; names of boots stand before.
+const LANES: [f64; 2] = [30.0, WIDTH - 6.0];
+/// Height of the words above a variant's lanes, and of what stands below them.
+const WORDS: f64 = 15.0;
+const BELOW: f64 = 13.0;
+/// Lanes of so many boots are so high; of more still lower.
+const HEIGHTS: [(usize, f64); 4] = [(6, 11.0), (12, 9.0), (24, 6.0), (48, 4.0)];
+const LOWEST: f64 = 2.5;
+/// In higher lanes boots are named.
+const NAMED: f64 = 9.0;
+
+pub fn legend(comparison: &Comparison) -> &'static str {
+    match comparison.mode {
+        Mode::Measured => {
+            "A lane a boot, in the order they ran; the tick is its mean. The dashed line is the \
+             baseline's mean; below each variant stand its own mean and, where boots suffice, the \
+             95 % interval of its difference from the baseline. Ringed: far from the others."
+        }
+        Mode::Exact => {
+            "A lane a seed; the tick is its mean. The dashed line is the baseline's mean, and the \
+             band around it the luck floor: a mean inside it is no difference."
+        }
+    }
+}
+
+/// The samples of an operation; `row` is that of its means.
+pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
+    let intervals: Vec<Option<[f64; 2]>> = (0..scatter.columns.len())
+        .map(|column| row.and_then(|row| interval(row, column)))
+        .collect();
+    let floors: Vec<Option<[f64; 2]>> =
+        (0..scatter.columns.len()).map(|column| row.and_then(|row| floor(row, column))).collect();
+    let dots = scatter.columns.iter().flatten().flat_map(|boot| &boot.dots).map(|dot| dot.value);
+    let bounds = intervals.iter().chain(&floors).flatten().flatten().copied();
+    let Some(scale) = Scale::around(dots.chain(bounds), LANES) else {
+        return html! {};
+    };
+    let heights: Vec<f64> = scatter.columns.iter().map(|boots| height(boots.len())).collect();
+    let tops: Vec<f64> = heights
+        .iter()
+        .scan(2.0, |top, height| {
+            let here = *top;
+            *top += height;
+            Some(here)
+        })
+        .collect();
+    let bottom = 2.0 + heights.iter().sum::<f64>();
+    let base = row.and_then(|row| row.values.first().copied().flatten());
+    html! {
+        figure {
+            figcaption { (caption(scatter)) }
+            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 16.0)) } role="img" {
+                title { "Samples of " (excerpt(&scatter.name)) ", boot by boot" }
+                (bottom_axis(&scale, 0.0, bottom))
+                @if let Some(base) = base {
+                    path class="base" d={ "M" (px(scale.at(base))) " 0V" (px(bottom)) } {}
+                }
+                @for (column, boots) in scatter.columns.iter().enumerate() {
+                    g transform={ "translate(0 " (px(tops[column])) ")" } {
+                        (words(column, scatter, row, comparison))
+                        @let lanes = boots.len() as f64 * lane(boots.len());
+                        @if let Some(floor) = floors[column] {
+                            rect class="floor" x=(px(scale.at(floor[0]))) y=(px(WORDS))
+                                width=(px(scale.at(floor[1]) - scale.at(floor[0])))
+                                height=(px(lanes + BELOW - 3.0)) {}
+                        }
+                        @for (number, boot) in boots.iter().enumerate() {
+                            (lane_of(column, number, boot, boots.len(), &scale, comparison))
+                        }
+                        @let mean = row.and_then(|row| row.values.get(column).copied().flatten());
+                        (judged(column, mean, intervals[column], WORDS + lanes + 4.0, &scale))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a plot is of.
+pub fn caption(scatter: &Scatter) -> Markup {
+    let better = match scatter.better {
+        Some(Better::Lower) => "lower is better",
+        Some(Better::Higher) => "higher is better",
+        None => "",
+    };
+    let unit = excerpt(&scatter.unit);
+    let said: Vec<&str> = [&*unit, better].into_iter().filter(|text| !text.is_empty()).collect();
+    html! { b { (excerpt(&scatter.name)) } @if !said.is_empty() { " " small { (said.join(", ")) } } }
+}
+
+fn lane(boots: usize) -> f64 {
+    let known = HEIGHTS.into_iter().find(|(most, _)| boots <= *most);
+    known.map_or(LOWEST, |(_, height)| height)
+}
+
+fn height(boots: usize) -> f64 {
+    WORDS + boots.max(1) as f64 * lane(boots) + BELOW
+}
+
+/// The figure that the interval of a variant's ratio makes of the baseline's mean.
+fn interval(row: &Row, column: usize) -> Option<[f64; 2]> {
+    let evidence = row.evidence.get(column)?.as_ref()?;
+    let base = row.values.first().copied().flatten()?;
+    Some([base * evidence.low, base * evidence.high])
+}
+
+/// The baseline's mean with the luck floor to both sides.
+fn floor(row: &Row, column: usize) -> Option<[f64; 2]> {
+    let floor = row.floors.get(column).copied().flatten()?;
+    let base = row.values.first().copied().flatten()?;
+    Some([base - floor, base + floor])
+}
+
+/// The variant's name, its mean, and how many samples there are.
+fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
+    let (boots, modes) = (&scatter.columns[column], scatter.modes[column]);
+    let samples: usize = boots.iter().map(|boot| boot.samples).sum();
+    let name = comparison.variants.get(column).map_or(String::new(), |it| short(&it.name));
+    let mean = row.and_then(|row| Some((row.values.get(column).copied().flatten()?, row.decimals)));
+    let mean =
+        mean.map(|(mean, decimals)| format!("mean {}", figure_of(&decimal(Some(mean), decimals))));
+    let far = boots.iter().flat_map(|boot| &boot.dots).filter(|dot| dot.outlier).count();
+    let mut said: Vec<String> = mean.into_iter().collect();
+    if modes > 1 {
+        said.push(count(modes, "mode"));
+    }
+    if far > 0 {
+        said.push(count(far, "outlier"));
+    }
+    said.push(format!("n = {samples}"));
+    html! {
+        text class="name" x="2" y="11" { (name) }
+        text class="ticks" x=(px(WIDTH - 2.0)) y="11" text-anchor="end" { (said.join(" \u{b7} ")) }
+    }
+}
+
+fn lane_of(
+    column: usize,
+    number: usize,
+    boot: &BootDots,
+    boots: usize,
+    scale: &Scale,
+    comparison: &Comparison,
+) -> Markup {
+    let high = lane(boots);
+    let y = WORDS + (number as f64 + 0.5) * high;
+    let size = (0.3 * high).clamp(1.2, 2.6);
+    let values = || boot.dots.iter().map(|dot| dot.value);
+    let [least, most] = values()
+        .fold([f64::MAX, f64::MIN], |[least, most], value| [least.min(value), most.max(value)]);
+    let points = |far: bool| {
+        let dots = boot.dots.iter().filter(move |dot| dot.outlier == far);
+        dots.map(move |dot| [scale.at(dot.value), y])
+    };
+    let mean = boot.mean.map_or("-".to_owned(), |mean| format!("{mean:.6}"));
+    html! {
+        g {
+            title {
+                (boot.boot) ": " (count(boot.samples, "sample")) ", mean of the "
+                (boot_word(comparison)) " " (mean)
+            }
+            @if high >= NAMED {
+                text class="boot" x=(px(LANES[0] - 5.0)) y=(px(y + 2.6)) text-anchor="end" { (boot.boot) }
+            }
+            @if least < most {
+                path class="lane" d={ "M" (px(scale.at(least))) " " (px(y)) "H" (px(scale.at(most))) } {}
+            }
+            (marks(column, points(false), size))
+            @if boot.dots.iter().any(|dot| dot.outlier) {
+                (marks(column, points(true), size))
+                path class="far" d=(rings(points(true), size + 2.2)) {}
+            }
+            @if let (Some(mean), true) = (boot.mean, boot.dots.len() > 1) {
+                path class={ "tick s" (column % super::svg::GROUPS) }
+                    d={ "M" (px(scale.at(mean))) " " (px(y - 0.45 * high)) "v" (px(0.9 * high)) } {}
+            }
+        }
+    }
+}
+
+fn rings(points: impl Iterator<Item = [f64; 2]>, r: f64) -> String {
+    let ring = |[x, y]: [f64; 2]| {
+        let r = px(r);
+        let begin = px(x - r.parse::<f64>().unwrap_or(0.0));
+        let across = px(2.0 * r.parse::<f64>().unwrap_or(0.0));
+        format!("M{begin} {}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0-{across} 0", px(y))
+    };
+    points.map(ring).collect()
+}
+
+/// The variant's mean, and the interval of its difference from the baseline.
+fn judged(
+    column: usize,
+    mean: Option<f64>,
+    interval: Option<[f64; 2]>,
+    y: f64,
+    scale: &Scale,
+) -> Markup {
+    let group = column % super::svg::GROUPS;
+    html! {
+        @if let Some(ends) = interval {
+            @let [low, high] = ends.map(|end| px(scale.at(end)));
+            path class={ "bar s" (group) } d={
+                "M" (low) " " (px(y)) "H" (high)
+                "M" (low) " " (px(y - 3.0)) "v6" "M" (high) " " (px(y - 3.0)) "v6"
+            } {}
+        }
+        @if let Some(mean) = mean {
+            path class={ "mean f" (group) } d={
+                "M" (px(scale.at(mean))) " " (px(y - 4.0)) "l4 4-4 4-4-4z"
+            } {}
+        }
+    }
+}

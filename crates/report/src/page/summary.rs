@@ -1,0 +1,381 @@
+//! What a maintainer reads first: per workload and metric what changed, how sure that is, and what
+//! it would take to know more.
+
+use compare::{Comparison, Evidence, Kind, Lack, Row, Table, Verdict};
+use maud::{Markup, html};
+use model::{Better, Mode, count};
+
+use super::svg::{Scale, px};
+use super::{figure, short};
+use crate::ascii::excerpt;
+use crate::table::{decimal, signed};
+
+/// Judgements that are always in sight; the others are folded, undecided and unchanged ones first.
+const MAX_SHOWN: usize = 40;
+/// Size of the little plot of a gain.
+const FOREST: [f64; 2] = [200.0, 16.0];
+/// The little plots reach so many times as far as the middle one of them, so that one huge change
+/// does not flatten the others.
+const REACH: f64 = 5.0;
+
+/// A figure of a variant against the baseline's.
+struct Judgement<'a> {
+    table: &'a Table,
+    row: &'a Row,
+    column: usize,
+}
+
+/// A gain in percent and how sure it is; positive is better.
+#[derive(Clone, Copy)]
+struct Gain {
+    gain: f64,
+    low: f64,
+    high: f64,
+}
+
+pub fn section(comparison: &Comparison) -> Markup {
+    let all = judgements(comparison);
+    let reach = reach(&all);
+    let rank = |it: &Judgement<'_>| match it.verdict() {
+        Some(Verdict::Regression | Verdict::Improvement) => 0,
+        Some(Verdict::Undecided) => 1,
+        Some(Verdict::Same) | None => 2,
+    };
+    let mut by_rank: Vec<usize> = (0..all.len()).collect();
+    by_rank.sort_by_key(|&place| rank(&all[place]));
+    let shown = &by_rank[..all.len().min(MAX_SHOWN)];
+    let (shown, folded): (Vec<_>, Vec<_>) =
+        all.iter().enumerate().partition(|(place, _)| shown.contains(place));
+    let table = |judgements: &[(usize, &Judgement<'_>)]| table(judgements, comparison, reach);
+    html! {
+        section id="verdicts" {
+            h2 { "Verdicts" }
+            @for column in 1..comparison.variants.len() { (in_words(comparison, &all, column)) }
+            @if all.is_empty() {
+                p { (nothing(comparison)) }
+            } @else {
+                (table(&shown))
+                @if !folded.is_empty() {
+                    details {
+                        summary { (count(folded.len(), "more comparison")) }
+                        (table(&folded))
+                    }
+                }
+                p class="note" { (legend(comparison)) }
+            }
+        }
+    }
+}
+
+/// Why nothing is judged.
+fn nothing(comparison: &Comparison) -> &'static str {
+    match (comparison.tables.is_empty(), comparison.variants.len()) {
+        (true, _) => "No boot that counts measured anything: there is nothing to compare.",
+        (_, 0 | 1) => "One variant alone is compared with nothing.",
+        _ => "No metric that both sides measured has a good direction: nothing is judged.",
+    }
+}
+
+/// The means with a good direction that a variant and the baseline have; where verdicts were given,
+/// those that have one.
+fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
+    let columns = 1..comparison.variants.len();
+    let of_row = |table, row| columns.clone().map(move |column| Judgement { table, row, column });
+    let means = |table: &'_ Table| table.kind == Kind::Metrics;
+    let tables = comparison.tables.iter().filter(|table| means(table));
+    let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
+    let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.better.is_some());
+    let all: Vec<_> = rows.flat_map(|(table, row)| of_row(table, row)).collect();
+    let any = all.iter().any(|it| it.verdict().is_some());
+    all.into_iter().filter(|it| if any { it.verdict().is_some() } else { it.is_known() }).collect()
+}
+
+impl Judgement<'_> {
+    fn verdict(&self) -> Option<Verdict> {
+        self.row.verdicts.get(self.column).copied().flatten()
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        self.row.evidence.get(self.column)?.as_ref()
+    }
+
+    fn value(&self, column: usize) -> Option<f64> {
+        self.row.values.get(column).copied().flatten()
+    }
+
+    fn is_known(&self) -> bool {
+        self.value(0).is_some() && self.value(self.column).is_some()
+    }
+
+    /// The gain with its interval of 95 %, or with what luck leaves open.
+    fn gain(&self) -> Option<Gain> {
+        if let Some(Evidence { ratio, low, high, .. }) = self.evidence() {
+            let [gain, one, other] = [ratio, low, high].map(|it| self.percent(*it));
+            return Some(Gain { gain, low: one.min(other), high: one.max(other) });
+        }
+        let gain = self.row.gains.get(self.column).copied().flatten()?;
+        let floor = self.floor_percent().unwrap_or(0.0);
+        Some(Gain { gain, low: gain - floor, high: gain + floor })
+    }
+
+    /// A ratio of the new figure to the baseline's as a gain in percent.
+    fn percent(&self, ratio: f64) -> f64 {
+        match self.row.better {
+            Some(Better::Higher) => 100.0 * (ratio - 1.0),
+            _ => 100.0 * (1.0 - ratio),
+        }
+    }
+
+    /// The luck floor in percent of the baseline's figure.
+    fn floor_percent(&self) -> Option<f64> {
+        let floor = self.row.floors.get(self.column).copied().flatten()?;
+        Some(100.0 * floor / self.value(0)?.abs()).filter(|percent| percent.is_finite())
+    }
+}
+
+/// How far the little plots reach to both sides, in percent.
+fn reach(all: &[Judgement<'_>]) -> f64 {
+    let gains = all.iter().filter_map(Judgement::gain);
+    let ends = gains.map(|it| it.low.abs().max(it.high.abs())).filter(|end| end.is_finite());
+    let mut ends: Vec<f64> = ends.collect();
+    ends.sort_by(f64::total_cmp);
+    let middle = ends.get(ends.len() / 2).copied().unwrap_or(1.0);
+    let most = ends.last().copied().unwrap_or(1.0);
+    most.min(REACH * middle).max(1.0)
+}
+
+/// How often each verdict was given on a variant.
+fn in_words(comparison: &Comparison, all: &[Judgement<'_>], column: usize) -> Markup {
+    let verdicts = [Verdict::Regression, Verdict::Improvement, Verdict::Same, Verdict::Undecided];
+    let given = |verdict| {
+        all.iter().filter(|it| it.column == column && it.verdict() == Some(verdict)).count()
+    };
+    let said: Vec<_> =
+        verdicts.map(|it| (it, given(it))).into_iter().filter(|it| it.1 > 0).collect();
+    html! {
+        p class="lead" {
+            b { (excerpt(&comparison.variants[column].name)) } " against "
+            b { (excerpt(&comparison.variants[0].name)) } ": "
+            @if said.is_empty() { "no verdict." }
+            @for (number, (verdict, times)) in said.iter().enumerate() {
+                @if number > 0 { ", " }
+                span class={ "verdict " (verdict.name()) } {
+                    (symbol(*verdict)) " " (words(*verdict, *times))
+                }
+            }
+        }
+    }
+}
+
+fn words(verdict: Verdict, times: usize) -> String {
+    match verdict {
+        Verdict::Regression | Verdict::Improvement => count(times, verdict.name()),
+        Verdict::Same | Verdict::Undecided => format!("{times} {}", verdict.name()),
+    }
+}
+
+/// A sign that says the same as the word, for quick eyes.
+pub fn symbol(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "\u{25bc}",
+        Verdict::Improvement => "\u{25b2}",
+        Verdict::Same => "=",
+        Verdict::Undecided => "?",
+    }
+}
+
+fn table(judgements: &[(usize, &Judgement<'_>)], comparison: &Comparison, reach: f64) -> Markup {
+    let several = comparison.variants.len() > 2;
+    html! {
+        div class="table" {
+            table class="summary" role="table" {
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th scope="col" role="columnheader" { "Metric" }
+                        @if several { th scope="col" role="columnheader" { "Variant" } }
+                        th scope="col" role="columnheader" class="value" { "Baseline" }
+                        th scope="col" role="columnheader" class="value" { "New" }
+                        th scope="col" role="columnheader" { "Gain" }
+                        th scope="col" role="columnheader" { (uncertainty_of(comparison)) }
+                        th scope="col" role="columnheader" class="plot" { (ruler(reach)) }
+                        th scope="col" role="columnheader" { "Verdict" }
+                    }
+                }
+                @for of_workload in judgements.chunk_by(|a, b| a.1.table.workload == b.1.table.workload) {
+                    tbody role="rowgroup" {
+                        @for (_, judgement) in of_workload {
+                            (line(judgement, comparison, several, reach))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) -> Markup {
+    let Row { unit, better, decimals, .. } = it.row;
+    let value = |column| figure(&decimal(it.value(column), *decimals));
+    let gain = signed(it.row.gains.get(it.column).copied().flatten(), it.verdict());
+    let class = it.verdict().map_or("none", Verdict::name);
+    let better = match better {
+        Some(Better::Higher) => "higher is better",
+        _ => "lower is better",
+    };
+    html! {
+        tr class=(class) role="row" {
+            th scope="row" role="rowheader" {
+                @if has_several_workloads(comparison) {
+                    span class="of" { (excerpt(&it.table.workload)) } " "
+                }
+                (excerpt(&it.row.metric))
+                small { @if !unit.is_empty() { (excerpt(unit)) ", " } (better) }
+            }
+            @if several { td role="cell" { (short(&comparison.variants[it.column].name)) } }
+            td role="cell" class="value" { (value(0)) }
+            td role="cell" class="value" { (value(it.column)) }
+            td role="cell" class="gain" { (figure(&gain)) @if gain != "-" { "%" } }
+            td role="cell" class="uncertain" data-label=(uncertainty_of(comparison)) { (uncertainty(it)) }
+            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class)) } }
+            td role="cell" class="said" {
+                @match it.verdict() {
+                    Some(verdict) => span class={ "verdict " (verdict.name()) } {
+                        (symbol(verdict)) " " (verdict.name())
+                    }
+                    None => span class="verdict none" { "not judged" }
+                }
+                @for more in more(it, comparison) { small { (more) } }
+            }
+        }
+    }
+}
+
+/// How sure a gain is said to be.
+fn uncertainty_of(comparison: &Comparison) -> String {
+    match comparison.mode {
+        Mode::Measured => {
+            format!("{:.0} % interval", 100.0 * comparison.judging.confidence)
+        }
+        Mode::Exact => "Luck floor".to_owned(),
+    }
+}
+
+fn has_several_workloads(comparison: &Comparison) -> bool {
+    let first = comparison.tables.first().map(|table| &table.workload);
+    comparison.tables.iter().any(|table| Some(&table.workload) != first)
+}
+
+/// The interval of the gain, or the luck floor.
+fn uncertainty(it: &Judgement<'_>) -> String {
+    match (it.evidence(), it.gain(), it.floor_percent()) {
+        (Some(_), Some(Gain { low, high, .. }), _) => {
+            let [low, high] = [low, high].map(|end| figure(&decimal(Some(end), 2)));
+            format!("{low} to {high}%")
+        }
+        (None, _, Some(floor)) => format!("{}%", decimal(Some(floor), 3)),
+        _ => "-".to_owned(),
+    }
+}
+
+/// What stands behind a verdict, and what it would take to know more.
+fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
+    let Some(evidence) = it.evidence() else {
+        return lack(it, comparison).into_iter().collect();
+    };
+    let mut said = Vec::new();
+    let boots = evidence.boots[0].min(evidence.boots[1]);
+    let margin = percent(comparison.judging.margin);
+    let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
+    if let Some(more) = needed.filter(|&more| more > 0) {
+        said.push(format!("{} a side to resolve {margin} %", count(more, "more boot")));
+    }
+    let p = match evidence.p {
+        p if p < 0.001 => "p < 0.001".to_owned(),
+        p => format!("p = {p:.3}"),
+    };
+    let visible = evidence.visible.filter(|visible| visible.is_finite());
+    said.push(match visible.map(percent) {
+        Some(visible) => format!("{p} \u{b7} shows changes from {visible} %"),
+        None => p,
+    });
+    said
+}
+
+/// A share in percent, without zeros at its end.
+fn percent(share: f64) -> String {
+    let text = decimal(Some(100.0 * share), 2);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Why there is no evidence.
+fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
+    if comparison.mode == Mode::Exact {
+        let undecided = it.verdict() == Some(Verdict::Undecided);
+        return undecided.then(|| "a seed is missing".to_owned());
+    }
+    Some(match it.row.lacking.get(it.column).copied().flatten()? {
+        Lack::Boots([base, new]) if base == new => {
+            format!("{} a side: too few", count(base, "boot"))
+        }
+        Lack::Boots([base, new]) => format!("{base} and {}: too few", count(new, "boot")),
+        Lack::Figure => "a boot without a figure".to_owned(),
+        Lack::Share => "a baseline below 0".to_owned(),
+    })
+}
+
+/// A gain and its interval on a line whose middle is: no change.
+fn forest(gain: Gain, reach: f64, class: &str) -> Markup {
+    let [width, height] = FOREST;
+    let scale = Scale::between([-reach, reach], [4.0, width - 4.0]);
+    let middle = height / 2.0;
+    let at = |value: f64| scale.at(value.clamp(-1.04 * reach, 1.04 * reach));
+    let [low, here, high] = [gain.low, gain.gain, gain.high].map(at);
+    let cap = |x: f64, beyond: bool, tip: f64| {
+        match beyond {
+            true => format!("M{0} {1}l{2} 3.5-{2} 3.5", px(x), px(middle - 3.5), px(tip)),
+            false => format!("M{} {}v6", px(x), px(middle - 3.0)),
+        }
+        .replace("--", "")
+    };
+    let title = format!("gain {:.2}%, from {:.2} to {:.2}%", gain.gain, gain.low, gain.high);
+    html! {
+        svg class={ "forest " (class) } viewBox={ "0 0 " (px(width)) " " (px(height)) }
+            width=(px(width)) height=(px(height)) role="img" {
+            title { (title) }
+            path class="zero" d={ "M" (px(scale.at(0.0))) " 0V" (px(height)) } {}
+            path class="interval" d={ "M" (px(low)) " " (px(middle)) "H" (px(high)) } {}
+            path class="caps" d={
+                (cap(low, gain.low < -reach, -3.5)) (cap(high, gain.high > reach, 3.5))
+            } {}
+            path class="point" d={ "M" (px(here)) " " (px(middle - 3.5)) "l3.5 3.5-3.5 3.5-3.5-3.5z" } {}
+        }
+    }
+}
+
+/// What the little plots' line is.
+fn ruler(reach: f64) -> Markup {
+    let [width, height] = FOREST;
+    let end = decimal(Some(reach), if reach < 10.0 { 1 } else { 0 });
+    html! {
+        svg class="forest" viewBox={ "0 0 " (px(width)) " " (px(height)) }
+            width=(px(width)) height=(px(height)) role="img" {
+            title { "Gains from \u{2212}" (end) " to +" (end) " percent; better is to the right" }
+            text x="0" y="12" { "\u{2212}" (end) "%" }
+            text x=(px(width / 2.0)) y="12" text-anchor="middle" { "0" }
+            text x=(px(width)) y="12" text-anchor="end" { "+" (end) "%" }
+        }
+    }
+}
+
+fn legend(comparison: &Comparison) -> String {
+    match comparison.mode {
+        Mode::Measured => format!(
+            "Gains are of means, positive where better. Intervals rest on boots, not on single \
+             samples. The same: within {} % of the baseline.",
+            percent(comparison.judging.margin)
+        ),
+        Mode::Exact => "Gains are of means over seeds, positive where better; bars show the luck \
+                        floor to both sides."
+            .to_owned(),
+    }
+}

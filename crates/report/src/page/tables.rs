@@ -1,0 +1,116 @@
+//! The tables of a comparison, with the rows, figures and marks of the text.
+
+use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
+use maud::{Markup, html};
+
+use super::{figure, svg};
+use crate::ascii::excerpt;
+use crate::heading;
+use crate::table::{Cells, below, cells, moved};
+
+/// What stands together: rows of one statistic, or of means of whatever kind.
+fn rank(row: &Row) -> Option<Statistic> {
+    (!row.statistic.is_mean()).then_some(row.statistic)
+}
+
+/// A table with what stands above and below it in the text.
+pub fn table(table: &Table, comparison: &Comparison) -> Markup {
+    let (table, still) = &moved(table);
+    let columns: Vec<Cells> = (0..comparison.variants.len())
+        .map(|number| cells(table, number, Some(comparison)))
+        .collect();
+    let mut places = 0..;
+    let blocks: Vec<Vec<(usize, &Row)>> = table
+        .rows
+        .chunk_by(|a, b| match table.kind {
+            Kind::Metrics => rank(a) == rank(b),
+            Kind::Duration | Kind::Counters => a.section == b.section,
+        })
+        .map(|rows| rows.iter().map(|row| (places.next().unwrap_or(0), row)).collect())
+        .collect();
+    let are_means = |rows: &[(usize, &Row)]| {
+        table.kind == Kind::Metrics && rows.first().is_some_and(|(_, row)| row.statistic.is_mean())
+    };
+    html! {
+        div class="table" {
+            table class="figures" {
+                caption { (heading::what(table, comparison)) }
+                thead {
+                    tr {
+                        th scope="col" { (head(table.kind)) }
+                        @for (number, variant) in comparison.variants.iter().enumerate() {
+                            th scope="col" colspan=[(number > 0).then_some(2)] {
+                                (svg::key(number)) " " (excerpt(&variant.name))
+                            }
+                        }
+                    }
+                }
+                @for rows in &blocks {
+                    tbody class=[are_means(rows).then_some("means")] {
+                        @if let Some(section) = rows.first().and_then(|(_, row)| row.section) {
+                            tr {
+                                th scope="rowgroup" colspan=(2 * columns.len()) { (section) }
+                            }
+                        }
+                        @for (place, row) in rows {
+                            tr {
+                                th scope="row" { (label(table, row)) }
+                                @for (column, cells) in columns.iter().enumerate() {
+                                    (cell(cells, *place, row, column))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @for line in still.sentences().into_iter().chain(below(table, comparison, true)) {
+            p class="note" { (line) }
+        }
+    }
+}
+
+/// A value and its gain; a value with a mark on both sides where there is no gain. The baseline has
+/// no gain over itself.
+fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
+    let (value, beside) = (cells.values[place].trim(), cells.gains[place].trim());
+    let verdict = row.verdicts.get(column).copied().flatten();
+    html! {
+        @if cells.directed && column > 0 {
+            td { (figure(value)) }
+            td class={ "gain " (verdict.map_or("none", Verdict::name)) } { (unpadded(beside)) }
+        } @else if cells.directed {
+            td { (figure(value)) }
+        } @else {
+            td colspan=[(column > 0).then_some(2)] {
+                @match value.strip_prefix(['[', '?']) {
+                    Some(marked) => { (&value[..1]) (figure(marked)) (beside) }
+                    None => (figure(value)),
+                }
+            }
+        }
+    }
+}
+
+/// A gain without the spaces that make columns of text.
+fn unpadded(gain: &str) -> String {
+    let gain = gain.replace(' ', "");
+    let inner = gain.trim_start_matches(['(', '[', '?']);
+    format!("{}{}", &gain[..gain.len() - inner.len()], figure(inner))
+}
+
+fn head(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Metrics => "Metric",
+        Kind::Duration => "Duration",
+        Kind::Counters => "Counter",
+    }
+}
+
+fn label(table: &Table, row: &Row) -> Markup {
+    html! {
+        @if table.kind == Kind::Metrics { span class="of" { (row.statistic) } " " }
+        (excerpt(&row.metric))
+        @if table.kind != Kind::Metrics && !row.unit.is_empty() { small { " " (excerpt(&row.unit)) } }
+    }
+}

@@ -1,0 +1,164 @@
+//! A plot over time: curves, phases shaded, and what the script needs to zoom into it.
+
+use compare::{Panel, Plots, Span};
+use maud::{Markup, html};
+
+use super::short;
+use super::svg::{GROUPS, Path, Scale, WIDTH, left_axis, px};
+use crate::ascii::excerpt;
+
+const LEFT: f64 = 42.0;
+const RIGHT: f64 = WIDTH - 6.0;
+/// Height of the curves' part.
+const HEIGHT: f64 = 112.0;
+/// Height of the row with the names of phases, and of a variant's strip of phases.
+const NAMES: f64 = 11.0;
+const STRIP: f64 = 4.0;
+/// About how wide a letter of a phase's name is.
+const LETTER: f64 = 4.9;
+/// Curves lie on a grid of so many steps a unit.
+const GRID: f64 = 10.0;
+
+/// What surrounds the curves of some panels.
+pub struct Surroundings<'a> {
+    /// Values.
+    pub values: Scale,
+    /// Seconds.
+    pub seconds: Scale,
+    /// The phases that are shaded and named.
+    pub shaded: &'a [Span],
+    /// Phases of variants, as strips: the variant's place and its phases.
+    pub strips: Vec<(usize, &'a [Span])>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// For `panels`, which share their scales. None without a point.
+    pub fn of(
+        panels: &[&Panel],
+        plots: &'a Plots,
+        shaded: &'a [Span],
+        strips: Vec<(usize, &'a [Span])>,
+    ) -> Option<Self> {
+        let points =
+            panels.iter().flat_map(|panel| &panel.curves).flat_map(|it| &it.runs).flatten();
+        let strips: Vec<_> = strips.into_iter().filter(|(_, spans)| !spans.is_empty()).collect();
+        let top = top(shaded, strips.len());
+        let values = Scale::around(points.map(|point| point[1]), [top + HEIGHT, top + 3.0])?;
+        let seconds = Scale::between([0.0, end(plots)], [LEFT, RIGHT]);
+        Some(Self { values, seconds, shaded, strips })
+    }
+
+    fn top(&self) -> f64 {
+        top(self.shaded, self.strips.len())
+    }
+}
+
+fn top(shaded: &[Span], strips: usize) -> f64 {
+    let names = if shaded.is_empty() { 0.0 } else { NAMES };
+    names + strips as f64 * (STRIP + 1.0)
+}
+
+/// When the longest curve of a workload ends, so that all its plots have the same time.
+fn end(plots: &Plots) -> f64 {
+    let panels = plots.panels.iter().chain(plots.nodes.iter().flatten());
+    let runs = panels.flat_map(|panel| &panel.curves).flat_map(|curve| &curve.runs);
+    runs.filter_map(|run| run.last()).map(|point| point[0]).fold(0.0, f64::max)
+}
+
+/// The plot. `named` says what a curve's group is called.
+pub fn plot(
+    panel: &Panel,
+    around: &Surroundings<'_>,
+    title: &str,
+    named: &dyn Fn(usize) -> String,
+) -> Markup {
+    let top = around.top();
+    let bottom = top + HEIGHT;
+    let wide = (RIGHT - LEFT) * GRID;
+    let mut curves: Vec<_> = panel.curves.iter().collect();
+    curves.sort_by_key(|curve| curve.chief);
+    html! {
+        svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 15.0)) } role="img" {
+            title { (title) }
+            (left_axis(&around.values, LEFT, RIGHT))
+            svg class="area" x=(px(LEFT)) y="0" width=(px(RIGHT - LEFT)) height=(px(bottom))
+                viewBox={ "0 0 " (px(wide)) " " (px(bottom * GRID)) } preserveAspectRatio="none"
+                data-end=(px(1000.0 * around.seconds.values()[1])) {
+                (shades(around, bottom))
+                @for curve in curves {
+                    path class={ "line g" (curve.group % GROUPS) @if !curve.chief { " faint" } }
+                        d=(line(&curve.runs, around)) {
+                        title { (named(curve.group)) ", " (curve.boot) ", iteration " (curve.iteration) }
+                    }
+                }
+                rect class="selection" y=(px(top * GRID)) width="0" height=(px(HEIGHT * GRID)) {}
+            }
+            (names(around))
+            g class="ticks across" {
+                @for (x, text) in around.seconds.ticks(5) {
+                    text x=(px(x)) y=(px(bottom + 12.0)) text-anchor="middle" { (text) " s" }
+                }
+            }
+        }
+    }
+}
+
+/// Phases: shaded behind the curves, and a strip a variant above them.
+fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
+    let place = |second: f64| GRID * (around.seconds.at(second) - LEFT);
+    let names = if around.shaded.is_empty() { 0.0 } else { NAMES };
+    html! {
+        @for (number, span) in around.shaded.iter().enumerate() {
+            rect class={ "phase p" (number % 2) } x=(px(place(span.begin))) y="0"
+                width=(px(place(span.end) - place(span.begin))) height=(px(GRID * bottom)) {
+                title { "phase " (excerpt(&span.name)) }
+            }
+        }
+        @for (row, (group, spans)) in around.strips.iter().enumerate() {
+            @for (number, span) in spans.iter().enumerate() {
+                rect class={ "strip f" (group % GROUPS) " p" (number % 2) } x=(px(place(span.begin)))
+                    y=(px(GRID * (names + row as f64 * (STRIP + 1.0))))
+                    width=(px(place(span.end) - place(span.begin))) height=(px(GRID * STRIP)) {
+                    title { "phase " (excerpt(&span.name)) }
+                }
+            }
+        }
+    }
+}
+
+/// Names of the shaded phases, as far as there is room.
+fn names(around: &Surroundings<'_>) -> Markup {
+    let fitting = around.shaded.iter().filter_map(|span| {
+        let [begin, end] = [span.begin, span.end].map(|second| around.seconds.at(second));
+        let name = short(&span.name);
+        let fits = name.chars().count() as f64 * LETTER <= end - begin;
+        fits.then_some(((begin + end) / 2.0, name))
+    });
+    html! {
+        g class="phases" {
+            @for (x, name) in fitting {
+                text x=(px(x)) y="8" text-anchor="middle" { (name) }
+            }
+        }
+    }
+}
+
+/// A curve on the grid of its area.
+fn line(runs: &[Vec<[f64; 2]>], around: &Surroundings<'_>) -> String {
+    let mut path = Path::default();
+    for run in runs {
+        let place = |point: &[f64; 2]| {
+            [GRID * (around.seconds.at(point[0]) - LEFT), GRID * around.values.at(point[1])]
+        };
+        let Some((first, rest)) = run.split_first() else { continue };
+        path.move_to(place(first));
+        // A point alone is a dot: a line of no length with round ends.
+        if rest.is_empty() {
+            path.dot();
+        }
+        for point in rest {
+            path.line_to(place(point));
+        }
+    }
+    path.d()
+}

@@ -1,0 +1,318 @@
+//! The page of a comparison.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod made_up;
+
+use std::path::Path;
+
+use compare::{Comparison, Verdict};
+use made_up::{Chance, Side, judged, of, page, sides};
+use model::{Chunk, Column, Experiment, Mode, Outcome, Sample, WorkloadUse};
+use scraper::{Html, Selector};
+
+/// No page is larger.
+const MAX_SIZE: usize = 5 << 20;
+
+/// The parsed page, checked for what holds for all of them. A copy stays in the build's own
+/// directory, to be looked at.
+fn checked(name: &str, page: &str) -> Html {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
+    std::fs::write(copy, page).unwrap();
+    assert!(page.len() < MAX_SIZE, "{} bytes", page.len());
+    let document = Html::parse_document(page);
+    assert!(document.errors.is_empty(), "{name}: {:?}", document.errors);
+    let all =
+        |selector: &str| document.select(&Selector::parse(selector).unwrap()).collect::<Vec<_>>();
+    assert_eq!(all("script").len(), 1);
+    for loading in ["[src]", "[srcset]", "link", "iframe", "object", "embed", "img", "base", "form"]
+    {
+        assert!(all(loading).is_empty(), "{loading}");
+    }
+    assert!(all("[style]").is_empty());
+    for element in all("*") {
+        for (name, value) in element.value().attrs() {
+            assert!(!name.starts_with("on"), "{name}");
+            assert!(name != "href" || value.starts_with('#'), "{value}");
+        }
+    }
+    for style in all("style") {
+        let text: String = style.text().collect();
+        assert!(!text.contains("url(") && !text.contains("@import"));
+    }
+    let policy = all("meta[http-equiv]")[0].value().attr("content").unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
+    let ids: Vec<&str> = all("[id]").iter().filter_map(|it| it.value().attr("id")).collect();
+    for link in all("a") {
+        let target = link.value().attr("href").unwrap().trim_start_matches('#');
+        assert_eq!(ids.iter().filter(|id| **id == target).count(), 1, "{target}");
+    }
+    for plot in all("figure > svg, .forest") {
+        assert!(plot.child_elements().any(|child| child.value().name() == "title"));
+    }
+    for heading in all("table th") {
+        assert!(heading.value().attr("scope").is_some());
+    }
+    document
+}
+
+/// The text of each element that a selector finds, its white space made even.
+fn texts(document: &Html, selector: &str) -> Vec<String> {
+    let selector = Selector::parse(selector).unwrap();
+    let found = document.select(&selector);
+    let text = |element: scraper::ElementRef<'_>| element.text().collect::<Vec<_>>().join(" ");
+    found.map(|it| text(it).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// One verdict of each kind that a page has something to say of.
+fn verdicts(comparison: &mut Comparison) {
+    let rows = comparison.tables.iter_mut().flat_map(|table| &mut table.rows);
+    for row in rows.filter(|row| row.statistic.is_mean()) {
+        row.verdicts[1] = match &*row.metric {
+            "Elapsed-NUMA01" => Some(Verdict::Regression),
+            "System-NUMA01" => Some(Verdict::Improvement),
+            "Rate-NUMA01" => Some(Verdict::Undecided),
+            _ => None,
+        };
+        if let Some(evidence) = &mut row.evidence[1] {
+            evidence.needed = (row.verdicts[1] == Some(Verdict::Undecided)).then_some(14);
+            evidence.visible = Some(0.0125);
+        }
+    }
+}
+
+#[test]
+fn a_comparison_is_told_from_verdicts_to_reproduction() {
+    let sides = sides(6);
+    let experiment = of(&sides, Mode::Measured);
+    let document = checked("page", &judged(&sides, &experiment, verdicts));
+    let headings = texts(&document, "h1, h2, h3");
+    assert_eq!(
+        headings,
+        [
+            "numa-slowscan",
+            "Verdicts",
+            "autonuma",
+            "Every sample",
+            "Distributions",
+            "Over time",
+            "Node by node",
+            "Machine and kernels",
+            "Failed boots",
+            "How to reproduce",
+        ]
+    );
+    insta::assert_snapshot!(texts(&document, "#verdicts p, #verdicts tr").join("\n"));
+}
+
+#[test]
+fn every_row_of_the_text_is_there() {
+    let sides = sides(6);
+    let experiment = of(&sides, Mode::Measured);
+    let document = checked("rows", &page(&sides, &experiment));
+    let rows = texts(&document, ".figures tbody th");
+    assert_eq!(
+        rows[..5],
+        [
+            "Min System-NUMA01",
+            "Min Elapsed-NUMA01",
+            "Min Rate-NUMA01",
+            "Min CPU-NUMA01",
+            "Amean System-NUMA01"
+        ]
+    );
+    for row in [
+        "HCoeffVar Rate-NUMA01",
+        "Max CPU-NUMA01",
+        "Elapsed s",
+        "NUMA hint faults faults",
+        "AutoNUMA cost model units",
+    ] {
+        assert!(rows.iter().any(|it| it == row), "{row}: {rows:?}");
+    }
+}
+
+#[test]
+fn every_sample_and_every_series_is_drawn() {
+    let sides = sides(6);
+    let experiment = of(&sides, Mode::Measured);
+    let document = checked("drawn", &page(&sides, &experiment));
+    let lanes = texts(&document, "figure g > title");
+    let of_boot = |boot: &str| {
+        lanes.iter().filter(|it| it.starts_with(&format!("{boot}: 5 samples"))).count()
+    };
+    // Four metrics; the fourth boot of the second variant, b10, failed.
+    assert_eq!([of_boot("b1"), of_boot("b9"), of_boot("b10")], [4, 4, 0]);
+    let said = texts(&document, "text");
+    for words in ["1 outlier \u{b7} n = 30", "2 modes \u{b7} n = 30"] {
+        assert!(said.iter().any(|it| it.contains(words)), "{words}: {said:?}");
+    }
+    let titles = texts(&document, "figcaption b");
+    for title in [
+        "NUMA hinting faults that were local",
+        "Free memory",
+        "GB moved a second",
+        "numa_pages_migrated",
+    ] {
+        assert!(titles.iter().any(|it| it == title), "{title}: {titles:?}");
+    }
+    assert_eq!(texts(&document, "h4"), ["memory by node"]);
+    assert!(texts(&document, ".phases text").iter().any(|it| it == "steady"));
+}
+
+#[test]
+fn boots_that_failed_show_the_end_of_their_consoles() {
+    let sides = sides(6);
+    let experiment = of(&sides, Mode::Measured);
+    let document = checked("failed", &page(&sides, &experiment));
+    let summary = texts(&document, "#failed summary");
+    assert_eq!(
+        summary,
+        ["b10, 6.12-slowscan-v2: kernel panic: Kernel panic - not syncing: Fatal exception"]
+    );
+    let console = &texts(&document, "#failed .console")[0];
+    assert!(console.ends_with("Kernel panic - not syncing: Fatal exception"));
+    assert_eq!(texts(&document, "#failed .note"), ["10 lines before: faultline show b10"]);
+}
+
+#[test]
+fn exact_mode_shows_floors_instead_of_intervals() {
+    let sides = sides(6);
+    let mut sides = sides;
+    sides[1].boots.remove(3);
+    let experiment = of(&sides, Mode::Exact);
+    let document = checked("exact", &page(&sides, &experiment));
+    assert!(texts(&document, "#verdicts thead th").contains(&"Luck floor".to_owned()));
+    let verdicts = texts(&document, "#verdicts .said");
+    assert_eq!(verdicts, ["\u{25b2} improvement", "= same", "= same"]);
+    assert!(!document.select(&Selector::parse(".floor").unwrap()).collect::<Vec<_>>().is_empty());
+    assert!(texts(&document, ".caution")[0].contains("Not modelled"));
+}
+
+const HOSTILE: &str =
+    "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J&lt;";
+
+/// Everything that a guest, a file or a user names.
+fn hostile() -> (Vec<Side>, Experiment) {
+    let mut sides = sides(6);
+    let long = format!("{HOSTILE}{}", "x".repeat(5000));
+    for side in &mut sides {
+        side.variant.name.push_str(HOSTILE);
+        side.variant.kernel = long.clone();
+        for boot in &mut side.boots {
+            for text in [
+                &mut boot.facts.release,
+                &mut boot.facts.kernel_origin,
+                &mut boot.facts.kernel_digest,
+                &mut boot.facts.cmdline,
+                &mut boot.facts.emulator,
+                &mut boot.facts.banner,
+            ] {
+                text.push_str(&long);
+            }
+            for sample in &mut boot.samples {
+                sample.label = long.clone();
+            }
+            for problem in &mut boot.problems {
+                problem.text = long.clone();
+            }
+            for chunk in &mut boot.chunks {
+                chunk.phase.push_str(HOSTILE);
+                for column in &mut chunk.columns {
+                    column.name.push_str(&long);
+                }
+            }
+            if !boot.outcome.is_complete() {
+                boot.outcome = Outcome::Died(long.clone());
+            }
+        }
+    }
+    let mut experiment = of(&sides, Mode::Measured);
+    experiment.name = long;
+    for metric in &mut experiment.workloads[0].manifest.metrics {
+        metric.unit = HOSTILE.into();
+    }
+    (sides, experiment)
+}
+
+#[test]
+fn hostile_names_do_nothing() {
+    let (sides, experiment) = hostile();
+    let page = page(&sides, &experiment);
+    checked("hostile", &page);
+    assert!(!page.contains("<script>alert") && !page.contains("<img"));
+    assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    // It is told, not dropped.
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+/// 3 workloads, 2 variants, 30 boots, 10 iterations, 12,000 values of series in each.
+fn large() -> (Vec<Side>, Experiment) {
+    let mut sides = sides(1);
+    let mut chance = Chance(7);
+    for side in &mut sides {
+        let mut first = side.boots.remove(0);
+        first.chunks.clear();
+        first.samples.clear();
+        side.boots = vec![first; 30];
+        for (boot, workload, iteration) in
+            (0..30).flat_map(|b| (0..3).flat_map(move |w| (0..10).map(move |i| (b, w, i))))
+        {
+            let workload = format!("workload-{workload}");
+            let sample = |label: usize, value: f64| Sample {
+                workload: workload.clone(),
+                iteration,
+                phase: String::new(),
+                metric: "Elapsed".into(),
+                label: label.to_string(),
+                value,
+            };
+            let values = (0..40).map(|label| sample(label, chance.next()));
+            side.boots[boot].samples.extend(values);
+            let column = |number: usize| Column {
+                name: format!("counter{number}"),
+                values: (0..600)
+                    .map(|step| Some((step * 100) as i64 + (1e4 * chance.next()) as i64))
+                    .collect(),
+            };
+            side.boots[boot].chunks.push(Chunk {
+                workload,
+                iteration,
+                phase: "run".into(),
+                source: "vmstat".into(),
+                times: (0..600).map(|step| step * 100_000_000).collect(),
+                columns: (0..20).map(column).collect(),
+            });
+        }
+    }
+    let mut experiment = of(&sides, Mode::Measured);
+    let used = experiment.workloads[0].clone();
+    experiment.workloads = (0..3)
+        .map(|number| {
+            let mut used = WorkloadUse { ..used.clone() };
+            used.manifest.name = format!("workload-{number}");
+            used
+        })
+        .collect();
+    (sides, experiment)
+}
+
+#[test]
+fn a_large_experiment_makes_a_small_page() {
+    let (sides, experiment) = large();
+    let page = page(&sides, &experiment);
+    checked("large", &page);
+    assert!(page.len() > 1 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn nothing_to_compare_is_said() {
+    let mut sides = sides(1);
+    for side in &mut sides {
+        side.boots.clear();
+    }
+    let experiment = of(&sides, Mode::Measured);
+    let document = checked("empty", &page(&sides, &experiment));
+    let said = texts(&document, "#verdicts p");
+    assert_eq!(said[1], "No boot that counts measured anything: there is nothing to compare.");
+}
