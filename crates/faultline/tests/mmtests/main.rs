@@ -5,7 +5,7 @@ mod logs;
 
 use std::collections::BTreeMap;
 
-use compare::{Comparison, KeptBoot, Results, Row, VariantBoots, compare};
+use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
 use import::mmtests::benchmark::{self, Logs};
 use model::{
     Accel, Boot, Bytes, Experiment, Limits, Machine, Manifest, Millis, Mode, Outcome, Profiling,
@@ -46,7 +46,8 @@ fn compared(form: &Form) -> Comparison {
         .iter()
         .zip(&boots)
         .map(|(variant, boot)| VariantBoots { variant, boots: vec![kept(boot)] });
-    compare(&Results { experiment: &experiment, variants: columns.collect() }, 0)
+    let results = Results { experiment: &experiment, variants: columns.collect() };
+    compare(&results, 0, &Judging::default())
 }
 
 fn variant(name: &str) -> Variant {
