@@ -7,6 +7,7 @@
 mod accesses;
 mod beside;
 mod config;
+mod consistency;
 mod counters;
 mod duration;
 mod evidence;
@@ -31,6 +32,7 @@ use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
+pub use consistency::{Counting, Finding, Relation, Severity};
 pub use evidence::{Evidence, Judging, Lack, Variation};
 
 pub use explain::{
@@ -183,6 +185,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
+    let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
         let name = &used.manifest.name;
         [
@@ -203,7 +206,11 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         tables: tables.filter(|table| !table.rows.is_empty()).collect(),
         beside: Vec::new(),
         beside_of: None,
-        notes: notes::notes(&columns),
+        notes: Notes {
+            findings: workloads().flat_map(|it| consistency::findings(it, &columns)).collect(),
+            counting: consistency::counting(&columns),
+            ..notes::notes(&columns)
+        },
     }
 }
 

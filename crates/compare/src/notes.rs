@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{BootFacts, HostLoad, ProblemKind, Variant};
 use serde::Serialize;
 
-use crate::{VariantBoots, config, facts};
+use crate::{Counting, Finding, VariantBoots, config, facts};
 
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -21,6 +21,10 @@ pub struct Notes {
     pub complaints: Vec<Complaint>,
     /// What the host did.
     pub host: Vec<HostRange>,
+    /// What does not add up between counters of one kernel.
+    pub findings: Vec<Finding>,
+    /// What the columns count differently from the baseline.
+    pub counting: Vec<Counting>,
 }
 
 /// One fact in all columns.
@@ -112,6 +116,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         host: columns.iter().filter_map(host).collect(),
+        ..Notes::default()
     }
 }
 

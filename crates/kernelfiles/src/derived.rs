@@ -19,7 +19,7 @@
 
 mod compaction;
 mod expr;
-pub mod numa;
+mod numa;
 mod reclaim;
 mod thp;
 

@@ -4,6 +4,7 @@
 
 mod ascii;
 mod beside;
+mod consistency;
 mod counter;
 mod document;
 mod exact;

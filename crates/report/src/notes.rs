@@ -6,6 +6,7 @@ use compare::{
 use model::count;
 
 use crate::ascii::{escape, excerpt, wrap};
+use crate::consistency;
 
 /// Complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
@@ -57,6 +58,8 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(variants.iter().flat_map(failed));
     all.extend(variants.iter().flat_map(set_aside));
     all.extend(complaints(&notes.complaints));
+    all.extend(notes.findings.iter().map(consistency::finding));
+    all.extend(notes.counting.iter().map(|it| consistency::counting(it, baseline)));
     all
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{blocks, boot, boots, compared, measure};
+use common::{blocks, boot, boots, compared, count, measure};
 use serde_json::{Value, json};
 
 fn document(variants: &[(&str, &[model::Boot])]) -> Value {
@@ -83,6 +83,27 @@ fn verdicts_come_with_their_intervals_and_evidence() {
     let beside = mean("Elapsed-NUMA01");
     assert_eq!(beside["verdicts"], json!([null, null]));
     assert!(beside["intervals"][1].is_array() && beside["evidence"][1]["needed"].is_null());
+}
+
+#[test]
+fn sections_findings_and_what_is_counted_otherwise() {
+    let (mut old, mut new) = (boot(0), boot(0));
+    count(&mut old, 0, &[("allocstall", 5), ("pgscan_direct_normal", 9), ("oom_kill", -1)]);
+    count(&mut new, 0, &[("allocstall_normal", 5), ("pgscan_direct", 9), ("swpout_zero", 0)]);
+    let document = document(&[("4.7", &[old]), ("4.8", &[new])]);
+    let rows = document["tables"][0]["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["section"] == "Reclaim"));
+    assert!(rows.iter().any(|row| row["metric"] == "Allocation stalls"));
+    let finding = &document["notes"]["findings"][0];
+    assert_eq!((&finding["variant"], &finding["boots"]), (&json!("4.7"), &json!(["b1"])));
+    assert_eq!(finding["severity"], "contradiction");
+    assert_eq!(
+        document["notes"]["counting"][0],
+        json!({
+            "variant": "4.8", "rows": ["Allocation stalls"], "relation": "renamed",
+            "baseline": ["allocstall"], "counters": ["allocstall_ZONE"],
+        })
+    );
 }
 
 #[test]

@@ -163,6 +163,31 @@ fn counters_by_section_without_those_that_stood_still() {
     let text = text(&[("4.7", &[reclaiming(true)]), ("4.8", &[reclaiming(false)])]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(&text[..text.find("\nNotes:").unwrap()]);
+    let otherwise = text.find("  counted otherwise").unwrap();
+    insta::assert_snapshot!(&text[otherwise..]);
+}
+
+#[test]
+fn counters_that_do_not_add_up() {
+    let impossible = |replicate| {
+        let mut boot = boot(replicate);
+        boot.facts.cpus = 4;
+        let counters = [
+            ("pgscan_direct", 54_504),
+            ("allocstall_normal", 0),
+            ("pgfault", 9),
+            ("pgmajfault", 1_000_000),
+            ("oom_kill", -1),
+        ];
+        count(&mut boot, 0, &counters);
+        boot
+    };
+    let mut stalling = boot(0);
+    count(&mut stalling, 0, &[("allocstall_normal", 900), ("pgscan_direct", 0)]);
+    let impossible: Vec<Boot> = (0..7).map(impossible).collect();
+    let text = text(&[("6.1", &impossible), ("6.12", &[stalling])]);
+    assert!(widest(&text) <= 100);
+    insta::assert_snapshot!(&text[text.find("  does not add up").unwrap()..]);
 }
 
 #[test]

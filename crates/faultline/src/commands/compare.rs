@@ -91,7 +91,8 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
 
 /// What is compared of an experiment's boots.
 fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
-    store.boots(id, Detail::Ends(&[Source::Vmstat.name()]))
+    let sources = [Source::Vmstat, Source::NodeNumastat, Source::Zoneinfo].map(Source::name);
+    store.boots(id, Detail::Ends(&sources))
 }
 
 /// What boots that failed printed, as many as are shown.

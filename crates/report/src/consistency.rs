@@ -1,0 +1,58 @@
+//! Notes on counters that do not add up, and on what columns count differently.
+
+use compare::{Counting, Finding, Relation, Severity};
+use kernelfiles::catalogue;
+
+use crate::ascii::escape;
+use crate::notes::Note;
+
+/// Boots that are named of a finding; the others are counted.
+const MAX_BOOTS: usize = 5;
+
+/// A note on what does not add up.
+pub fn finding(finding: &Finding) -> Note {
+    let topic = match finding.severity {
+        Severity::Contradiction => "does not add up",
+        Severity::Remark => "mind",
+    };
+    let Finding { workload, variant, found, why, answer, .. } = finding;
+    let boots = boots(&finding.boots);
+    let text = format!("{boots}, {}: {found}. {why} {answer}", escape(workload));
+    Note::on(topic, variant, text)
+}
+
+fn boots(names: &[String]) -> String {
+    let shown =
+        names.iter().take(MAX_BOOTS).map(|name| escape(name)).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        all if all > MAX_BOOTS => format!("{shown} and {} more", all - MAX_BOOTS),
+        _ => shown,
+    }
+}
+
+/// A note on rows that a column makes of other counters than the baseline.
+pub fn counting(counting: &Counting, baseline: &str) -> Note {
+    let Counting { variant, rows, relation, baseline: old, counters: new } = counting;
+    let baseline = escape(baseline);
+    let (rows, old_names, new_names) = (rows.join(", "), old.join(", "), new.join(", "));
+    let text = match relation {
+        Relation::Renamed => format!("{rows}: of {new_names}, in {baseline} of {old_names}"),
+        Relation::Apart if is_part(new, old) => {
+            format!("{rows}: {new_names} apart, in {baseline} within {old_names}")
+        }
+        Relation::Apart => {
+            format!("{rows}: {new_names} with what {baseline} counts apart as {old_names}")
+        }
+        Relation::Untold => format!(
+            "{rows}: cannot be compared, for {new_names} stands where {baseline} has {old_names}; \
+             what is not told is not 0"
+        ),
+    };
+    Note::on("counted otherwise", variant, text)
+}
+
+/// Whether the first were split from the second.
+fn is_part(names: &[&str], wholes: &[&str]) -> bool {
+    let part = names.first().and_then(|name| catalogue::find(name));
+    part.is_some_and(|part| part.split_from.iter().any(|whole| wholes.contains(&&**whole)))
+}
