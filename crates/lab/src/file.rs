@@ -140,9 +140,14 @@ impl From<Value> for String {
     }
 }
 
+/// What an experiment of measured mode is called in exact mode: it is another one.
+pub fn exact_name(name: &str) -> String {
+    format!("{name}-exact")
+}
+
 /// Reads an experiment from a file's text. Paths in it are relative to the file's directory. With
-/// exact mode as `mode`, an experiment of measured mode is read as one of exact mode with the usual
-/// number of seeds.
+/// exact mode as `mode`, an experiment of measured mode is read as one of exact mode, with a name of
+/// its own ([`exact_name`]) and the usual number of seeds.
 ///
 /// # Errors
 /// With the line and the key at fault, and a hint.
@@ -176,6 +181,7 @@ impl FileForm {
         if mode == Some(Mode::Exact) && self.mode.is_measured() {
             self.mode = Mode::Exact;
             (self.boots, self.at_most, self.margin, self.budget) = (None, None, None, None);
+            *self.name.get_mut() = exact_name(self.name.get_ref());
         }
         self
     }

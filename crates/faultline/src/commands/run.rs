@@ -113,6 +113,7 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         }
     }
     let name = format!("{}-{}", args.workload, names.join("-"));
+    let name = if mode == Mode::Exact { file::exact_name(&name) } else { name };
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let described = described(name, variants, used, &args.machine, boots)?;
     let experiment = Experiment { mode, sequential, ..described };
@@ -191,8 +192,7 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
     }
 }
 
-/// What the options say of exact mode. One that is not of the experiment's file gets a name of its
-/// own.
+/// What the options say of exact mode.
 fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::Usage(message.into()));
     let ExactArgs { mode, seeds, profile, verify } = &args.exact;
@@ -204,9 +204,6 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     }
     if *seeds == Some(0) {
         return usage("--seeds wants 1 or more");
-    }
-    if *mode == Some(ModeArg::Exact) {
-        experiment.name.push_str("-exact");
     }
     experiment.boots = seeds.unwrap_or(experiment.boots);
     let Profiling { accesses, stacks } = args.exact.profiling();

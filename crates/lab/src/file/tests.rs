@@ -72,6 +72,10 @@ fn exact_mode_has_seeds() {
     assert_eq!(exact("mode = \"exact\"\nseeds = 2").boots, 2);
     let asked = parse(Path::new("x.toml"), GOOD, Some(Mode::Exact)).unwrap();
     assert_eq!((asked.mode, asked.boots), (Mode::Exact, DEFAULT_SEEDS));
+    assert_eq!(asked.name, "numa-exact");
+    let text = GOOD.replace("boots = 3", "mode = \"exact\"");
+    let already = parse(Path::new("x.toml"), &text, Some(Mode::Exact)).unwrap();
+    assert_eq!(already.name, "numa");
     let disk = format!("{GOOD}\n[[machine.disk]]\nkind = \"nvme\"\nsize = \"1G\"\n");
     assert!(parse(Path::new("x.toml"), &disk, None).is_ok());
     assert!(parse(Path::new("x.toml"), &disk, Some(Mode::Exact)).is_err());
