@@ -43,8 +43,8 @@ pub enum Detail<'a> {
     AllSeries,
     /// The chunks of the named sources and the profiles.
     Profiles(&'a [&'a str]),
-    /// The profiles, and of the chunks of the named sources the first and the last sample: all that
-    /// differences need.
+    /// Of the profiles the accesses, and of the chunks of the named sources the first and the last
+    /// sample: all that differences need.
     Ends(&'a [&'a str]),
     /// Everything.
     Whole,

@@ -1,5 +1,7 @@
 //! Rows of a boot, read back.
 
+use std::io;
+
 use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Profile, Sample, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -22,15 +24,15 @@ pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept,
         Detail::AllSeries => boot.chunks = chunks(connection, id, None)?,
         Detail::Profiles(sources) => {
             boot.chunks = chunks(connection, id, Some(sources))?;
-            boot.profiles = profiles(connection, id)?;
+            boot.profiles = profiles(connection, id, profile::decode)?;
         }
         Detail::Ends(sources) => {
             boot.chunks = ends(connection, id, sources)?;
-            boot.profiles = profiles(connection, id)?;
+            boot.profiles = profiles(connection, id, accesses)?;
         }
         Detail::Whole => {
             boot.chunks = chunks(connection, id, None)?;
-            boot.profiles = profiles(connection, id)?;
+            boot.profiles = profiles(connection, id, profile::decode)?;
             boot.console = console(connection, id)?;
         }
     }
@@ -207,7 +209,12 @@ fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
     }
 }
 
-fn profiles(connection: &Connection, id: BootId) -> Result<Vec<Profile>, Trouble> {
+/// The profiles of a boot, as far as `decode` reads them.
+fn profiles(
+    connection: &Connection,
+    id: BootId,
+    decode: fn(&[u8]) -> io::Result<Profile>,
+) -> Result<Vec<Profile>, Trouble> {
     let sql = "SELECT * FROM profiles WHERE boot = ? ORDER BY place";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id.0])?;
@@ -215,7 +222,7 @@ fn profiles(connection: &Connection, id: BootId) -> Result<Vec<Profile>, Trouble
     while let Some(row) = rows.next()? {
         let packed: Vec<u8> = row.get("packed")?;
         let place: u32 = row.get("place")?;
-        let profile = profile::decode(&packed)
+        let profile = decode(&packed)
             .map_err(|error| Trouble::damaged(format!("profile {place} of boot {id}"), error))?;
         profiles.push(Profile {
             workload: row.get("workload")?,
@@ -225,6 +232,11 @@ fn profiles(connection: &Connection, id: BootId) -> Result<Vec<Profile>, Trouble
         });
     }
     Ok(profiles)
+}
+
+/// A profile with its accesses alone.
+fn accesses(packed: &[u8]) -> io::Result<Profile> {
+    Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
 }
 
 fn config(connection: &Connection, id: BootId) -> Result<String, Trouble> {

@@ -8,10 +8,10 @@ mod versions;
 use std::path::PathBuf;
 
 use model::{
-    Accel, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
-    Instructions, Limits, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Problem,
-    ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Topology, Usage,
-    Variant, WorkloadUse,
+    Accel, Accesses, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
+    Instructions, Limits, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege,
+    Problem, ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Target,
+    Topology, Usage, Variant, WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -180,6 +180,13 @@ fn profile(phase: &str) -> Profile {
         phase: phase.into(),
         cpus: vec![Instructions { user: 1, kernel: 2, firmware: 3 }; 2],
         functions: vec![function("do_anonymous_page", ""), function("ext4_da_map", "ext4")],
+        accesses: vec![Accesses {
+            cpu: 1,
+            privilege: Privilege::User,
+            target: Target::Node(1),
+            loads: 5,
+            stores: 3,
+        }],
         stacks: vec![Stack { functions: vec!["do_anonymous_page".into(); 2], instructions: 9 }],
         ..Profile::default()
     }
