@@ -228,11 +228,10 @@ fn section(text: &mut String, path: &str, table: &Table) {
         let lines = match value {
             _ if line.len() <= WIDTH => line,
             Value::Array(list) => {
-                let items = list.iter().map(|item| format!("    {},\n", one_line(item)));
+                let items = list.iter().map(|item| format!("    {},\n", within(item, WIDTH - 5)));
                 format!("{} = [\n{}]", key(name), items.collect::<String>())
             }
-            Value::String(text) => format!("{} = {}", key(name), folded(text)),
-            _ => line,
+            other => format!("{} = {}", key(name), within(other, 0)),
         };
         text.push_str(&lines);
         text.push('\n');
@@ -273,6 +272,15 @@ fn one_line(value: &Value) -> String {
     }
 }
 
+/// The same, over several lines where it is a text of more than `room` letters.
+fn within(value: &Value, room: usize) -> String {
+    let line = one_line(value);
+    match value {
+        Value::String(text) if line.len() > room => folded(text),
+        _ => line,
+    }
+}
+
 /// A basic string of TOML.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
@@ -285,7 +293,8 @@ fn folded(text: &str) -> String {
     let mut width = 0;
     for letter in text.chars() {
         let mut piece = escaped(letter);
-        if width + piece.len() >= WIDTH {
+        // With room for what ends it.
+        if width + piece.len() > WIDTH - 4 {
             folded.push_str("\\\n");
             width = 0;
         }
