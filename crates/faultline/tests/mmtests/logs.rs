@@ -20,7 +20,7 @@ pub struct Form {
 }
 
 /// All forms.
-pub const FORMS: [Form; 15] = [
+pub const FORMS: [Form; 16] = [
     Form { name: "autonumabench", benchmark: "autonumabench", iterations: 2, files: autonumabench },
     Form {
         name: "autonumabench-2019",
@@ -44,6 +44,7 @@ pub const FORMS: [Form; 15] = [
     Form { name: "stutterp", benchmark: "stutterp", iterations: 2, files: stutterp },
     Form { name: "tiobench", benchmark: "tiobench", iterations: 2, files: tiobench },
     Form { name: "trunc", benchmark: "trunc", iterations: 2, files: trunc },
+    Form { name: "trunc-2022", benchmark: "trunc", iterations: 2, files: trunc_2022 },
     Form { name: "xfsrepair", benchmark: "xfsrepair", iterations: 2, files: xfsrepair },
     Form { name: "xfsrepair-2015", benchmark: "xfsrepair", iterations: 2, files: xfsrepair_2015 },
 ];
@@ -293,6 +294,14 @@ fn trunc(maker: &mut Maker) {
         let (fault, trunc) = (maker.time(0.06, 3.2, 3.31), maker.time(0.0, 0.24, 0.25));
         maker.add(format!("time-fault-{number}"), fault);
         maker.add(format!("time-trunc-{number}"), trunc);
+    }
+}
+
+fn trunc_2022(maker: &mut Maker) {
+    for number in 1..=30 {
+        let (fault, trunc) = (maker.time(0.06, 3.2, 3.31), maker.time(0.0, 0.24, 0.25));
+        maker.add(format!("fault-{number}.time"), fault);
+        maker.add(format!("trunc-{number}.time"), trunc);
     }
 }
 

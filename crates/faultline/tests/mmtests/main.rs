@@ -241,6 +241,11 @@ fn tiobench() {
 #[test]
 fn trunc() {
     check("trunc", include_str!("expected/trunc.txt"), all);
+    check("trunc-2022", include_str!("expected/trunc-2022.txt"), older);
+    check("trunc-2022", include_str!("expected/trunc-2022-fault.txt"), |row| {
+        row.operation.push_str("-fault");
+        older(row)
+    });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! trunc: the time to read sparse files into the page cache, and to remove them.
 //!
-//! Two layouts: `time-fault-N` and `time-trunc-N` (since December 2024), and `trunc-N.time`.
+//! Two layouts: `time-fault-N` and `time-trunc-N` (since January 2026), and `fault-N.time` and
+//! `trunc-N.time`.
 
 use model::Better;
 
@@ -12,7 +13,7 @@ use super::{Logs, Unreadable};
 pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let files = timed::files(logs, ["time-", "-", ""], gather);
     if files.is_empty() {
-        return removed(logs, gather);
+        return milliseconds(logs, gather);
     }
     for name in ["Elapsed", "System", "User"] {
         let mut metric = seconds(name);
@@ -24,13 +25,15 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(true)
 }
 
-/// The older layout: the removal alone, in milliseconds.
-fn removed(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
+/// The older layout, in milliseconds. mmtests had a table of each, with the same operation.
+fn milliseconds(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let files = timed::files(logs, ["", "-", ".time"], gather);
     gather.metric(primary(metric("elapsed", "ms", Better::Lower, TWO)));
-    for file in files.iter().filter(|file| file.label == "trunc") {
-        if let Some(times) = file.counted(gather) {
-            gather.sample("elapsed", "", times.elapsed * 1000.0)?;
+    for (step, label) in [("trunc", ""), ("fault", "fault")] {
+        for file in files.iter().filter(|file| file.label == step) {
+            if let Some(times) = file.counted(gather) {
+                gather.sample("elapsed", label, times.elapsed * 1000.0)?;
+            }
         }
     }
     Ok(!files.is_empty())
