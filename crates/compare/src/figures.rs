@@ -1,6 +1,6 @@
 //! One figure a boot, and what those of two variants say of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stats::{Estimate, Summary};
 
@@ -29,6 +29,30 @@ impl BootFigures {
         let mut values: Vec<(u32, f64)> = known.collect();
         values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Self { values, lacking: lacking.into_iter().map(|(block, _)| block).collect() }
+    }
+
+    /// Blocks with the figures of their boots.
+    pub fn by_block(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.values.iter().copied()
+    }
+
+    /// The blocks of which both sides have figures, ascending.
+    pub fn blocks_with(&self, other: &Self) -> Vec<u32> {
+        let of = |side: &Self| side.values.iter().map(|(block, _)| *block).collect::<BTreeSet<_>>();
+        of(self).intersection(&of(other)).copied().collect()
+    }
+
+    /// Both sides, with each other's figures in the blocks of which `exchange` says so.
+    pub fn exchanged(&self, other: &Self, exchange: impl Fn(u32) -> bool) -> [Self; 2] {
+        let of = |own: &Self, other: &Self| {
+            let stays = |block: u32| !exchange(block);
+            let kept = own.values.iter().filter(|(block, _)| stays(*block));
+            let gained = other.values.iter().filter(|(block, _)| exchange(*block));
+            let mut values: Vec<(u32, f64)> = kept.chain(gained).copied().collect();
+            values.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            Self { values, lacking: own.lacking.clone() }
+        };
+        [of(self, other), of(other, self)]
     }
 
     /// Those that count.

@@ -23,6 +23,7 @@ mod notes;
 mod operations;
 mod plots;
 mod rows;
+pub mod selftest;
 mod sequential;
 mod table;
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Tell where the difference between two variants of exact mode went, or what a counter counts
     Explain(ExplainArgs),
+    /// Run one kernel as if it were two: what this rig can and can't see
+    Selftest(SelftestArgs),
     /// Write the samples of an experiment, or the profile of a boot, for other tools
     Export(ExportArgs),
     /// Find and read the benchmark tables of mails, patches and commit messages
@@ -227,6 +229,46 @@ impl ExactArgs {
             stacks: self.profile.contains(&ProfileArg::Stacks),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// The kernel: a name in the cache, debian:6.1, 6.1, or a path to a .deb
+    #[arg(long, default_value = "6.1")]
+    pub kernel: String,
+    /// The workload
+    #[arg(long, default_value = "autonuma")]
+    pub workload: String,
+    /// A parameter of the workload; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub parameters: Vec<(String, String)>,
+    /// Boots of each side
+    #[arg(long, default_value_t = 5)]
+    pub boots: u32,
+    /// Iterations within a boot
+    #[arg(long, default_value_t = 1)]
+    pub iterations: u32,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Boot nothing: split the boots that are kept of one variant of an experiment
+    #[arg(long, num_args = 2, value_names = ["EXPERIMENT", "VARIANT"],
+          conflicts_with_all = ["kernel", "workload", "parameters", "boots", "iterations",
+                                "cpus", "memory", "nodes", "accel"])]
+    pub from: Option<Vec<String>>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = SelftestFormat::Text)]
+    pub format: SelftestFormat,
+    /// Print results only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SelftestFormat {
+    /// Text
+    Text,
+    /// The same for programs
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ mod mail;
 mod markup;
 mod notes;
 mod page;
+pub mod selftest;
 mod stacks;
 mod table;
 mod verdicts;

@@ -7,6 +7,7 @@ pub mod export;
 pub mod kernel;
 pub mod replay;
 pub mod run;
+pub mod selftest;
 pub mod show;
 pub mod table;
 

@@ -38,7 +38,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The laboratory of the store that was named, or of the user's own.
-fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
+pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
     Ok(Lab {
         cache: Cache::open()?,
@@ -124,7 +124,7 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
 }
 
 /// An experiment with one workload.
-fn described(
+pub fn described(
     name: String,
     variants: Vec<Variant>,
     workload: WorkloadUse,
@@ -153,7 +153,7 @@ fn described(
 }
 
 /// A built-in workload with parameters of the user's.
-fn workload(
+pub fn workload(
     name: &str,
     parameters: &[(String, String)],
     iterations: u32,
@@ -213,7 +213,7 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
 }
 
 /// A kernel as it is.
-fn variant(name: String, kernel: &str) -> Variant {
+pub fn variant(name: String, kernel: &str) -> Variant {
     Variant {
         name,
         kernel: kernel.to_owned(),

@@ -9,6 +9,7 @@ mod faults;
 mod host;
 mod long;
 mod planted;
+mod sequential;
 mod workloads;
 
 /// Whether tests are wanted that take minutes; says so if not.

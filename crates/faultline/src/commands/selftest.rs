@@ -1,0 +1,83 @@
+//! `faultline selftest`: one kernel as if it were two.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::compare::selftest::{SelfTest, halves, selftest as test};
+use ::compare::{KeptBoot, Results, VariantBoots};
+use lab::{Manner, file};
+use model::{Boot, Mode, Source};
+use store::Detail;
+
+use super::compare::{find, place_of};
+use super::run::{described, laboratory, variant, workload};
+use super::{existing_store, print};
+use crate::args::{SelftestArgs, SelftestFormat};
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::progress::Display;
+
+/// Which counters are compared.
+const DETAIL: Detail<'static> = Detail::Series(&[Source::Vmstat.name()]);
+
+pub fn selftest(store: Option<PathBuf>, args: &SelftestArgs) -> Result<ExitCode, Failure> {
+    let found = match args.from.as_deref() {
+        Some([experiment, variant]) => of_kept(store, experiment, variant)?,
+        _ => of_boots(store, args)?,
+    };
+    print(&match args.format {
+        SelftestFormat::Text => report::selftest::text(&found),
+        SelftestFormat::Json => {
+            report::selftest::json(&found).map_err(|error| Failure::Host(error.to_string()))?
+        }
+    })?;
+    Ok(if found.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// Boots a kernel as two variants, in turn.
+fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Failure> {
+    if args.boots < 3 {
+        return Err(Failure::Usage("--boots wants 3 or more: fewer say nothing".into()));
+    }
+    let name = format!("selftest-{}-{}", args.workload, file::default_name(&args.kernel));
+    let variants = ["A", "B"].map(|name| variant(name.to_owned(), &args.kernel)).to_vec();
+    let used = workload(&args.workload, &args.parameters, args.iterations)?;
+    let experiment = described(name, variants, used, &args.machine, args.boots)?;
+    let mut lab = laboratory(store)?;
+    let mut display = Display::new(args.quiet);
+    let manner = Manner::default();
+    let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
+    display.finish();
+    let kept = lab.store.boots(summary?.experiment, DETAIL)?;
+    Ok(test(&lab::results(&experiment, &kept)))
+}
+
+/// Splits the boots that are kept of one variant.
+fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Failure> {
+    let store = existing_store(store)?;
+    let id = find(&store, Some(named))?;
+    let experiment = store.experiment(id)?;
+    let variant = &experiment.variants[place_of(&experiment, of)?];
+    if experiment.mode == Mode::Exact {
+        let message = "boots of exact mode differ by luck alone, and `compare` says by how much: \
+                       a self-test is of measured mode";
+        return Err(Failure::Usage(message.into()));
+    }
+    let kept = store.boots(id, DETAIL)?;
+    let halves = halves(&lab::column(variant, &kept).boots);
+    if halves[1].len() < 3 {
+        let message =
+            format!("`{of}` has fewer than 6 complete boots: 3 of each half say something");
+        return Err(Failure::Usage(message));
+    }
+    let sides = halves
+        .iter()
+        .map(|boots| VariantBoots { variant, boots: boots.iter().map(as_kept).collect() });
+    let variants = sides.collect();
+    // They were not looked at as they came in: the split is new.
+    let experiment = model::Experiment { sequential: None, ..experiment.clone() };
+    Ok(test(&Results { experiment: &experiment, variants }))
+}
+
+fn as_kept(boot: &Boot) -> KeptBoot<'_> {
+    KeptBoot { name: String::new(), superseded: false, boot }
+}

@@ -1,0 +1,85 @@
+//! Boots that end when every verdict is in, and one kernel as if it were two.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+
+use kernels::Cache;
+
+use crate::common::{Bench, quoted};
+
+/// A workload that takes longer where the command line says so, and a kernel with and without.
+fn experiment(bench: &Bench) -> String {
+    fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
+    let script = "read -r line </proc/cmdline; \
+                  case \"$line\" in *slow*) time=12.5 ;; *) time=10 ;; esac; \
+                  echo sample Time $time >&$FAULTLINE_FD";
+    let manifest = format!(
+        "name = \"timed\"\ndescription = \"as slow as it is told\"\n\
+         command = [\"busybox\", \"sh\", \"-c\", {script:?}]\n\
+         [[metrics]]\nname = \"Time\"\nunit = \"s\"\nbetter = \"lower\"\nmean = \"amean\"\n"
+    );
+    let manifest = bench.write("timed.toml", &manifest);
+    format!(
+        "name = \"until\"\nboots = \"auto\"\nat_most = 8\n[machine]\ncpus = 1\nmemory = \"512M\"\n\
+         nodes = 1\n[[variant]]\nname = \"fast\"\nkernel = \"6.1\"\n[[variant]]\nname = \"slow\"\n\
+         kernel = \"6.1\"\ncmdline = \"slow\"\n[[workload]]\nmanifest = {}\nprogram = \"busybox\"\n",
+        quoted(&manifest)
+    )
+}
+
+#[test]
+fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
+    let bench = Bench::new();
+    let file = bench.write("x.toml", &experiment(&bench));
+    let file = file.to_str().unwrap();
+
+    let mut child = bench.start(&["run", file]);
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let said: Vec<String> = lines
+        .inspect(|line| {
+            if line.starts_with("boot 3 of 16") {
+                child.kill().unwrap();
+            }
+        })
+        .collect();
+    child.wait().unwrap();
+    assert!(said.iter().any(|line| line.starts_with("boot 2 of 16: slow: complete")), "{said:?}");
+    bench.await_no_qemu();
+
+    let said = bench.faultline(&["run", file]).expect(0);
+    assert!(said.err.contains("16 boots, 2 done before"), "{}", said.err);
+    assert!(said.err.contains("look 1 of 3, at 4 boots of each variant"), "{}", said.err);
+    assert!(said.err.contains("slow: timed Time: regression (-25.00%)"), "{}", said.err);
+    assert!(said.out.contains("6 boots done; every verdict is in"), "{}", said.out);
+    let complete = bench.boots().iter().filter(|boot| boot.outcome.is_complete()).count();
+    assert_eq!(complete, 8);
+
+    let again = bench.faultline(&["run", file]).expect(0);
+    assert!(again.out.contains("no boot done; every verdict is in"), "{}", again.out);
+    let compared = bench.faultline(&["compare"]).expect(0);
+    assert!(compared.out.contains("look 1 of 3"), "{}", compared.out);
+    let few = bench.faultline(&["selftest", "--from", "until", "fast"]).expect(2);
+    assert!(few.err.contains("fewer than 6 complete boots"), "{}", few.err);
+}
+
+#[test]
+fn a_kernel_is_tested_against_itself() {
+    let bench = Bench::new();
+    let machine = ["--cpus", "1", "--memory", "512M", "--nodes", "1"];
+    let workload = ["--set", "programs=NUMA02", "--set", "scale=0.01", "--boots", "3"];
+    let args = [&["selftest"], &machine[..], &workload[..]].concat();
+    let said = bench.faultline(&args).expect(0);
+    assert_eq!(bench.boots().len(), 6);
+    for expected in
+        ["3 and 3 boots", "autonuma Elapsed-NUMA02", "counters: ", "of 4 splits", "Host: "]
+    {
+        assert!(said.out.contains(expected), "{expected}\n{}", said.out);
+    }
+    // Everything is kept, so asking again boots nothing.
+    let again = bench.faultline(&[&args[..], &["--format", "json"]].concat()).expect(0);
+    assert_eq!(bench.boots().len(), 6);
+    let found: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+    assert_eq!(found["boots"], serde_json::json!([3, 3]));
+    let drawn = found["metrics"].as_array().unwrap().iter().filter(|it| it["primary"] == true);
+    assert_eq!(drawn.count(), 1);
+}

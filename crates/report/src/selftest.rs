@@ -1,0 +1,190 @@
+//! What a rig can and can't see, as text and as JSON.
+
+use std::fmt::Write;
+
+use compare::selftest::{Claims, Drift, Family, Resolution, SelfTest, Splits};
+use compare::{HostRange, Verdict};
+use model::{Share, count};
+use serde::Serialize;
+
+use crate::ascii::{escape, wrap};
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+/// A slope is called a drift if chance makes so steep a one in fewer cases than this.
+const DRIFT: f64 = 0.01;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    selftest: &'a SelfTest,
+}
+
+/// The self-test as JSON.
+///
+/// # Errors
+/// None that its types can cause.
+pub fn json(selftest: &SelfTest) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(&Document { schema: SCHEMA, selftest })? + "\n")
+}
+
+/// The self-test as plain text: ASCII, at most 100 columns where names allow.
+pub fn text(selftest: &SelfTest) -> String {
+    let parts = [head(selftest), alarms(selftest), resolution(selftest), host(selftest)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn head(selftest: &SelfTest) -> String {
+    let SelfTest { judging, boots: [a, b], failed, emulated, .. } = selftest;
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} more failed"),
+    };
+    let mut text = format!(
+        "Self-test: one kernel as if it were two, {a} and {b} boots{failed}; margin {}, level {}\n",
+        Share(judging.margin),
+        Share(judging.alpha()),
+    );
+    if *emulated {
+        let warning = "Under emulation (TCG) times are not performance: what follows is how fine \
+                       this host's emulation resolves";
+        text.push_str(&wrap("", warning));
+    }
+    text
+}
+
+fn alarms(selftest: &SelfTest) -> String {
+    if selftest.claims.is_empty() {
+        return String::new();
+    }
+    let mut text = "False alarms: what was said of differences that do not exist\n".to_owned();
+    let level = selftest.judging.alpha();
+    for claims in &selftest.claims {
+        text.push_str(&wrap("  ", &claimed(claims, level)));
+    }
+    for metric in &selftest.metrics {
+        if let Some(verdict @ (Verdict::Regression | Verdict::Improvement)) = metric.verdict {
+            let p = metric.p.map_or(String::new(), |p| format!(" (p {p:.2})"));
+            let said = format!(
+                "{} {} was called {}{p}: chance does that to {} of self-tests; if it comes again, \
+                 boots of this rig are not alike",
+                escape(&metric.workload),
+                escape(&metric.metric),
+                a(verdict),
+                Share(level),
+            );
+            text.push_str(&wrap("  ! ", &said));
+        }
+    }
+    for splits in &selftest.splits {
+        text.push_str(&wrap("  ", &split(splits, level)));
+    }
+    text
+}
+
+fn claimed(claims: &Claims, level: f64) -> String {
+    let Claims { family, compared, different, same, alone } = *claims;
+    let (name, method) = match family {
+        Family::Primary => ("metrics that verdicts rest on", "Holm"),
+        Family::Secondary => ("other metrics and durations", "false discovery rate"),
+        Family::Counters => ("counters", "false discovery rate"),
+    };
+    let same = match family {
+        Family::Primary => {
+            format!(", {same} the same, {} undecided", compared.saturating_sub(different + same))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{name}: {different} of {compared} called different ({method}){same}; each taken alone \
+         {alone}, where {:.1} are to be expected",
+        compared as f64 * level
+    )
+}
+
+fn a(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Improvement => "an improvement",
+        Verdict::Regression => "a regression",
+        Verdict::Same | Verdict::Undecided => verdict.name(),
+    }
+}
+
+fn split(splits: &Splits, level: f64) -> String {
+    let Splits { workload, splits, all, different } = splits;
+    let which = match all {
+        true => format!("all {splits} ways to split these boots into two sides"),
+        false => format!("{splits} of the ways to split these boots into two sides, at random"),
+    };
+    format!(
+        "{}: {which}: in {different} a metric that verdicts rest on would be called different \
+         ({:.1}%, and {} may)",
+        escape(workload),
+        100.0 * *different as f64 / (*splits).max(1) as f64,
+        Share(level),
+    )
+}
+
+fn resolution(selftest: &SelfTest) -> String {
+    if selftest.metrics.is_empty() {
+        return "No boot that counts measured anything.\n".to_owned();
+    }
+    let boots = selftest.boots[0].min(selftest.boots[1]);
+    let margin = Share(selftest.judging.margin);
+    let mut text = format!("What this rig sees with {} of each variant\n", count(boots, "boot"));
+    let names: Vec<String> = selftest.metrics.iter().map(name).collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "  {:width$}{:>14}{:>14}{:>9}{:>10}{:>8}{:>12}",
+        "", "mean", "boot-to-boot", "within", "visible", "boots", "drift",
+    );
+    for (metric, name) in selftest.metrics.iter().zip(&names) {
+        let value = |value: f64| format!("{value:.*} {}", metric.decimals, escape(&metric.unit));
+        let mean = metric.mean.map_or("-".to_owned(), value);
+        let line = format!(
+            "  {name:width$}{:>14}{:>14}{:>9}{:>10}{:>8}{:>12}",
+            mean.trim_end(),
+            percent(metric.between),
+            percent(metric.within),
+            percent(metric.visible),
+            metric.needed.map_or("-".to_owned(), |boots| boots.to_string()),
+            metric.drift.map_or("-".to_owned(), drifting),
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let legend = format!(
+        "*: verdicts rest on it. boot-to-boot, within: standard deviations. visible: the smallest \
+         change seen in four of five cases. boots: of each variant, to see {margin} so. drift: from \
+         one block of boots to the next; !: more than chance explains."
+    );
+    text.push_str(&wrap("  ", &legend));
+    text
+}
+
+fn name(metric: &Resolution) -> String {
+    let mark = if metric.primary { " *" } else { "" };
+    format!("{} {}{mark}", escape(&metric.workload), escape(&metric.metric))
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.2}%", 100.0 * share))
+}
+
+fn drifting(drift: Drift) -> String {
+    let mark = if drift.p < DRIFT { " !" } else { "" };
+    format!("{:+.2}%{mark}", 100.0 * drift.per_block)
+}
+
+fn host(selftest: &SelfTest) -> String {
+    let Some(HostRange { load, steal, .. }) = &selftest.host else {
+        return String::new();
+    };
+    let range = |what: &str, range: &Option<[f64; 2]>, unit: &str| {
+        range.map(|[least, most]| format!("{what} {least:.2} to {most:.2}{unit}"))
+    };
+    let ranges = [range("load", load, ""), range("CPU time stolen", steal, "%")];
+    let ranges: Vec<String> = ranges.into_iter().flatten().collect();
+    if ranges.is_empty() { String::new() } else { format!("Host: {}\n", ranges.join("; ")) }
+}
