@@ -265,7 +265,11 @@ fn names_that_do_not_fit_are_listed_in_full() {
 #[test]
 fn what_others_ran_has_no_recipe() {
     let mut case = two(Mode::Measured, 1.1);
-    let imported = Imported { tool: "mmtests".into(), directory: "/home/mel/logs".into() };
+    let imported = Imported {
+        tool: "mmtests".into(),
+        directory: "/home/mel/logs".into(),
+        digest: String::new(),
+    };
     case.experiment.imported = Some(imported);
     let (mail, _) = case.mail(|_| {});
     assert!(mail.ends_with("\nImported from what mmtests left behind.\n"), "{mail}");
