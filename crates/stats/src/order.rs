@@ -61,7 +61,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub(crate) fn resolution(values: &[f64]) -> Option<f64> {
     let is_multiple = |unit: f64| {
         let off = |x: &f64| (x / unit - (x / unit).round()).abs();
-        values.iter().all(|x| off(x) <= 1e-9 * (x / unit).abs() && (x / unit).abs() < 1e9)
+        // Up to 1e9 units a double's own rounding is far less than a millionth of one.
+        values.iter().all(|x| off(x) < 1e-6 && (x / unit).abs() < 1e9)
     };
     (-9..=6).rev().map(|power| 10f64.powi(power)).find(|&unit| is_multiple(unit))
 }
