@@ -1,10 +1,12 @@
-//! Numbers in, numbers out: summaries of samples, gains between them, intervals and tests. What the
-//! numbers mean, which of them belong together and how they are printed is left to others.
+//! Numbers in, numbers out: summaries of samples, gains between them, intervals, tests, and what a
+//! series does over time. What the numbers mean, which of them belong together and how they are
+//! printed is left to others.
 
 mod bootstrap;
 mod components;
 mod exact;
 mod gain;
+mod history;
 mod modes;
 mod multiplicity;
 pub mod order;
@@ -13,7 +15,6 @@ mod pelt;
 mod power;
 mod ratio;
 pub mod sequential;
-#[cfg(test)]
 mod simulate;
 mod steady;
 mod student;
@@ -24,6 +25,7 @@ pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
 pub use exact::{MedianInterval, median_interval, permutation, sign_flip};
 pub use gain::gain;
+pub use history::{ChangePoint, change_points};
 pub use modes::{Mode, Modes, modes};
 pub use multiplicity::{benjamini_hochberg, benjamini_yekutieli, holm};
 pub use outliers::outliers;

@@ -48,7 +48,7 @@ pub enum Steady {
 /// all are finite.
 ///
 /// After Barrett and others ("Virtual machine warmup blows hot and cold", OOPSLA 2017): outliers are
-/// left out, the rest is cut into segments of equal mean and variance by [`pelt`], and segments
+/// left out, the rest is cut into segments of equal mean and variance by [`pelt()`], and segments
 /// before the last that are as high as it is belong to the steady state. An outlier lies more than
 /// three times the span between the 10th and the 90th percentile from the median of the 200 values
 /// around it; three in a row are none, nor are those at the start, which are a segment of their own.
@@ -75,7 +75,10 @@ pub fn steady(values: &[f64]) -> Option<Steady> {
         return Some(Steady::None);
     }
     let starts = pelt(&rest, PENALTY, MIN_SEGMENT);
-    let starts = pelt(&rest, PENALTY * persistence(&rest, &starts), MIN_SEGMENT);
+    let starts = match persistence(&rest, &starts) {
+        1.0 => starts,
+        factor => pelt(&rest, factor * PENALTY, MIN_SEGMENT),
+    };
     let ends: Vec<usize> = [&[0], &starts[..], &[rest.len()]].concat();
     let mut segments: Vec<(usize, &[f64])> =
         ends.windows(2).map(|ends| (at[ends[0]], &rest[ends[0]..ends[1]])).collect();
@@ -137,7 +140,7 @@ fn is_drifting(values: &[f64]) -> bool {
 /// follows the one before: `(1 + r) / (1 - r)`, with the correlation `r` of neighbours about the
 /// means of their segments, from 0 to 0.99, less its standard error `1 / sqrt n` (Bartlett, "On the
 /// theoretical specification and sampling properties of autocorrelated time-series", 1946).
-fn persistence(values: &[f64], starts: &[usize]) -> f64 {
+pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
     let (mut squares, mut products) = (0.0, 0.0);
     let ends: Vec<usize> = [&[0], starts, &[values.len()]].concat();
     for ends in ends.windows(2) {
