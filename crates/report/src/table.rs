@@ -114,10 +114,14 @@ impl Still {
 pub fn moved(table: &Table) -> (Table, Still) {
     let mut still = Still::default();
     let mut moved = Table { rows: Vec::new(), ..table.clone() };
+    // A column without a boot says nothing of what its kernel counts.
+    let counted =
+        |column: usize| table.pooled.get(column).is_none_or(|pool| !pool.iterations.is_empty());
     for row in &table.rows {
-        let known = row.values.iter().flatten();
-        let zero = table.kind == Kind::Counters && known.clone().all(|value| *value == 0.0);
-        match (zero, known.count() == row.values.len()) {
+        let zero = row.values.iter().flatten().all(|value| *value == 0.0);
+        let mut values = row.values.iter().enumerate();
+        let everywhere = values.all(|(column, value)| value.is_some() || !counted(column));
+        match (table.kind == Kind::Counters && zero, everywhere) {
             (false, _) => moved.rows.push(row.clone()),
             (true, true) => still.everywhere.push(escape(&row.metric)),
             (true, false) => still.where_counted.push(escape(&row.metric)),

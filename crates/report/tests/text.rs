@@ -168,6 +168,15 @@ fn counters_by_section_without_those_that_stood_still() {
 }
 
 #[test]
+fn a_column_without_boots_does_not_hide_what_others_count() {
+    let boots = [reclaiming(true)];
+    let text = text(&[("4.7", &boots), ("4.8", &[])]);
+    let counters = &text[text.find("counters summed").unwrap()..];
+    assert!(counters.contains("\nZero in every column: Swap Ins,"), "{counters}");
+    assert!(!counters.contains("Zero where"), "{counters}");
+}
+
+#[test]
 fn counters_that_do_not_add_up() {
     let impossible = |replicate| {
         let mut boot = boot(replicate);
