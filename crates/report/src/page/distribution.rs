@@ -4,7 +4,7 @@ use compare::{Comparison, Scatter};
 use maud::{Markup, html};
 
 use super::dots::caption;
-use super::svg::{GROUPS, Path, Scale, WIDTH, bottom_axis, left_axis, px};
+use super::svg::{GROUPS, Path, Scale, WIDTH, bottom_axis, left_axis, marks, px};
 use crate::ascii::excerpt;
 
 const LEFT: f64 = 34.0;
@@ -31,6 +31,9 @@ pub fn figure(scatter: &Scatter, comparison: &Comparison) -> Markup {
                             title { (excerpt(&variant.name)) }
                             path class={ "line g" (group % GROUPS) } transform="scale(.1)"
                                 d=(stairs(steps, &across, &percent)) {}
+                            @if let Some([value, _]) = steps.iter().find(|step| step[1] >= 0.5) {
+                                (marks(group, [[across.at(*value), percent.at(50.0)]], 3.0))
+                            }
                         }
                     }
                 }

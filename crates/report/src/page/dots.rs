@@ -25,7 +25,7 @@ pub fn legend(comparison: &Comparison) -> &'static str {
         Mode::Measured => {
             "A lane a boot, in the order they ran; the tick is its mean. The dashed line is the \
              baseline's mean; below each variant stand its own mean and, where boots suffice, the \
-             95 % interval of its difference from the baseline. Ringed: far from the others."
+             interval of its difference from the baseline. Ringed: far from the others."
         }
         Mode::Exact => {
             "A lane a seed; the tick is its mean. The dashed line is the baseline's mean, and the \

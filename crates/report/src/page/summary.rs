@@ -236,7 +236,7 @@ fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) 
             td role="cell" class="value" { (value(it.column)) }
             td role="cell" class="gain" { (figure(&gain)) @if gain != "-" { "%" } }
             td role="cell" class="uncertain" data-label=(uncertainty_of(comparison)) { (uncertainty(it)) }
-            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class)) } }
+            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class, margin(comparison))) } }
             td role="cell" class="said" {
                 @match it.verdict() {
                     Some(verdict) => span class={ "verdict " (verdict.name()) } {
@@ -323,8 +323,16 @@ fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
     })
 }
 
+/// Up to which gain a difference is none, in percent; in exact mode that is for luck to say.
+fn margin(comparison: &Comparison) -> f64 {
+    match comparison.mode {
+        Mode::Measured => 100.0 * comparison.judging.margin,
+        Mode::Exact => 0.0,
+    }
+}
+
 /// A gain and its interval on a line whose middle is: no change.
-fn forest(gain: Gain, reach: f64, class: &str) -> Markup {
+fn forest(gain: Gain, reach: f64, class: &str, margin: f64) -> Markup {
     let [width, height] = FOREST;
     let scale = Scale::between([-reach, reach], [4.0, width - 4.0]);
     let middle = height / 2.0;
@@ -342,6 +350,10 @@ fn forest(gain: Gain, reach: f64, class: &str) -> Markup {
         svg class={ "forest " (class) } viewBox={ "0 0 " (px(width)) " " (px(height)) }
             width=(px(width)) height=(px(height)) role="img" {
             title { (title) }
+            @if margin > 0.0 {
+                rect class="margin" x=(px(at(-margin))) y="0"
+                    width=(px(at(margin) - at(-margin))) height=(px(height)) {}
+            }
             path class="zero" d={ "M" (px(scale.at(0.0))) " 0V" (px(height)) } {}
             path class="interval" d={ "M" (px(low)) " " (px(middle)) "H" (px(high)) } {}
             path class="caps" d={
@@ -371,7 +383,8 @@ fn legend(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => format!(
             "Gains are of means, positive where better. Intervals rest on boots, not on single \
-             samples. The same: within {} % of the baseline.",
+             samples. The same: within {} % of the \
+             baseline, the band around 0.",
             percent(comparison.judging.margin)
         ),
         Mode::Exact => "Gains are of means over seeds, positive where better; bars show the luck \

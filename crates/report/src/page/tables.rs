@@ -2,15 +2,22 @@
 
 use compare::{Comparison, Kind, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
+use model::Mean;
 
 use super::{figure, svg};
 use crate::ascii::excerpt;
 use crate::heading;
 use crate::table::{Cells, below, cells, moved};
 
-/// What stands together: rows of one statistic, or of means of whatever kind.
-fn rank(row: &Row) -> Option<Statistic> {
-    (!row.statistic.is_mean()).then_some(row.statistic)
+/// What stands together: rows of one statistic, by whatever mean.
+fn rank(row: &Row) -> Statistic {
+    match row.statistic {
+        Statistic::HStddev => Statistic::Stddev,
+        Statistic::HCoeffVar => Statistic::CoeffVar,
+        Statistic::Best(_) => Statistic::Best(Mean::Amean),
+        mean if mean.is_mean() => Statistic::Amean,
+        other => other,
+    }
 }
 
 /// A table with what stands above and below it in the text.

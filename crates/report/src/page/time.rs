@@ -4,7 +4,7 @@ use compare::{Panel, Plots, Span};
 use maud::{Markup, html};
 
 use super::short;
-use super::svg::{GROUPS, Path, Scale, WIDTH, left_axis, px};
+use super::svg::{GROUPS, Path, Scale, WIDTH, left_axis, marks, px};
 use crate::ascii::excerpt;
 
 const LEFT: f64 = 42.0;
@@ -93,7 +93,10 @@ pub fn plot(
                 }
                 rect class="selection" y=(px(top * GRID)) width="0" height=(px(HEIGHT * GRID)) {}
             }
-            (names(around))
+            g class="whole" {
+                (names(around))
+                (ends(panel, around))
+            }
             g class="ticks across" {
                 @for (x, text) in around.seconds.ticks(5) {
                     text x=(px(x)) y=(px(bottom + 12.0)) text-anchor="middle" { (text) " s" }
@@ -135,9 +138,17 @@ fn names(around: &Surroundings<'_>) -> Markup {
         fits.then_some(((begin + end) / 2.0, name))
     });
     html! {
-        g class="phases" {
-            @for (x, name) in fitting {
-                text x=(px(x)) y="8" text-anchor="middle" { (name) }
+        @for (x, name) in fitting { text x=(px(x)) y="8" text-anchor="middle" { (name) } }
+    }
+}
+
+/// At the end of each strong curve the shape of its group: colour alone does not tell them apart.
+fn ends(panel: &Panel, around: &Surroundings<'_>) -> Markup {
+    let chiefs = panel.curves.iter().filter(|curve| curve.chief);
+    html! {
+        @for curve in chiefs {
+            @if let Some([second, value]) = curve.runs.last().and_then(|run| run.last()) {
+                (marks(curve.group, [[around.seconds.at(*second), around.values.at(*value)]], 3.0))
             }
         }
     }

@@ -26,7 +26,7 @@
                 left: svg.x.baseVal.value,
                 wide: svg.width.baseVal.value,
                 ticks: [...axis.children],
-                names: svg.parentNode.querySelector(".phases"),
+                marked: svg.parentNode.querySelector(".whole"),
                 selection: svg.querySelector(".selection"),
             };
         });
@@ -41,7 +41,7 @@
             for (const area of areas) {
                 const box = [from * area.width, 0, (to - from) * area.width, area.height];
                 area.svg.setAttribute("viewBox", box.join(" "));
-                area.names.style.display = whole ? "" : "none";
+                area.marked.style.display = whole ? "" : "none";
                 if (whole) {
                     area.axis.replaceChildren(...area.ticks);
                     continue;

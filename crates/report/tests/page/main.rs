@@ -157,7 +157,7 @@ fn every_sample_and_every_series_is_drawn() {
         assert!(titles.iter().any(|it| it == title), "{title}: {titles:?}");
     }
     assert_eq!(texts(&document, "h4"), ["memory by node"]);
-    assert!(texts(&document, ".phases text").iter().any(|it| it == "steady"));
+    assert!(texts(&document, ".whole text").iter().any(|it| it == "steady"));
 }
 
 #[test]
