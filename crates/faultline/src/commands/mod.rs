@@ -50,7 +50,7 @@ fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     written.map_err(|error| Failure::Host(format!("{}: {error}", path.display())))
 }
 
-/// Puts a new file in the place of `path`, or of what it leads to.
+/// Puts a new file in the place of `path`, or of what it leads to, for the same people to read.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -59,6 +59,9 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let builder = builder.permissions(fs::Permissions::from_mode(0o666));
     let mut new = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
     new.write_all(text.as_bytes())?;
+    if let Ok(old) = fs::metadata(&path) {
+        new.as_file().set_permissions(old.permissions())?;
+    }
     new.as_file().sync_all()?;
     new.persist(path)?;
     Ok(())
@@ -67,4 +70,40 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// Prints results; a reader that went away is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_are_replaced_whole_and_stay_as_private_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
+        write_out("first, and long", Some(&file)).unwrap();
+        assert_ne!(mode(&file) & 0o400, 0);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        let reader = fs::File::open(&file).unwrap();
+        write_out("second", Some(&link)).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "second");
+        assert_eq!(io::read_to_string(reader).unwrap(), "first, and long");
+        assert_eq!(mode(&file), 0o640);
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_can_not_be_written_is_named() {
+        let failure = write_out("", Some(Path::new("/proc/none/file"))).unwrap_err();
+        assert!(failure.to_string().contains("/proc/none/file"), "{failure}");
+        write_out("gone", Some(Path::new("/dev/null"))).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
 }
