@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::{Estimate, Summary, variance_components};
 
 use crate::Look;
+use crate::sequential::FEWEST_SAME;
 
 /// How differences of measured mode are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,6 +24,11 @@ impl Judging {
     /// How often a verdict may be false where there is no difference.
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence
+    }
+
+    /// Whether there are boots enough to find that there is no difference.
+    pub(crate) fn may_find_same(&self) -> bool {
+        self.look.is_none_or(|look| look.boots >= FEWEST_SAME)
     }
 
     /// Whether boots of this block of the schedule count.

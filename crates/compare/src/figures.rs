@@ -355,7 +355,8 @@ mod tests {
 
     #[test]
     fn boots_that_are_not_looked_at_do_not_count() {
-        let at = |boots| Judging { look: Some(Look { number: 1, of: 7, boots }), ..JUDGING };
+        let at =
+            |boots| Judging { look: Some(Look { number: 1, of: 7, boots, next: 9 }), ..JUDGING };
         let base = blocks(&[62.44, 64.0, 61.9, 63.3, f64::NAN, 9.0]);
         let new = blocks(&[60.1, 62.2, 60.5, 61.9, 1.0, 7.0]);
         let found = base.against(&new, &at(4)).unwrap();

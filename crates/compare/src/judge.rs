@@ -111,7 +111,7 @@ impl Evidence {
     fn verdict(&self, better: Better, judging: &Judging) -> Verdict {
         let alpha = judging.alpha();
         if self.p_same < alpha {
-            return Verdict::Same;
+            return if judging.may_find_same() { Verdict::Same } else { Verdict::Undecided };
         }
         match (self.p < alpha, (self.ratio > 1.0) == (better == Better::Higher)) {
             (false, _) => Verdict::Undecided,

@@ -7,6 +7,11 @@ use stats::sequential::{last_look, looks};
 
 use crate::{Judging, Results};
 
+/// Fewer boots a side than this are never called the same. With 4, figures that have two modes are
+/// too often all in the same one: then they look the same to the last digit, and in one variant a
+/// mode may be more frequent.
+pub(crate) const FEWEST_SAME: u32 = 6;
+
 /// A look at the boots of an experiment whose boots may end early.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Look {
@@ -16,6 +21,8 @@ pub struct Look {
     pub of: u32,
     /// Boots of each variant that are looked at: one of each block of the schedule, from the first.
     pub boots: u32,
+    /// At how many boots of each variant the next look is.
+    pub next: u32,
 }
 
 impl Judging {
@@ -29,13 +36,12 @@ impl Judging {
         let most = results.experiment.boots;
         let of = looks().take_while(|look| look.units <= most).count() as u32;
         let look = last_look(blocks_done(results).min(most));
+        let (number, boots) = look.map_or((0, 0), |look| (look.number, look.units));
+        let next = looks().map(|look| look.units).find(|units| *units > boots).unwrap_or(u32::MAX);
         Self {
             margin: sequential.margin,
             confidence: 1.0 - usual.alpha() * look.map_or(0.0, |look| look.share),
-            look: Some(match look {
-                Some(look) => Look { number: look.number, of, boots: look.units },
-                None => Look { number: 0, of, boots: 0 },
-            }),
+            look: Some(Look { number, of, boots, next }),
         }
     }
 }
@@ -83,16 +89,16 @@ mod tests {
         let at = |base, new| {
             let judging = judging(&boots(base), &boots(new));
             assert_eq!(judging.margin, 0.02);
-            let Look { number, of, boots } = judging.look.unwrap();
+            let Look { number, of, boots, next } = judging.look.unwrap();
             assert_eq!(of, 4);
-            (number, boots)
+            (number, boots, next)
         };
-        assert_eq!(at(3, 4), (0, 0));
-        assert_eq!(at(4, 5), (1, 4));
-        assert_eq!(at(8, 7), (2, 6));
-        assert_eq!(at(11, 11), (4, 11));
+        assert_eq!(at(3, 4), (0, 0, 4));
+        assert_eq!(at(4, 5), (1, 4, 6));
+        assert_eq!(at(8, 7), (2, 6, 8));
+        assert_eq!(at(11, 11), (4, 11, 16));
         // More than the experiment asks for now.
-        assert_eq!(at(40, 40), (4, 11));
+        assert_eq!(at(40, 40), (4, 11, 16));
     }
 
     #[test]
@@ -109,8 +115,9 @@ mod tests {
         let none = judging(&boots(3), &boots(3));
         assert_eq!(none.alpha(), 0.0);
         let first = judging(&boots(4), &boots(4));
-        assert!((first.alpha() - 0.005).abs() < 1e-12);
+        assert!((first.alpha() - 0.005).abs() < 1e-12 && !first.may_find_same());
         let looks = [4, 6, 8, 11].map(|count| judging(&boots(count), &boots(count)));
+        assert!(looks[1..].iter().all(Judging::may_find_same));
         assert!(looks.iter().map(Judging::alpha).sum::<f64>() < Judging::default().alpha());
     }
 }

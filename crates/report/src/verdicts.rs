@@ -1,7 +1,7 @@
 //! Below a table of measured mode: the verdicts with what they rest on, what else differs, the
 //! smallest change that could have been seen, and how far boots lie apart.
 
-use compare::{Comparison, Evidence, Kind, Lack, Row, Table, Verdict};
+use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, wrap};
@@ -63,7 +63,8 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     let Judged { margin, confidence } = Judged::of(comparison);
     let emulated = if comparison.emulated { " (emulated times: not performance)" } else { "" };
-    let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %");
+    let look = look(comparison);
+    let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %{look}");
     let known =
         |column: usize| judged(table, column).filter_map(move |(row, _)| row.evidence[column]);
     let Some(evidence) = known(column).next() else {
@@ -75,6 +76,18 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
         if comparisons > 1 { format!(", p by Holm over {comparisons}") } else { String::new() };
     let boots = boots_of(&evidence);
     format!("{verdicts}, gains over boots with {confidence} % intervals{among}, {boots}:")
+}
+
+/// At which look, where boots may end early.
+fn look(comparison: &Comparison) -> String {
+    match comparison.judging.look {
+        None => String::new(),
+        Some(Look { number: 0, of, .. }) => format!(", sequential, before the first of {of} looks"),
+        Some(Look { number, of, .. }) => {
+            let level = short(100.0 * comparison.judging.alpha());
+            format!(", sequential, look {number} of {of}, level {level} %")
+        }
+    }
 }
 
 /// By what it is judged, in percent.
@@ -157,15 +170,21 @@ fn rough(number: usize) -> usize {
     number.div_ceil(unit) * unit
 }
 
+/// When the first look will be, if it has not been.
+fn first_look(comparison: &Comparison) -> Option<String> {
+    let Look { next, .. } = comparison.judging.look.filter(|look| look.number == 0)?;
+    Some(format!("the first look is at {} of each variant", count(next as usize, "boot")))
+}
+
 fn lack(lack: Option<Lack>, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     match lack {
-        Some(Lack::Boots([of_base, of_new])) => {
+        Some(Lack::Boots([of_base, of_new])) => first_look(comparison).unwrap_or_else(|| {
             format!(
                 "{} of {base}, {of_new} of {new}: at least {MIN_BOOTS} each are needed",
                 count(of_base, "boot")
             )
-        }
+        }),
         Some(Lack::Figure) => "a boot's values have no such mean".to_owned(),
         Some(Lack::Share) => format!("the mean of {base} is below 0"),
         None => "nothing is known".to_owned(),
@@ -185,7 +204,8 @@ fn others(table: &Table, comparison: &Comparison) -> String {
         let judged = columns.clone().any(|column| judged(table, column).next().is_some());
         return match means && !judged && !columns.is_empty() {
             true => {
-                format!("No evidence: at least {MIN_BOOTS} boots of each variant are needed.\n")
+                let few = format!("at least {MIN_BOOTS} boots of each variant are needed");
+                format!("No evidence: {}.\n", first_look(comparison).unwrap_or(few))
             }
             false => String::new(),
         };
