@@ -65,6 +65,7 @@ lint:
 bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
 	$(CARGO) run --locked --release -p bench-exact
+	$(CARGO) run --locked --release -p bench-stats-calibration
 
 clean:
 	$(CARGO) clean

@@ -108,7 +108,7 @@ fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<
 
 impl Evidence {
     /// The verdict on a figure of which `better` is good.
-    fn verdict(&self, better: Better, judging: &Judging) -> Verdict {
+    pub fn verdict(&self, better: Better, judging: &Judging) -> Verdict {
         let alpha = judging.alpha();
         if self.p_same < alpha {
             return if judging.may_find_same() { Verdict::Same } else { Verdict::Undecided };

@@ -40,6 +40,7 @@ pub use explain::{
     Calls, Compared, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split,
     Subject, Totals, explain, paths,
 };
+pub use figures::BootFigures;
 pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};

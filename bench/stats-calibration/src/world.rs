@@ -1,0 +1,166 @@
+//! Boots of which the truth is known.
+
+use compare::BootFigures;
+use stats::Summary;
+
+/// What every figure lies about.
+const MEAN: f64 = 100.0;
+/// The standard deviation of a run about its boot.
+const RUN: f64 = 1.0;
+/// How far blocks lie apart, by chance, and how far they drift from one to the next.
+const BLOCK: f64 = 2.0;
+const DRIFT: f64 = 0.5;
+/// The correlation of a run with the one before it, where runs are autocorrelated.
+const CORRELATION: f64 = 0.8;
+
+/// How figures scatter. All have the mean 0 and the standard deviation 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Normal,
+    /// Lognormal: `exp z` with a normal `z`, less its mean, by its standard deviation.
+    Skewed,
+    /// Two modes, one as likely as the other.
+    Bimodal,
+    /// Two modes, the higher one likely in one of five cases.
+    RareMode,
+    /// Normal, and each run near to the one before it in the same boot.
+    Autocorrelated,
+}
+
+impl Shape {
+    pub const ALL: [Self; 5] =
+        [Self::Normal, Self::Skewed, Self::Bimodal, Self::RareMode, Self::Autocorrelated];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Skewed => "skewed",
+            Self::Bimodal => "bimodal 50:50",
+            Self::RareMode => "bimodal 80:20",
+            Self::Autocorrelated => "autocorrelated",
+        }
+    }
+}
+
+/// What is simulated: one side has so many boots, the other as many or others.
+#[derive(Clone, Copy)]
+pub struct World {
+    pub shape: Shape,
+    /// The standard deviation of a boot, in those of a run.
+    pub boot: f64,
+    /// Boots of either side.
+    pub boots: [u32; 2],
+    /// Runs of each boot.
+    pub runs: usize,
+    /// Whether boots of both sides lie in blocks, which have a drift and a luck of their own.
+    pub blocks: bool,
+    /// How many times as much as the first side the second one scatters.
+    pub wider: f64,
+    /// The true figure of the second side by that of the first.
+    pub ratio: f64,
+}
+
+/// The runs of each boot of one side, with its block.
+pub type Side = Vec<(u32, Vec<f64>)>;
+
+impl World {
+    /// A seed of its own for each part of each simulation (FNV-1a over all that makes it).
+    pub fn seed(&self, part: u64) -> u64 {
+        let Self { shape, boot, boots, runs, blocks, wider, ratio } = *self;
+        let words = [
+            shape as u64,
+            boot.to_bits(),
+            u64::from(boots[0]),
+            u64::from(boots[1]),
+            runs as u64,
+            u64::from(blocks),
+            wider.to_bits(),
+            ratio.to_bits(),
+            part,
+        ];
+        let bytes = words.into_iter().flat_map(u64::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+
+    /// Both sides of one experiment.
+    pub fn experiment(&self, chance: &mut Chance) -> [Side; 2] {
+        let most = self.boots[0].max(self.boots[1]);
+        let block = |number: u32| DRIFT * f64::from(number) + BLOCK * chance.normal();
+        let blocks: Vec<f64> = match self.blocks {
+            true => (0..most).map(block).collect(),
+            false => vec![0.0; most as usize],
+        };
+        let mut side = |number: usize, wider: f64, ratio: f64| -> Side {
+            let boot = |boot: u32| {
+                let about = MEAN + blocks[boot as usize];
+                let own = self.boot * RUN * chance.draw(self.shape);
+                let runs = chance.runs(self.shape, self.runs);
+                let runs = runs.map(|run| ratio * (about + wider * (own + RUN * run)));
+                // Without blocks, no boot of one side is in a block of the other.
+                let place = if self.blocks { boot } else { 1000 * number as u32 + boot };
+                (place, runs.collect())
+            };
+            (0..self.boots[number]).map(boot).collect()
+        };
+        [side(0, 1.0, 1.0), side(1, self.wider, self.ratio)]
+    }
+}
+
+/// One figure a boot, as a comparison takes it of a metric that is averaged arithmetically.
+pub fn figures(side: &Side) -> BootFigures {
+    let mean = |runs: &Vec<f64>| Some(Summary::of(runs)?.amean);
+    BootFigures::new(side.iter().map(|(block, runs)| (*block, mean(runs))))
+}
+
+/// Where chance comes from: the same for the same seed.
+pub struct Chance(fastrand::Rng);
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
+    /// Box and Muller, "A note on the generation of random normal deviates", 1958.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.0.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.0.f64()).cos()
+    }
+
+    fn draw(&mut self, shape: Shape) -> f64 {
+        match shape {
+            Shape::Normal | Shape::Autocorrelated => self.normal(),
+            Shape::Skewed => {
+                let e = std::f64::consts::E;
+                (self.normal().exp() - e.sqrt()) / (e * (e - 1.0)).sqrt()
+            }
+            Shape::Bimodal => self.modes(0.5),
+            Shape::RareMode => self.modes(0.2),
+        }
+    }
+
+    /// Two modes, each a tenth as wide as all, of which the higher one has this probability.
+    fn modes(&mut self, higher: f64) -> f64 {
+        const WIDTH: f64 = 0.1;
+        let apart = ((1.0 - WIDTH * WIDTH) / (higher * (1.0 - higher))).sqrt();
+        let mode = if self.0.f64() < higher { 1.0 } else { 0.0 };
+        (mode - higher) * apart + WIDTH * self.normal()
+    }
+
+    /// So many runs of one boot, in the order in which they follow each other.
+    fn runs(&mut self, shape: Shape, count: usize) -> impl Iterator<Item = f64> {
+        let mut last = None;
+        (0..count).map(move |_| {
+            let fresh = self.draw(shape);
+            let run = match (shape, last) {
+                (Shape::Autocorrelated, Some(last)) => {
+                    CORRELATION * last + (1.0 - CORRELATION * CORRELATION).sqrt() * fresh
+                }
+                _ => fresh,
+            };
+            last = Some(run);
+            run
+        })
+    }
+}
