@@ -1,6 +1,6 @@
-//! What others print, read into the model: the benchmark tables of mails, patches and commit
-//! messages. Pure: bytes in, tables out. Where they come from and how they are printed again is
-//! for others.
+//! What others print and keep, read into the model: the benchmark tables of mails, patches and
+//! commit messages, and the directories of logs that mmtests leaves ([`mmtests`]). Tables are pure:
+//! bytes in, tables out; where they come from and how they are printed again is for others.
 //!
 //! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
 //! [`row`] takes a line apart, [`block`] gathers rows, [`header`] finds their columns' names,

@@ -1,3 +1,381 @@
-//! Directories of logs that mmtests left.
+//! Directories of logs that mmtests left: its runs become variants, its benchmarks workloads, its
+//! iterations iterations. What is in the files is taken, nothing that mmtests derives from them: no
+//! mean, no mark of significance.
+//!
+//! Reading goes in two steps, so that no more than one boot is in memory at a time. [`Directory::read`]
+//! takes all that is small; [`Directory::boot`] reads the monitors of one boot, an iteration a core.
+//!
+//! The way of a directory: [`files`] opens what lies in it, [`layout`] says what is what,
+//! [`iteration`] reads one iteration ([`state`], [`machine`], [`benchmark`]), [`reboots`] tells which
+//! iterations are of one boot, [`boot`] makes a boot of them ([`monitor`], [`table`], [`blocks`]).
+//!
+//! Whoever made the files may have meant ill: sizes, depths and counts are bounded, packed files are
+//! unpacked no further than to a limit, and no link leads out of the directory.
 
 pub mod benchmark;
+mod blocks;
+mod boot;
+mod files;
+mod iteration;
+mod layout;
+mod machine;
+mod monitor;
+mod reboots;
+mod state;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::{
+    Accel, Boot, Experiment, Imported, Limits, Machine, Manifest, Metric, Millis, Mode, Profiling,
+    Sampler, Source, Topology, Variant, WorkloadUse,
+};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use files::{Entry, Root};
+use iteration::Iteration;
+
+/// The tool, as experiments name it.
+pub const TOOL: &str = "mmtests";
+/// No activity log is longer.
+const MAX_ACTIVITY: usize = 64 << 20;
+
+/// Why a directory can't be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It can't be read.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Nothing in it is a run.
+    #[error(
+        "{}: no run of mmtests is in it: give it work/log, or one run with iter-0 in it",
+        path.display()
+    )]
+    NoRun {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// A directory of logs, without what its monitors wrote.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    runs: Vec<Run>,
+    boots: Vec<Place>,
+    /// What was not read, with the reason, and how often.
+    unread: BTreeMap<(String, String), usize>,
+}
+
+/// One run.
+#[derive(Debug)]
+struct Run {
+    name: String,
+    started: Option<u64>,
+    /// What it returned, if it said so and was not well.
+    status: Option<i64>,
+    iterations: Vec<Iteration>,
+}
+
+/// The iterations of one boot.
+#[derive(Debug)]
+struct Place {
+    run: usize,
+    replicate: u32,
+    iterations: std::ops::Range<usize>,
+}
+
+/// What was read, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The runs, in the order of the columns.
+    pub runs: Vec<RunSummary>,
+    /// The benchmarks, with the number of their samples.
+    pub benchmarks: BTreeMap<String, usize>,
+    /// The monitors that were read, with the numbers of their files and samples.
+    pub monitors: BTreeMap<String, (usize, usize)>,
+    /// What there is to know of a benchmark's figures, and in how many iterations.
+    pub remarks: BTreeMap<(String, String), usize>,
+    /// What was not read, with the reason, and how often it is there.
+    pub unread: BTreeMap<(String, String), usize>,
+}
+
+/// A run, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub name: String,
+    /// Its kernel's release; empty if nothing tells.
+    pub kernel: String,
+    /// When it began, seconds since 1970, if that is known.
+    pub started: Option<u64>,
+    /// Numbers of the iterations of each of its boots.
+    pub boots: Vec<Vec<u32>>,
+    /// What did not come to a result, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Directory {
+    /// Reads all that is small in the directory at `path`: everything but monitors.
+    ///
+    /// # Errors
+    /// When it, or a directory in it, can't be read, or no run is in it.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
+        let root = Root::open(path).map_err(unreadable)?;
+        let layout = layout::find(&root).map_err(unreadable)?;
+        if layout.runs.is_empty() {
+            return Err(Error::NoRun { path: path.to_owned() });
+        }
+        let mut runs: Vec<Run> = layout.runs.par_iter().map(run).collect();
+        runs.sort_by(|a, b| {
+            let key = |run: &Run| (run.started.unwrap_or(u64::MAX), run.name.clone());
+            key(a).cmp(&key(b))
+        });
+        let mut unread = BTreeMap::new();
+        let passed_over = layout.passed_over.into_iter().map(|(name, why)| (name, why.to_owned()));
+        let of_iterations = runs.iter_mut().flat_map(|run| &mut run.iterations);
+        let of_iterations = of_iterations.flat_map(|it| std::mem::take(&mut it.unread));
+        for what in passed_over.chain(of_iterations) {
+            *unread.entry(what).or_default() += 1;
+        }
+        let boots = boots(&runs);
+        Ok(Self { path: root.path().to_owned(), runs, boots, unread })
+    }
+
+    /// The experiment that the runs are, under a name or that of the directory. The digest of all
+    /// files is part of it.
+    pub fn experiment(&self, name: Option<&str>) -> Experiment {
+        let most = self.boots.iter().map(|place| place.replicate + 1).max();
+        Experiment {
+            name: name.map_or_else(|| own_name(&self.path), str::to_owned),
+            mode: Mode::Measured,
+            profile: Profiling::default(),
+            guest_digest: String::new(),
+            variants: self.runs.iter().map(variant).collect(),
+            machine: Machine {
+                topology: self.topology(),
+                disks: Vec::new(),
+                accel: Accel::Auto,
+                limits: Limits { boot: Millis(0), run: Millis(0), shutdown: Millis(0) },
+            },
+            workloads: self.workloads(),
+            sampler: Sampler { interval: Millis(0), sources: self.sources() },
+            boots: most.unwrap_or(0),
+            sequential: None,
+            imported: Some(Imported {
+                tool: TOOL.to_owned(),
+                directory: self.path.clone(),
+                digest: self.digest(),
+            }),
+        }
+    }
+
+    /// Variant and replicate of each boot.
+    pub fn boots(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        self.boots.iter().map(|place| (&*self.runs[place.run].name, place.replicate))
+    }
+
+    /// A boot whole, and what was read of its monitors. `number` is its place among
+    /// [`Directory::boots`].
+    pub fn boot(&self, number: usize, summary: &mut Summary) -> Boot {
+        let Place { run, replicate, iterations } = &self.boots[number];
+        let run = &self.runs[*run];
+        let origin = format!("imported from {} ({TOOL})", self.path.display());
+        let place = boot::Place {
+            variant: &run.name,
+            replicate: *replicate,
+            block: number as u32,
+            origin: &origin,
+            status: run.status,
+        };
+        let iterations: Vec<&Iteration> = run.iterations[iterations.clone()].iter().collect();
+        let (boot, watched) = boot::boot(place, &iterations);
+        for (name, (files, samples)) in watched.monitors {
+            let known = summary.monitors.entry(name).or_default();
+            *known = (known.0 + files, known.1 + samples);
+        }
+        for what in watched.unread {
+            *summary.unread.entry(what).or_default() += 1;
+        }
+        boot
+    }
+
+    /// What was read so far, without monitors.
+    pub fn summary(&self) -> Summary {
+        let mut benchmarks: BTreeMap<String, usize> = BTreeMap::new();
+        let mut remarks = BTreeMap::new();
+        for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
+            let samples = read.as_ref().map_or(0, |parsed| parsed.samples.len());
+            *benchmarks.entry(name.clone()).or_default() += samples;
+            for remark in read.iter().flat_map(|parsed| &parsed.remarks) {
+                *remarks.entry((name.clone(), remark.clone())).or_default() += 1;
+            }
+        }
+        let runs = self.runs.iter().enumerate().map(|(number, run)| RunSummary {
+            name: run.name.clone(),
+            kernel: release(run),
+            started: run.started,
+            boots: self
+                .boots
+                .iter()
+                .filter(|place| place.run == number)
+                .map(|it| {
+                    run.iterations[it.iterations.clone()].iter().map(|it| it.number).collect()
+                })
+                .collect(),
+            left_out: left_out(run),
+        });
+        Summary {
+            runs: runs.collect(),
+            benchmarks,
+            monitors: BTreeMap::new(),
+            remarks,
+            unread: self.unread.clone(),
+        }
+    }
+
+    fn iterations(&self) -> impl Iterator<Item = &Iteration> {
+        self.runs.iter().flat_map(|run| &run.iterations)
+    }
+
+    /// The machine, if all runs tell of the same; else one without nodes.
+    fn topology(&self) -> Topology {
+        let mut all = self.iterations().map(|it| it.topology.as_ref());
+        let first = all.next().flatten();
+        let same = first.filter(|first| all.all(|other| other == Some(first)));
+        same.cloned().unwrap_or(Topology { nodes: Vec::new() })
+    }
+
+    /// A workload for each benchmark; its metrics are those of all iterations.
+    fn workloads(&self) -> Vec<WorkloadUse> {
+        let mut metrics: BTreeMap<&str, Vec<Metric>> = BTreeMap::new();
+        for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
+            let known = metrics.entry(name).or_default();
+            for metric in read.iter().flat_map(|parsed| &parsed.metrics) {
+                if !known.iter().any(|it| it.name == metric.name) {
+                    known.push(metric.clone());
+                }
+            }
+        }
+        let workloads = metrics.into_iter().map(|(name, metrics)| {
+            let ran = |run: &Run| {
+                run.iterations.iter().filter(|it| it.benchmarks.contains_key(name)).count()
+            };
+            let iterations = self.runs.iter().map(ran).max().unwrap_or(0);
+            WorkloadUse {
+                manifest: Manifest {
+                    name: name.to_owned(),
+                    description: format!("{name}, as {TOOL} ran it"),
+                    command: Vec::new(),
+                    parameters: BTreeMap::new(),
+                    modules: Vec::new(),
+                    metrics,
+                },
+                program: None,
+                iterations: iterations as u32,
+                timeout: Millis(0),
+            }
+        });
+        workloads.collect()
+    }
+
+    /// What the monitors sampled of the kernel's files.
+    fn sources(&self) -> Vec<Source> {
+        let monitors = self.iterations().flat_map(|it| &it.monitors);
+        let names: BTreeSet<&str> = monitors.map(|found| found.monitor.source()).collect();
+        Source::ALL.into_iter().filter(|source| names.contains(source.name())).collect()
+    }
+
+    /// SHA-256 over the digests of all iterations, in hexadecimal.
+    fn digest(&self) -> String {
+        let mut digest = Sha256::new();
+        for run in &self.runs {
+            digest.update(run.name.as_bytes());
+            digest.update([0]);
+            for iteration in &run.iterations {
+                digest.update(iteration.number.to_le_bytes());
+                digest.update(iteration.digest);
+            }
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn run(files: &layout::Run) -> Run {
+    let iterations: Vec<Iteration> = files.iterations.par_iter().map(iteration::read).collect();
+    let activity = files.files.get("mmtests-activity").and_then(|Entry { path, .. }| {
+        let text = files::read(path, MAX_ACTIVITY).ok()?;
+        Some(state::activity(&String::from_utf8_lossy(&text)))
+    });
+    let (active, status) = activity.unwrap_or_default();
+    let of_old = iterations.iter().find_map(|it| it.state.status);
+    let started = iterations.iter().filter_map(|it| it.started).chain(active).min();
+    Run {
+        name: files.name.clone(),
+        started,
+        status: status.or(of_old).filter(|status| *status != 0),
+        iterations,
+    }
+}
+
+/// The boots of all runs, each of iterations that follow each other.
+fn boots(runs: &[Run]) -> Vec<Place> {
+    let mut boots = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        let anew = |pair: &[Iteration]| {
+            reboots::rebooted(&pair[0].traces, &pair[1].traces).unwrap_or(false)
+        };
+        let mut begin = 0;
+        let ends = (1..run.iterations.len()).filter(|end| anew(&run.iterations[end - 1..=*end]));
+        for (replicate, end) in ends.chain([run.iterations.len()]).enumerate() {
+            let replicate = replicate as u32;
+            boots.push(Place { run: number, replicate, iterations: begin..end });
+            begin = end;
+        }
+    }
+    boots
+}
+
+fn variant(run: &Run) -> Variant {
+    Variant {
+        name: run.name.clone(),
+        kernel: release(run),
+        cmdline: String::new(),
+        settings: Vec::new(),
+        modules: Vec::new(),
+    }
+}
+
+/// The kernel's release, if an iteration tells.
+fn release(run: &Run) -> String {
+    let mut releases = run.iterations.iter().map(|it| &it.facts.release);
+    releases.find(|release| !release.is_empty()).cloned().unwrap_or_default()
+}
+
+fn left_out(run: &Run) -> Vec<String> {
+    let results = run.iterations.iter().flat_map(|it| {
+        let number = it.number;
+        it.benchmarks.iter().map(move |(name, read)| (number, name, read))
+    });
+    let left_out = results.filter_map(|(number, name, read)| {
+        let why = read.as_ref().err()?;
+        Some(format!("{name}, iteration {number}: {why}"))
+    });
+    left_out.collect()
+}
+
+/// The directory's name; above `work/log`, which are named so everywhere, that of the checkout.
+fn own_name(path: &Path) -> String {
+    let names = path.ancestors().filter_map(Path::file_name);
+    let own = names.map(|name| name.to_string_lossy()).find(|name| name != "log" && name != "work");
+    own.map_or_else(|| TOOL.to_owned(), |name| name.into_owned())
+}

@@ -1,0 +1,282 @@
+//! A boot out of the iterations that were run in it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use kernelfiles::klog;
+use model::{Boot, Chunk, HostLoad, Outcome, Problem, ProblemKind, Sample, Source, Usage};
+use rayon::prelude::*;
+
+use super::files;
+use super::iteration::Iteration;
+use super::monitor::{self, Clock};
+use super::reboots;
+use super::state::Test;
+use super::table::{Budget, Table};
+
+/// No more values than this are kept of a boot: a day of `/proc/vmstat` every second, four times.
+const MAX_VALUES: usize = 64 << 20;
+/// More of the kernel's log than this is not kept.
+const MAX_LOG: usize = 8 << 20;
+/// Texts of the kernel that mmtests keeps from before and after each benchmark.
+const SNAPSHOTS: [(&str, Source); 5] = [
+    ("/proc/vmstat", Source::Vmstat),
+    ("/proc/zoneinfo", Source::Zoneinfo),
+    ("/proc/meminfo", Source::Meminfo),
+    ("/proc/schedstat", Source::Schedstat),
+    ("/proc/diskstats", Source::Diskstats),
+];
+
+/// What was read of monitors.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Files and samples by the monitor's name.
+    pub monitors: BTreeMap<String, (usize, usize)>,
+    /// Files that could not be read to their ends, with the reason.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Where a boot belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The name of its run.
+    pub variant: &'a str,
+    /// Which boot of the run, from 0.
+    pub replicate: u32,
+    /// Its number among all boots: none of them were run in turns.
+    pub block: u32,
+    /// What to say of where its kernel came from.
+    pub origin: &'a str,
+    /// What the whole run returned, if it said so and was not well.
+    pub status: Option<i64>,
+}
+
+/// Makes a boot of the iterations that were run in it.
+pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Watched) {
+    let started = iterations.iter().filter_map(|it| it.started).min();
+    let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
+    let budget = Budget::new(MAX_VALUES);
+    let series: Vec<_> = iterations.par_iter().map(|it| series(it, clock, &budget)).collect();
+
+    let mut boot = Boot {
+        variant: place.variant.to_owned(),
+        replicate: place.replicate,
+        block: place.block,
+        started: clock.0,
+        host: host(iterations, clock),
+        ..Boot::default()
+    };
+    if let Some(first) = iterations.first() {
+        boot.facts = first.facts.clone();
+    }
+    boot.facts.kernel_origin = place.origin.to_owned();
+    let mut watched = Watched::default();
+    let mut overflowed = false;
+    for series in series {
+        boot.chunks.extend(series.chunks);
+        overflowed |= series.overflowed;
+        watched.unread.extend(series.unread);
+        for (name, samples) in series.monitors {
+            let (files, known) = watched.monitors.entry(name).or_default();
+            *files += 1;
+            *known += samples;
+        }
+    }
+    let log = log(iterations);
+    boot.problems = klog::problems(&log);
+    boot.console = log;
+    if overflowed {
+        let text = "monitors printed more than is kept: series end early, samples are whole";
+        boot.problems.push(Problem { kind: ProblemKind::SeriesDropped, text: text.to_owned() });
+    }
+    for iteration in iterations {
+        results(iteration, &mut boot);
+    }
+    boot.notes.extend(spans(iterations));
+    boot.outcome = outcome(&boot, place, iterations);
+    (boot, watched)
+}
+
+/// The first time at which something was noted, if nothing says when it began.
+fn earliest(iterations: &[&Iteration]) -> u64 {
+    let tests = iterations.iter().flat_map(|it| it.state.tests.values());
+    tests.filter_map(|test| test.begin).min().unwrap_or(0)
+}
+
+fn host(iterations: &[&Iteration], clock: Clock) -> HostLoad {
+    let last = iterations.iter().filter_map(|it| it.traces.last).max();
+    let wall = last.map_or(f64::NAN, |last| last.saturating_sub(clock.0) as f64);
+    HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall }
+}
+
+/// The kernel's log, as far as the iterations kept it.
+fn log(iterations: &[&Iteration]) -> String {
+    let mut log = String::new();
+    for iteration in iterations {
+        if log.is_empty() {
+            log.clone_from(&iteration.log);
+        } else {
+            reboots::extend_log(&mut log, &iteration.log);
+        }
+    }
+    if log.len() > MAX_LOG {
+        let end = (0..=MAX_LOG).rev().find(|end| log.is_char_boundary(*end)).unwrap_or(0);
+        log.truncate(end);
+        log.push_str("\n...\n");
+    }
+    log
+}
+
+/// Adds what the benchmarks measured. What is no result is a problem instead.
+fn results(iteration: &Iteration, boot: &mut Boot) {
+    let number = iteration.number;
+    for (name, read) in &iteration.benchmarks {
+        let parsed = match read {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                let text = format!("{name}, iteration {number}: {why}");
+                boot.problems.push(Problem { kind: ProblemKind::LeftOut, text });
+                continue;
+            }
+        };
+        boot.samples.extend(parsed.samples.iter().map(|sample| Sample {
+            workload: name.clone(),
+            iteration: number,
+            phase: String::new(),
+            metric: sample.metric.clone(),
+            label: sample.label.clone(),
+            value: sample.value,
+        }));
+        let spent = iteration.state.tests.get(name).and_then(|test| test.spent);
+        boot.usage.extend(spent.map(|[user, system, elapsed]| Usage {
+            workload: name.clone(),
+            iteration: number,
+            user,
+            system,
+            elapsed,
+        }));
+        let remarks = parsed.remarks.iter();
+        boot.notes.extend(remarks.map(|remark| format!("{name}, iteration {number}: {remark}")));
+    }
+}
+
+/// A boot in which nothing came to a result has failed.
+fn outcome(boot: &Boot, place: Place<'_>, iterations: &[&Iteration]) -> Outcome {
+    let left_out = || boot.problems.iter().filter(|it| it.kind == ProblemKind::LeftOut);
+    let mut benchmarks = iterations.iter().flat_map(|it| it.benchmarks.values());
+    if benchmarks.all(Result::is_err) {
+        let why = left_out().next().map(|problem| problem.text.clone());
+        return Outcome::Failed(why.unwrap_or_else(|| "no benchmark left anything".to_owned()));
+    }
+    match place.status {
+        Some(status) if left_out().next().is_none() => {
+            Outcome::Failed(format!("mmtests ended with status {status}"))
+        }
+        _ => Outcome::Complete,
+    }
+}
+
+/// By how much counters span more than their benchmarks: mmtests reads them again only when its
+/// monitors were stopped, and what the kernel did meanwhile is in them.
+fn spans(iterations: &[&Iteration]) -> Vec<String> {
+    let mut more: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for iteration in iterations {
+        let tests = &iteration.state.tests;
+        for (name, test) in tests.iter().filter(|(_, test)| !test.after.is_empty()) {
+            if let (Some(begin), Some(end), Some([.., elapsed])) =
+                (test.begin, test.end, test.spent)
+            {
+                more.entry(name).or_default().push(end.saturating_sub(begin) as f64 - elapsed);
+            }
+        }
+    }
+    let notes = more.into_iter().map(|(name, seconds)| {
+        let least = seconds.iter().copied().fold(f64::INFINITY, f64::min).max(0.0);
+        let most = seconds.iter().copied().fold(0.0, f64::max);
+        let [least, most] = [least, most].map(|seconds| format!("{seconds:.0}"));
+        let range = if least == most { most } else { format!("{least} to {most}") };
+        format!(
+            "{name}: its counters span {range} s more than the benchmark: mmtests reads them before \
+             it starts its monitors, and again after it has stopped them"
+        )
+    });
+    notes.collect()
+}
+
+/// The series of one iteration.
+struct Series {
+    chunks: Vec<Chunk>,
+    monitors: Vec<(String, usize)>,
+    unread: Vec<(String, String)>,
+    overflowed: bool,
+}
+
+fn series(iteration: &Iteration, clock: Clock, budget: &Budget) -> Series {
+    let mut all =
+        Series { chunks: Vec::new(), monitors: Vec::new(), unread: Vec::new(), overflowed: false };
+    let results = iteration.benchmarks.iter().filter(|(_, read)| read.is_ok());
+    for (name, _) in results {
+        let test = iteration.state.tests.get(name).cloned().unwrap_or_default();
+        let mut tables: BTreeMap<&str, Table<'_>> = BTreeMap::new();
+        snapshot(&test, false, clock, budget, &mut tables);
+        for found in iteration.monitors.iter().filter(|found| found.benchmark == *name) {
+            let source = found.monitor.source();
+            let table = tables.entry(source).or_insert_with(|| Table::new(budget));
+            let before = table.rows();
+            let read = files::open(&found.path)
+                .and_then(|text| monitor::read(found.monitor, text, clock, table));
+            let file = format!("{}-{name}", found.name);
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    all.unread.push((file, "cut off: read as far as it goes".to_owned()));
+                }
+                Err(error) => all.unread.push((file, format!("read in part: {error}"))),
+                Ok(()) if table.rows() == before || table.is_empty() => {
+                    all.unread.push((file, "holds no figure with a time".to_owned()));
+                }
+                Ok(()) => {}
+            }
+            all.monitors.push((found.name.clone(), table.rows() - before));
+        }
+        snapshot(&test, true, clock, budget, &mut tables);
+        for (source, table) in tables {
+            all.overflowed |= table.overflowed();
+            let (times, columns) = table.finish();
+            // A sample alone is no series.
+            if times.len() > 1 && !columns.is_empty() {
+                all.chunks.push(Chunk {
+                    workload: name.clone(),
+                    iteration: iteration.number,
+                    phase: String::new(),
+                    source: source.to_owned(),
+                    times,
+                    columns,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Adds what mmtests kept of the kernel's files from before or after a benchmark. The text before
+/// begins series, the one after ends them, so that differences are those of the benchmark.
+fn snapshot<'a>(
+    test: &Test,
+    after: bool,
+    clock: Clock,
+    budget: &'a Budget,
+    tables: &mut BTreeMap<&str, Table<'a>>,
+) {
+    let (texts, time) = if after { (&test.after, test.end) } else { (&test.before, test.begin) };
+    let time = time.map_or(0, |time| clock.at(time as f64));
+    for (path, source) in SNAPSHOTS {
+        let Some(text) = texts.get(path) else {
+            continue;
+        };
+        let table = tables.entry(source.name()).or_insert_with(|| Table::new(budget));
+        table.row(time);
+        for (name, value) in kernelfiles::counters(source, "", text) {
+            table.set(&name, value);
+        }
+    }
+}

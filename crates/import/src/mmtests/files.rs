@@ -1,0 +1,246 @@
+//! Files of a directory that anybody may have made: symbolic links lead nowhere else, nothing but
+//! regular files is opened, and what is packed is unpacked no further than to a limit.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::Stream;
+use sha2::{Digest, Sha256};
+
+/// No more entries than this are looked at in one directory.
+const MAX_ENTRIES: usize = 100_000;
+/// What unpacking `xz` may use; its own presets go up to 65 MiB.
+const XZ_MEMORY: u64 = 128 << 20;
+/// Compressed bytes are read in pieces of this size.
+const PIECE: usize = 128 << 10;
+/// Suffixes of packed files.
+const PACKED: [&str; 2] = [".gz", ".xz"];
+
+/// A regular file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, without the suffix that says how it is packed.
+    pub name: String,
+    /// Where it is, links resolved.
+    pub path: PathBuf,
+}
+
+/// What lies in a directory.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Regular files in the order of their names.
+    pub files: Vec<Entry>,
+    /// Directories by their names.
+    pub directories: BTreeMap<String, PathBuf>,
+    /// Names of what is neither, or can't be reached, with the reason.
+    pub passed_over: Vec<(String, &'static str)>,
+}
+
+/// A directory that is read.
+#[derive(Clone, Debug)]
+pub struct Root {
+    path: PathBuf,
+}
+
+impl Root {
+    /// The directory at `path`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        match path.is_dir() {
+            true => Ok(Self { path }),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// Where it is, links resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What lies in `directory`, which is this one or one below it.
+    ///
+    /// # Errors
+    /// When it can't be listed, or has more entries than anybody's logs have.
+    pub fn list(&self, directory: &Path) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            if entries.len() == MAX_ENTRIES {
+                return Err(io::Error::other(format!("more than {MAX_ENTRIES} entries")));
+            }
+            entries.push(entry?);
+        }
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match self.resolve(&entry) {
+                Err(why) => listing.passed_over.push((name, why)),
+                Ok((path, kind)) if kind.is_dir() => {
+                    listing.directories.insert(name, path);
+                }
+                Ok((path, kind)) if kind.is_file() => {
+                    listing.files.push(Entry { name: stem(&name).to_owned(), path });
+                }
+                Ok(_) => listing.passed_over.push((name, "not a regular file")),
+            }
+        }
+        Ok(listing)
+    }
+
+    fn resolve(&self, entry: &fs::DirEntry) -> Result<(PathBuf, fs::FileType), &'static str> {
+        const BROKEN: &str = "can't be read";
+        let kind = entry.file_type().map_err(|_| BROKEN)?;
+        if !kind.is_symlink() {
+            return Ok((entry.path(), kind));
+        }
+        let target = fs::canonicalize(entry.path()).map_err(|_| "a broken symbolic link")?;
+        if !target.starts_with(&self.path) {
+            return Err("a symbolic link that leads out of the directory");
+        }
+        let kind = fs::metadata(&target).map_err(|_| BROKEN)?.file_type();
+        Ok((target, kind))
+    }
+}
+
+/// A name without the suffix that says how a file is packed.
+fn stem(name: &str) -> &str {
+    PACKED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+}
+
+/// A file as it is when unpacked; by its first bytes, for names deceive.
+///
+/// # Errors
+/// When it can't be opened.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    const GZIP: &[u8] = &[0x1f, 0x8b];
+    const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+    let mut reader = BufReader::with_capacity(PIECE, File::open(path)?);
+    let first = io::BufRead::fill_buf(&mut reader)?;
+    if first.starts_with(GZIP) {
+        return Ok(Box::new(MultiGzDecoder::new(reader)));
+    }
+    if first.starts_with(XZ) {
+        let stream = Stream::new_stream_decoder(XZ_MEMORY, 0)?;
+        return Ok(Box::new(XzDecoder::new_stream(reader, stream)));
+    }
+    Ok(Box::new(reader))
+}
+
+/// A file whole and unpacked.
+///
+/// # Errors
+/// When it can't be read, is damaged, or is longer than `limit`.
+pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    match bytes.len() > limit {
+        true => Err(io::Error::other(format!("longer than {} MiB", limit >> 20))),
+        false => Ok(bytes),
+    }
+}
+
+/// SHA-256 of a file as it lies there.
+///
+/// # Errors
+/// When it can't be read.
+pub fn digest(path: &Path) -> io::Result<[u8; 32]> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    let mut file = File::open(path)?;
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(digest.finalize().into()),
+            read => digest.update(&piece[..read]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use liblzma::write::XzEncoder;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = XzEncoder::new(Vec::new(), 6);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn packed_or_not_a_file_is_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = b"nr_free_pages 1\n".repeat(10_000);
+        let two = [gzip(&text[..16]), gzip(&text[16..])].concat();
+        let forms = [("a", text.clone()), ("b.gz", gzip(&text)), ("c.xz", xz(&text)), ("d", two)];
+        for (name, bytes) in &forms {
+            fs::write(directory.path().join(name), bytes).unwrap();
+        }
+        let root = Root::open(directory.path()).unwrap();
+        let files = root.list(root.path()).unwrap().files;
+        let names: Vec<_> = files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        for file in &files {
+            assert_eq!(read(&file.path, text.len()).unwrap(), text, "{}", file.name);
+            assert!(read(&file.path, text.len() - 1).is_err(), "{}", file.name);
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_unpacked_no_further_than_to_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bomb");
+        for bomb in [gzip(&vec![0; 8 << 20]), xz(&vec![0; 8 << 20])] {
+            fs::write(&path, &bomb).unwrap();
+            assert!(bomb.len() < 1 << 17);
+            assert_eq!(read(&path, 1 << 20).unwrap_err().to_string(), "longer than 1 MiB");
+        }
+    }
+
+    #[test]
+    fn links_stay_inside_and_only_regular_files_are_opened() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "x").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        fs::create_dir(place("real")).unwrap();
+        fs::write(place("file"), "x").unwrap();
+        symlink("real", place("run")).unwrap();
+        symlink("file", place("same")).unwrap();
+        symlink(outside.path(), place("away")).unwrap();
+        symlink(outside.path().join("secret"), place("stolen")).unwrap();
+        symlink("nowhere", place("gone")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
+        let root = Root::open(directory.path()).unwrap();
+        let listing = root.list(root.path()).unwrap();
+        let names: Vec<_> = listing.files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["file", "same"]);
+        assert_eq!(listing.directories.keys().collect::<Vec<_>>(), ["real", "run"]);
+        let away = "a symbolic link that leads out of the directory";
+        let expected = [
+            ("away", away),
+            ("gone", "a broken symbolic link"),
+            ("socket", "not a regular file"),
+            ("stolen", away),
+        ];
+        assert_eq!(listing.passed_over, expected.map(|(name, why)| (name.to_owned(), why)));
+    }
+}

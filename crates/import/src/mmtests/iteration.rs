@@ -1,0 +1,299 @@
+//! One iteration, as far as it is small: what mmtests noted of it, what its benchmarks measured, what
+//! its files say of kernel and machine. Monitors are found, and read later.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use model::{BootFacts, Topology};
+use sha2::{Digest, Sha256};
+
+use super::benchmark::{self, Logs, Parsed, Unreadable};
+use super::files::{self, Entry};
+use super::layout;
+use super::machine::{self, Texts};
+use super::monitor::Monitor;
+use super::reboots::{self, Traces};
+use super::state::{self, State};
+
+/// No note, log or configuration is longer.
+const MAX_TEXT: usize = 64 << 20;
+/// No more than this is read of one benchmark's files.
+const MAX_LOGS: usize = 512 << 20;
+/// More of what mmtests says of a failure is not kept.
+const MAX_REASON: usize = 300;
+
+/// Files with facts on kernel and machine.
+const FACTS: [&str; 5] = ["kernel.version", "dmesg", "preempt-dynamic", "lscpu.txt", "numactl.txt"];
+/// Files of notes.
+const NOTES: [&str; 4] = ["tests-timestamp", "tests-sysstate", "tests-activity", "fail.log"];
+
+/// One iteration.
+#[derive(Debug)]
+pub struct Iteration {
+    /// Its number.
+    pub number: u32,
+    /// When it began, seconds since 1970, if that is known.
+    pub started: Option<u64>,
+    /// What mmtests noted.
+    pub state: State,
+    /// By what it shows which boot it belongs to.
+    pub traces: Traces,
+    /// Its kernel and machine.
+    pub facts: BootFacts,
+    /// The machine, where it is told whole.
+    pub topology: Option<Topology>,
+    /// The kernel's log.
+    pub log: String,
+    /// The benchmarks by name: what they measured, or why that is no result.
+    pub benchmarks: BTreeMap<String, Result<Parsed, String>>,
+    /// The monitors that can be read.
+    pub monitors: Vec<Found>,
+    /// What was not read, with the reason.
+    pub unread: Vec<(String, String)>,
+    /// SHA-256 over the names and contents of all its files.
+    pub digest: [u8; 32],
+}
+
+/// A monitor's file.
+#[derive(Debug)]
+pub struct Found {
+    /// The benchmark beside which it ran.
+    pub benchmark: String,
+    /// Its name.
+    pub name: String,
+    /// Which one it is.
+    pub monitor: Monitor,
+    /// Where its file lies.
+    pub path: PathBuf,
+}
+
+/// Reads an iteration. Whatever of it can't be read is said.
+pub fn read(files: &layout::Iteration) -> Iteration {
+    let mut unread = Vec::new();
+    let digest = digest(files, &mut unread);
+    let mut text = |name: &str| {
+        let read = files::read(&files.files.get(name)?.path, MAX_TEXT);
+        match read {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => {
+                unread.push((name.to_owned(), error.to_string()));
+                None
+            }
+        }
+    };
+    let mut state = text("tests-timestamp").map(|text| state::parse(&text)).unwrap_or_default();
+    let noted = !state.tests.is_empty();
+    if let Some(more) = text("tests-sysstate") {
+        state.complete(state::parse(&more));
+    }
+    let active = text("tests-activity").and_then(|text| state::activity(&text).0);
+    let failure = text("fail.log");
+    let mut texts: Texts = FACTS.iter().filter_map(|name| Some((*name, text(name)?))).collect();
+    for (tool, name) in [("lscpu", "lscpu.txt"), ("numactl", "numactl.txt")] {
+        if let Some(text) = state.machine.get(tool) {
+            texts.entry(name).or_insert_with(|| text.clone());
+        }
+    }
+    let config = files.files.keys().find(|name| is_config(name));
+    let config = config.and_then(|name| text(name)).unwrap_or_default();
+    let starts = files.files.keys().filter(|name| name.ends_with(".start"));
+    let uptime = starts
+        .filter_map(|name| reboots::uptime(&text(name)?))
+        .reduce(|first, other| if other.0 < first.0 { other } else { first });
+
+    let kernel_file = |path: &str, after: bool| {
+        let tests = state.tests.values();
+        let mut texts =
+            tests.filter_map(move |test| if after { &test.after } else { &test.before }.get(path));
+        texts.next().map_or("", |text| &**text)
+    };
+    let mut facts = BootFacts { config, ..machine::kernel(&texts) };
+    let (meminfo, zoneinfo) =
+        (kernel_file("/proc/meminfo", false), kernel_file("/proc/zoneinfo", false));
+    machine::shape(&mut facts, &texts, meminfo, zoneinfo);
+    let log = texts.remove("dmesg").unwrap_or_default();
+    let traces = Traces {
+        uptime,
+        last: last(&state),
+        faults: reboots::faults(kernel_file("/proc/vmstat", false))
+            .zip(reboots::faults(kernel_file("/proc/vmstat", true))),
+        log_end: log.lines().rev().find_map(reboots::stamp),
+    };
+    let started = [active, state.start].into_iter().flatten().min();
+    let mut iteration = Iteration {
+        number: files.number,
+        started,
+        traces,
+        facts,
+        topology: machine::topology(&texts),
+        log,
+        benchmarks: BTreeMap::new(),
+        monitors: Vec::new(),
+        unread,
+        digest,
+        state,
+    };
+    iteration.read_benchmarks(files, noted, failure.as_deref());
+    iteration.find_monitors(files);
+    iteration
+}
+
+impl Iteration {
+    fn read_benchmarks(&mut self, files: &layout::Iteration, noted: bool, failure: Option<&str>) {
+        for (name, entries) in &files.benchmarks {
+            let read = match refused(&self.state, name, noted, failure) {
+                Some(why) => Err(why),
+                None => self.read_benchmark(name, entries),
+            };
+            self.benchmarks.insert(name.clone(), read);
+        }
+        for name in self.state.tests.keys() {
+            if !self.benchmarks.contains_key(name) {
+                let why = refused(&self.state, name, noted, failure);
+                let why = why.unwrap_or_else(|| "it left no logs".to_owned());
+                self.benchmarks.insert(name.clone(), Err(why));
+            }
+        }
+    }
+
+    fn read_benchmark(
+        &mut self,
+        name: &str,
+        entries: &BTreeMap<String, Entry>,
+    ) -> Result<Parsed, String> {
+        let mut logs = Logs::default();
+        let mut left = MAX_LOGS;
+        for (file, entry) in entries {
+            match files::read(&entry.path, left) {
+                Ok(bytes) => {
+                    left -= bytes.len();
+                    logs.files.insert(file.clone(), bytes);
+                }
+                Err(error) => self.unread.push((format!("{name}: {file}"), error.to_string())),
+            }
+        }
+        match benchmark::read(name, &logs) {
+            Ok(parsed) if parsed.samples.is_empty() => Err(match parsed.remarks.as_slice() {
+                [] => "there is no figure in its logs".to_owned(),
+                remarks => remarks.join("; "),
+            }),
+            Ok(parsed) => Ok(parsed),
+            // Its counters and its duration can be compared none the less.
+            Err(unknown @ Unreadable::Unknown { .. }) => {
+                self.unread.push((format!("logs of {name}"), unknown.to_string()));
+                Ok(Parsed::default())
+            }
+            Err(unreadable) => Err(unreadable.to_string()),
+        }
+    }
+
+    fn find_monitors(&mut self, files: &layout::Iteration) {
+        for (name, entry) in &files.files {
+            let is_known = NOTES.contains(&&**name) || FACTS.contains(&&**name) || is_config(name);
+            if is_known || name.ends_with(".start") {
+                continue;
+            }
+            let benchmarks = self.benchmarks.keys().filter_map(|benchmark| {
+                let monitor = name.strip_suffix(&**benchmark)?.strip_suffix('-')?;
+                Some((monitor, benchmark))
+            });
+            match benchmarks.max_by_key(|(_, benchmark)| benchmark.len()) {
+                None => self.unread.push((name.clone(), "nothing in it is asked for".into())),
+                Some((monitor, benchmark)) => match Monitor::named(monitor) {
+                    None => {
+                        self.unread.push((name.clone(), "a monitor that is not known here".into()))
+                    }
+                    Some(known) => self.monitors.push(Found {
+                        benchmark: benchmark.clone(),
+                        name: monitor.to_owned(),
+                        monitor: known,
+                        path: entry.path.clone(),
+                    }),
+                },
+            }
+        }
+    }
+}
+
+/// The kernel's configuration is named after its release.
+fn is_config(name: &str) -> bool {
+    name.starts_with("kconfig-")
+}
+
+/// When the iteration was last seen alive.
+fn last(state: &State) -> Option<u64> {
+    let ends = state.tests.values().flat_map(|test| [test.begin, test.end]);
+    ends.chain([state.start, state.finish]).flatten().max()
+}
+
+/// Why what a benchmark left is no result, as far as that can be seen from outside. `noted` says
+/// whether there are notes on the benchmarks at all, `failure` is what mmtests said of its own end.
+fn refused(state: &State, name: &str, noted: bool, failure: Option<&str>) -> Option<String> {
+    let test = state.tests.get(name).cloned().unwrap_or_default();
+    if let Some(failure) = failure {
+        let (time, reason) = failure.trim().split_once(' ').unwrap_or(("", failure.trim()));
+        let ended_before = test.end.zip(time.parse().ok()).is_some_and(|(end, fail)| end <= fail);
+        if !ended_before {
+            let reason = reason.lines().next().unwrap_or_default();
+            return Some(format!("mmtests failed: {}", excerpt(reason)));
+        }
+    }
+    match test.status {
+        Some(0) => None,
+        Some(status) => Some(format!("it ended with status {status}")),
+        None if test.end.is_some() => None,
+        None if noted && test.begin.is_some() => Some("it did not come to its end".to_owned()),
+        None if noted => Some("mmtests has not noted that it ran".to_owned()),
+        None => None,
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(MAX_REASON).collect()
+}
+
+/// SHA-256 over the names and contents of all files of an iteration.
+fn digest(files: &layout::Iteration, unread: &mut Vec<(String, String)>) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut add = |name: &str, path: &Path| match files::digest(path) {
+        Ok(content) => {
+            digest.update(name.as_bytes());
+            digest.update([0]);
+            digest.update(content);
+        }
+        Err(error) => unread.push((name.to_owned(), error.to_string())),
+    };
+    files.files.iter().for_each(|(name, entry)| add(name, &entry.path));
+    for (benchmark, entries) in &files.benchmarks {
+        for (name, entry) in entries {
+            add(&format!("{benchmark}/{name}"), &entry.path);
+        }
+    }
+    digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_run_to_its_end_is_refused() {
+        let reason = |notes: &str, failure| {
+            let state = state::parse(notes);
+            refused(&state, "nas", !state.tests.is_empty(), failure)
+        };
+        let well = "test begin :: nas 10\ntest end :: nas 20 0\n";
+        assert_eq!(reason(well, None), None);
+        assert_eq!(reason("", None), None);
+        assert_eq!(reason("test begin :: nas 10\ntest end :: nas 20\n", None), None);
+        let status = reason("test begin :: nas 10\ntest end :: nas 20 1\n", None);
+        assert_eq!(status.as_deref(), Some("it ended with status 1"));
+        let cut_off = reason("test begin :: nas 10\n", None);
+        assert_eq!(cut_off.as_deref(), Some("it did not come to its end"));
+        let other = reason("test begin :: pgbench 10\ntest end :: pgbench 20 0\n", None);
+        assert_eq!(other.as_deref(), Some("mmtests has not noted that it ran"));
+        let failed = reason(well, Some("15 Unable to mount\nmore"));
+        assert_eq!(failed.as_deref(), Some("mmtests failed: Unable to mount"));
+        assert_eq!(reason(well, Some("25 Unable to mount")), None);
+    }
+}

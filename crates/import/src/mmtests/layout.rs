@@ -1,0 +1,372 @@
+//! Where things lie in a directory of logs: its runs, their iterations, the benchmarks of those.
+//!
+//! Three layouts are known. Since May 2019 a run is a directory with `iter-0`, `iter-1` and so on
+//! in it; for some days before, one without them. Earlier all runs lay in one directory, and their
+//! names were parts of those of the files: `tests-timestamp-RUN`, `BENCHMARK-RUN`,
+//! `MONITOR-RUN-BENCHMARK`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use super::files::{Entry, Listing, Root};
+
+/// So deep, and no deeper, lie the files of a benchmark.
+const MAX_DEPTH: usize = 4;
+/// No more files than this are read of one benchmark's.
+const MAX_FILES: usize = 20_000;
+/// No more directories than this are looked into below those of the benchmarks.
+const MAX_DIRECTORIES: usize = 20_000;
+/// No more iterations than this are read of one run.
+const MAX_ITERATIONS: usize = 10_000;
+/// Where the files of a benchmark lie in its directory: now, and in old logs.
+const LOGS: [&str; 2] = ["logs", "noprofile"];
+/// The file that every iteration has.
+const TIMESTAMP: &str = "tests-timestamp";
+
+/// One run of mmtests: what one kernel did.
+#[derive(Debug)]
+pub struct Run {
+    /// Its name.
+    pub name: String,
+    /// Its iterations, in their order.
+    pub iterations: Vec<Iteration>,
+    /// Files that belong to the run as a whole.
+    pub files: BTreeMap<String, Entry>,
+}
+
+/// One iteration of a run.
+#[derive(Debug, Default)]
+pub struct Iteration {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Its files; in names of old logs the run's name is left out.
+    pub files: BTreeMap<String, Entry>,
+    /// For each benchmark the files that it left, named from where its logs begin.
+    pub benchmarks: BTreeMap<String, BTreeMap<String, Entry>>,
+}
+
+/// What was found in a directory.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// The runs, in the order of their names.
+    pub runs: Vec<Run>,
+    /// Names of what belongs to no run, or can't be reached, with the reason.
+    pub passed_over: Vec<(String, &'static str)>,
+}
+
+/// Finds what lies in `root`.
+///
+/// # Errors
+/// When a directory can't be listed.
+pub fn find(root: &Root) -> io::Result<Layout> {
+    let mut finder = Finder { root, passed_over: Vec::new(), directories: 0 };
+    let listing = root.list(root.path())?;
+    let mut runs = Vec::new();
+    if is_run(&listing) {
+        let name = root.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        runs.push(finder.run(name, listing)?);
+    } else if listing.files.iter().any(|file| old_run(&file.name).is_some()) {
+        runs = finder.old_runs(listing)?;
+    } else {
+        for (name, path) in &listing.directories {
+            let inner = root.list(path)?;
+            match is_run(&inner) {
+                true => runs.push(finder.run(name.clone(), inner)?),
+                false => finder.pass_over(name, "no run of mmtests"),
+            }
+        }
+        finder.pass_over_all(listing.files, "belongs to no run");
+        finder.passed_over.extend(listing.passed_over);
+    }
+    Ok(Layout { runs, passed_over: finder.passed_over })
+}
+
+/// Whether a directory holds one run.
+fn is_run(listing: &Listing) -> bool {
+    listing.directories.keys().any(|name| iteration_number(name).is_some())
+        || listing.files.iter().any(|file| file.name == TIMESTAMP)
+}
+
+fn iteration_number(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("iter-")?;
+    let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse().ok().filter(|_| plain)
+}
+
+/// The run that a file of the oldest layout tells of.
+fn old_run(name: &str) -> Option<&str> {
+    name.strip_prefix(TIMESTAMP)?.strip_prefix('-').filter(|run| !run.is_empty())
+}
+
+struct Finder<'a> {
+    root: &'a Root,
+    passed_over: Vec<(String, &'static str)>,
+    directories: usize,
+}
+
+impl Finder<'_> {
+    fn pass_over(&mut self, name: &str, why: &'static str) {
+        self.passed_over.push((name.to_owned(), why));
+    }
+
+    fn pass_over_all(&mut self, files: Vec<Entry>, why: &'static str) {
+        self.passed_over.extend(files.into_iter().map(|file| (file.name, why)));
+    }
+
+    fn run(&mut self, name: String, listing: Listing) -> io::Result<Run> {
+        let mut numbered: Vec<_> = listing
+            .directories
+            .iter()
+            .filter_map(|(name, path)| Some((iteration_number(name)?, path)))
+            .collect();
+        numbered.sort_unstable();
+        numbered.dedup_by_key(|(number, _)| *number);
+        if numbered.is_empty() {
+            let iteration = self.iteration(0, listing)?;
+            return Ok(Run { name, iterations: vec![iteration], files: BTreeMap::new() });
+        }
+        if numbered.len() > MAX_ITERATIONS {
+            self.pass_over(&name, "it has too many iterations: the first ones are read");
+            numbered.truncate(MAX_ITERATIONS);
+        }
+        let mut iterations = Vec::new();
+        for (number, path) in numbered {
+            iterations.push(self.iteration(number, self.root.list(path)?)?);
+        }
+        let others = listing.directories.keys().filter(|name| iteration_number(name).is_none());
+        self.passed_over.extend(others.map(|name| (name.clone(), "no iteration")));
+        self.passed_over.extend(listing.passed_over);
+        Ok(Run { name, iterations, files: self.by_name(listing.files) })
+    }
+
+    fn iteration(&mut self, number: u32, listing: Listing) -> io::Result<Iteration> {
+        let mut benchmarks = BTreeMap::new();
+        for (name, path) in &listing.directories {
+            match self.benchmark(path)? {
+                Some(files) => {
+                    benchmarks.insert(name.clone(), files);
+                }
+                None => self.pass_over(name, "a directory without logs of a benchmark"),
+            }
+        }
+        self.passed_over.extend(listing.passed_over);
+        Ok(Iteration { number, files: self.by_name(listing.files), benchmarks })
+    }
+
+    /// The files of a benchmark's directory; none if it is not one.
+    fn benchmark(&mut self, path: &Path) -> io::Result<Option<BTreeMap<String, Entry>>> {
+        let listing = self.root.list(path)?;
+        let Some(logs) = LOGS.iter().find_map(|name| listing.directories.get(*name)) else {
+            return Ok(None);
+        };
+        let mut files = Vec::new();
+        self.gather(logs, "", MAX_DEPTH, &mut files)?;
+        Ok(Some(self.by_name(files)))
+    }
+
+    /// Adds all files below `path`, their names as paths from there.
+    fn gather(
+        &mut self,
+        path: &Path,
+        prefix: &str,
+        depth: usize,
+        files: &mut Vec<Entry>,
+    ) -> io::Result<()> {
+        self.directories += 1;
+        let listing = self.root.list(path)?;
+        for Entry { name, path } in listing.files {
+            let name = format!("{prefix}{name}");
+            match files.len() < MAX_FILES {
+                true => files.push(Entry { name, path }),
+                false => self.pass_over(&name, "one of too many files"),
+            }
+        }
+        for (name, path) in listing.directories {
+            match depth > 0 && self.directories < MAX_DIRECTORIES {
+                true => self.gather(&path, &format!("{prefix}{name}/"), depth - 1, files)?,
+                false => self.pass_over(&name, "too deep a directory, or one of too many"),
+            }
+        }
+        self.passed_over.extend(listing.passed_over);
+        Ok(())
+    }
+
+    fn by_name(&mut self, files: Vec<Entry>) -> BTreeMap<String, Entry> {
+        let mut named = BTreeMap::new();
+        for file in files {
+            if named.contains_key(&file.name) {
+                self.pass_over(&file.name, "it is there packed and plain: one of them is read");
+            } else {
+                named.insert(file.name.clone(), file);
+            }
+        }
+        named
+    }
+
+    fn old_runs(&mut self, listing: Listing) -> io::Result<Vec<Run>> {
+        let names: BTreeSet<String> = listing
+            .files
+            .iter()
+            .filter_map(|file| old_run(&file.name))
+            .map(str::to_owned)
+            .collect();
+        let mut iterations: BTreeMap<&str, Iteration> =
+            names.iter().map(|name| (&**name, Iteration::default())).collect();
+        for (name, path) in &listing.directories {
+            let place = ending(name, &names)
+                .and_then(|(benchmark, run)| Some((benchmark, iterations.get_mut(run)?)));
+            let files = self.benchmark(path)?;
+            match place.zip(files) {
+                Some(((benchmark, iteration), files)) => {
+                    iteration.benchmarks.insert(benchmark.to_owned(), files);
+                }
+                None => self.pass_over(name, "a directory without logs of a benchmark"),
+            }
+        }
+        let mut files: BTreeMap<&str, Vec<Entry>> = BTreeMap::new();
+        for file in listing.files {
+            let monitors = names.iter().filter_map(|run| {
+                let benchmarks = iterations[&**run].benchmarks.keys();
+                Some((without_run(&file.name, run, benchmarks)?, &**run))
+            });
+            let monitor = monitors.max_by_key(|(_, run)| run.len());
+            let place = ending(&file.name, &names).map(|(name, run)| (name.to_owned(), run));
+            match place.or(monitor) {
+                Some((name, run)) => {
+                    files.entry(run).or_default().push(Entry { name, path: file.path });
+                }
+                None => self.pass_over(&file.name, "belongs to no run"),
+            }
+        }
+        self.passed_over.extend(listing.passed_over);
+        let runs = iterations.into_iter().map(|(name, mut iteration)| {
+            iteration.files = self.by_name(files.remove(name).unwrap_or_default());
+            Run { name: name.to_owned(), iterations: vec![iteration], files: BTreeMap::new() }
+        });
+        Ok(runs.collect())
+    }
+}
+
+/// Splits `REST-RUN`; of several runs that fit, the longest name is meant.
+fn ending<'a, 'b>(name: &'a str, runs: &'b BTreeSet<String>) -> Option<(&'a str, &'b str)> {
+    let fits = |run: &'b String| {
+        let rest = name.strip_suffix(&**run)?.strip_suffix('-')?;
+        (!rest.is_empty()).then_some((rest, &**run))
+    };
+    runs.iter().filter_map(fits).max_by_key(|(_, run)| run.len())
+}
+
+/// `MONITOR-BENCHMARK` for `MONITOR-RUN-BENCHMARK` of one of the benchmarks.
+fn without_run<'a>(
+    name: &str,
+    run: &str,
+    benchmarks: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    let mut fits = benchmarks.filter_map(|benchmark| {
+        let monitor = name.strip_suffix(&format!("-{run}-{benchmark}"))?;
+        Some(format!("{monitor}-{benchmark}"))
+    });
+    fits.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A directory with these files, their contents their names.
+    fn directory(files: &[&str]) -> (tempfile::TempDir, Root) {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = directory.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        let root = Root::open(directory.path()).unwrap();
+        (directory, root)
+    }
+
+    fn names<T>(map: &BTreeMap<String, T>) -> Vec<&str> {
+        map.keys().map(|name| &**name).collect()
+    }
+
+    #[test]
+    fn runs_with_iterations() {
+        let (_directory, root) = directory(&[
+            "6.1-base/mmtests-activity",
+            "6.1-base/iter-10/tests-timestamp",
+            "6.1-base/iter-2/tests-timestamp",
+            "6.1-base/iter-2/proc-vmstat-pgbench.gz",
+            "6.1-base/iter-2/pgbench/logs/pgbench-1.log.gz",
+            "6.1-base/iter-2/pgbench/logs/inner/deep",
+            "6.1-base/iter-2/odd/file",
+            "6.1-base/iter-x/tests-timestamp",
+            "notes/file",
+            "report.html",
+        ]);
+        let layout = find(&root).unwrap();
+        let [run] = layout.runs.try_into().unwrap();
+        assert_eq!((&*run.name, names(&run.files)), ("6.1-base", vec!["mmtests-activity"]));
+        let numbers: Vec<_> = run.iterations.iter().map(|it| it.number).collect();
+        assert_eq!(numbers, [2, 10]);
+        let first = &run.iterations[0];
+        assert_eq!(names(&first.files), ["proc-vmstat-pgbench", "tests-timestamp"]);
+        assert_eq!(names(&first.benchmarks["pgbench"]), ["inner/deep", "pgbench-1.log"]);
+        let passed_over: Vec<_> = layout.passed_over.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(passed_over, ["odd", "iter-x", "notes", "report.html"]);
+    }
+
+    #[test]
+    fn one_run_alone() {
+        let (_directory, root) = directory(&["iter-0/tests-timestamp"]);
+        let layout = find(&root).unwrap();
+        assert_eq!(layout.runs.len(), 1);
+        let (_directory, root) = directory(&["tests-timestamp", "nas/noprofile/time.cg.D"]);
+        let run = &find(&root).unwrap().runs[0];
+        assert_eq!(names(&run.iterations[0].benchmarks["nas"]), ["time.cg.D"]);
+    }
+
+    #[test]
+    fn old_runs_share_a_directory() {
+        let (_directory, root) = directory(&[
+            "tests-timestamp-4.0",
+            "tests-timestamp-rc1-4.0",
+            "dmesg-4.0.gz",
+            "dmesg-rc1-4.0.gz",
+            "autonumabench-rc1-4.0/noprofile/time.NUMA01",
+            "nas-omp-4.0/noprofile/time.cg.D",
+            "autonumabench-4.0/noprofile/time.NUMA01",
+            "proc-vmstat-rc1-4.0-autonumabench.gz",
+            "proc-vmstat-4.0-nas-omp",
+            "kconfig.txt",
+        ]);
+        let layout = find(&root).unwrap();
+        let [plain, candidate] = layout.runs.try_into().unwrap();
+        assert_eq!((&*plain.name, &*candidate.name), ("4.0", "rc1-4.0"));
+        let files = ["dmesg", "proc-vmstat-nas-omp", "tests-timestamp"];
+        assert_eq!(names(&plain.iterations[0].files), files);
+        let files = ["dmesg", "proc-vmstat-autonumabench", "tests-timestamp"];
+        assert_eq!(names(&candidate.iterations[0].files), files);
+        assert_eq!(names(&plain.iterations[0].benchmarks), ["autonumabench", "nas-omp"]);
+        assert_eq!(names(&candidate.iterations[0].benchmarks), ["autonumabench"]);
+        assert_eq!(layout.passed_over, [("kconfig.txt".to_owned(), "belongs to no run")]);
+    }
+
+    #[test]
+    fn a_circle_of_links_is_left() {
+        let (directory, root) = directory(&["r/iter-0/b/logs/file"]);
+        let link = directory.path().join("r/iter-0/b/logs/again");
+        std::os::unix::fs::symlink(directory.path(), link).unwrap();
+        let layout = find(&root).unwrap();
+        let benchmark = &layout.runs[0].iterations[0].benchmarks["b"];
+        assert!(benchmark.len() < 10);
+        assert!(
+            layout
+                .passed_over
+                .iter()
+                .any(|(_, why)| *why == "too deep a directory, or one of too many")
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! `iostat -x`: what devices did each second. Columns are taken by their names, for versions of the
+//! tool order them differently; colours are left out. The time stands before each line. The first
+//! report tells of all the time since the boot, and is passed over.
+
+use super::{Clock, millionths, plain, stamped};
+use crate::mmtests::table::Table;
+
+/// What the next lines are.
+#[derive(Default)]
+enum Part {
+    #[default]
+    Nothing,
+    Cpu(Vec<String>),
+    Devices(Vec<String>),
+}
+
+/// Reads reports line by line.
+#[derive(Default)]
+pub struct Reader {
+    part: Part,
+    reports: usize,
+    /// Whether this report has begun with its CPU part.
+    begun: bool,
+}
+
+impl Reader {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+        let line = plain(line);
+        let (Some(time), line) = stamped(&line) else {
+            return;
+        };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let Some((first, rest)) = words.split_first() else {
+            self.part = Part::Nothing;
+            return;
+        };
+        let names = || rest.iter().map(|word| (*word).to_owned()).collect();
+        match first.trim_end_matches(':') {
+            "avg-cpu" => {
+                self.begin(clock.at(time), table);
+                self.begun = true;
+                self.part = Part::Cpu(names());
+                return;
+            }
+            "Device" => {
+                if !self.begun {
+                    self.begin(clock.at(time), table);
+                }
+                self.begun = false;
+                self.part = Part::Devices(names());
+                return;
+            }
+            _ => {}
+        }
+        let (owner, names, figures) = match &self.part {
+            Part::Cpu(names) => ("cpu", names, &*words),
+            Part::Devices(names) => (*first, names, rest),
+            Part::Nothing => return,
+        };
+        if self.reports > 1 && names.len() == figures.len() {
+            for (name, word) in names.iter().zip(figures) {
+                if let Some(value) = millionths(word) {
+                    table.set(&format!("{owner} {name}"), value);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, time: u64, table: &mut Table<'_>) {
+        self.reports += 1;
+        if self.reports > 1 {
+            table.row(time);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Monitors: what mmtests let run beside its benchmarks. Those that print files of the kernel again
+//! and again (`sampled`), and tools with a text of their own, a file each.
+
+mod iostat;
+mod mpstat;
+mod sampled;
+mod tool;
+mod top;
+mod vmstat;
+
+use std::io::{self, Read};
+
+use model::Source;
+
+use super::blocks::Blocks;
+use super::table::Table;
+
+/// No more text than this is read of one monitor: a day of `/proc/zoneinfo` every second.
+const MAX_TEXT: u64 = 4 << 30;
+/// A second in nanoseconds.
+const SECOND: f64 = 1e9;
+/// Figures of tools are kept in millionths.
+const MILLION: f64 = 1e6;
+
+/// A monitor that is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Monitor {
+    /// It prints a file of the kernel, or one for each node.
+    Sampled(Source),
+    /// `mpstat -P ALL`
+    Mpstat,
+    /// `iostat -x`
+    Iostat,
+    /// `top -b`
+    Top,
+    /// `vmstat`, the tool
+    Vmstat,
+}
+
+impl Monitor {
+    /// The monitor of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "proc-vmstat" => Self::Sampled(Source::Vmstat),
+            "proc-zoneinfo" => Self::Sampled(Source::Zoneinfo),
+            "proc-meminfo" => Self::Sampled(Source::Meminfo),
+            "proc-buddyinfo" => Self::Sampled(Source::Buddyinfo),
+            "proc-pagetypeinfo" => Self::Sampled(Source::Pagetypeinfo),
+            "proc-interrupts" => Self::Sampled(Source::Interrupts),
+            "proc-schedstat" => Self::Sampled(Source::Schedstat),
+            "slabinfo" => Self::Sampled(Source::Slabinfo),
+            "numa-numastat" => Self::Sampled(Source::NodeNumastat),
+            "numa-meminfo" => Self::Sampled(Source::NodeMeminfo),
+            "mpstat" => Self::Mpstat,
+            "iostat" => Self::Iostat,
+            "top" => Self::Top,
+            "vmstat" => Self::Vmstat,
+            _ => return None,
+        })
+    }
+
+    /// The source of its series. Those of tools are kept in millionths.
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::Sampled(source) => source.name(),
+            Self::Mpstat => "mpstat",
+            Self::Iostat => "iostat",
+            Self::Top => "top",
+            Self::Vmstat => "vmstat-tool",
+        }
+    }
+}
+
+/// When the series begin, seconds since 1970; their times count from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(pub u64);
+
+impl Clock {
+    /// Nanoseconds since the beginning, 0 before.
+    pub fn at(self, seconds: f64) -> u64 {
+        // The difference first: nanoseconds since 1970 are more than an f64 tells apart.
+        ((seconds - self.0 as f64) * SECOND) as u64
+    }
+}
+
+/// Reads what a monitor printed, as far as it can be read.
+///
+/// # Errors
+/// When not all of it could be: what is in `table` counts none the less.
+pub fn read(
+    monitor: Monitor,
+    text: impl Read,
+    clock: Clock,
+    table: &mut Table<'_>,
+) -> io::Result<()> {
+    let mut blocks = Blocks::new(text, MAX_TEXT);
+    match monitor {
+        Monitor::Sampled(Source::Vmstat) => {
+            let mut reader = vmstat::Reader::new(clock);
+            while let Some(block) = blocks.next()? {
+                reader.read(block, table);
+            }
+            Ok(())
+        }
+        Monitor::Sampled(source) => {
+            let mut reader = sampled::Reader::new(source, clock);
+            let end = lines(&mut blocks, |line| reader.line(line, table));
+            reader.finish(table);
+            end
+        }
+        Monitor::Mpstat => {
+            let mut reader = mpstat::Reader::default();
+            lines(&mut blocks, |line| reader.line(line, clock, table))
+        }
+        Monitor::Iostat => {
+            let mut reader = iostat::Reader::default();
+            lines(&mut blocks, |line| reader.line(line, clock, table))
+        }
+        Monitor::Top => {
+            let mut reader = top::Reader::default();
+            let end = lines(&mut blocks, |line| reader.line(line, clock, table));
+            reader.finish(clock, table);
+            end
+        }
+        Monitor::Vmstat => {
+            let mut reader = tool::Reader::default();
+            lines(&mut blocks, |line| reader.line(line, clock, table))
+        }
+    }
+}
+
+fn lines(blocks: &mut Blocks<impl Read>, mut line: impl FnMut(&str)) -> io::Result<()> {
+    while let Some(block) = blocks.next()? {
+        String::from_utf8_lossy(block).lines().for_each(&mut line);
+    }
+    Ok(())
+}
+
+/// A line without what some monitors put before each: the time now, since they began and since the
+/// line before, all in seconds; and the first of these.
+fn stamped(line: &str) -> (Option<f64>, &str) {
+    let parts = line.split_once(" -- ").or(line.strip_suffix(" --").map(|head| (head, "")));
+    let Some((head, rest)) = parts else {
+        return (None, line);
+    };
+    let mut numbers = head.split_ascii_whitespace().map(str::parse::<f64>);
+    match [numbers.next(), numbers.next(), numbers.next(), numbers.next()] {
+        [Some(Ok(now)), Some(Ok(_)), Some(Ok(_)), None] if now.is_finite() => (Some(now), rest),
+        _ => (None, line),
+    }
+}
+
+/// The time of a line `time: 1700000000`, seconds since 1970, and what else it says.
+fn time(line: &str) -> Option<(f64, &str)> {
+    let rest = line.strip_prefix("time: ")?.trim();
+    let (time, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    time.parse().ok().filter(|time: &f64| time.is_finite()).map(|time| (time, rest))
+}
+
+/// A figure in millionths; some locales have a comma where others have a point.
+fn millionths(word: &str) -> Option<i64> {
+    let figure: f64 = match word.contains(',') {
+        true => word.replace(',', ".").parse().ok()?,
+        false => word.parse().ok()?,
+    };
+    figure.is_finite().then(|| (figure * MILLION).round() as i64)
+}
+
+/// A line without the sequences that colour a terminal.
+fn plain(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| letter.is_ascii_alphabetic());
+        text.push_str(end.map_or("", |end| &part[end + 1..]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! Files of the kernel printed again and again: `time: SECONDS` and the file; where each node has
+//! one of its own, `node: NUMBER` before each.
+
+use model::Source;
+
+use super::{Clock, stamped, time};
+use crate::mmtests::table::Table;
+
+/// No file of the kernel is longer.
+const MAX_FILE: usize = 16 << 20;
+
+/// Reads samples line by line.
+pub struct Reader {
+    source: Source,
+    clock: Clock,
+    begun: bool,
+    /// The node that the text is of; empty if there is one file for all.
+    part: String,
+    text: String,
+}
+
+impl Reader {
+    /// A reader of `source`, with times that count from `clock`.
+    pub fn new(source: Source, clock: Clock) -> Self {
+        Self { source, clock, begun: false, part: String::new(), text: String::new() }
+    }
+
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, table: &mut Table<'_>) {
+        let (_, line) = stamped(line);
+        if let Some((time, _)) = time(line) {
+            self.finish(table);
+            self.begun = true;
+            self.part.clear();
+            table.row(self.clock.at(time));
+        } else if let Some(node) = line.strip_prefix("node: ") {
+            self.finish(table);
+            self.part = format!("node{}", node.trim());
+        } else if self.begun && self.text.len() + line.len() < MAX_FILE {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+    }
+
+    /// Takes the file that ends here into the table.
+    pub fn finish(&mut self, table: &mut Table<'_>) {
+        for (name, value) in kernelfiles::counters(self.source, &self.part, &self.text) {
+            table.set(&name, value);
+        }
+        self.text.clear();
+    }
+}

@@ -1,0 +1,38 @@
+//! `vmstat`, the tool: a line a second below a header. The time stands before each line. The first
+//! line tells of all the time since the boot, and is passed over.
+
+use super::{Clock, millionths, stamped};
+use crate::mmtests::table::Table;
+
+/// Reads lines.
+#[derive(Default)]
+pub struct Reader {
+    names: Vec<String>,
+    lines: usize,
+}
+
+impl Reader {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+        let (Some(time), line) = stamped(line) else {
+            return;
+        };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if words.starts_with(&["r", "b"]) {
+            self.names = words.iter().map(|word| (*word).to_owned()).collect();
+            return;
+        }
+        let figures: Option<Vec<i64>> = words.iter().map(|word| millionths(word)).collect();
+        let Some(figures) = figures.filter(|it| !it.is_empty() && it.len() == self.names.len())
+        else {
+            return;
+        };
+        self.lines += 1;
+        if self.lines > 1 {
+            table.row(clock.at(time));
+            for (name, value) in self.names.iter().zip(figures) {
+                table.set(name, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `top -b`: shares of a CPU that processes had, in percent; those of one name are added up. A line
+//! `time: SECONDS short|full` stands before each report; a short one leaves out who had nothing.
+
+use std::collections::BTreeMap;
+
+use super::{Clock, millionths, plain, time};
+use crate::mmtests::table::Table;
+
+const SHARE: &str = "%CPU";
+/// No more names than this are kept of one report.
+const MAX_NAMES: usize = 4096;
+
+/// Reads reports line by line.
+#[derive(Default)]
+pub struct Reader {
+    report: Option<Report>,
+}
+
+/// A report so far.
+struct Report {
+    time: f64,
+    /// Whether who is not there had nothing.
+    short: bool,
+    /// Where share and command stand, once the header is past.
+    places: Option<(usize, usize)>,
+    shares: BTreeMap<String, i64>,
+}
+
+impl Reader {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+        if let Some((seconds, form)) = time(line) {
+            self.finish(clock, table);
+            let short = form.trim() == "short";
+            self.report =
+                Some(Report { time: seconds, short, places: None, shares: BTreeMap::new() });
+            return;
+        }
+        let Some(report) = &mut self.report else {
+            return;
+        };
+        let line = plain(line);
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let place = |wanted| words.iter().position(|word| *word == wanted);
+        if let (Some(_), Some(share), Some(command)) =
+            (place("PID"), place(SHARE), place("COMMAND"))
+        {
+            report.places = Some((share, command));
+        } else if let Some((share, command)) = report.places
+            && let (Some(share), Some(command)) = (words.get(share), words.get(command))
+            && words[0].parse::<u32>().is_ok()
+            && let Some(share) = millionths(share)
+            && (report.shares.len() < MAX_NAMES || report.shares.contains_key(*command))
+        {
+            let sum = report.shares.entry((*command).to_owned()).or_default();
+            *sum = sum.saturating_add(share);
+        }
+    }
+
+    /// Takes the report that ends here into the table.
+    pub fn finish(&mut self, clock: Clock, table: &mut Table<'_>) {
+        let Some(report) = self.report.take().filter(|report| report.places.is_some()) else {
+            return;
+        };
+        table.row(clock.at(report.time));
+        for (command, share) in report.shares {
+            table.set(&format!("{command} {SHARE}"), share);
+        }
+        if report.short {
+            table.fill();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `/proc/vmstat` again and again: by far the most text there is, so the one whose reading is made
+//! fast. Names come in the same order each time, so the next one is compared instead of sought.
+
+use super::{Clock, stamped, time};
+use crate::mmtests::table::Table;
+
+/// Reads samples from blocks of whole lines.
+pub struct Reader {
+    clock: Clock,
+    /// Whether a time was there: what comes before it is of no known time.
+    begun: bool,
+}
+
+impl Reader {
+    /// A reader of times that count from `clock`.
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, begun: false }
+    }
+
+    /// Reads a block.
+    pub fn read(&mut self, block: &[u8], table: &mut Table<'_>) {
+        let mut rest = block;
+        while !rest.is_empty() {
+            if let Some(expected) = table.expected().filter(|_| self.begun)
+                && let Some((value, after)) = counter(expected.name(), rest)
+            {
+                expected.set(value);
+                rest = after;
+                continue;
+            }
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            self.line(&rest[..end], table);
+            rest = &rest[end..];
+        }
+    }
+
+    fn line(&mut self, line: &[u8], table: &mut Table<'_>) {
+        let line = String::from_utf8_lossy(line);
+        let (_, line) = stamped(line.trim_end());
+        if let Some((time, _)) = time(line) {
+            self.begun = true;
+            table.row(self.clock.at(time));
+        } else if self.begun {
+            for (name, value) in kernelfiles::vmstat::parse(line) {
+                table.set(&name, value);
+            }
+        }
+    }
+}
+
+/// The value of the line `name value` with which `text` begins, and what follows it. None if it
+/// begins otherwise, or with a value that is not plain digits.
+fn counter<'a>(name: &str, text: &'a [u8]) -> Option<(i64, &'a [u8])> {
+    /// So many digits are less than 2^63.
+    const DIGITS: usize = 18;
+    let digits = text.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
+    let mut value = 0;
+    for (place, &byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if place < DIGITS => value = 10 * value + i64::from(byte - b'0'),
+            b'\n' if place > 0 => return Some((value, &digits[place + 1..])),
+            _ => return None,
+        }
+    }
+    None
+}

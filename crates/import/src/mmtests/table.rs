@@ -1,0 +1,246 @@
+//! A series in the making: a row a sample, a column a counter. Which column a value belongs to is
+//! guessed from the row before, for monitors print the same names in the same order again and again.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use model::Column;
+
+/// No more columns than this are kept of one source.
+const MAX_COLUMNS: usize = 65_536;
+/// Room is taken in pieces of so many values.
+const PIECE: usize = 1 << 14;
+
+/// How many more values are kept of a boot. Whoever made the logs decides how long they are; how
+/// much memory they take is not theirs to decide.
+#[derive(Debug)]
+pub struct Budget(AtomicUsize);
+
+impl Budget {
+    /// Room for `values`.
+    pub fn new(values: usize) -> Self {
+        Self(AtomicUsize::new(values))
+    }
+
+    /// Takes room for `values`, or says that there is none left.
+    fn take(&self, values: usize) -> bool {
+        let less = |left: usize| left.checked_sub(values);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// Rows and columns so far.
+#[derive(Debug)]
+pub struct Table<'a> {
+    times: Vec<u64>,
+    columns: Vec<Column>,
+    places: HashMap<String, usize>,
+    /// The column that should come next.
+    next: usize,
+    /// Whether there was room for the current row.
+    open: bool,
+    budget: &'a Budget,
+    room: usize,
+    overflowed: bool,
+}
+
+/// The column whose value should come next.
+pub struct Expected<'a> {
+    column: &'a mut Column,
+    next: &'a mut usize,
+}
+
+impl Expected<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.column.name
+    }
+
+    /// Sets its value in the current row.
+    pub fn set(self, value: i64) {
+        self.column.values.push(Some(value));
+        *self.next += 1;
+    }
+}
+
+impl<'a> Table<'a> {
+    /// An empty one.
+    pub fn new(budget: &'a Budget) -> Self {
+        Self {
+            times: Vec::new(),
+            columns: Vec::new(),
+            places: HashMap::new(),
+            next: 0,
+            open: false,
+            budget,
+            room: 0,
+            overflowed: false,
+        }
+    }
+
+    /// Begins a row. Time does not go back: where a clock was set back, rows stay where they are.
+    pub fn row(&mut self, time: u64) {
+        self.next = 0;
+        self.open = self.take(1 + self.columns.len());
+        if self.open {
+            self.times.push(time.max(self.times.last().copied().unwrap_or(0)));
+        }
+    }
+
+    /// The column that should come next, where it has no value in this row yet.
+    pub fn expected(&mut self) -> Option<Expected<'_>> {
+        let Self { columns, next, times, open, .. } = self;
+        let column = columns.get_mut(*next)?;
+        (*open && column.values.len() + 1 == times.len()).then_some(Expected { column, next })
+    }
+
+    /// Sets a value of the current row; of several of one name the first counts.
+    pub fn set(&mut self, name: &str, value: i64) {
+        if let Some(expected) = self.expected().filter(|it| it.name() == name) {
+            return expected.set(value);
+        }
+        let Some(before) = self.times.len().checked_sub(1).filter(|_| self.open) else {
+            return;
+        };
+        let Some(place) = self.place(name, before) else {
+            self.overflowed = true;
+            return;
+        };
+        let values = &mut self.columns[place].values;
+        if values.len() <= before {
+            values.resize(before, None);
+            values.push(Some(value));
+            self.next = place + 1;
+        }
+    }
+
+    /// Where the column of this name is. A new one has no values in the rows before. None if there is
+    /// no room for it.
+    fn place(&mut self, name: &str, before: usize) -> Option<usize> {
+        if let Some(&place) = self.places.get(name) {
+            return Some(place);
+        }
+        if self.columns.len() == MAX_COLUMNS || !self.take(1 + before) {
+            return None;
+        }
+        self.columns.push(Column { name: name.to_owned(), values: vec![None; before] });
+        self.places.insert(name.to_owned(), self.columns.len() - 1);
+        Some(self.columns.len() - 1)
+    }
+
+    /// Sets 0 in all columns that have no value in the current row.
+    pub fn fill(&mut self) {
+        let Some(before) = self.times.len().checked_sub(1).filter(|_| self.open) else {
+            return;
+        };
+        for column in self.columns.iter_mut().filter(|column| column.values.len() <= before) {
+            column.values.resize(before, None);
+            column.values.push(Some(0));
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is no value at all.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Whether something was dropped for want of room.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Times and columns; a column that ends early has no values from there on.
+    pub fn finish(mut self) -> (Vec<u64>, Vec<Column>) {
+        let rows = self.times.len();
+        for column in &mut self.columns {
+            column.values.resize(rows, None);
+        }
+        (self.times, self.columns)
+    }
+
+    fn take(&mut self, values: usize) -> bool {
+        if self.room < values {
+            let piece = values.max(PIECE);
+            // Nothing is taken any more once something was dropped: no row is kept in part.
+            if self.overflowed || !self.budget.take(piece) {
+                self.overflowed = true;
+                return false;
+            }
+            self.room += piece;
+        }
+        self.room -= values;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(columns: &[Column], name: &str) -> Vec<Option<i64>> {
+        columns.iter().find(|column| column.name == name).unwrap().values.clone()
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_missing_meanwhile() {
+        let budget = Budget::new(1 << 20);
+        let mut table = Table::new(&budget);
+        let rows: [&[(&str, i64)]; 4] =
+            [&[("a", 1), ("b", 2)], &[("b", 3)], &[("c", 4), ("a", 5), ("a", 6)], &[("a", 7)]];
+        for (time, row) in rows.into_iter().enumerate() {
+            table.row(time as u64);
+            for (name, value) in row {
+                table.set(name, *value);
+            }
+        }
+        let (times, columns) = table.finish();
+        assert_eq!(times, [0, 1, 2, 3]);
+        assert_eq!(values(&columns, "a"), [Some(1), None, Some(5), Some(7)]);
+        assert_eq!(values(&columns, "b"), [Some(2), Some(3), None, None]);
+        assert_eq!(values(&columns, "c"), [None, None, Some(4), None]);
+    }
+
+    #[test]
+    fn time_does_not_go_back() {
+        let budget = Budget::new(1 << 20);
+        let mut table = Table::new(&budget);
+        for time in [5, 3, 9] {
+            table.row(time);
+        }
+        assert_eq!(table.finish().0, [5, 5, 9]);
+    }
+
+    #[test]
+    fn silence_may_mean_nought() {
+        let budget = Budget::new(1 << 20);
+        let mut table = Table::new(&budget);
+        table.row(1);
+        table.set("a", 1);
+        table.row(2);
+        table.set("b", 2);
+        table.fill();
+        let (_, columns) = table.finish();
+        assert_eq!(values(&columns, "a"), [Some(1), Some(0)]);
+        assert_eq!(values(&columns, "b"), [None, Some(2)]);
+    }
+
+    #[test]
+    fn what_goes_beyond_the_budget_is_dropped() {
+        let budget = Budget::new(2 * PIECE);
+        let mut table = Table::new(&budget);
+        for time in 0..PIECE as u64 {
+            table.row(time);
+            table.set("a", 1);
+            table.set("b", 1);
+        }
+        assert!(table.overflowed());
+        let (times, columns) = table.finish();
+        let kept: usize = columns.iter().map(|column| column.values.len()).sum();
+        assert!(times.len() < PIECE && kept < 2 * PIECE);
+    }
+}
