@@ -38,6 +38,9 @@ pub enum Command {
     Export(ExportArgs),
     /// Find and read the benchmark tables of mails, patches and commit messages
     Table(TableArgs),
+    /// Make an experiment of what another tool ran and left in files
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// List the experiments in the store
     List,
     /// Show an experiment's boots, or one boot with its log
@@ -455,6 +458,21 @@ pub enum TableFormat {
     Csv,
     /// One page that needs nothing else
     Html,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ImportCommand {
+    /// A directory of mmtests' logs: work/log with its runs, or one run
+    Mmtests(ImportMmtestsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ImportMmtestsArgs {
+    /// The directory
+    pub directory: PathBuf,
+    /// The experiment's name [default: the directory's]
+    #[arg(long)]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -33,6 +33,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Selftest(args) => commands::selftest::selftest(store, &args),
         Command::Export(args) => commands::export::export(store, &args),
         Command::Table(args) => commands::table::table(&args),
+        Command::Import(command) => commands::import::import(store, command),
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
     }

@@ -4,6 +4,7 @@ pub mod boot;
 pub mod compare;
 pub mod explain;
 pub mod export;
+pub mod import;
 pub mod kernel;
 pub mod replay;
 pub mod run;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use model::count;
+use model::{Topology, count};
 use report::escape;
 use store::{BootId, Detail, Store};
 
@@ -34,20 +34,18 @@ pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Fail
 fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure> {
     let id = find(store, named)?;
     let experiment = store.experiment(id)?;
-    let topology = &experiment.machine.topology;
     let mut text = format!("experiment {id}: {}\n", escape(&experiment.name));
-    let _ = writeln!(
-        text,
-        "machine: {}, {} of memory, {}",
-        count(topology.cpus() as usize, "CPU"),
-        topology.memory(),
-        count(topology.nodes.len(), "node")
-    );
+    if let Some(imported) = &experiment.imported {
+        let directory = imported.directory.display().to_string();
+        let _ = writeln!(text, "imported from {} ({})", escape(&directory), escape(&imported.tool));
+    }
+    let _ = writeln!(text, "machine: {}", machine(&experiment.machine.topology));
     for (number, disk) in experiment.machine.disks.iter().enumerate() {
         let _ = writeln!(text, "disk {number}: {}", escape(&disk.to_string()));
     }
     for variant in &experiment.variants {
-        let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(&variant.kernel));
+        let kernel = if variant.kernel.is_empty() { "not known" } else { &variant.kernel };
+        let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(kernel));
     }
     for used in &experiment.workloads {
         let iterations = count(used.iterations as usize, "iteration");
@@ -58,4 +56,14 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
     }
     let boots = store.boots(id, Detail::Summary)?;
     Ok(format!("{text}\n{}", list::boots(&boots)))
+}
+
+fn machine(topology: &Topology) -> String {
+    if topology.nodes.is_empty() {
+        return "not known, or not one for all runs: `faultline show BOOT` tells of a boot's"
+            .into();
+    }
+    let (cpus, nodes) = (topology.cpus() as usize, topology.nodes.len());
+    let memory = topology.memory();
+    format!("{}, {memory} of memory, {}", count(cpus, "CPU"), count(nodes, "node"))
 }

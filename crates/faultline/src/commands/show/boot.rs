@@ -55,6 +55,10 @@ fn head(kept: &Kept) -> Vec<String> {
     let facts = &boot.facts;
     let superseded = if *superseded { " (superseded)" } else { "" };
     let machine = [count(facts.cpus as usize, "CPU"), count(facts.nodes as usize, "node")];
+    let machine = match (facts.cpus, facts.nodes, facts.memory) {
+        (0, 0, 0) => "not known".to_owned(),
+        _ => format!("{}, {} bytes", machine.join(", "), facts.memory),
+    };
     let mut head = vec![
         line("boot", &format!("{id}, boot {} of the variant", u64::from(boot.replicate) + 1)),
         line("variant", &boot.variant),
@@ -64,10 +68,13 @@ fn head(kept: &Kept) -> Vec<String> {
         line("digest", &facts.kernel_digest),
         line("built by", &facts.banner),
         line("command line", &facts.cmdline),
-        line("machine", &format!("{}, {} bytes", machine.join(", "), facts.memory)),
-        line("executed by", &format!("{} ({})", facts.emulator, facts.accel)),
-        line("host", &host(boot)),
+        line("machine", &machine),
     ];
+    // What was imported ran on a machine of which no more is known.
+    if !facts.accel.is_empty() {
+        head.push(line("executed by", &format!("{} ({})", facts.emulator, facts.accel)));
+    }
+    head.push(line("host", &host(boot)));
     let problems = boot.problems.iter();
     head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
     head.extend(boot.notes.iter().map(|note| line("note", note)));

@@ -1,0 +1,142 @@
+//! `faultline import`: what another tool ran and left in files becomes an experiment.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ::import::mmtests::{Directory, Error, RunSummary, Summary};
+use model::count;
+use report::escape;
+use store::Store;
+
+use super::{print, store_path};
+use crate::args::{ImportCommand, ImportMmtestsArgs};
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::list::date;
+
+pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode, Failure> {
+    match command {
+        ImportCommand::Mmtests(args) => mmtests(store, &args),
+    }
+}
+
+fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode, Failure> {
+    let directory = Directory::read(&args.directory).map_err(|error| match error {
+        Error::NoRun { .. } => Failure::Usage(error.to_string()),
+        Error::Unreadable { .. } => Failure::Host(error.to_string()),
+    })?;
+    let mut summary = directory.summary();
+    let experiment = directory.experiment(args.name.as_deref());
+    let mut store = Store::open(&store_path(store)?)?;
+    let id = store.keep_experiment(&experiment)?;
+    let done = store.done(id)?;
+    let mut kept = 0;
+    let mut failed = false;
+    for (number, (variant, replicate)) in directory.boots().enumerate() {
+        if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
+            let boot = directory.boot(number, &mut summary);
+            failed |= !boot.outcome.is_complete();
+            store.keep_boot(id, &boot)?;
+            kept += 1;
+        }
+    }
+    let name = escape(&experiment.name);
+    let end = match kept {
+        0 => format!("experiment {id}, {name}, holds all of this already: nothing was added\n"),
+        _ => {
+            let kept = count(kept, "boot");
+            format!("kept {kept} in experiment {id}, {name}: `faultline compare {id}` compares\n")
+        }
+    };
+    print(&format!("{}{end}", text(&summary)))?;
+    Ok(if failed { ExitCode::from(BOOTS_FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// What was read, and what was not.
+fn text(summary: &Summary) -> String {
+    let mut lines: Vec<String> = summary.runs.iter().map(run).collect();
+    let benchmarks = summary.benchmarks.iter();
+    lines.extend(benchmarks.map(|(name, samples)| {
+        format!("benchmark {}: {}", escape(name), count(*samples, "sample"))
+    }));
+    let monitors = summary.monitors.iter();
+    lines.extend(monitors.map(|(name, (files, samples))| {
+        let (files, samples) = (count(*files, "file"), count(*samples, "sample"));
+        format!("monitor {}: {samples} in {files}", escape(name))
+    }));
+    for run in &summary.runs {
+        let left_out = run.left_out.iter();
+        lines.extend(
+            left_out.map(|why| format!("left out of {}: {}", escape(&run.name), escape(why))),
+        );
+    }
+    let told = |what: &str, ((name, text), times): (&(String, String), &usize)| {
+        let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
+        format!("{what}: {}{times}: {}", escape(name), escape(text))
+    };
+    lines.extend(summary.remarks.iter().map(|it| told("note", it)));
+    lines.extend(summary.unread.iter().map(|it| told("not read", it)));
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// `run 6.6.0: 2023-11-14, kernel 6.6.0-rc1, 3 iterations`
+fn run(run: &RunSummary) -> String {
+    let RunSummary { name, kernel, started, boots, .. } = run;
+    let started = started.map_or_else(|| "when is not known".to_owned(), date);
+    let kernel = match kernel.as_str() {
+        "" => "kernel not known".to_owned(),
+        kernel => format!("kernel {}", escape(kernel)),
+    };
+    let iterations = boots.iter().map(Vec::len).sum();
+    let boots = match boots.as_slice() {
+        [_] => String::new(),
+        boots => {
+            let of_each = boots.iter().map(|numbers| {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                numbers.join(" ")
+            });
+            let of_each: Vec<String> = of_each.collect();
+            format!(", of {}: {}", count(boots.len(), "boot"), of_each.join(" | "))
+        }
+    };
+    let iterations = count(iterations, "iteration");
+    format!("run {}: {started}, {kernel}, {iterations}{boots}", escape(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_and_what_was_not() {
+        let run = |name: &str, boots: &[&[u32]]| RunSummary {
+            name: name.into(),
+            kernel: String::new(),
+            started: None,
+            boots: boots.iter().map(|boot| boot.to_vec()).collect(),
+            left_out: Vec::new(),
+        };
+        let known = RunSummary {
+            kernel: "6.6.0".into(),
+            started: Some(1_700_000_000),
+            left_out: vec!["nas, iteration 1: \x1b[2J".into()],
+            ..run("base", &[&[0, 1], &[2]])
+        };
+        let summary = Summary {
+            runs: vec![known, run("fix\n", &[&[0]])],
+            benchmarks: [("nas".to_owned(), 12)].into(),
+            monitors: [("proc-vmstat".to_owned(), (3, 300))].into(),
+            remarks: [(("nas".to_owned(), "it was cold".to_owned()), 1)].into(),
+            unread: [(("sysctl-tuning".to_owned(), "nothing in it is asked for".to_owned()), 4)]
+                .into(),
+        };
+        insta::assert_snapshot!(text(&summary), @r"
+        run base: 2023-11-14, kernel 6.6.0, 3 iterations, of 2 boots: 0 1 | 2
+        run fix\n: when is not known, kernel not known, 1 iteration
+        benchmark nas: 12 samples
+        monitor proc-vmstat: 300 samples in 3 files
+        left out of base: nas, iteration 1: \u{1b}[2J
+        note: nas: it was cold
+        not read: sysctl-tuning (4 times): nothing in it is asked for
+        ");
+    }
+}
