@@ -15,11 +15,23 @@ use crate::ascii::{escape, fold};
 use crate::beside;
 use crate::exact;
 use crate::notes::{self, Note, ORIGIN};
+use crate::verdicts::Layout;
 
 pub use reproduce::Recipe;
 
 /// RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for [`guarded`].
 const WIDTH: usize = 77;
+
+/// How what boots say is laid out in a mail.
+const LAYOUT: Layout = Layout { lines: hanging, marks: false };
+
+/// Lines of `text`, the first after `first`, the others below where it began if that leaves room.
+fn hanging(first: &str, text: &str) -> String {
+    match first.len() <= WIDTH / 2 {
+        true => fold(WIDTH, first, &" ".repeat(first.len()), text),
+        false => fold(WIDTH, "  ", "    ", &format!("{}{text}", first.trim_start())),
+    }
+}
 
 /// The mail: one header, the subject, then an empty line and the body. `results` is what was
 /// compared, and `recipe` what it takes to run it again.

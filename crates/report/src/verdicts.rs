@@ -16,16 +16,32 @@ const SEEN: &str = "smallest change that could have been seen";
 /// Fewer boots a side than this decide nothing.
 const MIN_BOOTS: usize = 3;
 
+/// How sentences are laid out.
+pub struct Layout {
+    /// Lines of a text, the first of them after other words.
+    pub lines: fn(&str, &str) -> String,
+    /// Whether values that differ have marks in the tables.
+    pub marks: bool,
+}
+
 /// What boots say of `table`, all columns together. None in exact mode, and of a table without means.
 pub fn text(table: &Table, comparison: &Comparison) -> Option<String> {
-    if comparison.mode != Mode::Measured {
-        return None;
-    }
-    let mut text: String =
-        (1..comparison.variants.len()).map(|column| verdicts(table, comparison, column)).collect();
-    text.push_str(&others(table, comparison));
-    text.push_str(&variation(table, comparison));
+    let layout = Layout { lines: wrap, marks: true };
+    let text = verdicts(table, comparison, &layout)? + &beside(table, comparison, &layout)?;
     (!text.is_empty()).then_some(text)
+}
+
+/// The verdicts on all columns; empty if there are none. None in exact mode.
+pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
+    let columns = 1..comparison.variants.len();
+    (comparison.mode == Mode::Measured)
+        .then(|| columns.map(|column| on_column(table, comparison, column, layout)).collect())
+}
+
+/// What else differs, and how far boots lie apart. None in exact mode.
+pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
+    (comparison.mode == Mode::Measured)
+        .then(|| others(table, comparison, layout) + &variation(table, comparison, layout))
 }
 
 /// A row of means that has a verdict, or that may have one.
@@ -34,27 +50,27 @@ fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)>
 }
 
 /// The verdicts on a column, one a line, and the smallest change that could have been seen.
-fn verdicts(table: &Table, comparison: &Comparison, column: usize) -> String {
+fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Layout) -> String {
     let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
     if rows.is_empty() {
         return String::new();
     }
     let labels = rows.iter().map(|(row, _)| escape(&row.metric).len());
     let width = labels.max().unwrap_or(0).min(MAX_LABEL_WIDTH);
-    let mut text = lines("", &heading(table, comparison, column));
+    let mut text = layout.lines("", &heading(table, comparison, column));
     let mut lacking: Vec<Option<Lack>> = rows.iter().map(|(row, _)| row.lacking[column]).collect();
     lacking.dedup();
     if let [Some(same)] = lacking.as_slice() {
         let first = format!("  {}  ", Verdict::Undecided.name());
-        return text + &lines(&first, &lack(Some(*same), comparison, column));
+        return text + &layout.lines(&first, &lack(Some(*same), comparison, column));
     }
     for (row, verdict) in &rows {
         let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
-        text.push_str(&lines(&first, &reasons(row, *verdict, comparison, column)));
+        text.push_str(&layout.lines(&first, &reasons(row, *verdict, comparison, column)));
     }
     let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence[column]?.visible?)));
     if let Some(range) = range(visible.collect(), 2) {
-        text.push_str(&lines("  ", &format!("{SEEN}: {range}")));
+        text.push_str(&layout.lines("  ", &format!("{SEEN}: {range}")));
     }
     text
 }
@@ -142,9 +158,11 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
     }
 }
 
-/// Lines of `text` in which no percentage is torn apart.
-fn lines(first: &str, text: &str) -> String {
-    wrap(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
+impl Layout {
+    /// Lines of `text` in which no percentage is torn apart.
+    fn lines(&self, first: &str, text: &str) -> String {
+        (self.lines)(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
+    }
 }
 
 /// What it would take to decide.
@@ -192,7 +210,7 @@ fn lack(lack: Option<Lack>, comparison: &Comparison, column: usize) -> String {
 }
 
 /// What differs on rows without a verdict, the surest first, and what could have been seen there.
-fn others(table: &Table, comparison: &Comparison) -> String {
+fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
     let without = |column: usize| {
         let rows = table.rows.iter().filter(move |row| row.verdicts[column].is_none());
@@ -229,11 +247,14 @@ fn others(table: &Table, comparison: &Comparison) -> String {
             format!("Beside verdicts, these differ ({rate}): {}", named.join("; "))
         }
         (_, true) => format!("Nothing differs ({rate})"),
-        (_, false) => format!("[These] differ ({rate}): {}", named.join("; ")),
+        (_, false) => {
+            let these = if layout.marks { "[These]" } else { "These" };
+            format!("{these} differ ({rate}): {}", named.join("; "))
+        }
     };
     let visible = all.iter().filter_map(|(_, row, evidence)| Some((*row, evidence.visible?)));
     let visible = range(visible.collect(), 2);
-    wrap(
+    layout.lines(
         "",
         &format!("{found}{}", visible.map_or(String::new(), |range| format!("; {SEEN}: {range}"))),
     )
@@ -258,7 +279,7 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
 }
 
 /// How far the boots of each column lie apart, on the rows that verdicts rest on, or on all.
-fn variation(table: &Table, comparison: &Comparison) -> String {
+fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let judged = |row: &&Row| row.verdicts.iter().any(Option::is_some);
     let primary = table.rows.iter().any(|row| judged(&row));
     let rows: Vec<&Row> = table.rows.iter().filter(|row| !primary || judged(row)).collect();
@@ -280,7 +301,7 @@ fn variation(table: &Table, comparison: &Comparison) -> String {
             continue;
         }
         let topic = if text.is_empty() { "Variation:" } else { "" };
-        text.push_str(&lines(&format!("{topic:<10}  {name:<width$}  "), &parts.join(", ")));
+        text.push_str(&layout.lines(&format!("{topic:<10}  {name:<width$}  "), &parts.join(", ")));
     }
     text
 }

@@ -1,10 +1,10 @@
 //! The subject: what was found, in one line.
 
 use compare::{Comparison, Row, Table, Verdict};
-use model::Mode;
+use model::{Better, Mode};
 
 use super::clipped;
-use super::verdicts::{interval, luck};
+use super::verdicts::luck;
 use crate::ascii::fold;
 use crate::table::decimal;
 
@@ -77,14 +77,17 @@ fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Fo
 /// A gain with what makes it credible.
 fn gain(Found { column, row, .. }: &Found<'_>) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
-    let gain = match row.gains[*column] {
+    let better = row.better.unwrap_or(Better::Lower);
+    let evidence = row.evidence.get(*column).copied().flatten();
+    // Where there is evidence the gain is that of boots, which the interval is of.
+    let gain = match evidence.and_then(|it| it.gain(better)).or(row.gains[*column]) {
         Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
         Some(gain) => format!("{} %", one(gain)),
         None => "from nothing".to_owned(),
     };
-    match (row.evidence.get(*column), luck(row, *column)) {
-        (Some(Some(evidence)), _) => {
-            let [low, high] = interval(row, evidence).map(one);
+    match (evidence.and_then(|it| it.gains(better)), luck(row, *column)) {
+        (Some(bounds), _) => {
+            let [low, high] = bounds.map(one);
             format!("{gain} [{low}, {high}]")
         }
         (_, Some(luck)) => format!("{gain} (luck {} %)", one(luck)),

@@ -4,10 +4,11 @@
 use compare::{Comparison, Kind, Row, Table};
 use model::Mode;
 
-use super::WIDTH;
+use super::{LAYOUT, WIDTH};
 use crate::ascii::{escape, fold};
 use crate::heading;
 use crate::table::{Column, below, grid, labels, moved};
+use crate::verdicts;
 
 /// Labels are not cut shorter than this, even where two columns find no room beside them.
 const MIN_LABEL: usize = 19;
@@ -73,7 +74,7 @@ fn one(table: &Table, comparison: &Comparison) -> String {
     for sentence in still.sentences().into_iter().chain(below).chain(beyond) {
         text.push_str(&fold(WIDTH, "", "", &sentence));
     }
-    text
+    text + &verdicts::beside(table, comparison, &LAYOUT).unwrap_or_default()
 }
 
 /// The rows of `table` beside the baseline and as many other columns as find room, part by part.

@@ -1,11 +1,12 @@
 //! What was found, a line a verdict.
 
 use compare::{Comparison, Row, Verdict};
-use model::count;
+use model::Mode;
 
-use super::{WIDTH, clipped};
+use super::{LAYOUT, WIDTH, clipped};
 use crate::ascii::{escape, fold};
 use crate::table::signed;
+use crate::verdicts;
 
 /// Verdicts of one kind that have a line of their own; the others are counted.
 const MAX_LINES: usize = 12;
@@ -26,6 +27,9 @@ pub fn text(comparison: &Comparison) -> String {
             &format!("Figures of {name}; there is nothing to compare with."),
         );
     }
+    if comparison.mode == Mode::Measured {
+        return measured(comparison);
+    }
     let columns = (1..).zip(others).map(|(column, other)| {
         let names = format!("{} against {}", escape(&other.name), escape(&baseline.name));
         let lines = lines(comparison, column);
@@ -38,8 +42,29 @@ pub fn text(comparison: &Comparison) -> String {
     columns.collect::<Vec<_>>().join("\n")
 }
 
+/// The verdicts of measured mode, table by table.
+fn measured(comparison: &Comparison) -> String {
+    let several = several(comparison);
+    let tables = comparison.tables.iter().filter_map(|table| {
+        let verdicts = verdicts::verdicts(table, comparison, &LAYOUT)?;
+        let title = if several { format!("{}:", escape(&table.workload)) } else { String::new() };
+        let title = if several { fold(WIDTH, "", "", &title) } else { title };
+        (!verdicts.is_empty()).then(|| title + &verdicts)
+    });
+    let tables: Vec<String> = tables.collect();
+    match tables.is_empty() {
+        true => "No verdict on any metric.\n".to_owned(),
+        false => tables.join("\n") + "Gains are positive where it is better.\n",
+    }
+}
+
+/// Whether tables are of more than one workload.
+fn several(comparison: &Comparison) -> bool {
+    comparison.tables.windows(2).any(|pair| pair[0].workload != pair[1].workload)
+}
+
 fn lines(comparison: &Comparison, column: usize) -> String {
-    let several = comparison.tables.windows(2).any(|pair| pair[0].workload != pair[1].workload);
+    let several = several(comparison);
     let mut text = String::new();
     for verdict in [Verdict::Regression, Verdict::Improvement, Verdict::Undecided, Verdict::Same] {
         let of_kind = comparison.verdicts(column).filter(|it| it.2 == verdict);
@@ -65,33 +90,14 @@ fn lines(comparison: &Comparison, column: usize) -> String {
     text
 }
 
-/// The gain of a column, and how sure it is; none without a gain.
+/// The gain of a column, with the luck floor; none without a gain.
 fn evidence(row: &Row, column: usize) -> Option<String> {
     let gain = row.gains[column]?;
-    let verdict = row.verdicts[column];
     let plus = if gain > 0.0 { "+" } else { "" };
-    let gain = format!("{plus}{} %", signed(Some(gain), verdict));
-    if let Some(Some(evidence)) = row.evidence.get(column) {
-        let [low, high] = interval(row, evidence);
-        let [base, new] = evidence.boots;
-        let boots = match base == new {
-            true => format!("{} a side", count(base, "boot")),
-            false => format!("{base} and {}", count(new, "boot")),
-        };
-        return Some(format!("{gain} [{low:.2}, {high:.2}], p {:.3}, {boots}", evidence.p));
-    }
+    let gain = format!("{plus}{} %", signed(Some(gain), row.verdicts[column]));
     match luck(row, column) {
         Some(luck) => Some(format!("{gain}, luck floor {luck:.2} %")),
         None => Some(gain),
-    }
-}
-
-/// The bounds of the gain's interval in percent; positive is better.
-pub fn interval(row: &Row, evidence: &compare::Evidence) -> [f64; 2] {
-    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
-    match row.better {
-        Some(model::Better::Lower) => [-percent(evidence.high), -percent(evidence.low)],
-        _ => [percent(evidence.low), percent(evidence.high)],
     }
 }
 
