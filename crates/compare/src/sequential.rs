@@ -29,19 +29,28 @@ impl Judging {
     /// How differences of measured mode are to be judged that an experiment's boots show: as usual,
     /// or, where boots may end early, at the last look at as many blocks as are done.
     pub fn of(results: &Results<'_>) -> Self {
-        let usual = Self::default();
         let Some(sequential) = results.experiment.sequential else {
-            return usual;
+            return Self::default();
         };
         let most = results.experiment.boots;
-        let of = looks().take_while(|look| look.units <= most).count() as u32;
-        let look = last_look(blocks_done(results).min(most));
-        let (number, boots) = look.map_or((0, 0), |look| (look.number, look.units));
-        let next = looks().map(|look| look.units).find(|units| *units > boots).unwrap_or(u32::MAX);
+        match last_look(blocks_done(results).min(most)) {
+            Some(look) => Self::at(&look, most, sequential.margin),
+            None => {
+                let none = stats::sequential::Look { number: 0, units: 0, share: 0.0 };
+                Self::at(&none, most, sequential.margin)
+            }
+        }
+    }
+
+    /// How differences are judged at a look at boots of which each variant may have `most`.
+    pub fn at(look: &stats::sequential::Look, most: u32, margin: f64) -> Self {
+        let units = |look: stats::sequential::Look| look.units;
+        let of = looks().map(units).take_while(|units| *units <= most).count() as u32;
+        let next = looks().map(units).find(|units| *units > look.units).unwrap_or(u32::MAX);
         Self {
-            margin: sequential.margin,
-            confidence: 1.0 - usual.alpha() * look.map_or(0.0, |look| look.share),
-            look: Some(Look { number, of, boots, next }),
+            margin,
+            confidence: 1.0 - Self::default().alpha() * look.share,
+            look: Some(Look { number: look.number, of, boots: look.units, next }),
         }
     }
 }

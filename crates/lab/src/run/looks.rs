@@ -88,6 +88,7 @@ struct Judged {
     /// Variant, workload and metric.
     name: String,
     verdict: Verdict,
+    /// In percent, over the boots that are looked at.
     gain: Option<f64>,
 }
 
@@ -97,7 +98,7 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
         comparison.verdicts(column).map(move |(table, row, verdict)| Judged {
             name: format!("{}: {} {}", variant.name, table.workload, row.metric),
             verdict,
-            gain: row.gains[column],
+            gain: row.evidence[column].and_then(|it| it.gain(row.better?)),
         })
     });
     judged.collect()
@@ -120,4 +121,148 @@ fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
         format!("  {}: {}{gain}", judged.name, judged.verdict.name())
     };
     [head].into_iter().chain(verdicts.iter().map(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::{Boot, Millis, Outcome, Sample, Sequential};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::file;
+
+    const FILE: &str = "name = \"x\"\nboots = \"auto\"\nat_most = 8\n[machine]\ncpus = 2\n\
+                        memory = \"1G\"\nnodes = 2\n[[variant]]\nname = \"a\"\nkernel = \"6.1\"\n\
+                        [[variant]]\nname = \"b\"\nkernel = \"6.1\"\n\
+                        [[workload]]\nname = \"autonuma\"\n";
+
+    /// An experiment with boots made up.
+    struct Bench {
+        _directory: TempDir,
+        store: Store,
+        experiment: Experiment,
+        id: ExperimentId,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let mut store = Store::open(&directory.path().join("x.db")).unwrap();
+            let experiment = file::parse(Path::new("x.toml"), FILE, None).unwrap();
+            let id = store.keep_experiment(&experiment).unwrap();
+            Self { _directory: directory, store, experiment, id }
+        }
+
+        /// Keeps a block of boots; none is a boot that failed.
+        fn keep(&mut self, block: u32, figures: [Option<f64>; 2]) {
+            for (variant, figure) in ["a", "b"].into_iter().zip(figures) {
+                let sample = |value| Sample {
+                    workload: "autonuma".into(),
+                    iteration: 0,
+                    phase: String::new(),
+                    metric: "Elapsed".into(),
+                    label: "NUMA01".into(),
+                    value,
+                };
+                let outcome = match figure {
+                    Some(_) => Outcome::Complete,
+                    None => Outcome::Failed("no answer".into()),
+                };
+                let boot = Boot {
+                    variant: variant.into(),
+                    replicate: block,
+                    block,
+                    outcome,
+                    samples: figure.map(sample).into_iter().collect(),
+                    ..Boot::default()
+                };
+                self.store.keep_boot(self.id, &boot).unwrap();
+            }
+        }
+
+        fn looks(&self) -> Looks<'_> {
+            Looks::new(&self.experiment, self.id, Instant::now())
+        }
+
+        /// Why there is to be no boot of this block, and what is said.
+        fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<Ending>, String) {
+            let mut said = String::new();
+            let ending = looks.before(block, &self.store, &mut |progress| {
+                if let Progress::Remark(line) = progress {
+                    said.push_str(&format!("{line}\n"));
+                }
+            });
+            (ending.unwrap(), said)
+        }
+    }
+
+    /// Figures that scatter by some percent, as if at random.
+    fn scattered(block: u32, about: f64) -> Option<f64> {
+        Some(about * (1.0 + f64::from(block * 7 % 5) / 100.0))
+    }
+
+    #[test]
+    fn boots_end_when_a_change_is_certain() {
+        let mut bench = Bench::new();
+        for block in 0..4 {
+            assert_eq!(bench.before(&mut bench.looks(), block), (None, String::new()));
+            bench.keep(block, [scattered(block, 10.0), scattered(block + 1, 20.0)]);
+        }
+        let (ending, said) = bench.before(&mut bench.looks(), 4);
+        assert_eq!(ending, Some(Ending::Verdicts));
+        let head = "look 1 of 3, at 4 boots of each variant, level 0.50 %: 1 of 1 verdict decided";
+        assert!(said.starts_with(head), "{said}");
+        assert!(said.contains("b: autonuma Elapsed-NUMA01: regression (-"), "{said}");
+    }
+
+    #[test]
+    fn a_run_that_was_killed_looks_at_what_the_other_would_have() {
+        let mut bench = Bench::new();
+        for block in 0..6 {
+            bench.keep(block, [scattered(block, 10.0), scattered(block + 2, 10.0)]);
+        }
+        let mut looks = bench.looks();
+        let there = bench.before(&mut looks, 6);
+        assert_eq!(there.0, None);
+        assert!(there.1.contains("look 2 of 3, at 6 boots") && there.1.contains("undecided"));
+        // Once a look.
+        bench.keep(6, [scattered(6, 10.0), scattered(8, 10.0)]);
+        assert_eq!(bench.before(&mut bench.looks(), 7), there);
+        let mut looks = Looks { looked: 2, ..bench.looks() };
+        assert_eq!(bench.before(&mut looks, 7), (None, String::new()));
+    }
+
+    #[test]
+    fn the_same_is_found_of_enough_boots() {
+        let mut bench = Bench::new();
+        let mut endings = Vec::new();
+        for block in 0..6 {
+            bench.keep(block, [scattered(block, 10.0); 2]);
+            endings.push(bench.before(&mut bench.looks(), block + 1).0);
+        }
+        assert_eq!(endings, [None, None, None, None, None, Some(Ending::Verdicts)]);
+    }
+
+    #[test]
+    fn boots_that_never_complete_end() {
+        let mut bench = Bench::new();
+        for block in 0..4 {
+            bench.keep(block, [scattered(block, 10.0), None]);
+        }
+        let (ending, said) = bench.before(&mut bench.looks(), 4);
+        assert_eq!((ending, &*said), (Some(Ending::Fruitless), "b has no complete boot\n"));
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_ends_boots_at_a_block() {
+        let mut bench = Bench::new();
+        let budget = Some(Millis(0));
+        bench.experiment.sequential = Some(Sequential { margin: 0.01, budget });
+        let mut looks = bench.looks();
+        looks.block = Some(0);
+        assert_eq!(bench.before(&mut looks, 0).0, None);
+        assert_eq!(bench.before(&mut looks, 1).0, Some(Ending::Budget));
+    }
 }
