@@ -11,6 +11,8 @@ mod tests;
 mod thin;
 mod tracks;
 
+use model::{ACCESSES_SOURCE, Source};
+
 use crate::{Results, baseline_first};
 
 pub use scatter::{BootDots, Dot, Scatter};
@@ -18,8 +20,13 @@ pub use series::{Curve, Panel};
 pub use tracks::Span;
 
 /// Sources of series that plots are drawn from.
-pub const PLOT_SOURCES: [&str; 6] =
-    ["vmstat", "meminfo", "node-meminfo", "node-vmstat", "workload", model::ACCESSES_SOURCE];
+pub const PLOT_SOURCES: [&str; 5] = [
+    Source::Vmstat.name(),
+    Source::Meminfo.name(),
+    Source::NodeMeminfo.name(),
+    series::WORKLOAD,
+    ACCESSES_SOURCE,
+];
 
 /// What there is to draw of one workload.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,10 +21,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Some(name) => place_of(&experiment, name)?,
         None => 0,
     };
-    let kept = match args.format {
-        Format::Html => store.boots(id, Detail::Profiles(&PLOT_SOURCES))?,
-        Format::Text | Format::Json | Format::Mail => results(&store, id)?,
-    };
+    let kept = results(&store, id)?;
     let own = lab::results(&experiment, &kept);
     let judging = Judging::of(&own);
     let judging = Judging { margin: args.margin.unwrap_or(judging.margin), ..judging };
@@ -46,13 +43,16 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => report::mail(&comparison, &own, &recipe(&files(&experiment))),
-        Format::Html => report::page(&Page {
-            comparison: &comparison,
-            results: &own,
-            plots: &plots(&own, baseline),
-            consoles: &consoles(&store, &comparison)?,
-            recipe: &recipe(&files(&experiment)),
-        }),
+        Format::Html => {
+            let drawn = store.boots(id, Detail::Series(&PLOT_SOURCES))?;
+            report::page(&Page {
+                comparison: &comparison,
+                results: &own,
+                plots: &plots(&lab::results(&experiment, &drawn), baseline),
+                consoles: &consoles(&store, &comparison)?,
+                recipe: &recipe(&files(&experiment)),
+            })
+        }
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)

@@ -109,21 +109,13 @@ impl Judgement<'_> {
 
     /// The gain with its interval of 95 %, or with what luck leaves open.
     fn gain(&self) -> Option<Gain> {
-        if let Some(Evidence { ratio, low, high, .. }) = self.evidence() {
-            let [gain, one, other] = [ratio, low, high].map(|it| self.percent(*it));
-            return Some(Gain { gain, low: one.min(other), high: one.max(other) });
+        if let Some((evidence, better)) = self.evidence().zip(self.row.better) {
+            let (gain, [low, high]) = (evidence.gain(better)?, evidence.gains(better)?);
+            return Some(Gain { gain, low, high });
         }
         let gain = self.row.gains.get(self.column).copied().flatten()?;
         let floor = self.floor_percent().unwrap_or(0.0);
         Some(Gain { gain, low: gain - floor, high: gain + floor })
-    }
-
-    /// A ratio of the new figure to the baseline's as a gain in percent.
-    fn percent(&self, ratio: f64) -> f64 {
-        match self.row.better {
-            Some(Better::Higher) => 100.0 * (ratio - 1.0),
-            _ => 100.0 * (1.0 - ratio),
-        }
     }
 
     /// The luck floor in percent of the baseline's figure.
@@ -216,7 +208,8 @@ fn table(judgements: &[(usize, &Judgement<'_>)], comparison: &Comparison, reach:
 fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) -> Markup {
     let Row { unit, better, decimals, .. } = it.row;
     let value = |column| figure(&decimal(it.value(column), *decimals));
-    let gain = signed(it.row.gains.get(it.column).copied().flatten(), it.verdict());
+    let gain = it.gain().map(|gain| gain.gain);
+    let gain = signed(gain.or(it.row.gains.get(it.column).copied().flatten()), it.verdict());
     let class = it.verdict().map_or("none", Verdict::name);
     let better = match better {
         Some(Better::Higher) => "higher is better",
@@ -382,7 +375,7 @@ fn ruler(reach: f64) -> Markup {
 fn legend(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => format!(
-            "Gains are of means, positive where better. Intervals rest on boots, not on single \
+            "Gains are over boots, positive where better; intervals rest on boots, not on single \
              samples. The same: within {} % of the \
              baseline, the band around 0.",
             percent(comparison.judging.margin)

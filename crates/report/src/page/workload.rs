@@ -6,6 +6,7 @@ use model::count;
 
 use super::{convergence, distribution, dots, series, svg, tables};
 use crate::ascii::excerpt;
+use crate::verdicts;
 
 pub fn section(
     number: usize,
@@ -31,6 +32,12 @@ pub fn section(
                             Kind::Metrics | Kind::Duration => (tables::table(table, comparison)),
                         }
                     }
+                }
+            }
+            @for text in metrics.iter().filter_map(|table| verdicts::text(table, comparison)) {
+                details {
+                    summary { "What the boots say" }
+                    pre tabindex="0" { (text) }
                 }
             }
             @if let Some(plots) = plots { (drawn(plots, comparison)) }
