@@ -70,6 +70,7 @@ pub fn table(
         workload: workload.to_owned(),
         kind: Kind::Counters,
         units: Vec::new(),
+        oddities: Vec::new(),
         rows,
         pooled: pools
             .iter()

@@ -62,6 +62,7 @@ pub fn table(
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
         units: Vec::new(),
+        oddities: Vec::new(),
         rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),
     }
 }

@@ -7,6 +7,7 @@ use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows};
 
 use crate::judge::judge;
 use crate::luck::Seeds;
+use crate::oddities::oddities;
 use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
@@ -42,6 +43,10 @@ pub fn table(
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(&workload.name, column)).collect(),
         units: units(&operations),
+        oddities: match mode {
+            Mode::Measured => oddities(&operations, columns),
+            Mode::Exact => Vec::new(),
+        },
         rows,
     }
 }

@@ -44,21 +44,28 @@ pub struct BootSamples<'a> {
     pub boot: &'a Boot,
     /// Its samples, in the order they were taken; at least one.
     pub values: Vec<f64>,
+    /// The iteration of each.
+    pub iterations: Vec<u32>,
 }
 
 impl BootSamples<'_> {
     /// The boot's own figure, the mean of its samples. None if they have no such mean.
     pub fn mean(&self, mean: Mean) -> Option<f64> {
-        // A rate of 0 has no harmonic mean, but alone it is itself.
-        if let [only] = self.values.as_slice() {
-            return Some(*only);
-        }
-        let summary = Summary::of(&self.values)?;
-        match mean {
-            Mean::Amean => Some(summary.amean),
-            Mean::Hmean => summary.hmean,
-            Mean::Gmean => summary.gmean,
-        }
+        mean_of(&self.values, mean)
+    }
+}
+
+/// The mean of some values. None if they have no such mean.
+pub fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
+    // A rate of 0 has no harmonic mean, but alone it is itself.
+    if let [only] = values {
+        return Some(*only);
+    }
+    let summary = Summary::of(values)?;
+    match mean {
+        Mean::Amean => Some(summary.amean),
+        Mean::Hmean => summary.hmean,
+        Mean::Gmean => summary.gmean,
     }
 }
 
@@ -81,8 +88,15 @@ pub fn operations<'a>(
                 });
                 let boots = &mut operations[place].columns[number];
                 match boots.last_mut().filter(|last| std::ptr::eq(last.boot, boot)) {
-                    Some(known) => known.values.push(sample.value),
-                    None => boots.push(BootSamples { boot, values: vec![sample.value] }),
+                    Some(known) => {
+                        known.values.push(sample.value);
+                        known.iterations.push(sample.iteration);
+                    }
+                    None => boots.push(BootSamples {
+                        boot,
+                        values: vec![sample.value],
+                        iterations: vec![sample.iteration],
+                    }),
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::luck::Seeds;
-use crate::{Difference, Evidence, Judging, Lack, Variation, Verdict};
+use crate::{Difference, Evidence, Judging, Lack, Oddity, Variation, Verdict};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -223,6 +223,8 @@ pub struct Table {
     pub units: Vec<(String, String)>,
     /// The lines.
     pub rows: Vec<Row>,
+    /// What means do not tell of the values behind them, in measured mode, of metrics.
+    pub oddities: Vec<Oddity>,
 }
 
 /// Gain of each value over the first, where both are there and there is a good direction.

@@ -1,7 +1,8 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
 use compare::{
-    Beside, Comparison, Evidence, Judging, Kind, Notes, Pool, Row, Sources, Table, Variant, Verdict,
+    Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Pool, Row, Sources, Table, Variant,
+    Verdict,
 };
 use model::Mode;
 use serde::Serialize;
@@ -55,6 +56,7 @@ struct TableDocument<'a> {
     kind: Kind,
     pooled: &'a [Pool],
     rows: Vec<RowDocument<'a>>,
+    oddities: &'a [Oddity],
 }
 
 /// A row with the intervals of its gains, one a column, in measured mode.
@@ -115,6 +117,7 @@ fn table(table: &Table) -> TableDocument<'_> {
         kind: table.kind,
         pooled: &table.pooled,
         rows: table.rows.iter().map(row).collect(),
+        oddities: &table.oddities,
     }
 }
 

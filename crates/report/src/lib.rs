@@ -18,6 +18,7 @@ mod locality;
 mod mail;
 mod markup;
 mod notes;
+mod oddities;
 mod page;
 pub mod selftest;
 mod stacks;

@@ -1,10 +1,11 @@
 //! Below a table of measured mode: the verdicts with what they rest on, what else differs, the
-//! smallest change that could have been seen, and how far boots lie apart.
+//! smallest change that could have been seen, how far boots lie apart, and what is odd.
 
 use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, wrap};
+use crate::oddities;
 use crate::table::{decimal, signed};
 
 /// Differences beside the verdicts that are named; the others are counted.
@@ -40,8 +41,11 @@ pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Opti
 
 /// What else differs, and how far boots lie apart. None in exact mode.
 pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
-    (comparison.mode == Mode::Measured)
-        .then(|| others(table, comparison, layout) + &variation(table, comparison, layout))
+    (comparison.mode == Mode::Measured).then(|| {
+        others(table, comparison, layout)
+            + &variation(table, comparison, layout)
+            + &oddities::text(table, comparison, layout)
+    })
 }
 
 /// A row of means that has a verdict, or that may have one.

@@ -60,6 +60,29 @@ fn verdicts_of_boots_in_blocks() {
 }
 
 #[test]
+fn odd_values_are_shown_and_count() {
+    let warm = |block: u32| {
+        let mut boot = blocks(block + 1, 1.0, 7).pop().unwrap();
+        boot.samples.clear();
+        let slow = |at: u32| if block == 1 && at < 3 { 30.0 } else { 0.0 };
+        let times = (0..24).map(|at| 100.0 + f64::from(7 * (at + block) % 11) + slow(at));
+        measure(&mut boot, "System", "NUMA01", &times.collect::<Vec<_>>());
+        let mode = if block % 2 == 0 { 10.0 } else { 15.0 };
+        let times = (0..3).map(|at| mode + 0.1 * f64::from((3 * at + block) % 5));
+        measure(&mut boot, "System", "NUMA02", &times.collect::<Vec<_>>());
+        boot
+    };
+    let base = blocks(6, 1.0, 1);
+    let mut odd: Vec<Boot> = (0..6).map(warm).collect();
+    measure(&mut odd[4], "Elapsed", "NUMA03", &[4.0, 4.0, 4.1, 9.0, 4.2, 4.1, 4.0, 4.1, 4.0]);
+    let text = text(&[("6.1", &base), ("6.12\x1b", &odd)]);
+    let from = text.find("Variation:").unwrap();
+    let until = from + text[from..].find("\n\n").unwrap();
+    assert!(widest(&text[from..until]) <= 100);
+    insta::assert_snapshot!(&text[from..until]);
+}
+
+#[test]
 fn three_variants_with_long_names() {
     let text = text(&[
         ("4.16.0-rc4-schedtip-20180309", &boots(1.0)),
