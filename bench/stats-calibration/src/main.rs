@@ -2,6 +2,7 @@
 //! power of what `compare` does with boots, beside what a test of pooled runs does.
 
 mod rates;
+mod sequential;
 mod world;
 
 use std::process::ExitCode;
@@ -45,7 +46,8 @@ fn main() -> ExitCode {
     }
     unlike(&mut found);
     power();
-    found.report()
+    let early = sequential::sequential();
+    found.report(early)
 }
 
 /// Both sides the same.
@@ -133,7 +135,7 @@ impl Found {
         }
     }
 
-    fn report(&self) -> ExitCode {
+    fn report(&self, early: bool) -> ExitCode {
         let [least, most] = self.coverage.unwrap_or_default();
         println!(
             "\n95 % intervals of normal figures cover {least:.1} to {most:.1} %, to be 94 to 96 %"
@@ -144,7 +146,8 @@ impl Found {
         );
         let [few, many] = self.pooled.unwrap_or_default();
         println!("pooled runs of boots that differ: {few:.1} to {many:.1} % false alarms");
-        let good = least >= COVERAGE[0] && most <= COVERAGE[1] && self.alarms <= MOST_ALARMS;
+        let good =
+            least >= COVERAGE[0] && most <= COVERAGE[1] && self.alarms <= MOST_ALARMS && early;
         if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

@@ -1,0 +1,144 @@
+//! Boots that end as soon as there is a verdict: how often it is false in spite of all the looks, how
+//! often there is one, and after how many boots, beside what a fixed number of boots gives.
+
+use compare::{BootFigures, Evidence, Judging, Verdict};
+use model::Better;
+use rayon::prelude::*;
+use stats::holm;
+use stats::sequential::looks;
+
+use crate::world::{Chance, Shape, World, figures};
+
+/// The most boots of each variant.
+const MOST: u32 = 32;
+/// Fixed numbers of boots to compare with.
+const FIXED: [u32; 3] = [8, 16, 32];
+/// Boot-to-boot standard deviations, in those of a run.
+const BOOT: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
+const RUNS: usize = 3;
+const TRIALS: u64 = 10_000;
+const BATCH: u64 = 250;
+/// False verdicts that are allowed, in percent.
+const MOST_FALSE: f64 = 5.0;
+
+/// Prints it all, and says whether false verdicts are as rare as they are to be.
+pub fn sequential() -> bool {
+    let mut worst: f64 = 0.0;
+    println!("\nBoots that end when the verdict is in, looked at in blocks with 3 runs a boot:");
+    for look in looks().take_while(|look| look.units <= MOST) {
+        print!("  {} at {:.2} %", look.units, 5.0 * look.share);
+    }
+    println!(
+        "\nFalse verdicts in percent, at most 5: of a difference where there is none, with one and"
+    );
+    println!("with three metrics; of none where it is the margin (1 %):");
+    println!("{:16}{:>9}{:>8}{:>8}{:>8}", "", "boot sd", "one", "three", "margin");
+    for shape in Shape::ALL {
+        for boot in BOOT {
+            let world = World { boot, ..same(shape) };
+            let margin = World { ratio: 1.01, ..world };
+            let cells = [
+                outcome(&world, 1, early).different,
+                outcome(&world, 3, early).different,
+                outcome(&margin, 1, early).same,
+            ];
+            worst = cells.iter().copied().fold(worst, f64::max);
+            let cells = cells.map(|cell| format!("{cell:>8.1}"));
+            println!("{:<16}{boot:>9.1}{}", shape.name(), cells.concat());
+        }
+    }
+    println!(
+        "\nVerdicts in percent on a kernel that is slower by so much (normal, boot sd 1, margin 1 %),"
+    );
+    println!(
+        "regression / same, and the mean number of boots; the same of a fixed number of boots:"
+    );
+    let heads = FIXED.map(|boots| format!("{:>14}", format!("{boots} boots")));
+    println!("{:>8}{:>14}{:>8}{}", "change", "verdicts", "boots", heads.concat());
+    for change in [0.0, 0.5, 1.0, 2.0, 3.0, 5.0] {
+        let world = World { ratio: 1.0 + change / 100.0, ..same(Shape::Normal) };
+        let verdicts =
+            |it: &Outcome| format!("{:>14}", format!("{:.0} / {:.0}", it.different, it.same));
+        let found = outcome(&world, 1, early);
+        let fixed = FIXED.map(|boots| {
+            let world = World { boots: [boots; 2], ..world };
+            verdicts(&outcome(&world, 1, fixed))
+        });
+        let change = format!("{change} %");
+        println!("{change:>8}{}{:>8.1}{}", verdicts(&found), found.boots, fixed.concat());
+    }
+    println!(
+        "false verdicts of boots that end early: at most {worst:.1} %, to be at most {MOST_FALSE} %"
+    );
+    worst <= MOST_FALSE
+}
+
+fn same(shape: Shape) -> World {
+    World { shape, boot: 1.0, boots: [MOST; 2], runs: RUNS, blocks: true, wider: 1.0, ratio: 1.0 }
+}
+
+/// In percent of the experiments, and boots of each variant.
+#[derive(Clone, Copy, Default)]
+struct Outcome {
+    /// One metric or more was called different.
+    different: f64,
+    /// All were called the same.
+    same: f64,
+    boots: f64,
+}
+
+/// Simulates experiments with so many metrics that know nothing of each other. With boots that end
+/// early, or else as many as the world has.
+fn outcome(world: &World, metrics: usize, judge: fn(&[Sides]) -> (Vec<Verdict>, u32)) -> Outcome {
+    let batches = (0..TRIALS / BATCH).into_par_iter().map(|batch| {
+        let mut chance = Chance::new(world.seed(batch));
+        let mut sums = [0.0; 3];
+        for _ in 0..BATCH {
+            let mut sides = || world.experiment(&mut chance).each_ref().map(figures);
+            let (verdicts, boots) = judge(&(0..metrics).map(|_| sides()).collect::<Vec<_>>());
+            let changes = [Verdict::Regression, Verdict::Improvement];
+            let different = verdicts.iter().any(|verdict| changes.contains(verdict));
+            let same = verdicts.iter().all(|verdict| *verdict == Verdict::Same);
+            let found = [f64::from(u8::from(different)), f64::from(u8::from(same)), boots.into()];
+            sums = std::array::from_fn(|number| sums[number] + found[number]);
+        }
+        sums
+    });
+    let sums =
+        batches.reduce(|| [0.0; 3], |a, b| std::array::from_fn(|number| a[number] + b[number]));
+    let [different, same, boots] = sums.map(|sum| sum / TRIALS as f64);
+    Outcome { different: 100.0 * different, same: 100.0 * same, boots }
+}
+
+/// The figures of both sides of a metric.
+type Sides = [BootFigures; 2];
+
+/// The verdicts at the look that ends the boots, and its number of them.
+fn early(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
+    let looks = looks().take_while(|look| look.units <= MOST);
+    let mut last = (Vec::new(), 0);
+    for look in looks {
+        let verdicts = verdicts(metrics, &Judging::at(&look, MOST, Judging::default().margin));
+        let is_end = !verdicts.contains(&Verdict::Undecided);
+        last = (verdicts, look.units);
+        if is_end {
+            break;
+        }
+    }
+    last
+}
+
+/// The verdicts on all boots.
+fn fixed(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
+    (verdicts(metrics, &Judging::default()), 0)
+}
+
+/// The verdicts on metrics of one table.
+fn verdicts(metrics: &[Sides], judging: &Judging) -> Vec<Verdict> {
+    let evidence = metrics.iter().map(|[base, new]| base.against(new, judging).ok());
+    let evidence: Option<Vec<Evidence>> = evidence.collect();
+    let Some(evidence) = evidence else { return vec![Verdict::Undecided] };
+    let adjusted = holm(&evidence.iter().map(|it| it.p_alone).collect::<Vec<f64>>());
+    let judged = evidence.into_iter().zip(adjusted);
+    judged.map(|(it, p)| Evidence { p, ..it }.verdict(Better::Lower, judging)).collect()
+}
