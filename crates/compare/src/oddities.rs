@@ -13,7 +13,7 @@ use crate::operations::{BootSamples, Operation, mean_of};
 
 /// Boots of fewer iterations do not show which of them lies apart.
 const MIN_ITERATIONS: usize = 3;
-/// Modes of fewer values are not looked for: a few boots that differ are no modes.
+/// Modes of fewer boots are not looked for: a few boots that differ are no modes.
 const MIN_FOR_MODES: usize = 8;
 
 /// Something odd in the values of an operation.
@@ -53,7 +53,7 @@ pub enum Odd {
         /// The median of the boot's iterations.
         median: f64,
     },
-    /// All iterations of all boots lie about several values ([`stats::modes`]).
+    /// Boots lie about several values ([`stats::modes`]).
     Modes {
         /// The modes, by ascending value.
         modes: Vec<Peak>,
@@ -79,11 +79,9 @@ pub enum Odd {
 /// One of several modes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Peak {
-    /// The median of its values.
+    /// The median of its boots.
     pub centre: f64,
-    /// How many there are.
-    pub values: usize,
-    /// Boots that lie in it with all their iterations.
+    /// The boots that lie in it.
     pub boots: Vec<String>,
 }
 
@@ -178,20 +176,22 @@ fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     far.iter().filter(|at| is_meant(at)).filter_map(outlier).collect()
 }
 
+/// Each boot has one value here: iterations of one boot lie together, and boots that merely differ
+/// would look like modes.
 fn several_modes(boots: &[Iterations]) -> Option<Odd> {
-    let mut values: Vec<f64> = boots.iter().flat_map(Iterations::values).collect();
-    if values.len() < MIN_FOR_MODES {
+    if boots.len() < MIN_FOR_MODES {
         return None;
     }
-    let found = modes(&values).filter(|found| found.count() > 1)?;
-    values.sort_by(f64::total_cmp);
+    let figures: Vec<f64> = boots.iter().map(|boot| boot.figure).collect();
+    let found = modes(&figures).filter(|found| found.count() > 1)?;
+    let mut ascending: Vec<&Iterations> = boots.iter().collect();
+    ascending.sort_by(|a, b| a.figure.total_cmp(&b.figure));
     let mut below = 0;
     let peak = |&Mode { centre, n }: &Mode| {
-        let own = &values[below..below + n];
+        let mut own: Vec<&Iterations> = ascending[below..below + n].to_vec();
         below += n;
-        let holds = |value: &f64| (own[0]..=own[n - 1]).contains(value);
-        let whole = boots.iter().filter(|boot| boot.values().iter().all(holds));
-        Peak { centre, values: n, boots: whole.map(|boot| boot.boot.clone()).collect() }
+        own.sort_by_key(|boot| boots.iter().position(|it| std::ptr::eq(it, *boot)));
+        Peak { centre, boots: own.into_iter().map(|boot| boot.boot.clone()).collect() }
     };
     Some(Odd::Modes { modes: found.modes.iter().map(peak).collect() })
 }
@@ -278,6 +278,15 @@ mod tests {
     }
 
     #[test]
+    fn boots_that_merely_differ_have_no_modes() {
+        let mut boots = normal(8, 10);
+        for (boot, far) in boots.iter_mut().zip([0.0, 9.0, -14.0, 4.0, 21.0, -6.0, 15.0, -2.0]) {
+            boot.iter_mut().for_each(|value| *value += far);
+        }
+        assert_eq!(odd("Elapsed", &boots), []);
+    }
+
+    #[test]
     fn modes_say_which_boots_they_hold() {
         let mut boots = normal(8, 4);
         for boot in boots.iter_mut().step_by(2) {
@@ -285,8 +294,8 @@ mod tests {
         }
         let found = odd("Rate", &boots);
         let [Odd::Modes { modes }] = &found[..] else { panic!("{found:?}") };
-        let said: Vec<_> = modes.iter().map(|it| (it.values, it.boots.join(" "))).collect();
-        assert_eq!(said, [(16, "b1 b3 b5 b7".into()), (16, "b0 b2 b4 b6".into())]);
+        let said: Vec<_> = modes.iter().map(|it| it.boots.join(" ")).collect();
+        assert_eq!(said, ["b1 b3 b5 b7", "b0 b2 b4 b6"]);
         assert!((modes[1].centre - 150.0).abs() < 1.0);
     }
 

@@ -80,11 +80,8 @@ fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
 
 /// A mode, with the boots that are wholly in it.
 fn mode(peak: &Peak, figure: &dyn Fn(&f64) -> String) -> String {
-    let mut text = format!("{} near {}", count(peak.values, "iteration"), figure(&peak.centre));
-    if !peak.boots.is_empty() {
-        let named = &peak.boots[..peak.boots.len().min(MAX_BOOTS)];
-        let more = if named.len() < peak.boots.len() { " ..." } else { "" };
-        text.push_str(&format!(" (all of {}{more})", named.join(" ")));
-    }
-    text
+    let named = &peak.boots[..peak.boots.len().min(MAX_BOOTS)];
+    let more = if named.len() < peak.boots.len() { " ..." } else { "" };
+    let boots = count(peak.boots.len(), "boot");
+    format!("{boots} near {} ({}{more})", figure(&peak.centre), named.join(" "))
 }

@@ -164,7 +164,7 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
 
 impl Layout {
     /// Lines of `text` in which no percentage is torn apart.
-    fn lines(&self, first: &str, text: &str) -> String {
+    pub fn lines(&self, first: &str, text: &str) -> String {
         (self.lines)(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
     }
 }
