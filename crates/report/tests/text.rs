@@ -67,7 +67,7 @@ fn odd_values_are_shown_and_count() {
         let slow = |at: u32| if block == 1 && at < 3 { 30.0 } else { 0.0 };
         let times = (0..24).map(|at| 100.0 + f64::from(7 * (at + block) % 11) + slow(at));
         measure(&mut boot, "System", "NUMA01", &times.collect::<Vec<_>>());
-        let mode = if block % 2 == 0 { 10.0 } else { 15.0 };
+        let mode = if block.is_multiple_of(2) { 10.0 } else { 15.0 };
         let times = (0..3).map(|at| mode + 0.1 * f64::from((3 * at + block) % 5));
         measure(&mut boot, "System", "NUMA02", &times.collect::<Vec<_>>());
         boot
