@@ -66,6 +66,8 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
 	$(CARGO) run --locked --release -p bench-exact
 	$(CARGO) run --locked --release -p bench-stats-calibration
+	$(CARGO) build --locked --release -p faultline
+	$(CARGO) run --locked --release -p bench-compare
 
 clean:
 	$(CARGO) clean
