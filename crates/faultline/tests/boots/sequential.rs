@@ -46,11 +46,15 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
     assert!(said.iter().any(|line| line.starts_with("boot 2 of 16: slow: complete")), "{said:?}");
     bench.await_no_qemu();
 
+    // The third boot may have been complete when the kill came.
     let said = bench.faultline(&["run", file]).expect(0);
-    assert!(said.err.contains("16 boots, 2 done before"), "{}", said.err);
+    let before =
+        [2, 3].into_iter().find(|done| said.err.contains(&format!("16 boots, {done} done before")));
+    let left = 8 - before.unwrap_or_else(|| panic!("{}", said.err));
     assert!(said.err.contains("look 1 of 3, at 4 boots of each variant"), "{}", said.err);
     assert!(said.err.contains("slow: timed Time: regression (-25.00%)"), "{}", said.err);
-    assert!(said.out.contains("6 boots done; every verdict is in"), "{}", said.out);
+    let done = format!("{left} boots done; every verdict is in");
+    assert!(said.out.contains(&done), "{}", said.out);
     let complete = bench.boots().iter().filter(|boot| boot.outcome.is_complete()).count();
     assert_eq!(complete, 8);
 
@@ -65,7 +69,7 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
 #[test]
 fn a_kernel_is_tested_against_itself() {
     let bench = Bench::new();
-    let machine = ["--cpus", "1", "--memory", "512M", "--nodes", "1"];
+    let machine = ["--cpus", "2", "--memory", "512M", "--nodes", "2"];
     let workload = ["--set", "programs=NUMA02", "--set", "scale=0.01", "--boots", "3"];
     let args = [&["selftest"], &machine[..], &workload[..]].concat();
     let said = bench.faultline(&args).expect(0);
