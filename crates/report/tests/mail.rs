@@ -129,6 +129,7 @@ fn judge(comparison: &mut Comparison, verdict: Verdict, evidence: Evidence) {
         if row.statistic.is_mean() && row.metric.starts_with("System") {
             row.verdicts[1] = Some(verdict);
             row.evidence[1] = Some(evidence);
+            row.lacking[1] = None;
         }
     }
 }
