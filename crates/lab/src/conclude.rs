@@ -195,6 +195,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
             Outcome::Died("the guest ended before its job was done".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
+        Some(How::Crashed(how)) => Outcome::Crashed(how.clone()),
     }
 }
 

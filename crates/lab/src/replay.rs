@@ -89,7 +89,11 @@ impl Lab {
         if experiment.mode != Mode::Exact {
             return Err(ReplayError::Measured(id));
         }
-        if let Outcome::Interrupted | Outcome::TimedOut(_) | Outcome::Died(_) = kept.outcome {
+        if let Outcome::Interrupted
+        | Outcome::TimedOut(_)
+        | Outcome::Died(_)
+        | Outcome::Crashed(_) = kept.outcome
+        {
             return Err(ReplayError::Ended(id, kept.outcome.to_string()));
         }
         let mut variants = experiment.variants.iter();

@@ -29,6 +29,9 @@ use looks::Looks;
 use plan::{Due, Plan};
 use rig::Rig;
 
+/// A boot is begun anew so many times when the emulator crashes in it.
+const CRASHES: usize = 2;
+
 pub use error::RunError;
 
 /// Where experiments are carried out: the store, the kernels, the guest's programs.
@@ -147,7 +150,7 @@ impl Lab {
         Ok(decided.unwrap_or(Ending::Schedule))
     }
 
-    /// Does one boot and keeps it.
+    /// Does one boot and keeps it; does it again if the emulator crashed.
     fn boot_one(
         &mut self,
         slot: Slot,
@@ -160,7 +163,16 @@ impl Lab {
         let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
         let inputs = rig.exact_inputs(&self.libraries, slot);
         let bootable = rig.bootable(&self.guest, slot, inputs.as_ref());
-        let boot = bootable.boot(slot, &directory, watch)?;
+        let mut boot = bootable.boot(slot, &directory, watch)?;
+        for _ in 0..CRASHES {
+            let Outcome::Crashed(how) = &boot.outcome else { break };
+            let remark = format!("the emulator crashed, so the boot is done again: {how}");
+            watch(Progress::Remark(&remark));
+            let crashed = self.store.keep_boot(id, &boot)?;
+            self.store.forget(crashed)?;
+            remove(&directory)?;
+            boot = bootable.boot(slot, &directory, watch)?;
+        }
         if manner.verify && self.verify(id, &bootable, slot, &directory, watch)? {
             summary.verified += 1;
         }

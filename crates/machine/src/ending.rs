@@ -27,6 +27,8 @@ pub enum How {
     TimedOut(Limit),
     /// QEMU ended without the guest's doing: its status, and the end of what it said.
     Died(String),
+    /// QEMU failed by itself: by an assertion or a wild pointer of its own. The same in words.
+    Crashed(String),
 }
 
 /// A limit of time, and how long it was.
@@ -58,7 +60,7 @@ impl fmt::Display for How {
             Self::PoweredOff => f.write_str("powered off"),
             Self::Reset => f.write_str("reset itself"),
             Self::TimedOut(limit) => limit.fmt(f),
-            Self::Died(how) => f.write_str(how),
+            Self::Died(how) | Self::Crashed(how) => f.write_str(how),
         }
     }
 }

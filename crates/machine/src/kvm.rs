@@ -128,7 +128,7 @@ impl Probe<'_> {
         ending.remarks.iter().for_each(|remark| say(remark));
         match ending.how {
             How::TimedOut(Limit::Boot(_)) => Ok(false),
-            How::Died(how) => Err(Error::KvmFails(how)),
+            How::Died(how) | How::Crashed(how) => Err(Error::KvmFails(how)),
             // The agent was up, or the kernel ran as far as a panic.
             How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(true),
         }

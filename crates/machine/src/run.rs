@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::thread;
@@ -11,6 +12,7 @@ use flight::Event;
 use flight::frame::Kind;
 use flight::profile::MAX_BYTES;
 use model::{Bytes, Limits, Millis};
+use rustix::process::Signal;
 use rustix::termios::{self, OptionalActions};
 
 use crate::arguments::{Console, arguments};
@@ -239,6 +241,7 @@ impl<'a> Watch<'a> {
     fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
         let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
         match cause {
+            _ if is_crash(status) => How::Crashed(self.death(status, cause)),
             _ if !status.success() => How::Died(self.death(status, cause)),
             Some("guest-shutdown") => How::PoweredOff,
             Some("guest-reset" | "guest-panic") => How::Reset,
@@ -270,6 +273,12 @@ impl<'a> Watch<'a> {
     fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
         Ending { how, wall: self.started.elapsed(), remarks }
     }
+}
+
+/// Whether a program ended by a signal that its own faults raise (signal(7)).
+fn is_crash(status: ExitStatus) -> bool {
+    let faults = [Signal::ABORT, Signal::BUS, Signal::FPE, Signal::ILL, Signal::SEGV, Signal::TRAP];
+    status.signal().is_some_and(|signal| faults.iter().any(|fault| fault.as_raw() == signal))
 }
 
 /// The end of a file as one line of text.

@@ -24,6 +24,9 @@ pub enum Outcome {
     TimedOut(String),
     /// The machine ended without a word: killed, or crashed. Says how.
     Died(String),
+    /// The emulator failed by itself, by an assertion or a wild pointer of its own: that says
+    /// nothing of the kernel. Says how.
+    Crashed(String),
     /// Faultline itself was ended during the boot.
     #[default]
     Interrupted,
@@ -43,6 +46,7 @@ impl Outcome {
             Self::Panicked(_) => "panicked",
             Self::TimedOut(_) => "timed-out",
             Self::Died(_) => "died",
+            Self::Crashed(_) => "crashed",
             Self::Interrupted => "interrupted",
         }
     }
@@ -56,6 +60,7 @@ impl fmt::Display for Outcome {
             Self::Panicked(detail) => write!(f, "kernel panic: {detail}"),
             Self::TimedOut(detail) => write!(f, "timed out: {detail}"),
             Self::Died(detail) => write!(f, "died: {detail}"),
+            Self::Crashed(detail) => write!(f, "the emulator crashed: {detail}"),
             Self::Interrupted => f.pad("interrupted"),
         }
     }

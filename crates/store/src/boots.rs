@@ -145,6 +145,17 @@ impl Store {
             Ok(transaction.execute(sql, [experiment.0])?)
         })
     }
+
+    /// Lets one boot be done again: it stays as evidence, but no longer counts as done.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn forget(&mut self, boot: BootId) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [boot.0])?;
+            Ok(())
+        })
+    }
 }
 
 /// The boots of an experiment in the order in which they were kept.

@@ -122,7 +122,8 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
     let expected = "/dev/disk0 cannot be mounted on /disk0 as ext4 with noatime,no-such (Invalid \
                     argument); the kernel says: [";
     assert!(outcome.contains(expected), "{outcome}");
-    assert!(outcome.ends_with("] ext4: Unknown parameter 'no-such'"), "{outcome}");
+    // Other parts of the kernel may have spoken meanwhile.
+    assert!(outcome.contains("] ext4: Unknown parameter 'no-such'"), "{outcome}");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What a guest, a host or a user does wrong is told clearly, and loses nothing: really done, on a
 //! real kernel.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::common::{Bench, experiment};
+use crate::common::{Bench, experiment, quoted};
 use model::{Boot, Outcome, ProblemKind};
 
 fn fault(mode: &str) -> String {
@@ -82,6 +84,32 @@ fn a_killed_emulator_loses_nothing_recorded_before() {
     let boot = &bench.boots()[0];
     assert!(matches!(boot.outcome, Outcome::Died(_)), "{}\n{said}", boot.outcome);
     assert!(samples(boot) > 0);
+}
+
+#[test]
+fn a_boot_is_done_again_when_the_emulator_crashes() {
+    let bench = Bench::new();
+    // Fails by itself in its first boot, which is told from questions by its display.
+    let script = format!(
+        "#!/bin/sh\nreal=$(PATH=${{PATH#*:}} command -v qemu-system-x86_64)\n\
+         case \"$*\" in *-display*) mkdir {0} 2>/dev/null && kill -ABRT $$ ;; esac\n\
+         exec \"$real\" \"$@\"\n",
+        quoted(&bench.path("crashed"))
+    );
+    let emulator = bench.write("qemu-system-x86_64", &script);
+    fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
+    let file = bench.write("x.toml", &experiment("crash", &fault("exit")));
+    let mut command = bench.command(&["run", "--accel", "tcg", file.to_str().unwrap()]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", bench.directory.path().display()));
+    let said = bench.said(command).expect(3);
+    assert!(said.err.contains("the emulator crashed, so the boot is done again"), "{}", said.err);
+    let boots = bench.boots();
+    assert_eq!(boots.len(), 2);
+    assert!(matches!(&boots[0].outcome, Outcome::Crashed(_)), "{}", boots[0].outcome);
+    assert!(matches!(&boots[1].outcome, Outcome::Failed(_)), "{}", boots[1].outcome);
+    let shown = bench.faultline(&["show", "crash"]).expect(0);
+    assert!(shown.out.contains("(superseded)"), "{}", shown.out);
 }
 
 #[test]

@@ -112,6 +112,16 @@ fn what_was_recorded_before_a_kill_is_kept() {
 }
 
 #[test]
+fn a_crash_of_the_emulator_is_told_from_a_kill() {
+    let directory = tempfile::tempdir().unwrap();
+    let body = "echo 'Assertion `x' failed.' >&2; kill -ABRT $$";
+    let (ending, _) = run_fake(directory.path(), body, &limits(LONG, LONG, LONG));
+    let how = ending.how.to_string();
+    assert!(matches!(ending.how, How::Crashed(_)), "{how}");
+    assert!(how.contains("(SIGABRT)") && how.ends_with(": Assertion `x' failed."), "{how}");
+}
+
+#[test]
 fn the_cause_of_an_end_is_heard() {
     let cases = [
         ("guest-shutdown", How::PoweredOff),

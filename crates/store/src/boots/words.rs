@@ -9,7 +9,8 @@ pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
         Outcome::Failed(detail)
         | Outcome::Panicked(detail)
         | Outcome::TimedOut(detail)
-        | Outcome::Died(detail) => detail,
+        | Outcome::Died(detail)
+        | Outcome::Crashed(detail) => detail,
     };
     (outcome.name(), detail)
 }
@@ -22,6 +23,7 @@ pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),
         "died" => Outcome::Died(detail),
+        "crashed" => Outcome::Crashed(detail),
         "interrupted" => Outcome::Interrupted,
         _ => return None,
     })

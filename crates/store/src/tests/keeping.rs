@@ -5,12 +5,13 @@ use model::{Boot, Experiment, Outcome, Profile, Sequential};
 use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
 
-fn failures() -> [Outcome; 4] {
+fn failures() -> [Outcome; 5] {
     [
         Outcome::Failed("no sysctl `kernel.numa_balancign`".into()),
         Outcome::Panicked("Kernel panic - not syncing: VFS".into()),
         Outcome::TimedOut("boot: 180s".into()),
         Outcome::Died("signal 9".into()),
+        Outcome::Crashed("signal 6".into()),
     ]
 }
 
@@ -163,24 +164,32 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     store.keep_boot(id, &boot("7.3", 0, Outcome::Complete)).unwrap();
     store.keep_boot(id, &boot("7.3", 1, Outcome::Interrupted)).unwrap();
 
-    assert_eq!(store.forget_failed(id).unwrap(), 4);
+    assert_eq!(store.forget_failed(id).unwrap(), 5);
     assert_eq!(store.forget_failed(id).unwrap(), 0);
     assert_eq!(store.done(id).unwrap(), [("7.3".into(), 0)]);
-    assert_eq!(store.done(other).unwrap().len(), 4);
+    assert_eq!(store.done(other).unwrap().len(), 5);
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
     }
     let boots = store.boots(id, Detail::Summary).unwrap();
     let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
-    assert_eq!(superseded, [[true; 4].as_slice(), &[false; 6]].concat());
+    assert_eq!(superseded, [[true; 5].as_slice(), &[false; 7]].concat());
     assert!(store.boot(boots[0].id).unwrap().superseded);
 
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
     let count = |word: &str| row.outcomes.get(word).copied();
-    let words = ["complete", "failed", "panicked", "timed-out", "died", "interrupted"];
-    assert_eq!(words.map(count), [Some(1); 6]);
-    assert_eq!(row.superseded, 4);
+    let words = ["complete", "failed", "panicked", "timed-out", "died", "crashed", "interrupted"];
+    assert_eq!(words.map(count), [Some(1); 7]);
+    assert_eq!(row.superseded, 5);
+
+    let one = &boots[9];
+    let is_done = |store: &Store| {
+        store.done(id).unwrap().contains(&(one.boot.variant.clone(), one.boot.replicate))
+    };
+    assert!(is_done(&store));
+    store.forget(one.id).unwrap();
+    assert!(store.boot(one.id).unwrap().superseded && !is_done(&store));
 }
 
 #[test]
