@@ -129,6 +129,7 @@ impl Lab {
     ) -> Result<Ending, RunError> {
         let begun = Instant::now();
         let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
+        looks.announce(watch);
         for (place, &Due { number, slot }) in due.iter().enumerate() {
             if let Some(ending) = looks.before(slot.block, &self.store, watch)? {
                 return Ok(ending);

@@ -2,6 +2,7 @@
 //! a look may err, is fixed before (`stats::sequential`).
 
 use model::{Experiment, Share};
+use stats::sequential::last_look;
 
 /// The most boots of each variant where none are given: the 7th look is at so many.
 pub const AT_MOST: u32 = 32;
@@ -13,6 +14,12 @@ pub const TOO_FEW: &str = "the first look is at 4 boots of each variant: ask for
 pub const MARGIN: Share = Share(0.01);
 /// What to do about a margin that is none.
 pub const NO_MARGIN: &str = "above 0% and below 100%, such as 1%: a smaller difference is none";
+
+/// The boots of each variant at which the last look is that there may be with so many: more of them
+/// would not be looked at.
+pub fn last(at_most: u32) -> u32 {
+    last_look(at_most).map_or(0, |look| look.units)
+}
 
 /// Whether it is a margin.
 pub fn is_margin(Share(margin): Share) -> bool {
@@ -61,5 +68,6 @@ mod tests {
     fn bounds_are_looks() {
         let looks: Vec<u32> = stats::sequential::looks().map(|look| look.units).take(7).collect();
         assert_eq!((looks[0], looks[6]), (FEWEST, AT_MOST));
+        assert_eq!([4, 9, 32, 44].map(last), [4, 8, 32, 32]);
     }
 }

@@ -182,7 +182,7 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
             if !sequential::is_margin(margin) {
                 return usage(format!("--margin {margin}: {}", sequential::NO_MARGIN));
             }
-            Ok((at_most, Some(Sequential { margin: margin.0, budget })))
+            Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
         }
         Some(BootsArg::Number(_)) if at_most.is_some() || margin.is_some() || budget.is_some() => {
             usage("--at-most, --margin and --budget are for --boots auto".into())

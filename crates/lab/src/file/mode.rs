@@ -84,7 +84,7 @@ fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
         margin => Ok(margin.as_ref().map_or(sequential::MARGIN, |margin| *margin.get_ref())),
     }?;
     let budget = form.budget.as_ref().map(|budget| *budget.get_ref());
-    Ok((at_most, Some(Sequential { margin: margin.0, budget })))
+    Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
 }
 
 /// What is to be counted besides instructions.

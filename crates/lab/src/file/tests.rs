@@ -93,7 +93,7 @@ fn boots_may_end_when_verdicts_are_in() {
         (usual.boots, usual.sequential),
         (32, Some(Sequential { margin: 0.01, budget: None }))
     );
-    let keys = "\nat_most = 8\nmargin = \"0.5%\"\nbudget = \"2h\"";
+    let keys = "\nat_most = 9\nmargin = \"0.5%\"\nbudget = \"2h\"";
     let own = auto(keys, None);
     let sequential = Sequential { margin: 0.005, budget: Some(Millis(7_200_000)) };
     assert_eq!((own.boots, own.sequential), (8, Some(sequential)));

@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn boots_that_may_end_early_are_written() {
-        for (boots, margin, budget) in [(32, 0.01, None), (9, 0.007, Some(Millis(7_200_000)))] {
+        for (boots, margin, budget) in [(32, 0.01, None), (11, 0.007, Some(Millis(7_200_000)))] {
             let mut experiment = odd("a", "b");
             experiment.mode = Mode::Measured;
             experiment.profile = Profiling::default();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use compare::{Comparison, Judging, Look, Verdict};
 use model::{Experiment, count};
+use stats::sequential::looks;
 use store::{Detail, ExperimentId, Store};
 
 use super::{Ending, RunError};
@@ -27,6 +28,18 @@ impl<'a> Looks<'a> {
     /// For a run that began then.
     pub fn new(experiment: &'a Experiment, id: ExperimentId, begun: Instant) -> Self {
         Self { experiment, id, begun, block: None, looked: 0 }
+    }
+
+    /// Says when boots may end before all are done.
+    pub fn announce(&self, watch: &mut Watch<'_>) {
+        if self.may_end() {
+            let looks = looks().map(|look| look.units);
+            let looks = looks.take_while(|units| *units <= self.experiment.boots);
+            let looks = looks.map(|units| units.to_string()).collect::<Vec<_>>().join(", ");
+            let text =
+                format!("until every verdict is in: looked at with {looks} boots of each variant");
+            watch(Progress::Remark(&text));
+        }
     }
 
     /// Whether boots may end before all are done, so that nobody knows how long they take.
