@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Section, Span};
-use model::{Boot, Source, Topology};
+use model::{Boot, Manifest, Source, Topology};
 
 use crate::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
@@ -18,11 +18,11 @@ const PERCENT: &str = "%";
 /// The kernel's guess, after which the truth comes.
 const GUESS: &str = "NUMA hint local percent";
 
-/// The rows of `workload`: the sum over the phases and iterations of a boot, the mean over the
-/// complete boots. Shares and rates are taken of the means, for they do not average. In exact mode,
+/// The rows of `workload`: the sum over the phases of a boot's iterations, but those that only prepare;
+/// the mean over the complete boots. Shares and rates are taken of the means, for they do not average. In exact mode,
 /// `seeds` says how many each variant wants.
 pub fn table(
-    workload: &str,
+    workload: &Manifest,
     columns: &[VariantBoots<'_>],
     topology: &Topology,
     seeds: Option<u32>,
@@ -67,8 +67,9 @@ pub fn table(
         judge(&mut rows, |_| false, judging);
     }
     Table {
-        workload: workload.to_owned(),
+        workload: workload.name.clone(),
         kind: Kind::Counters,
+        left_out: left_out(workload, columns),
         units: Vec::new(),
         oddities: Vec::new(),
         rows,
@@ -95,12 +96,29 @@ impl Counted<'_> {
     }
 }
 
+/// Phases of the boots that count of which nothing is counted.
+fn left_out(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<String> {
+    let boots = || columns.iter().flat_map(VariantBoots::complete);
+    let is_there = |phase: &str| {
+        let chunks = boots().flat_map(|boot| &boot.chunks);
+        let mut chunks = chunks.filter(|chunk| chunk.workload == workload.name);
+        chunks.any(|chunk| chunk.phase == phase)
+    };
+    workload.preparation.iter().filter(|phase| is_there(phase)).cloned().collect()
+}
+
 /// Each complete boot that counted something and has it all.
-fn boots<'a>(workload: &str, column: &VariantBoots<'a>, topology: &Topology) -> Vec<Counted<'a>> {
+fn boots<'a>(
+    workload: &Manifest,
+    column: &VariantBoots<'a>,
+    topology: &Topology,
+) -> Vec<Counted<'a>> {
+    let counts = |phase: &str| !workload.preparation.iter().any(|it| it == phase);
     let counted = |boot: &'a Boot| {
-        let chunks = boot.chunks.iter();
-        let chunks = chunks.filter(|it| it.workload == workload && it.is_of(Source::Vmstat));
-        let accesses = accesses(boot, workload, topology);
+        let chunks = boot.chunks.iter().filter(|it| it.workload == workload.name);
+        let chunks = chunks.filter(|it| it.is_of(Source::Vmstat) && counts(&it.phase));
+        let mut accesses = accesses(boot, &workload.name, topology);
+        accesses.retain(|it| counts(it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Counted {
             boot,
@@ -228,15 +246,21 @@ mod tests {
     use model::{Privilege, Problem, ProblemKind, Target};
 
     use super::*;
-    use crate::testing::{accessed, boot, chunk, columns, topology, variant};
+    use crate::testing::{accessed, boot, chunk, columns, manifest, topology, variant};
 
     fn faults(all: i64, local: i64) -> [(&'static str, i64); 2] {
         [("numa_hint_faults", all), ("numa_hint_faults_local", local)]
     }
 
     fn table_of(boots: &[&[Boot]]) -> Table {
+        table_without(&[], boots)
+    }
+
+    fn table_without(preparation: &[&str], boots: &[&[Boot]]) -> Table {
         let variants = vec![variant(""); boots.len()];
-        table("autonuma", &columns(&variants, boots), &topology(), None, &Judging::default())
+        let preparation = preparation.iter().map(|&phase| phase.to_owned()).collect();
+        let workload = Manifest { preparation, ..manifest() };
+        table(&workload, &columns(&variants, boots), &topology(), None, &Judging::default())
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -262,6 +286,26 @@ mod tests {
         // 150 of 200, not the mean of 10 % and 97 %.
         assert_eq!(values(&table, "NUMA hint local percent"), [Some(75.0)]);
         assert_eq!(table.pooled[0].iterations, [2, 1]);
+    }
+
+    #[test]
+    fn phases_that_prepare_are_left_out() {
+        let mut boots = [boot(0)];
+        boots[0].chunks = vec![
+            chunk(0, "", &faults(1, 1)),
+            chunk(0, "fill", &[("pgfault", 4)]),
+            chunk(0, "run", &faults(10, 1)),
+            chunk(0, "", &faults(5, 5)),
+        ];
+        boots[0].profiles =
+            ["fill", "run"].map(|it| accessing(0, &[(it, 8, 4)]).profiles.remove(0)).into();
+        let table = table_without(&["fill", "", "elsewhere"], &[&boots]);
+        assert_eq!(values(&table, "NUMA hint faults"), [Some(10.0)]);
+        assert_eq!(values(&table, "Accesses local user"), [Some(8.0)]);
+        assert_eq!(values(&table, "True local percent user-fill"), []);
+        assert_eq!(table.left_out, ["fill", ""]);
+        // As they would be with a counter that one phase lacks.
+        assert_eq!(values(&table_of(&[&boots]), "NUMA hint faults"), []);
     }
 
     #[test]
@@ -376,7 +420,7 @@ mod tests {
         let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
-        let table = table("autonuma", &columns, &topology(), Some(2), &Judging::default());
+        let table = table(&manifest(), &columns, &topology(), Some(2), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert_eq!(row.verdicts, [None, None]);

@@ -61,6 +61,7 @@ pub fn table(
         workload: workload.to_owned(),
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
+        left_out: Vec::new(),
         units: Vec::new(),
         oddities: Vec::new(),
         rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),

@@ -22,6 +22,7 @@ mod metrics;
 mod notes;
 mod oddities;
 mod operations;
+mod phases;
 mod plots;
 mod rows;
 pub mod selftest;
@@ -46,6 +47,7 @@ pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
+pub use phases::{ALL_PHASES, NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
 pub use table::{Kind, Pool, Row, Statistic, Table};
@@ -195,7 +197,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         [
             metrics::table(&used.manifest, &columns, seeds, judging),
             duration::table(name, &columns, seeds, judging),
-            counters::table(name, &columns, topology, seeds, judging),
+            counters::table(&used.manifest, &columns, topology, seeds, judging),
         ]
     });
     Comparison {

@@ -42,6 +42,7 @@ pub fn table(
         workload: workload.name.clone(),
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(&workload.name, column)).collect(),
+        left_out: Vec::new(),
         units: units(&operations),
         oddities: match mode {
             Mode::Measured => oddities(&operations, columns),

@@ -219,6 +219,9 @@ pub struct Table {
     pub kind: Kind,
     /// What stands behind each column.
     pub pooled: Vec<Pool>,
+    /// Phases of which nothing is counted, in a table of counters: they only prepare what is measured.
+    /// An empty name stands for what is in no phase.
+    pub left_out: Vec<String>,
     /// Metrics and their units, in the order of the rows.
     pub units: Vec<(String, String)>,
     /// The lines.

@@ -24,6 +24,7 @@ pub fn manifest() -> Manifest {
         description: String::new(),
         command: Vec::new(),
         parameters: Default::default(),
+        preparation: Vec::new(),
         modules: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean),

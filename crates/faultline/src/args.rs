@@ -311,6 +311,10 @@ pub struct CompareArgs {
     /// Differences up to so many percent are none [default: 1, or what the experiment says]
     #[arg(long, value_name = "PERCENT", value_parser = margin)]
     pub margin: Option<f64>,
+    /// Count this phase alone in tables of counters, or all; may be repeated [default: all but
+    /// those that only prepare what is measured, as the workload says]
+    #[arg(long)]
+    pub phase: Vec<String>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

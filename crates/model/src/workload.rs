@@ -92,6 +92,10 @@ pub struct Manifest {
     /// Parameters and their defaults.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
+    /// Phases that only prepare what is measured, or put it away; an empty name stands for what is
+    /// in no phase. Tables of counters leave them out unless they are asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preparation: Vec<String>,
     /// Kernel modules the program wants.
     #[serde(default)]
     pub modules: Vec<String>,

@@ -30,11 +30,25 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
             format!("guest seconds summed over iterations, mean of seeds: {pooled}")
         }
         (Kind::Counters, Mode::Measured) => {
-            format!("counters summed over iterations, mean of boots: {pooled}")
+            format!("counters summed over iterations, mean of boots: {pooled}{}", left_out(table))
         }
         (Kind::Counters, Mode::Exact) => {
-            format!("counters summed over iterations, mean of seeds: {pooled}")
+            format!("counters summed over iterations, mean of seeds: {pooled}{}", left_out(table))
         }
+    }
+}
+
+/// Phases that a table of counters leaves out: `; without create, fill and what is in no phase`.
+fn left_out(table: &Table) -> String {
+    let named = table.left_out.iter().filter(|phase| !phase.is_empty());
+    let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
+    if phases.len() < table.left_out.len() {
+        phases.push("what is in no phase".to_owned());
+    }
+    match phases.as_slice() {
+        [] => String::new(),
+        [only] => format!("; without {only}"),
+        [rest @ .., last] => format!("; without {} and {last}", rest.join(", ")),
     }
 }
 

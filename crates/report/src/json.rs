@@ -55,6 +55,8 @@ struct TableDocument<'a> {
     workload: &'a str,
     kind: Kind,
     pooled: &'a [Pool],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [String],
     rows: Vec<RowDocument<'a>>,
     oddities: &'a [Oddity],
 }
@@ -116,6 +118,7 @@ fn table(table: &Table) -> TableDocument<'_> {
         workload: &table.workload,
         kind: table.kind,
         pooled: &table.pooled,
+        left_out: &table.left_out,
         rows: table.rows.iter().map(row).collect(),
         oddities: &table.oddities,
     }

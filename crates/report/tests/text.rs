@@ -5,7 +5,7 @@ mod common;
 use common::{
     blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
 };
-use compare::Comparison;
+use compare::{Comparison, Kind};
 use model::{Boot, Outcome, Problem, ProblemKind, Setting};
 
 /// The text of a comparison.
@@ -197,6 +197,17 @@ fn a_column_without_boots_does_not_hide_what_others_count() {
     let counters = &text[text.find("counters summed").unwrap()..];
     assert!(counters.contains("\nZero in every column: Swap Ins,"), "{counters}");
     assert!(!counters.contains("Zero where"), "{counters}");
+}
+
+#[test]
+fn phases_that_are_not_counted_are_named() {
+    let old = [reclaiming(true)];
+    let mut comparison = compared(&[("4.7", &old)]);
+    let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
+    counters.unwrap().left_out = vec!["".into(), "create\n".into(), "fill".into()];
+    let text = printed(&comparison).replace('\n', " ");
+    let expected = "1 boot x 1 iteration; without create\\n, fill and what is in no phase";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, Judging, PLOT_SOURCES, Sources, plots};
+use ::compare::{Comparison, Judging, NoPhase, PLOT_SOURCES, Sources, plots, with_phases};
 use lab::file::{self, Written};
 use model::{Experiment, Mode, Source};
 use report::{Console, Page, Recipe};
@@ -22,7 +22,12 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         None => 0,
     };
     let kept = results(&store, id)?;
-    let own = lab::results(&experiment, &kept);
+    let counted = match args.phase.as_slice() {
+        [] => experiment.clone(),
+        phases => with_phases(&experiment, kept.iter().map(|kept| &kept.boot), phases)
+            .map_err(|no| no_phase(&no))?,
+    };
+    let own = lab::results(&counted, &kept);
     let judging = Judging::of(&own);
     let judging = Judging { margin: args.margin.unwrap_or(judging.margin), ..judging };
     let mut comparison = ::compare::compare(&own, baseline, &judging);
@@ -56,6 +61,11 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn no_phase(no: &NoPhase) -> Failure {
+    let known = no.known.join(", ");
+    Failure::Usage(format!("no workload has a phase `{}`; there are: {known}", no.asked))
 }
 
 /// The files by which an experiment is run again, its own first.

@@ -50,6 +50,7 @@ fn experiment() -> Experiment {
         description: String::new(),
         command: Vec::new(),
         parameters: BTreeMap::new(),
+        preparation: Vec::new(),
         modules: Vec::new(),
         metrics: vec![
             metric("Elapsed", "s", Some(Better::Lower)),

@@ -66,6 +66,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         description: String::new(),
         command: Vec::new(),
         parameters: BTreeMap::new(),
+        preparation: Vec::new(),
         modules: Vec::new(),
         metrics,
     };

@@ -277,6 +277,7 @@ impl Directory {
                     description: format!("{name}, as {TOOL} ran it"),
                     command: Vec::new(),
                     parameters: BTreeMap::new(),
+                    preparation: Vec::new(),
                     modules: Vec::new(),
                     metrics,
                 },

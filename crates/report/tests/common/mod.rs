@@ -28,6 +28,7 @@ pub fn manifest() -> Manifest {
         description: String::new(),
         command: Vec::new(),
         parameters: BTreeMap::new(),
+        preparation: Vec::new(),
         modules: Vec::new(),
         metrics: vec![
             metric("System", "s", lower, Mean::Amean),

@@ -70,6 +70,7 @@ fn experiment(name: &str) -> Experiment {
         description: "threads fight over memory first touched elsewhere".into(),
         command: vec!["autonuma".into(), "{program}".into()],
         parameters: [("program".into(), "numa01".into())].into(),
+        preparation: vec!["fill".into()],
         modules: vec![],
         metrics: vec![metric],
     };

@@ -1,0 +1,73 @@
+//! Which phases tables of counters count.
+
+use std::collections::BTreeSet;
+
+use model::{Boot, Experiment};
+
+/// The word for all phases.
+pub const ALL_PHASES: &str = "all";
+
+/// A phase is asked for that no workload has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPhase {
+    /// What was asked for.
+    pub asked: String,
+    /// The phases that there are, by name.
+    pub known: Vec<String>,
+}
+
+/// The experiment, of which these are the boots, with other phases left out of its tables of
+/// counters than its workloads say: all but those `asked` for, or none where that is
+/// [`ALL_PHASES`].
+///
+/// # Errors
+/// When no workload has a phase that is asked for.
+pub fn with_phases<'a>(
+    experiment: &Experiment,
+    boots: impl IntoIterator<Item = &'a Boot>,
+    asked: &[String],
+) -> Result<Experiment, NoPhase> {
+    let chunks = boots.into_iter().flat_map(|boot| &boot.chunks);
+    let seen: BTreeSet<(&str, &str)> =
+        chunks.map(|chunk| (&*chunk.workload, &*chunk.phase)).collect();
+    let all = asked.iter().any(|phase| phase == ALL_PHASES);
+    if let Some(unknown) = asked.iter().find(|it| !all && !seen.iter().any(|(_, is)| is == it)) {
+        let known: BTreeSet<&str> = seen.iter().map(|(_, phase)| *phase).collect();
+        let known = known.into_iter().filter(|phase| !phase.is_empty()).map(str::to_owned);
+        return Err(NoPhase { asked: unknown.clone(), known: known.collect() });
+    }
+    let mut experiment = experiment.clone();
+    for used in &mut experiment.workloads {
+        let own = seen.iter().filter(|(workload, _)| *workload == used.manifest.name);
+        let left_out = own.filter(|(_, phase)| !all && !asked.iter().any(|it| it == phase));
+        used.manifest.preparation = left_out.map(|(_, phase)| (*phase).to_owned()).collect();
+    }
+    Ok(experiment)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Mode;
+
+    use super::*;
+    use crate::testing::{boot, chunk, experiment, manifest};
+
+    #[test]
+    fn phases_are_chosen() {
+        let mut usual = manifest();
+        usual.preparation = vec!["fill".into()];
+        let experiment = experiment(Mode::Measured, 1, vec![usual]);
+        let mut boot = boot(0);
+        boot.chunks = ["", "fill", "run", "check"].map(|phase| chunk(0, phase, &[])).into();
+        let left_out = |asked: &[&str]| {
+            let asked: Vec<String> = asked.iter().map(|&phase| phase.to_owned()).collect();
+            let chosen = with_phases(&experiment, [&boot], &asked)?;
+            Ok(chosen.workloads[0].manifest.preparation.clone())
+        };
+        assert_eq!(left_out(&["all"]), Ok(vec![]));
+        assert_eq!(left_out(&["fill"]), Ok(vec!["".into(), "check".into(), "run".into()]));
+        assert_eq!(left_out(&["run", "check"]), Ok(vec!["".into(), "fill".into()]));
+        let known = ["check", "fill", "run"].map(str::to_owned).into();
+        assert_eq!(left_out(&["run", "runs"]), Err(NoPhase { asked: "runs".into(), known }));
+    }
+}
