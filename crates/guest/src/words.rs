@@ -1,12 +1,11 @@
-//! Mapped memory as atomic 64-bit words, so that threads, and the host, may work on it at the same
-//! time.
+//! Mapped memory as atomic words, so that threads, and the host, may work on it at the same time.
 
 #![expect(unsafe_code, reason = "a mapping is given a type, and advice, here and nowhere else")]
 
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{Advice, madvise};
@@ -54,6 +53,29 @@ impl Deref for Words {
         // SAFETY: the mapping is page-aligned, readable and writable, `words` fit in it, and it
         // lives as long as `self`. All access in this process is by these atomics; whoever shares
         // a file's mapping is another process. Any bit pattern is a word.
+        unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), words) }
+    }
+}
+
+/// A mapping of 32-bit words: private memory of zeros, not yet backed by pages.
+pub struct HalfWords(MmapRaw);
+
+impl HalfWords {
+    /// Maps so many bytes.
+    ///
+    /// # Errors
+    /// When the kernel has no such amount of address space to give.
+    pub fn anonymous(bytes: usize) -> io::Result<Self> {
+        Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
+    }
+}
+
+impl Deref for HalfWords {
+    type Target = [AtomicU32];
+
+    fn deref(&self) -> &[AtomicU32] {
+        let words = self.0.len() / size_of::<AtomicU32>();
+        // SAFETY: as for `Words`; nobody else has the mapping.
         unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr().cast(), words) }
     }
 }

@@ -4,6 +4,7 @@
 mod autonuma;
 mod fault;
 mod files;
+mod nas;
 mod paralleldd;
 mod reporter;
 mod stutter;
@@ -25,6 +26,8 @@ enum WorkloadError {
     Io { what: String, error: io::Error },
     #[error("{0}")]
     Child(String),
+    #[error("{name} does not count, for its result is wrong: {why}")]
+    Verification { name: String, why: String },
 }
 
 impl From<lexopt::Error> for WorkloadError {
@@ -80,13 +83,14 @@ pub fn main() -> ExitCode {
             Some("autonuma") => autonuma::main(arguments),
             Some(autonuma::PROCESS) => autonuma::process_main(arguments),
             Some("fault") => fault::main(arguments),
+            Some("nas") => nas::main(arguments),
             Some("paralleldd") => paralleldd::main(arguments),
             Some("stutter") => stutter::main(arguments),
             Some(stutter::HOG) => stutter::hog_main(arguments),
             Some(stutter::COPY) => stutter::copy_main(arguments),
             Some("truncate") => truncate::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, fault, paralleldd, stutter, truncate",
+                "{} is not a workload: autonuma, fault, nas, paralleldd, stutter, truncate",
                 name.display()
             ))),
         });
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for name in ["autonuma", "fault", "paralleldd", "stutter", "truncate"] {
+        for name in ["autonuma", "fault", "nas", "paralleldd", "stutter", "truncate"] {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");

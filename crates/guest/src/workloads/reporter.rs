@@ -10,18 +10,25 @@ use super::{While, WorkloadError};
 
 /// Writes lines of the protocol.
 pub struct Reporter {
-    lines: Box<dyn Write>,
+    lines: Box<dyn Write + Send>,
     acks: Option<File>,
 }
 
 impl Reporter {
     /// Writes where the environment says, or, for a run by hand, to standard output.
     pub fn from_environment() -> Result<Self, WorkloadError> {
-        let lines: Box<dyn Write> = match inherited(FD_VARIABLE, OpenOptions::new().write(true))? {
-            Some(file) => Box::new(file),
-            None => Box::new(io::stdout()),
-        };
+        let lines: Box<dyn Write + Send> =
+            match inherited(FD_VARIABLE, OpenOptions::new().write(true))? {
+                Some(file) => Box::new(file),
+                None => Box::new(io::stdout()),
+            };
         Ok(Self { lines, acks: inherited(ACK_VARIABLE, OpenOptions::new().read(true))? })
+    }
+
+    /// Writes into a file, and waits for nobody.
+    #[cfg(test)]
+    pub fn to(file: File) -> Self {
+        Self { lines: Box::new(file), acks: None }
     }
 
     /// Begins a phase, or with an empty name none, and waits until the counters are cut.

@@ -1,0 +1,327 @@
+//! EP, IS, CG and MG of the NAS Parallel Benchmarks, in threads, after their specification
+//! (Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D
+//! and what is timed after NPB 3). Each verifies its result by the official values, and without that
+//! there is no figure.
+//!
+//! | phase, after `ep.S-` | what happens |
+//! | --- | --- |
+//! | `fill` | the threads touch and fill their parts of the arrays |
+//! | `warm-up` | one iteration that the specification does not time; EP has none |
+//! | `steady` | what the specification times |
+//! | `verify` | the result is verified |
+
+mod cg;
+mod ep;
+mod is;
+mod memory;
+mod mg;
+mod random;
+mod stages;
+mod team;
+mod verify;
+
+use std::fmt;
+use std::str::FromStr;
+
+use self::stages::Stages;
+use self::team::Team;
+use super::reporter::Reporter;
+use super::{WorkloadError, list, options, value_of};
+
+/// Percent of the machine's memory that a benchmark may want. The rest is the kernel's.
+const ROOM: u64 = 85;
+/// More threads than this nobody has CPUs for.
+const MOST_THREADS: usize = 4096;
+
+/// The size of a problem, from a sample's to a supercomputer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    S,
+    W,
+    A,
+    B,
+    C,
+    D,
+}
+
+impl Class {
+    const ALL: [Self; 6] = [Self::S, Self::W, Self::A, Self::B, Self::C, Self::D];
+
+    /// This class's value of what is given for all.
+    fn pick<T: Copy>(self, values: [T; Self::ALL.len()]) -> T {
+        values[self as usize]
+    }
+}
+
+impl FromStr for Class {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let named = |class: &Self| format!("{class:?}") == name;
+        Self::ALL.into_iter().find(named).ok_or("not one of S, W, A, B, C, D")
+    }
+}
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Benchmark {
+    Ep,
+    Is,
+    Cg,
+    Mg,
+}
+
+impl Benchmark {
+    const ALL: [Self; 4] = [Self::Ep, Self::Is, Self::Cg, Self::Mg];
+
+    /// Bytes of its arrays.
+    fn bytes(self, class: Class, threads: usize) -> u64 {
+        match self {
+            Self::Ep => ep::bytes(threads),
+            Self::Is => is::bytes(class),
+            Self::Cg => cg::bytes(class),
+            Self::Mg => mg::bytes(class),
+        }
+    }
+
+    fn run(self, class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+        match self {
+            Self::Ep => Ok(ep::run(class, team, stages)),
+            Self::Is => is::run(class, team, stages),
+            Self::Cg => cg::run(class, team, stages),
+            Self::Mg => mg::run(class, team, stages),
+        }
+    }
+}
+
+impl fmt::Display for Benchmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ep => "ep",
+            Self::Is => "is",
+            Self::Cg => "cg",
+            Self::Mg => "mg",
+        })
+    }
+}
+
+impl FromStr for Benchmark {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let named = |benchmark: &Self| benchmark.to_string() == name;
+        Self::ALL.into_iter().find(named).ok_or("not one of ep, is, cg, mg")
+    }
+}
+
+/// What came of a run.
+struct Outcome {
+    /// Operations of the timed part in millions, as the official programs count them.
+    millions: f64,
+    /// Why the result is not the official one.
+    verdict: Result<(), String>,
+    /// What there was to see.
+    remark: String,
+}
+
+/// The command line.
+struct Options {
+    /// None: all that fit.
+    benchmarks: Vec<Benchmark>,
+    class: Class,
+    threads: usize,
+    /// Bytes of the machine.
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self { benchmarks: Vec::new(), class: Class::S, threads: 0, memory: 0 };
+        let mut cpus = 1;
+        options(arguments, |name, value| {
+            match name {
+                "benchmarks" | "threads" if value.is_empty() => {}
+                "benchmarks" => found.benchmarks = list(name, value)?,
+                "class" => found.class = value_of(name, value)?,
+                "threads" => found.threads = value_of(name, value)?,
+                "cpus" => cpus = value_of(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        if found.threads == 0 {
+            found.threads = cpus;
+        }
+        if !(1..=MOST_THREADS).contains(&found.threads) {
+            return Err(WorkloadError::Arguments(format!("--threads: from 1 to {MOST_THREADS}")));
+        }
+        Ok(found)
+    }
+
+    /// The benchmarks to run, and why some of all are not.
+    fn fitting(&self) -> Result<(Vec<Benchmark>, Vec<String>), WorkloadError> {
+        let why_not = |benchmark: Benchmark| {
+            let wanted = benchmark.bytes(self.class, self.threads);
+            let room = self.memory / 100 * ROOM;
+            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            (wanted > room).then(|| {
+                format!(
+                    "{benchmark}.{:?} wants {} MiB, and {ROOM} % of the machine's memory are {}",
+                    self.class,
+                    mib(wanted),
+                    mib(room)
+                )
+            })
+        };
+        let all = if self.benchmarks.is_empty() { &Benchmark::ALL[..] } else { &self.benchmarks };
+        let (mut fitting, mut others) = (Vec::new(), Vec::new());
+        for &benchmark in all {
+            match why_not(benchmark) {
+                None => fitting.push(benchmark),
+                Some(why) if self.benchmarks.is_empty() => others.push(why),
+                Some(why) => return Err(WorkloadError::Arguments(why)),
+            }
+        }
+        match fitting.is_empty() {
+            true => Err(WorkloadError::Arguments(others.join("; "))),
+            false => Ok((fitting, others)),
+        }
+    }
+}
+
+/// Runs the benchmarks one after the other.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    let (fitting, others) = options.fitting()?;
+    for why in others {
+        reporter.note(&why)?;
+    }
+    for benchmark in fitting {
+        run(benchmark, options.class, options.threads, &mut reporter)?;
+    }
+    Ok(())
+}
+
+fn run(
+    benchmark: Benchmark,
+    class: Class,
+    threads: usize,
+    reporter: &mut Reporter,
+) -> Result<(), WorkloadError> {
+    let name = format!("{benchmark}.{class:?}");
+    let stages = Stages::new(&name, reporter);
+    let outcome = benchmark.run(class, &Team::new(threads), &stages)?;
+    let taken = stages.end()?;
+    let Outcome { millions, verdict, remark } = outcome;
+    verdict.map_err(|why| WorkloadError::Verification { name: name.clone(), why })?;
+    let rate = millions / taken.elapsed;
+    reporter.note(&format!("{name}: {threads} threads, {remark}, {rate:.2} Mop/s, verified"))?;
+    reporter.sample(&name, taken.elapsed)?;
+    reporter.sample(&format!("User {name}"), taken.cpu.user)?;
+    reporter.sample(&format!("System {name}"), taken.cpu.system)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::read_to_string;
+
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    /// Runs a benchmark, verified, and gives the lines it reports.
+    fn lines(benchmark: Benchmark, class: Class, threads: usize) -> Vec<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut reporter = Reporter::to(file.reopen().unwrap());
+        run(benchmark, class, threads, &mut reporter).unwrap();
+        let text = read_to_string(File::open(file.path()).unwrap()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn results_are_official_for_any_number_of_threads() {
+        for benchmark in Benchmark::ALL {
+            for threads in 1..=3 {
+                let lines = lines(benchmark, Class::S, threads);
+                let phases: Vec<&str> =
+                    lines.iter().filter_map(|line| line.strip_prefix("phase")).collect();
+                let named = |stage: &str| format!(" {benchmark}.S-{stage}");
+                let mut expected: Vec<String> =
+                    ["fill", "warm-up", "steady", "verify"].map(named).into();
+                expected.push(String::new());
+                if benchmark == Benchmark::Ep {
+                    expected.remove(1);
+                }
+                assert_eq!(phases, expected);
+                let sample = format!("sample {benchmark}.S ");
+                let time = lines.iter().find_map(|line| line.strip_prefix(&sample));
+                assert!(time.unwrap().parse::<f64>().unwrap() > 0.0, "{lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn larger_results_are_official_too() {
+        if std::env::var_os("FAULTLINE_LONG").is_none() {
+            eprintln!("skipped: class W takes minutes without optimization: set FAULTLINE_LONG=1");
+            return;
+        }
+        for benchmark in Benchmark::ALL {
+            lines(benchmark, Class::W, 2);
+        }
+    }
+
+    #[test]
+    fn the_manifest_gives_options_and_all_metrics() {
+        let (manifest, arguments) = manifest("nas");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        assert_eq!((options.class, options.threads), (Class::S, 4));
+        assert_eq!(options.fitting().unwrap(), (Benchmark::ALL.into(), Vec::new()));
+        for benchmark in Benchmark::ALL {
+            for class in Class::ALL {
+                let name = format!("{benchmark}.{class:?}");
+                assert!(manifest.metrics.iter().any(|metric| metric.name == name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_or_refused() {
+        let told = |benchmarks: &str, class: &str, memory: &str| {
+            let arguments = [
+                "--benchmarks",
+                benchmarks,
+                "--class",
+                class,
+                "--memory",
+                memory,
+                "--threads",
+                "2",
+            ];
+            let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+            options.fitting().map_err(|error| error.to_string())
+        };
+        let (fitting, others) = told("", "D", "34359738368").unwrap();
+        assert_eq!(fitting, Benchmark::ALL);
+        assert!(others.is_empty());
+        let (fitting, others) = told("", "D", "2147483648").unwrap();
+        assert_eq!(fitting, [Benchmark::Ep]);
+        let mg = others.iter().find(|why| why.starts_with("mg.D"));
+        assert_eq!(mg.unwrap(), "mg.D wants 27094 MiB, and 85 % of the machine's memory are 1741");
+        assert!(told("cg", "D", "2147483648").unwrap_err().starts_with("cg.D wants "));
+        assert!(told("", "S", "65536").unwrap_err().starts_with("ep.S wants 2 MiB, and "));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let told = |arguments: [&str; 2]| {
+            let options = Options::parse(lexopt::Parser::from_args(arguments));
+            options.err().unwrap().to_string()
+        };
+        assert!(told(["--benchmarks", "ft"]).starts_with("--benchmarks ft: not one of ep,"));
+        assert!(told(["--class", "E"]).starts_with("--class E: not one of S,"));
+        assert_eq!(told(["--threads", "5000"]), "--threads: from 1 to 4096");
+    }
+}

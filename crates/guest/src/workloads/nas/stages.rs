@@ -1,0 +1,96 @@
+//! The parts of a benchmark's run, each a phase: what comes before the specification's timer, and
+//! what it times.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::super::WorkloadError;
+use super::super::reporter::Reporter;
+use super::team::Member;
+use crate::sys::{CpuTime, own_time};
+
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Arrays are first touched and filled.
+    Fill,
+    /// What is timed is done once, or once in part.
+    WarmUp,
+    /// What is timed.
+    Steady,
+    /// The result is verified.
+    Verify,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fill => "fill",
+            Self::WarmUp => "warm-up",
+            Self::Steady => "steady",
+            Self::Verify => "verify",
+        })
+    }
+}
+
+/// What the timed part took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// Seconds on the clock.
+    pub elapsed: f64,
+    /// Of all threads together.
+    pub cpu: CpuTime,
+}
+
+/// Goes from stage to stage.
+pub struct Stages<'a>(Mutex<Progress<'a>>);
+
+struct Progress<'a> {
+    /// The benchmark with its class, such as `ep.S`.
+    name: String,
+    reporter: &'a mut Reporter,
+    /// The first failure to report.
+    result: Result<(), WorkloadError>,
+    started: Option<(Instant, CpuTime)>,
+    taken: Taken,
+}
+
+impl<'a> Stages<'a> {
+    /// Those of the benchmark `name`.
+    pub fn new(name: &str, reporter: &'a mut Reporter) -> Self {
+        let (result, taken) = (Ok(()), Taken::default());
+        Self(Mutex::new(Progress { name: name.to_owned(), reporter, result, started: None, taken }))
+    }
+
+    /// Begins a stage once all members are here. Between stages nobody works.
+    pub fn begin(&self, member: &Member<'_>, stage: Stage) {
+        member.alone(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).begin(stage));
+    }
+
+    /// What the timed part took.
+    ///
+    /// # Errors
+    /// When the phases could not be reported.
+    pub fn end(self) -> Result<Taken, WorkloadError> {
+        let progress = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        progress.result?;
+        progress.reporter.phase("")?;
+        Ok(progress.taken)
+    }
+}
+
+impl Progress<'_> {
+    fn begin(&mut self, stage: Stage) {
+        if let Some((start, before)) = self.started.take() {
+            let elapsed = start.elapsed().as_secs_f64();
+            self.taken = Taken { elapsed, cpu: own_time().since(before) };
+        }
+        if self.result.is_ok() {
+            self.result = self.reporter.phase(&format!("{}-{stage}", self.name));
+        }
+        if stage == Stage::Steady {
+            self.started = Some((Instant::now(), own_time()));
+        }
+    }
+}

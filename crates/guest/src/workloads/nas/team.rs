@@ -1,0 +1,162 @@
+//! Threads that do the same work on parts of shared arrays, as those of OpenMP do with static
+//! schedules. They wait for each other asleep: in exact mode waiting would otherwise be counted.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::process;
+use std::sync::Barrier;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+
+use super::memory::Element;
+
+/// Most numbers that are added up at a time.
+const WIDEST: usize = 16;
+
+/// What the threads share.
+pub struct Team {
+    barrier: Barrier,
+    /// Each member's contribution to a sum, in two banks by turns: while some still read one, others
+    /// fill the other.
+    parts: Vec<[[AtomicU64; WIDEST]; 2]>,
+}
+
+/// One thread of a team.
+pub struct Member<'a> {
+    /// Its number, from 0.
+    pub number: usize,
+    team: &'a Team,
+    bank: Cell<usize>,
+}
+
+impl Team {
+    /// A team of so many threads.
+    pub fn new(threads: usize) -> Self {
+        let zeros = || [const { AtomicU64::new(0) }; WIDEST];
+        Self {
+            barrier: Barrier::new(threads),
+            parts: (0..threads).map(|_| [zeros(), zeros()]).collect(),
+        }
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Starts the threads, and returns when all have done the work.
+    pub fn run(&self, work: impl Fn(&Member<'_>) + Sync) {
+        thread::scope(|scope| {
+            for number in 0..self.threads() {
+                let work = &work;
+                scope.spawn(move || {
+                    let _end = EndTogether;
+                    work(&Member { number, team: self, bank: Cell::new(0) });
+                });
+            }
+        });
+    }
+}
+
+/// Ends the process when its thread panics: the others would wait for it for ever.
+struct EndTogether;
+
+impl Drop for EndTogether {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            process::abort();
+        }
+    }
+}
+
+impl Member<'_> {
+    /// How many threads the team has.
+    pub fn threads(&self) -> usize {
+        self.team.threads()
+    }
+
+    /// Waits until all members are here.
+    pub fn wait(&self) {
+        self.team.barrier.wait();
+    }
+
+    /// This member's share of `count` things: parts follow each other, and differ by 1 at most.
+    pub fn share(&self, count: usize) -> Range<usize> {
+        share(count, self.number, self.threads())
+    }
+
+    /// This member's share of the things in `range`.
+    pub fn share_of(&self, range: Range<usize>) -> Range<usize> {
+        let share = self.share(range.len());
+        range.start + share.start..range.start + share.end
+    }
+
+    /// Lets the first member do something while all others wait for it.
+    pub fn alone(&self, work: impl FnOnce()) {
+        self.wait();
+        if self.number == 0 {
+            work();
+        }
+        self.wait();
+    }
+
+    /// Adds up what all members have, always in the same order; and is a barrier.
+    pub fn sum<const N: usize>(&self, own: [f64; N]) -> [f64; N] {
+        const { assert!(N <= WIDEST) };
+        let bank = self.bank.replace(1 - self.bank.get());
+        for (part, own) in self.team.parts[self.number][bank].iter().zip(own) {
+            part.set(own);
+        }
+        self.wait();
+        let mut sum = [0.0; N];
+        for parts in &self.team.parts {
+            for (sum, part) in sum.iter_mut().zip(&parts[bank]) {
+                *sum += part.get();
+            }
+        }
+        sum
+    }
+}
+
+fn share(count: usize, number: usize, threads: usize) -> Range<usize> {
+    let (part, more) = (count / threads, count % threads);
+    let start = number * part + number.min(more);
+    start..start + part + usize::from(number < more)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    use super::*;
+
+    #[test]
+    fn shares_are_everything_once() {
+        for threads in 1..6 {
+            for count in 0..20 {
+                let shares = (0..threads).flat_map(|number| share(count, number, threads));
+                assert_eq!(shares.collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn sums_are_of_all_members_again_and_again() {
+        Team::new(3).run(|member| {
+            for round in 0..100 {
+                let own = (member.number + round) as f64;
+                assert_eq!(member.sum([own, 1.0]), [(3 + 3 * round) as f64, 3.0]);
+            }
+        });
+    }
+
+    #[test]
+    fn one_works_alone_while_others_wait() {
+        let turns = AtomicUsize::new(0);
+        Team::new(3).run(|member| {
+            member.alone(|| assert_eq!(turns.fetch_add(1, SeqCst), 0));
+            assert_eq!(turns.load(SeqCst), 1);
+        });
+    }
+}

@@ -1,0 +1,27 @@
+//! Comparison with the official values.
+
+/// Takes `found` for `official` if they differ by `epsilon` of the latter at most.
+///
+/// # Errors
+/// Both, where they differ more, or `found` is no number.
+pub fn check(what: &str, found: f64, official: f64, epsilon: f64) -> Result<(), String> {
+    // Not the other way round: a NaN is no match.
+    match ((found - official) / official).abs() <= epsilon {
+        true => Ok(()),
+        false => Err(format!("{what} is {found:.13e}, and the official value {official:.13e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_close_is_right() {
+        assert_eq!(check("zeta", 8.0 + 1e-9, 8.0, 1e-8), Ok(()));
+        for found in [8.0 + 1e-6, -8.0, 0.0, f64::NAN, f64::INFINITY] {
+            let why = check("zeta", found, 8.0, 1e-8).unwrap_err();
+            assert!(why.starts_with("zeta is ") && why.ends_with("8.0000000000000e0"), "{why}");
+        }
+    }
+}
