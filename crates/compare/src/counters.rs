@@ -96,15 +96,17 @@ impl Counted<'_> {
     }
 }
 
-/// Phases of the boots that count of which nothing is counted.
+/// Phases of the boots that count of which nothing is counted, in the order in which they were first
+/// seen.
 fn left_out(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<String> {
-    let boots = || columns.iter().flat_map(VariantBoots::complete);
-    let is_there = |phase: &str| {
-        let chunks = boots().flat_map(|boot| &boot.chunks);
-        let mut chunks = chunks.filter(|chunk| chunk.workload == workload.name);
-        chunks.any(|chunk| chunk.phase == phase)
-    };
-    workload.preparation.iter().filter(|phase| is_there(phase)).cloned().collect()
+    let chunks = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.chunks);
+    let mut phases: Vec<String> = Vec::new();
+    for chunk in chunks.filter(|chunk| chunk.workload == workload.name) {
+        if workload.prepares(&chunk.phase) && !phases.contains(&chunk.phase) {
+            phases.push(chunk.phase.clone());
+        }
+    }
+    phases
 }
 
 /// Each complete boot that counted something and has it all.
@@ -113,7 +115,7 @@ fn boots<'a>(
     column: &VariantBoots<'a>,
     topology: &Topology,
 ) -> Vec<Counted<'a>> {
-    let counts = |phase: &str| !workload.preparation.iter().any(|it| it == phase);
+    let counts = |phase: &str| !workload.prepares(phase);
     let counted = |boot: &'a Boot| {
         let chunks = boot.chunks.iter().filter(|it| it.workload == workload.name);
         let chunks = chunks.filter(|it| it.is_of(Source::Vmstat) && counts(&it.phase));
@@ -293,17 +295,17 @@ mod tests {
         let mut boots = [boot(0)];
         boots[0].chunks = vec![
             chunk(0, "", &faults(1, 1)),
-            chunk(0, "fill", &[("pgfault", 4)]),
+            chunk(0, "a-fill", &[("pgfault", 4)]),
             chunk(0, "run", &faults(10, 1)),
             chunk(0, "", &faults(5, 5)),
         ];
         boots[0].profiles =
-            ["fill", "run"].map(|it| accessing(0, &[(it, 8, 4)]).profiles.remove(0)).into();
-        let table = table_without(&["fill", "", "elsewhere"], &[&boots]);
+            ["a-fill", "run"].map(|it| accessing(0, &[(it, 8, 4)]).profiles.remove(0)).into();
+        let table = table_without(&["*-fill", "", "run-else"], &[&boots]);
         assert_eq!(values(&table, "NUMA hint faults"), [Some(10.0)]);
         assert_eq!(values(&table, "Accesses local user"), [Some(8.0)]);
-        assert_eq!(values(&table, "True local percent user-fill"), []);
-        assert_eq!(table.left_out, ["fill", ""]);
+        assert_eq!(values(&table, "True local percent user-a-fill"), []);
+        assert_eq!(table.left_out, ["", "a-fill"]);
         // As they would be with a counter that one phase lacks.
         assert_eq!(values(&table_of(&[&boots]), "NUMA hint faults"), []);
     }

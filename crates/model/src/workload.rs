@@ -93,7 +93,8 @@ pub struct Manifest {
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
     /// Phases that only prepare what is measured, or put it away; an empty name stands for what is
-    /// in no phase. Tables of counters leave them out unless they are asked for.
+    /// in no phase, a `*` at the beginning for any beginning. Tables of counters leave them out unless
+    /// they are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
     /// Kernel modules the program wants.
@@ -104,6 +105,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Whether a phase only prepares what is measured.
+    pub fn prepares(&self, phase: &str) -> bool {
+        self.preparation.iter().any(|named| match named.strip_prefix('*') {
+            Some(end) => phase.ends_with(end),
+            None => phase == named,
+        })
+    }
+
     /// Whether verdicts rest on `metric`: those marked so, or else the first that has a good
     /// direction.
     pub fn is_primary(&self, metric: &Metric) -> bool {
