@@ -97,7 +97,7 @@ impl Parts {
 }
 
 /// SHA-256 in hexadecimal.
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -146,12 +146,12 @@ fn move_to(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 /// Whether no part of an absolute path is a symbolic link: a package's could lead anywhere.
-fn is_no_link(path: &Path) -> bool {
+pub(crate) fn is_no_link(path: &Path) -> bool {
     path.canonicalize().is_ok_and(|real| real == path)
 }
 
 /// The names in a directory of a package, in order; none if it has no such directory.
-fn names(directory: &Path) -> Result<Vec<String>, Error> {
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     if !directory.is_dir() || !is_no_link(directory) {
         return Ok(Vec::new());
     }

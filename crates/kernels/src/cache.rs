@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
+//! kernels/NAME/external/      modules built for it, by the digest of what they were built from
 //! aliases.json                what was asked for, and the NAME that was given
 //! apt/SUITE/                  apt's lists
 //! tools/busybox               the shell for guests
@@ -24,6 +25,8 @@ use tempfile::TempDir;
 use crate::aliases::Aliases;
 use crate::assemble::{self, Parts};
 use crate::error::Doing;
+use crate::external::Source;
+use crate::modules::Module;
 use crate::request::{DEBIAN, check_name};
 use crate::{Error, Request, debian, image};
 
@@ -169,6 +172,46 @@ impl Cache {
         fs::create_dir_all(&tools).doing("create", &tools)?;
         fs::rename(busybox, &path).doing("write", &path)?;
         Ok(path)
+    }
+
+    /// A module of our own, built for a kernel of the cache when it is first asked for; or why there
+    /// can be none, in words that follow the kernel's name.
+    ///
+    /// # Errors
+    /// When the host lacks a compiler, or the archive cannot be reached.
+    pub fn external(
+        &self,
+        kernel: &Kernel,
+        source: &Source,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<Module, String>, Error> {
+        let name = source.name.to_owned();
+        let place = self.kernels().join(&kernel.name).join("external").join(source.digest());
+        let path = place.join(&name).with_extension("ko");
+        if path.is_file() {
+            return Ok(Ok(Module { name, path, optional: false }));
+        }
+        let Some(version) = debian::version_of(&kernel.origin) else {
+            return Ok(Err("is not from the Debian archive, and its headers are unknown".into()));
+        };
+        let _lock = self.lock(say)?;
+        let stage = self.stage()?;
+        let tree = stage.path().join("tree");
+        if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
+            return Ok(Err(format!("has no headers in the Debian archive (any more): {version}")));
+        }
+        say(&format!("building the module {name} for {}", kernel.name));
+        let built = match source.build(&tree, &kernel.release) {
+            Ok(built) => built,
+            Err(Error::Tool { problem, .. }) => {
+                return Ok(Err(format!("cannot have the module {name} built: {problem}")));
+            }
+            Err(error) => return Err(error),
+        };
+        File::open(&built).and_then(|file| file.sync_all()).doing("write", &built)?;
+        fs::create_dir_all(&place).doing("create", &place)?;
+        fs::rename(&built, &path).doing("create", &path)?;
+        Ok(Ok(Module { name, path, optional: false }))
     }
 
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {

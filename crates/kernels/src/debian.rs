@@ -1,6 +1,7 @@
 //! Kernels of the Debian archive: in which suite the wanted one is, its packages fetched and
 //! unpacked. What becomes of the unpacked files is left to the caller.
 
+mod headers;
 mod releases;
 mod suite;
 mod version;
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use headers::headers;
 use releases::{Package, Release};
 use suite::Suite;
 pub(crate) use version::compare as compare_versions;
@@ -36,6 +38,11 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Lists are not fetched twice within this time, wanted kernel or not.
 const JUST_NOW: Duration = Duration::from_secs(600);
 
+/// The package version of a kernel whose origin is as [`Found::origin`] gives it; none of another.
+pub(crate) fn version_of(origin: &str) -> Option<&str> {
+    Some(origin.strip_prefix("Debian ")?.split_once(", ")?.0)
+}
+
 /// A kernel in the archive.
 pub(crate) struct Found {
     suite: Suite,
@@ -56,7 +63,7 @@ impl Found {
     /// Whether a kernel of this release came from the same build: of the same package version,
     /// signed or not.
     pub fn is_origin(&self, origin: &str) -> bool {
-        origin.starts_with(&format!("Debian {}, ", self.release.version()))
+        version_of(origin) == Some(self.release.version())
     }
 
     /// Fetches the packages and unpacks them into `root`.
@@ -164,7 +171,7 @@ fn fetch(
     say: &dyn Fn(&str),
 ) -> Result<(), Error> {
     for package in packages {
-        let Package { name, version, size } = package;
+        let Package { name, version, size, .. } = package;
         say(&format!("fetching {name} {version} ({:.1} MB)", *size as f64 / 1e6));
     }
     let debs = root.with_extension("debs");

@@ -1,6 +1,7 @@
 //! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and made
-//! ready to boot (uncompressed image, chosen modules, initramfs). It runs `apt-get`, `apt-cache`,
-//! `dpkg-deb` and `depmod`, nothing else; booting is left to the crates above.
+//! ready to boot (uncompressed image, chosen modules, modules of our own built, initramfs). It runs
+//! `apt-get`, `apt-cache`, `dpkg-deb`, `depmod`, and `make` with a compiler, nothing else; booting is
+//! left to the crates above.
 
 mod aliases;
 mod assemble;
@@ -8,6 +9,7 @@ mod cache;
 mod compressed;
 mod debian;
 mod error;
+pub mod external;
 pub mod image;
 pub mod initramfs;
 pub mod layout;

@@ -21,6 +21,8 @@ const NO_APT: &str = "Debian's kernels are fetched with apt; on a host without i
 pub(crate) const APT_GET: Tool = Tool { name: "apt-get", hint: NO_APT };
 pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
 pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
+pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
+pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
 
 impl Tool {
@@ -55,9 +57,12 @@ impl Tool {
     }
 }
 
-/// What matters of it: the first of apt's errors, or the last lines of whatever was said.
+/// What matters of it: the first of apt's errors, or of a compiler's, or the last lines of whatever
+/// was said.
 fn complaint(said: &str) -> String {
-    if let Some(error) = said.lines().find_map(|line| line.strip_prefix("E: ")) {
+    let error = said.lines().find_map(|line| line.strip_prefix("E: "));
+    let error = error.or_else(|| said.lines().find(|line| line.contains(" error: ")));
+    if let Some(error) = error {
         return error.trim().to_owned();
     }
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -76,6 +81,8 @@ mod tests {
         assert_eq!(run("echo out").unwrap(), "out\n");
         let failed = run("echo noise >&2; echo 'E: no such suite' >&2; exit 100").unwrap_err();
         assert_eq!(failed.to_string(), "sh failed: no such suite");
+        let failed = run("echo 'x.c:1:2: error: no ;' >&2; echo 'make: *** Error 1' >&2; exit 2");
+        assert_eq!(failed.unwrap_err().to_string(), "sh failed: x.c:1:2: error: no ;");
         assert_eq!(run("exit 3").unwrap_err().to_string(), "sh failed: exit status: 3");
     }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fixture::{bzimage, deb, gzip, kernel, vmlinux, write};
+use kernels::external::Source;
 use kernels::{Cache, Error, Request};
 use tempfile::TempDir;
 
@@ -122,6 +123,15 @@ fn a_kernel_of_ones_own_is_copied() {
     let again = bench.add(&files(&image, None, Some("mine"))).unwrap_err();
     assert!(matches!(again, Error::NameTaken { .. }), "{again}");
     assert_eq!(bench.add(&files(&image, None, None)).unwrap().name, "7.4.0-rc1+");
+}
+
+#[test]
+fn a_kernel_without_known_headers_gets_no_module() {
+    let bench = Bench::new();
+    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let source = Source { name: "some", text: "" };
+    let why = bench.cache.external(&kernel, &source, &|line| panic!("{line}")).unwrap();
+    assert_eq!(why.unwrap_err(), "is not from the Debian archive, and its headers are unknown");
 }
 
 #[test]

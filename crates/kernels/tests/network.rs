@@ -1,8 +1,14 @@
-//! The real archive. Runs only with FAULTLINE_NETWORK=1, since it fetches about 100 MB.
+//! The real archive. Runs only with FAULTLINE_NETWORK=1, since it fetches about 130 MB.
 
 use std::cell::RefCell;
 
+use kernels::external::Source;
 use kernels::{Cache, Error, Request};
+use model::Kernel;
+
+/// A module that does nothing.
+const SOURCE: Source =
+    Source { name: "nothing", text: "#include <linux/module.h>\nMODULE_LICENSE(\"GPL\");\n" };
 
 fn may_use_the_network() -> bool {
     let may = std::env::var_os("FAULTLINE_NETWORK").is_some_and(|value| value == "1");
@@ -35,6 +41,35 @@ fn kernels_of_both_forms_are_fetched_and_stay() {
         }
     }
     assert_eq!(cache.list().unwrap().len(), 2);
+    let kernels = cache.list().unwrap();
+    for kernel in &kernels {
+        a_module_is_built(&cache, kernel);
+    }
+    what_cannot_be_built_is_told(&cache, &kernels[0]);
+}
+
+/// Once: then it is there.
+fn a_module_is_built(cache: &Cache, kernel: &Kernel) {
+    let built = cache.external(kernel, &SOURCE, &|line| eprintln!("{line}")).unwrap().unwrap();
+    let bytes = built.read().unwrap();
+    assert!(kernels::image::is_elf(&bytes));
+    let magic = format!("vermagic={} SMP", kernel.release);
+    assert!(bytes.windows(magic.len()).any(|window| window == magic.as_bytes()), "{magic}");
+    let again = cache.external(kernel, &SOURCE, &|line| panic!("once is enough: {line}"));
+    assert_eq!(again.unwrap().unwrap(), built);
+}
+
+fn what_cannot_be_built_is_told(cache: &Cache, kernel: &Kernel) {
+    let wrong = Source { name: "wrong", text: "int wrong\n" };
+    let why = cache.external(kernel, &wrong, &|_| ()).unwrap().unwrap_err();
+    assert!(
+        why.starts_with("cannot have the module wrong built: ") && why.contains("error"),
+        "{why}"
+    );
+    let gone = Kernel { origin: "Debian 2.4.1-1, linux-image".into(), ..kernel.clone() };
+    let other = Source { name: "other", text: "" };
+    let why = cache.external(&gone, &other, &|_| ()).unwrap().unwrap_err();
+    assert_eq!(why, "has no headers in the Debian archive (any more): 2.4.1-1");
 }
 
 #[test]

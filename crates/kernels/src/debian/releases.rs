@@ -19,6 +19,8 @@ pub(crate) struct Package {
     pub version: String,
     /// Bytes to fetch.
     pub size: u64,
+    /// The names of packages that it needs, of alternatives the first.
+    pub depends: Vec<String>,
 }
 
 /// A kernel that a suite holds.
@@ -155,6 +157,7 @@ mod tests {
             name: name.into(),
             version: version.into(),
             size: 1,
+            depends: Vec::new(),
         };
         releases(&packages.iter().map(package).collect::<Vec<_>>())
     }

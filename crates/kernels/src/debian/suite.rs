@@ -15,6 +15,9 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Written when the lists are complete; its age is theirs.
 const STAMP: &str = "updated";
 
+/// What `apt-cache show` says where it knows no version.
+const NONE_FOUND: &str = "No packages found";
+
 /// A suite such as `bookworm-security`.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {
@@ -74,6 +77,19 @@ impl Suite {
             return Ok(Vec::new());
         }
         Ok(packages(&self.apt_cache(&[&["show"], names].concat())?))
+    }
+
+    /// Every version of one package, which may have none.
+    pub fn versions(&self, name: &str) -> Result<Vec<Package>, Error> {
+        let names = self.apt_cache(&["pkgnames", name])?;
+        if !names.lines().any(|known| known.trim() == name) {
+            return Ok(Vec::new());
+        }
+        match self.packages(&[name]) {
+            // The lists know names that others depend on, and nothing more of them.
+            Err(Error::Tool { problem, .. }) if problem == NONE_FOUND => Ok(Vec::new()),
+            found => found,
+        }
     }
 
     /// Fetches packages into `directory`; apt checks their hashes.
@@ -162,9 +178,19 @@ fn packages(text: &str) -> Vec<Package> {
             name: field(paragraph, "Package:")?,
             version: field(paragraph, "Version:")?,
             size: field(paragraph, "Size:")?.parse().ok()?,
+            depends: field(paragraph, "Depends:").map(|text| names(&text)).unwrap_or_default(),
         })
     };
     text.split("\n\n").filter_map(package).collect()
+}
+
+/// The names in a field `Depends`, of alternatives the first: `a (>= 1), b | c, d:any`.
+fn names(depends: &str) -> Vec<String> {
+    let name = |wanted: &str| {
+        let end = wanted.find([' ', '|', '(', ':']).unwrap_or(wanted.len());
+        wanted[..end].to_owned()
+    };
+    depends.split(',').map(|wanted| name(wanted.trim())).filter(|name| !name.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -174,13 +200,17 @@ mod tests {
     #[test]
     fn packages_are_read_from_their_paragraphs() {
         let text = "Package: one\nInstalled-Size: 15\nVersion: 1.0-1\nDescription: x\n Size: 9\n\
-                    Size: 1920\n\nPackage: damaged\n\nPackage: two\nVersion: 2\nSize: 7\n\n";
-        let package = |name: &str, version: &str, size| Package {
+                    Size: 1920\nDepends: a (>= 1:1.2), b-c | d, e:any,f\n\nPackage: damaged\n\n\
+                    Package: two\nVersion: 2\nSize: 7\n\n";
+        let package = |name: &str, version: &str, size, depends: &[&str]| Package {
             name: name.into(),
             version: version.into(),
             size,
+            depends: depends.iter().map(|&name| name.into()).collect(),
         };
-        assert_eq!(packages(text), [package("one", "1.0-1", 1920), package("two", "2", 7)]);
+        let expected =
+            [package("one", "1.0-1", 1920, &["a", "b-c", "e", "f"]), package("two", "2", 7, &[])];
+        assert_eq!(packages(text), expected);
     }
 
     #[test]

@@ -1,0 +1,112 @@
+//! What external modules of a kernel are built with, out of the archive: the kernel's headers, the
+//! programs that its build uses (`linux-kbuild-...`), and the libraries of these programs, which
+//! the host may have in another version or not at all.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::releases::Package;
+use super::suite::Suite;
+use super::{DAY, GROUPS, fetch, version};
+use crate::Error;
+use crate::error::Doing;
+
+/// Fetches the headers of the kernel `release` of package version `version`, with all that goes
+/// with them, and unpacks them into `root`. False if the archive does not hold them.
+///
+/// Lists that are on the disk come first: the kernel was found by one of them.
+pub(crate) fn headers(
+    directory: &Path,
+    (release, version): (&str, &str),
+    root: &Path,
+    say: &dyn Fn(&str),
+) -> Result<bool, Error> {
+    let name = format!("linux-headers-{release}");
+    let mut failure = None;
+    for age in [None, Some(DAY)] {
+        for suite in suites(directory)? {
+            let suite = Suite::open(directory, &suite)?;
+            match take(&suite, (&name, version), age, directory, root, say) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error @ Error::Tool { .. }) => {
+                    if age.is_some() {
+                        say(&format!("{} is passed over: {error}", suite.name));
+                        failure = Some(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    failure.map_or(Ok(false), Err)
+}
+
+/// The suites that kernels come from, and those that one was once asked for.
+fn suites(directory: &Path) -> Result<Vec<String>, Error> {
+    let mut suites: Vec<String> = GROUPS.concat().into_iter().map(String::from).collect();
+    if directory.is_dir() {
+        for entry in fs::read_dir(directory).doing("list", directory)? {
+            let name = entry.doing("list", directory)?.file_name();
+            suites.extend(name.into_string().ok().filter(|name| !suites.contains(name)));
+        }
+    }
+    Ok(suites)
+}
+
+/// Fetches the headers from `suite` if it holds them, by lists no older than `age` or else as they
+/// are.
+fn take(
+    suite: &Suite,
+    (name, version): (&str, &str),
+    age: Option<Duration>,
+    directory: &Path,
+    root: &Path,
+    say: &dyn Fn(&str),
+) -> Result<bool, Error> {
+    if let Some(age) = age {
+        suite.update(age, say)?;
+    }
+    let found = suite.versions(name)?;
+    let Some(headers) = found.into_iter().find(|package| package.version == version) else {
+        return Ok(false);
+    };
+    let parts = ["linux-headers-", "linux-kbuild-"];
+    let mut packages = closure(suite, &headers, &parts)?;
+    // A suite of additions alone lacks the libraries: those of its release serve.
+    let base = suite.name.split('-').next().unwrap_or(&suite.name);
+    let base = Suite::open(directory, base)?;
+    base.update(DAY, say)?;
+    let mut libraries = Vec::new();
+    for package in &packages {
+        libraries.extend(closure(&base, package, &["lib", "zlib1g"])?.split_off(1));
+    }
+    libraries.sort_by(|a, b| a.name.cmp(&b.name));
+    libraries.dedup();
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    fetch(suite, &packages, root, say)?;
+    fetch(&base, &libraries, root, say)?;
+    Ok(true)
+}
+
+/// `first`, and what it depends on of which the names begin with one of `prefixes`, each in the
+/// newest version that the suite has. What the suite lacks is left out.
+fn closure(suite: &Suite, first: &Package, prefixes: &[&str]) -> Result<Vec<Package>, Error> {
+    let mut packages = vec![first.clone()];
+    let mut seen: BTreeSet<String> = [first.name.clone()].into();
+    let mut place = 0;
+    while let Some(package) = packages.get(place) {
+        let wanted = package.depends.iter().filter(|name| {
+            prefixes.iter().any(|prefix| name.starts_with(prefix)) && !seen.contains(*name)
+        });
+        for name in wanted.cloned().collect::<Vec<_>>() {
+            let found = suite.versions(&name)?.into_iter();
+            packages.extend(found.max_by(|a, b| version::compare(&a.version, &b.version)));
+            seen.insert(name);
+        }
+        place += 1;
+    }
+    Ok(packages)
+}
