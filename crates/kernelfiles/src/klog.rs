@@ -10,7 +10,7 @@ use model::ProblemKind::{self, Bug, OomKill, Stall, Warning};
 
 use crate::scan;
 
-pub use taint::taint;
+pub use taint::{EXTERNAL_MODULE, taint};
 
 /// So many different problems are kept of one log; the first ones tell, later ones follow on.
 pub const MAX_PROBLEMS: usize = 200;

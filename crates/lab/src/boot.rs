@@ -8,10 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
 use machine::{Emulator, Engine, Vm};
-use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Variant};
+use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
 
 use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
 use crate::disks::{self, Contents, DiskError};
+use crate::external::Externals;
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
@@ -50,6 +51,8 @@ pub struct Bootable<'a> {
     pub variant: &'a Variant,
     /// Its kernel.
     pub kernel: &'a Kernel,
+    /// The modules of our own that were built for it.
+    pub externals: &'a Externals,
     /// The guest's binaries.
     pub guest: &'a Guest,
     /// How the machine executes.
@@ -121,6 +124,7 @@ impl Bootable<'_> {
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
         boot.notes.extend(notes);
+        boot.problems.extend(self.unsupported());
         Ok(boot)
     }
 
@@ -137,9 +141,21 @@ impl Bootable<'_> {
 
     /// The initramfs. With modules, the kernel's symbols are not what they were without.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
-        let (mut job, modules) = job::job(self.experiment, self.variant, self.kernel)?;
+        let (mut job, modules) =
+            job::job(self.experiment, self.variant, self.kernel, self.externals)?;
         job.symbols = self.symbols.is_some() && !modules.is_empty();
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
+    }
+
+    /// Which workloads the kernel does not support.
+    fn unsupported(&self) -> impl Iterator<Item = Problem> {
+        let kernel = &self.kernel.name;
+        self.experiment.workloads.iter().filter_map(move |workload| {
+            let why = self.externals.missing(workload)?;
+            let name = &workload.manifest.name;
+            let text = format!("{name} is not supported by this kernel: {kernel} {why}");
+            Some(Problem { kind: ProblemKind::LeftOut, text })
+        })
     }
 
     fn head(&self, slot: Slot) -> Head {
@@ -153,8 +169,9 @@ impl Bootable<'_> {
             block: slot.block,
             started,
             workloads: workloads
-                .map(|used| (used.manifest.name.clone(), used.iterations))
+                .map(|used| (used.manifest.name.clone(), job::iterations(used, self.externals)))
                 .collect(),
+            own_modules: self.externals.modules().next().is_some(),
             facts: BootFacts {
                 release: self.kernel.release.clone(),
                 accel: self.engine.name().to_owned(),

@@ -32,6 +32,9 @@ pub struct Head {
     pub started: u64,
     /// The names of the job's workloads, and how often each is to run.
     pub workloads: Vec<(String, u32)>,
+    /// Whether it loads modules of our own, which taint a kernel.
+    #[serde(default)]
+    pub own_modules: bool,
     /// Facts of the kernel; those of the guest are added from its recording.
     pub facts: BootFacts,
 }
@@ -102,7 +105,8 @@ pub fn conclude(
     let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
-    let problems = problems(&recording, &console);
+    let expected = if head.own_modules { klog::EXTERNAL_MODULE } else { 0 };
+    let problems = problems(&recording, &console, expected);
     let profiles = match counting.map(|counting| profiles(directory, &mut recording, counting)) {
         None => Vec::new(),
         Some(Ok(profiles)) => profiles,
@@ -219,11 +223,11 @@ fn missing(head: &Head, recording: &Recording) -> Option<String> {
 }
 
 /// The kernel's complaints: those in its log, and those that only the console shows because they
-/// came when the agent could not record any more.
-fn problems(recording: &Recording, console: &str) -> Vec<Problem> {
+/// came when the agent could not record any more. Taint flags that are `expected` are none.
+fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem> {
     let log = format!("{}{}", recording.log, after(console, &recording.log));
     let mut problems = klog::problems(&log);
-    if let Some(text) = recording.bye.and_then(klog::taint) {
+    if let Some(text) = recording.bye.and_then(|flags| klog::taint(flags & !expected)) {
         problems.push(Problem { kind: ProblemKind::Taint, text });
     }
     if recording.series_dropped {
@@ -283,7 +287,7 @@ mod tests {
         let console = format!(
             "SeaBIOS\n[    1.000000] {warning}\n[    2.500000] quiet\n[    2.500001] {panic}\n"
         );
-        let found = problems(&recording, &console);
+        let found = problems(&recording, &console, 0);
         let texts: Vec<_> = found.iter().map(|problem| &*problem.text).collect();
         assert_eq!(texts, [warning, panic]);
         assert_eq!(after(&console, ""), console);

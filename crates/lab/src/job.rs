@@ -9,6 +9,7 @@ use kernels::modules::{self, Module};
 use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 
 use crate::disks::{self, Contents};
+use crate::external::{self, Externals};
 use crate::guest::Guest;
 use crate::workloads::{self, WorkloadError};
 
@@ -31,25 +32,29 @@ pub enum JobError {
     },
 }
 
-/// The job of one variant of an experiment, and the modules it loads.
+/// The job of one variant of an experiment, and the modules it loads. A workload that the kernel
+/// does not support is in the job, and not run.
 pub fn job(
     experiment: &Experiment,
     variant: &Variant,
     kernel: &Kernel,
+    externals: &Externals,
 ) -> Result<(Job, Vec<Module>), JobError> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
+    let wanted = wanted.filter(|module| external::source(module).is_none());
     let mut wanted: Vec<&str> = wanted.chain(&variant.modules).map(String::as_str).collect();
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
         // One that came without has them built in, or its boots will tell what is missing.
         wanted.extend(disks::modules(disks));
     }
-    let modules = modules::choose(kernel, &wanted)?;
+    let mut modules = modules::choose(kernel, &wanted)?;
+    modules.extend(externals.modules().cloned());
     let workloads = experiment.workloads.iter().map(|workload| {
         Ok(job::Workload {
             name: workload.manifest.name.clone(),
             command: command(workload, &experiment.machine)?,
-            iterations: workload.iterations,
+            iterations: iterations(workload, externals),
             timeout: workload.timeout,
         })
     });
@@ -63,6 +68,11 @@ pub fn job(
         shell: false,
     };
     Ok((job, modules))
+}
+
+/// How often a workload is run on a kernel.
+pub fn iterations(workload: &WorkloadUse, externals: &Externals) -> u32 {
+    externals.missing(workload).map_or(workload.iterations, |_| 0)
 }
 
 /// A module as the agent loads it.

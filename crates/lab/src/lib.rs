@@ -8,6 +8,7 @@ mod conclude;
 mod disks;
 mod engine;
 mod exact;
+mod external;
 pub mod file;
 mod guest;
 mod job;

@@ -9,6 +9,7 @@ use model::{Boot, Experiment, Kernel, Machine, Mode, Profiling, Sampler, Variant
 
 use crate::boot::{BootError, Bootable, RECORDER, image, in_file};
 use crate::engine;
+use crate::external::Externals;
 use crate::guest::Guest;
 use crate::job;
 use crate::schedule::Slot;
@@ -53,6 +54,7 @@ impl Look {
             experiment: &experiment,
             variant: &experiment.variants[0],
             kernel: &kernel,
+            externals: &Externals::default(),
             guest: &self.guest,
             engine,
             emulator: &emulator,
@@ -76,7 +78,8 @@ impl Look {
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
         let (mut job, modules) =
-            job::job(&experiment, &experiment.variants[0], &kernel).map_err(BootError::from)?;
+            job::job(&experiment, &experiment.variants[0], &kernel, &Externals::default())
+                .map_err(BootError::from)?;
         job.shell = true;
         let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))
             .map_err(BootError::from)?;

@@ -111,11 +111,13 @@ impl Lab {
         same("QEMU", &kept.facts.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
         let known = self.known(&kernel, &emulator, watch)?;
+        let externals = self.externals(&kernel, &experiment, watch)?;
         let inputs = exact::inputs(&self.libraries, experiment.profile, &known, slot);
         let bootable = Bootable {
             experiment: &experiment,
             variant: &experiment.variants[variant],
             kernel: &kernel,
+            externals: &externals,
             guest: &self.guest,
             engine: Engine::Exact(&inputs),
             emulator: &emulator,

@@ -19,6 +19,7 @@ use store::{ExperimentId, Store};
 use crate::boot::BootError;
 use crate::conclude::digest;
 use crate::disks;
+use crate::external::{self, Externals};
 use crate::guest::{Guest, Libraries};
 use crate::replay::DIGEST_MARK;
 use crate::salvage::{remove, salvage};
@@ -229,6 +230,18 @@ impl Lab {
         Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
 
+    /// The modules of our own that an experiment's workloads want, for one kernel.
+    pub(crate) fn externals(
+        &self,
+        kernel: &Kernel,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<Externals, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        Ok(Externals::build(&self.cache, kernel, experiment, &say)?)
+    }
+
     /// The experiment with digests put in of the kernels' images and of programs of the user's own, so
     /// that boots of others are another experiment; in exact mode those of ours in the guest too.
     fn pinned(&self, experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
@@ -243,7 +256,7 @@ impl Lab {
             }
         }
         if experiment.mode == Mode::Exact {
-            pinned.guest_digest = self.guest.digest();
+            pinned.guest_digest = external::pinned(self.guest.digest(), experiment);
         }
         pinned
     }

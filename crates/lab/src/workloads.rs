@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 6] = [
+const BUILT_IN: [&str; 7] = [
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/fault.toml"),
     include_str!("../../../workloads/nas.toml"),
+    include_str!("../../../workloads/pagealloc.toml"),
     include_str!("../../../workloads/paralleldd.toml"),
     include_str!("../../../workloads/stutter.toml"),
     include_str!("../../../workloads/truncate.toml"),

@@ -82,8 +82,8 @@ pub enum ProblemKind {
     Taint,
     /// The recorder ran out of room and dropped series.
     SeriesDropped,
-    /// An iteration of a workload came to no result, and its samples and series are not kept. Only
-    /// imported boots go on after that.
+    /// A workload came to no result, and nothing is kept of it: the kernel does not support it, or,
+    /// in imported boots, one of its iterations failed.
     LeftOut,
 }
 

@@ -22,6 +22,9 @@ parameters = { size = 20, readers = "1,2" }
 [[workload]]
 name = "stutter"
 parameters = { hog = 50, file = 20, probe = 8 }
+[[workload]]
+name = "pagealloc"
+parameters = { orders = "0,3", batches = "1,64,16384", pages = 1024, rounds = 3, share = 20 }
 "#;
 /// The memory of the machine, in MiB.
 const MEMORY: f64 = 512.0;
@@ -39,6 +42,7 @@ fn what_workloads_report_the_kernel_has_counted() {
         truncation_clears_shadow_entries(boot);
         readers_read_from_the_disk(boot);
         a_copy_is_written_while_memory_is_mapped(boot);
+        pages_are_allocated_and_freed(boot);
     }
     let table = bench.faultline(&["compare"]).expect(0).out;
     for row in [
@@ -47,6 +51,9 @@ fn what_workloads_report_the_kernel_has_counted() {
         "Amean     Elapsd-2",
         "1st-qrtle   mmap",
         "Best99%Mean mmap",
+        "Min       alloc-odr0-1 ",
+        "Min       free-odr3-64",
+        "Min       total-odr0-16384",
     ] {
         assert!(table.contains(row), "{row}:\n{table}");
     }
@@ -102,4 +109,32 @@ fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
     assert!(faults > times.len() as f64 * 4.0, "{faults} faults for {} maps", times.len());
     let hog = grown(phase(boot, "stutter", "fill")[0], "nr_anon_pages");
     assert!(hog > 0.49 * MEMORY * KIB / 4.0, "{hog} pages held");
+}
+
+fn pages_are_allocated_and_freed(boot: &Boot) {
+    // Pages of a round: as many as are asked for, or those of one batch.
+    for (name, pages) in [
+        ("odr0-1", 1024.0),
+        ("odr0-64", 1024.0),
+        ("odr0-16384", 16384.0),
+        ("odr3-1", 1024.0),
+        ("odr3-64", 1024.0),
+    ] {
+        let chunk = phase(boot, "pagealloc", name)[0];
+        let zones = ["dma", "dma32", "normal", "movable"];
+        let counters = zones.map(|zone| format!("pgalloc_{zone}"));
+        let allocated: f64 = counters.iter().map(|counter| grown(chunk, counter)).sum();
+        // Others in the machine allocate a few.
+        for counted in [allocated, grown(chunk, "pgfree")] {
+            assert!((1.0..1.5).contains(&(counted / (3.0 * pages))), "{name}: {counted}");
+        }
+        for metric in ["alloc", "free", "total"] {
+            let times = values(boot, metric, name);
+            assert!(times.len() == 3 && times.iter().all(|time| *time > 0.0), "{times:?}");
+        }
+    }
+    // 16384 blocks of order 3 are 512 MiB, all that there is.
+    assert!(phase(boot, "pagealloc", "odr3-16384").is_empty());
+    assert!(boot.notes.iter().any(|note| note.contains("odr3-16384")), "{:?}", boot.notes);
+    assert!(boot.problems.is_empty(), "{:?}", boot.problems);
 }

@@ -5,6 +5,7 @@ mod autonuma;
 mod fault;
 mod files;
 mod nas;
+mod pagealloc;
 mod paralleldd;
 mod reporter;
 mod stutter;
@@ -84,13 +85,14 @@ pub fn main() -> ExitCode {
             Some(autonuma::PROCESS) => autonuma::process_main(arguments),
             Some("fault") => fault::main(arguments),
             Some("nas") => nas::main(arguments),
+            Some("pagealloc") => pagealloc::main(arguments),
             Some("paralleldd") => paralleldd::main(arguments),
             Some("stutter") => stutter::main(arguments),
             Some(stutter::HOG) => stutter::hog_main(arguments),
             Some(stutter::COPY) => stutter::copy_main(arguments),
             Some("truncate") => truncate::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, fault, nas, paralleldd, stutter, truncate",
+                "{} is not a workload: autonuma, fault, nas, pagealloc, paralleldd, stutter, truncate",
                 name.display()
             ))),
         });
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for name in ["autonuma", "fault", "nas", "paralleldd", "stutter", "truncate"] {
+        for name in ["autonuma", "fault", "nas", "pagealloc", "paralleldd", "stutter", "truncate"] {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");

@@ -24,6 +24,10 @@ const FLAGS: [(char, &str); 20] = [
     ('J', "firmware changed through fwctl"),
 ];
 
+/// The flags that a kernel sets as it loads a module that was built outside of its tree, and is not
+/// signed by its builders.
+pub const EXTERNAL_MODULE: u64 = 1 << 12 | 1 << 13;
+
 /// The meaning of the flags, such as `tainted 4608: W (warning), O (out-of-tree module loaded)`;
 /// none if the kernel is not tainted.
 pub fn taint(flags: u64) -> Option<String> {
@@ -47,6 +51,11 @@ mod tests {
     #[test]
     fn flags_are_named() {
         assert_eq!(taint(0), None);
+        assert!(
+            taint(EXTERNAL_MODULE)
+                .unwrap()
+                .ends_with(": O (out-of-tree module loaded), E (unsigned module loaded)")
+        );
         let text = taint(4096 + 512).unwrap();
         assert_eq!(text, "tainted 4608: W (warning), O (out-of-tree module loaded)");
         assert_eq!(taint(1 << 40).unwrap(), "tainted 1099511627776: bit 40 (unknown)");

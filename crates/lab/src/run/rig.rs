@@ -7,6 +7,7 @@ use super::{Lab, RunError};
 use crate::boot::Bootable;
 use crate::engine;
 use crate::exact;
+use crate::external::Externals;
 use crate::guest::{Guest, Libraries};
 use crate::schedule::Slot;
 use crate::symbols::Known;
@@ -16,6 +17,8 @@ use crate::watch::{Progress, Watch};
 pub struct Rig<'a> {
     pub experiment: &'a Experiment,
     kernels: &'a [Kernel],
+    /// What was built for each of them.
+    externals: Vec<Externals>,
     emulator: Emulator,
     execution: Execution,
 }
@@ -37,6 +40,8 @@ impl<'a> Rig<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
         let emulator = Emulator::find()?;
+        let externals = kernels.iter().map(|kernel| lab.externals(kernel, experiment, watch));
+        let externals = externals.collect::<Result<_, _>>()?;
         let execution = match experiment.mode {
             Mode::Exact => {
                 let known = kernels.iter().map(|kernel| lab.known(kernel, &emulator, watch));
@@ -51,7 +56,7 @@ impl<'a> Rig<'a> {
                 &mut |line| watch(Progress::Remark(line)),
             )?),
         };
-        Ok(Self { experiment, kernels, emulator, execution })
+        Ok(Self { experiment, kernels, externals, emulator, execution })
     }
 
     /// What makes the boot in `slot` exact; none in measured mode.
@@ -75,6 +80,7 @@ impl<'a> Rig<'a> {
             experiment: self.experiment,
             variant: &self.experiment.variants[slot.variant],
             kernel: &self.kernels[slot.variant],
+            externals: &self.externals[slot.variant],
             guest,
             engine: inputs.map_or(measured, Engine::Exact),
             emulator: &self.emulator,

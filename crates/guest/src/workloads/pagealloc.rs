@@ -1,0 +1,255 @@
+//! Allocation and freeing of pages in the kernel, by order and by the size of batches: the subject
+//! of a microbenchmark of the MM Tests suite that needed SystemTap. Here a kernel module does the
+//! batches and takes the times (`workloads/pagealloc/pagealloc.c`).
+//!
+//! There is a phase for each order and batch, named as the field names its rows: `odr3-128` is of
+//! batches of 128 blocks of order 3. Each round in it gives a sample of each metric. Rounds before
+//! it, in a phase `warm-up`, give none.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError, list, options, value_of};
+
+/// What the module listens to.
+const RUN: &str = "/sys/module/pagealloc/parameters/run";
+/// Its largest order and batch.
+const MAX_ORDER: u32 = 10;
+const MAX_BATCH: u64 = 16384;
+
+/// The command line.
+struct Options {
+    orders: Vec<u32>,
+    batches: Vec<u64>,
+    /// Pages of a round.
+    pages: u64,
+    rounds: u32,
+    warm_up: u32,
+    /// Bytes of the largest batch, in percent of the machine's memory.
+    share: f64,
+    cpu: usize,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self {
+            orders: vec![0],
+            batches: (0..=MAX_BATCH.ilog2()).map(|power| 1 << power).collect(),
+            pages: 4096,
+            rounds: 7,
+            warm_up: 2,
+            share: 10.0,
+            cpu: 0,
+            memory: 0,
+        };
+        options(arguments, |name, value| {
+            match name {
+                "orders" => found.orders = list(name, value)?,
+                "batches" if value.is_empty() => {}
+                "batches" => found.batches = list(name, value)?,
+                "pages" => found.pages = value_of(name, value)?,
+                "rounds" => found.rounds = value_of(name, value)?,
+                "warm-up" => found.warm_up = value_of(name, value)?,
+                "share" => found.share = value_of(name, value)?,
+                "cpu" => found.cpu = value_of(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
+        if found.orders.iter().any(|order| *order > MAX_ORDER) {
+            return wrong("--orders: each from 0 to 10");
+        }
+        if found.batches.iter().any(|batch| !(1..=MAX_BATCH).contains(batch)) {
+            return wrong("--batches: each from 1 to 16384");
+        }
+        if !(1..=1 << 24).contains(&found.pages) {
+            return wrong("--pages: from 1 to 16777216");
+        }
+        if found.cpu >= CpuSet::MAX_CPU {
+            return wrong("--cpu: there is none with such a number");
+        }
+        Ok(found)
+    }
+
+    /// Whether a batch is small enough for the machine.
+    fn fits(&self, batch: Batch) -> bool {
+        let bytes = (batch.blocks << batch.order) * rustix::param::page_size() as u64;
+        bytes as f64 <= self.memory as f64 * self.share / 100.0
+    }
+
+    /// Batches of a round.
+    fn times(&self, batch: Batch) -> u64 {
+        ((self.pages >> batch.order) / batch.blocks).max(1)
+    }
+}
+
+/// Blocks of an order that are held at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Batch {
+    order: u32,
+    blocks: u64,
+}
+
+/// What a round took, in nanoseconds a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Round {
+    alloc: f64,
+    free: f64,
+}
+
+/// Times every batch of every order.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    pin(options.cpu).while_(format!("staying on CPU {}", options.cpu))?;
+    for &order in &options.orders {
+        let batches = options.batches.iter().map(|&blocks| Batch { order, blocks });
+        let (fitting, large): (Vec<_>, Vec<_>) = batches.partition(|batch| options.fits(*batch));
+        for &batch in &fitting {
+            if !time(batch, &options, Path::new(RUN), &mut reporter)? {
+                reporter.note(&format!("{}: memory was too short", batch.name()))?;
+            }
+        }
+        if let [first, ..] = large[..] {
+            let share = options.share;
+            reporter.note(&format!(
+                "{} batches from {} on are left out: more than {share} % of memory",
+                large.len(),
+                first.name()
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps this process, and with it what the kernel does for it, on one CPU.
+fn pin(cpu: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None::<Pid>, &set)?)
+}
+
+/// The rounds of one kind of batch. False if there was not enough memory: then nothing is reported
+/// of the round.
+fn time(
+    batch: Batch,
+    options: &Options,
+    run: &Path,
+    reporter: &mut Reporter,
+) -> Result<bool, WorkloadError> {
+    let times = options.times(batch);
+    reporter.phase("warm-up")?;
+    for _ in 0..options.warm_up {
+        if round(batch, times, run)?.is_none() {
+            return Ok(false);
+        }
+    }
+    reporter.phase(&batch.name())?;
+    let mut rounds = Vec::new();
+    for _ in 0..options.rounds {
+        let Some(round) = round(batch, times, run)? else {
+            break;
+        };
+        rounds.push(round);
+    }
+    for Round { alloc, free } in &rounds {
+        reporter.sample("alloc", *alloc)?;
+        reporter.sample("free", *free)?;
+        reporter.sample("total", alloc + free)?;
+    }
+    Ok(rounds.len() == options.rounds as usize)
+}
+
+/// Has the module do a round; none if memory was too short for it.
+fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>, WorkloadError> {
+    let Batch { order, blocks } = batch;
+    match fs::write(run, format!("{order} {blocks} {times}")) {
+        Err(error) if error.raw_os_error() == Some(Errno::NOMEM.raw_os_error()) => return Ok(None),
+        wrote => wrote.while_(run.display().to_string())?,
+    }
+    let text = fs::read_to_string(run).while_(run.display().to_string())?;
+    let round = Round::read(&text, blocks * times);
+    let wrong = || io::Error::other(format!("{blocks} x {times} blocks gave `{}`", text.trim()));
+    round.ok_or_else(wrong).while_(batch.name()).map(Some)
+}
+
+impl Batch {
+    /// The name of its rows in the field's tables.
+    fn name(self) -> String {
+        format!("odr{}-{}", self.order, self.blocks)
+    }
+}
+
+impl Round {
+    /// Reads what the module says: how many blocks it were, which must be as many as were `wanted`,
+    /// and nanoseconds of allocation and of freeing.
+    fn read(text: &str, wanted: u64) -> Option<Self> {
+        let figures: Vec<u64> =
+            text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let [blocks, alloc, free] = figures[..] else { return None };
+        let each = |all: u64| all as f64 / blocks as f64;
+        (blocks == wanted && blocks > 0).then(|| Self { alloc: each(alloc), free: each(free) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = Options::parse(lexopt::Parser::from_args(manifest("pagealloc").1)).unwrap();
+        assert_eq!(options.orders, (0..=10).collect::<Vec<_>>());
+        assert_eq!((options.batches[0], options.batches.len()), (1, 15));
+        assert_eq!(options.batches.last(), Some(&MAX_BATCH));
+        let batch = |order, blocks| Batch { order, blocks };
+        assert_eq!(batch(3, 128).name(), "odr3-128");
+        // A tenth of 2 GiB is 52428 pages.
+        let fits = [(0, 16384), (1, 16384), (2, 16384), (10, 32), (10, 64)]
+            .map(|(order, blocks)| options.fits(batch(order, blocks)));
+        assert_eq!(fits, [true, true, false, true, false]);
+        let times = [(0, 1), (0, 4096), (0, 16384), (10, 1), (10, 4), (10, 8)]
+            .map(|(order, blocks)| options.times(batch(order, blocks)));
+        assert_eq!(times, [4096, 1, 1, 4, 1, 1]);
+    }
+
+    #[test]
+    fn what_the_module_cannot_do_is_refused() {
+        for arguments in [
+            ["--orders", "11"],
+            ["--batches", "0"],
+            ["--batches", "16385"],
+            ["--pages", "0"],
+            ["--cpu", "100000"],
+        ] {
+            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err(), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_by_block_and_of_all_blocks() {
+        let round = Round::read("100 2000 500\n", 100);
+        assert_eq!(round, Some(Round { alloc: 20.0, free: 5.0 }));
+        for text in ["99 2000 500", "100 2000", "100 2000 500 1", "", "100 x 500", "-1 0 0"] {
+            assert_eq!(Round::read(text, 100), None, "{text}");
+        }
+        assert_eq!(Round::read("0 0 0", 0), None);
+    }
+
+    #[test]
+    fn a_module_that_is_not_there_is_named() {
+        let run = Path::new("/nonexistent/run");
+        let error = round(Batch { order: 0, blocks: 1 }, 1, run).unwrap_err().to_string();
+        assert!(error.starts_with("/nonexistent/run: No such file"), "{error}");
+    }
+}
