@@ -1,6 +1,7 @@
 //! How often verdicts are wrong where the truth is known: false alarms, coverage of intervals and
 //! power of what `compare` does with boots, beside what a test of pooled runs does.
 
+mod counters;
 mod rates;
 mod sequential;
 mod world;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     }
     unlike(&mut found);
     power();
+    found.alarm(counters::counters());
     let early = sequential::sequential();
     found.report(early)
 }

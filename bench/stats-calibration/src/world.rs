@@ -122,8 +122,14 @@ impl Chance {
         Self(fastrand::Rng::with_seed(seed))
     }
 
-    /// Box and Muller, "A note on the generation of random normal deviates", 1958.
-    fn normal(&mut self) -> f64 {
+    /// True in this share of cases.
+    pub fn happens(&mut self, share: f64) -> bool {
+        self.0.f64() < share
+    }
+
+    /// Of mean 0 and standard deviation 1: Box and Muller, "A note on the generation of random normal
+    /// deviates", 1958.
+    pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.0.f64()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.0.f64()).cos()
     }

@@ -43,6 +43,7 @@ pub use explain::{
     Subject, Totals, explain, paths,
 };
 pub use figures::BootFigures;
+pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};

@@ -27,7 +27,7 @@ pub use exact::{MedianInterval, median_interval, permutation, sign_flip};
 pub use gain::gain;
 pub use history::{ChangePoint, change_points};
 pub use modes::{Mode, Modes, modes};
-pub use multiplicity::{benjamini_hochberg, benjamini_yekutieli, holm};
+pub use multiplicity::{benjamini_hochberg, benjamini_yekutieli, holm, least_p};
 pub use outliers::outliers;
 pub use pelt::pelt;
 pub use power::{Design, detectable, equivalence_power, power, required, required_for_equivalence};
