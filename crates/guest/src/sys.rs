@@ -5,6 +5,8 @@
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
@@ -27,6 +29,11 @@ impl CpuTime {
     pub fn total(self) -> f64 {
         self.user + self.system
     }
+
+    fn of(usage: &libc::rusage) -> Self {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Self { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
+    }
 }
 
 /// Processor time of all children that ended and were waited for, and of theirs (getrusage(2),
@@ -48,8 +55,29 @@ fn time_of(who: c_int) -> CpuTime {
         libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) }
+    CpuTime::of(&usage)
+}
+
+/// Waits for a child, and gives how it ended and the processor time of it and of its own children
+/// that it waited for (wait4(2)).
+///
+/// # Errors
+/// When it is no child, or was waited for already.
+pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
+    let pid = child.id().cast_signed();
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: the pointers are to a whole int and a whole rusage.
+        let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
+        match check(waited.into()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    }
+    // SAFETY: the kernel has written it.
+    let usage = unsafe { usage.assume_init() };
+    Ok((ExitStatus::from_raw(status), CpuTime::of(&usage)))
 }
 
 /// Nodes that fit into the masks here, the most that QEMU makes.

@@ -7,6 +7,7 @@ mod files;
 mod nas;
 mod pagealloc;
 mod paralleldd;
+pub mod program;
 mod reporter;
 mod stutter;
 mod truncate;
@@ -29,6 +30,8 @@ enum WorkloadError {
     Child(String),
     #[error("{name} does not count, for its result is wrong: {why}")]
     Verification { name: String, why: String },
+    #[error(transparent)]
+    Program(#[from] program::ProgramError),
 }
 
 impl From<lexopt::Error> for WorkloadError {

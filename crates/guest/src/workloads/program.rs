@@ -1,0 +1,383 @@
+//! Running a program of others, such as one of a distribution's packages: its output taken up within
+//! bounds, its time limited, and when it fails a reason that says which program it was and what it
+//! said last.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::reason;
+use crate::sys::{CpuTime, wait_with_time};
+
+/// What a program may print to its standard output, unless its driver says otherwise.
+const OUTPUT: usize = 16 << 20;
+/// Of what it says beside that only so many of the last bytes are kept ...
+const SAID: usize = 4 << 10;
+/// ... of which so many lines are told when it fails.
+const LINES: usize = 3;
+/// Where programs lie that are named without a directory.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A program to be run.
+pub struct Program {
+    name: String,
+    command: Command,
+    limit: Duration,
+    output: usize,
+}
+
+/// What a program left behind that ended well.
+#[derive(Debug)]
+pub struct Output {
+    /// Its standard output.
+    pub text: String,
+    /// The end of its standard error.
+    pub said: String,
+    /// From its start to its end.
+    pub elapsed: Duration,
+    /// Processor time of it, and of its children that it waited for.
+    pub spent: CpuTime,
+}
+
+/// Why a program's results are not to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It can't be started.
+    #[error("{program} cannot be started ({})", reason(.error))]
+    Start {
+        /// The program.
+        program: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// It can't be watched.
+    #[error("{program} cannot be watched ({})", reason(.error))]
+    Watch {
+        /// The program.
+        program: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// It says itself that it failed, or a signal ended it.
+    #[error("{program} failed ({status}){}", told(.said))]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said last.
+        said: String,
+    },
+    /// It took too long, and was killed.
+    #[error("{program} took longer than {} s{}", .limit.as_secs_f64(), told(.said))]
+    Timeout {
+        /// The program.
+        program: String,
+        /// What it may take.
+        limit: Duration,
+        /// What it said last.
+        said: String,
+    },
+    /// It printed more than anybody wants to read, and was killed.
+    #[error("{program} printed more than {limit} bytes")]
+    TooMuch {
+        /// The program.
+        program: String,
+        /// What it may print.
+        limit: usize,
+    },
+    /// What it printed is not what it should have.
+    #[error("{program} printed what cannot be used: {problem}")]
+    Garbage {
+        /// The program.
+        program: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+fn told(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; it said last: {said}") }
+}
+
+impl Program {
+    /// The program at a path, or of this name in the usual directories. It speaks English, reads
+    /// nothing, and may take as long as it likes.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let program = program.as_ref();
+        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+        let mut command = Command::new(program);
+        command.env("PATH", PATH).env("LC_ALL", "C").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { name, command, limit: Duration::MAX, output: OUTPUT }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.command.args(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs it in a directory.
+    #[must_use]
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Runs it as a user and a group other than one's own.
+    #[must_use]
+    pub fn user(mut self, user: u32, group: u32) -> Self {
+        self.command.uid(user).gid(group);
+        self
+    }
+
+    /// Kills it, and what it started, when it takes longer.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Kills it when its standard output is longer than so many bytes.
+    #[must_use]
+    pub fn output(mut self, bytes: usize) -> Self {
+        self.output = bytes;
+        self
+    }
+
+    /// Runs it to its end. What it leaves running in the background is let run.
+    ///
+    /// # Errors
+    /// When it can't be started, fails, takes too long or prints too much. Nothing of it is left
+    /// running then that is in its process group.
+    pub fn run(mut self) -> Result<Output, ProgramError> {
+        let program = self.name;
+        let start = Instant::now();
+        let mut child = match self.command.spawn() {
+            Ok(child) => child,
+            Err(error) => return Err(ProgramError::Start { program, error }),
+        };
+        let (mut text, mut said) = (Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take()));
+        let attended = attend(&child, (&mut text, &mut said), start, self.limit, self.output);
+        if !matches!(attended, Ok(Ending::Itself)) {
+            // Fails if nobody is left, which is the aim.
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        }
+        let waited = wait_with_time(&child);
+        let elapsed = start.elapsed();
+        let said = last_lines(&said.bytes);
+        match attended.and_then(|ending| Ok((ending, waited?))) {
+            Err(error) => Err(ProgramError::Watch { program, error }),
+            Ok((Ending::Timeout, _)) => {
+                Err(ProgramError::Timeout { program, limit: self.limit, said })
+            }
+            Ok((Ending::TooMuch, _)) => Err(ProgramError::TooMuch { program, limit: self.output }),
+            Ok((Ending::Itself, (status, _))) if !status.success() => {
+                let said = if said.is_empty() { last_lines(&text.bytes) } else { said };
+                Err(ProgramError::Failed { program, status, said })
+            }
+            Ok((Ending::Itself, (_, spent))) => {
+                let text = String::from_utf8_lossy(&text.bytes).into_owned();
+                Ok(Output { text, said, elapsed, spent })
+            }
+        }
+    }
+}
+
+/// How the watch over a program ended.
+enum Ending {
+    /// The program ended.
+    Itself,
+    Timeout,
+    TooMuch,
+}
+
+/// Takes up what a program prints until it ends, or may not go on.
+fn attend(
+    child: &Child,
+    (text, said): (&mut Pipe<impl Read + AsFd>, &mut Pipe<impl Read + AsFd>),
+    start: Instant,
+    limit: Duration,
+    output: usize,
+) -> io::Result<Ending> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    text.unblock()?;
+    said.unblock()?;
+    loop {
+        let left = limit.saturating_sub(start.elapsed());
+        // An end that is seen before a last look at the pipes leaves nothing in them.
+        let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
+        text.take_up()?;
+        said.take_up()?;
+        said.keep_last(SAID);
+        if text.bytes.len() > output {
+            return Ok(Ending::TooMuch);
+        }
+        if over {
+            return Ok(Ending::Itself);
+        }
+        if left.is_zero() {
+            return Ok(Ending::Timeout);
+        }
+    }
+}
+
+/// Waits until one of these has something; whether the first has.
+fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
+    let ends = ends.iter().flatten();
+    let mut polled: Vec<_> =
+        ends.map(|end| PollFd::from_borrowed_fd(*end, PollFlags::IN)).collect();
+    let seconds = i64::try_from(limit.as_secs()).ok();
+    let limit = seconds.map(|tv_sec| Timespec { tv_sec, tv_nsec: i64::from(limit.subsec_nanos()) });
+    match poll(&mut polled, limit.as_ref()) {
+        Err(error) if error != Errno::INTR => Err(error.into()),
+        _ => Ok(!polled[0].revents().is_empty()),
+    }
+}
+
+/// One of a program's pipes, and what came out of it.
+struct Pipe<R> {
+    /// None once its writers are gone.
+    end: Option<R>,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read + AsFd> Pipe<R> {
+    fn of(end: Option<R>) -> Self {
+        Self { end, bytes: Vec::new() }
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.end.as_ref().map(AsFd::as_fd)
+    }
+
+    fn unblock(&self) -> io::Result<()> {
+        self.fd().map_or(Ok(()), |end| Ok(ioctl_fionbio(end, true)?))
+    }
+
+    /// Takes up to a pipe's fill of what is there now.
+    fn take_up(&mut self) -> io::Result<()> {
+        let Some(end) = &mut self.end else {
+            return Ok(());
+        };
+        let mut bytes = [0; 64 << 10];
+        match end.read(&mut bytes) {
+            Ok(0) => self.end = None,
+            Ok(length) => self.bytes.extend_from_slice(&bytes[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn keep_last(&mut self, limit: usize) {
+        let over = self.bytes.len().saturating_sub(limit);
+        self.bytes.drain(..over);
+    }
+}
+
+/// The last lines of a text that say anything, as one.
+fn last_lines(bytes: &[u8]) -> String {
+    let end = &bytes[bytes.len().saturating_sub(SAID)..];
+    let text = String::from_utf8_lossy(end);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program::new("sh").args(["-c", script])
+    }
+
+    fn fails(program: Program) -> String {
+        program.run().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_program_prints_is_taken_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = "pwd; echo \"$WORD $LC_ALL\"; echo remark >&2; \
+                      i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let output = shell(script).directory(directory.path()).env("WORD", "x").run().unwrap();
+        let place = directory.path().canonicalize().unwrap();
+        assert_eq!(output.text, format!("{}\nx C\n", place.display()));
+        assert_eq!(output.said, "remark");
+        assert!(output.spent.total() > 0.0 && output.elapsed > Duration::ZERO);
+    }
+
+    #[test]
+    fn much_is_taken_up_whole_or_refused() {
+        let much = || shell("head -c 3000000 /dev/zero | tr '\\0' a");
+        assert_eq!(much().run().unwrap().text.len(), 3_000_000);
+        assert_eq!(fails(much().output(2_999_999)), "sh printed more than 2999999 bytes");
+    }
+
+    #[test]
+    fn a_failure_says_who_how_and_what() {
+        let script = "for i in 1 2 3 4; do echo line $i >&2; done; exit 3";
+        assert_eq!(
+            fails(shell(script)),
+            "sh failed (exit status: 3); it said last: line 2; line 3; line 4"
+        );
+        let error = fails(shell("echo no room; exit 1"));
+        assert_eq!(error, "sh failed (exit status: 1); it said last: no room");
+        assert_eq!(fails(shell("kill -9 $$")), "sh failed (signal: 9 (SIGKILL))");
+        assert_eq!(
+            fails(Program::new("/nonexistent/fio")),
+            "fio cannot be started (No such file or directory)"
+        );
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_killed_with_its_children() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        let script = "mkfifo fifo; sh -c 'exec 3<fifo; sleep 1000' & echo > fifo; \
+                      sleep 1000";
+        let program = shell(script).directory(directory.path());
+        let error = fails(program.limit(Duration::from_millis(500)));
+        assert!(error.starts_with("sh took longer than 0.5 s"), "{error}");
+        // Its reader is gone, or else this would not fail for ever.
+        let open = || {
+            let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::WRONLY;
+            rustix::fs::open(&fifo, flags, rustix::fs::Mode::empty())
+        };
+        while open().is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn who_stays_in_the_background_is_not_waited_for() {
+        let output = shell("sleep 1000 & echo $!").run().unwrap();
+        let pid = Pid::from_raw(output.text.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn garbage_is_survived() {
+        let output = shell("printf 'a\\377b'; printf '\\377' >&2").run().unwrap();
+        assert_eq!((output.text.as_str(), output.said.as_str()), ("a\u{fffd}b", "\u{fffd}"));
+    }
+}
