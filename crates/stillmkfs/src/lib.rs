@@ -1,7 +1,8 @@
 //! A library that, loaded by `LD_PRELOAD` (`ld.so(8)`) into a program that makes a file system,
 //! hides from it what differs from call to call: the time, random numbers, the numbers of its process
-//! and of its parent, and the user. Then the same program with the same arguments makes the same bytes: identifiers, dates
-//! and hash seeds, and the checksums over them, are what chance would have made them once.
+//! and of its parent, the user, and the owners and times of files that it copies. Then the same program
+//! with the same arguments makes the same bytes: identifiers, dates and hash seeds, and the checksums
+//! over them, are what chance would have made them once.
 //!
 //! mkfs.ext4 can be told all of that by options and variables, mkfs.xfs by newer versions only, and
 //! mkfs.btrfs not. `libuuid`, by which they make identifiers, mixes all of it into them
@@ -11,6 +12,8 @@
 //! identifier. Only one thread may draw random numbers, which is all that these programs have.
 
 #![expect(unsafe_code, reason = "functions of C take the place of others")]
+
+mod files;
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,7 @@
 //! The programs themselves: what they make twice is the same to the byte.
 
 use std::fs::{self, File};
+use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +19,11 @@ fn library() -> PathBuf {
 
 /// What `program` makes of an empty disk.
 fn made(program: &str, seed: u32) -> Vec<u8> {
+    made_with(program, seed, &[])
+}
+
+/// The same with further words on the command line.
+fn made_with(program: &str, seed: u32, words: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");
     File::create(&image).unwrap().set_len(SIZE).unwrap();
@@ -25,6 +31,7 @@ fn made(program: &str, seed: u32) -> Vec<u8> {
     // Each time by a parent of its own.
     let output = Command::new("sh")
         .args(["-c", "\"$@\"; exit $?", "sh", program, "-q"])
+        .args(words)
         .arg(&image)
         .env("PATH", path)
         .env("LD_PRELOAD", library())
@@ -53,4 +60,30 @@ fn the_same_is_made_twice_and_another_by_another_seed() {
         assert!(made(program, 1) == first, "{program}");
         assert!(made(program, 2) != first, "{program}");
     }
+}
+
+/// Files of one content, made in one order or the other, by another user if this one may.
+fn tree(place: &Path, order: &[usize], owner: u32) {
+    fs::create_dir_all(place.join("etc")).unwrap();
+    for number in order {
+        let path = place.join("etc").join(format!("file{number}"));
+        fs::write(&path, format!("text {number}")).unwrap();
+        // Not allowed to most users, for whom the owner is the same.
+        let _ = chown(&path, Some(owner), Some(owner));
+    }
+    symlink("file1", place.join("etc/link")).unwrap();
+}
+
+#[test]
+fn files_go_in_the_same_whoever_made_them_when() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+    tree(&one, &(0..200).collect::<Vec<_>>(), 0);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    tree(&other, &(0..200).rev().collect::<Vec<_>>(), 12345);
+    let made = |tree: &Path| made_with("mkfs.ext4", 1, &["-d", tree.to_str().unwrap()]);
+    let first = made(&one);
+    assert!(first == made(&other));
+    fs::write(other.join("etc/file7"), "another").unwrap();
+    assert!(first != made(&other));
 }
