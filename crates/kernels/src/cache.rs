@@ -3,6 +3,7 @@
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
 //! kernels/NAME/external/      modules built for it, by the digest of what they were built from
+//! userspace/KEY/              an image of packages, and its record `userspace.json`
 //! aliases.json                what was asked for, and the NAME that was given
 //! apt/SUITE/                  apt's lists
 //! tools/busybox               the shell for guests
@@ -28,6 +29,7 @@ use crate::error::Doing;
 use crate::external::Source;
 use crate::modules::Module;
 use crate::request::{DEBIAN, check_name};
+use crate::userspace::{Mkfs, Userspace, Wanted};
 use crate::{Error, Request, debian, image};
 
 const SCHEMA: u32 = 1;
@@ -212,6 +214,39 @@ impl Cache {
         fs::create_dir_all(&place).doing("create", &place)?;
         fs::rename(&built, &path).doing("create", &path)?;
         Ok(Ok(Module { name, path, optional: false }))
+    }
+
+    /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
+    /// there, it is the one that is meant by these packages, and no network is needed. `mkfs` makes
+    /// the file system.
+    ///
+    /// # Errors
+    /// When the packages cannot be had, or the image cannot be made. Then the cache is as it was.
+    pub fn userspace(
+        &self,
+        packages: &[String],
+        mkfs: Mkfs<'_>,
+        say: &dyn Fn(&str),
+    ) -> Result<Userspace, Error> {
+        let wanted = Wanted::new(packages)?;
+        let home = self.root.join("userspace").join(wanted.key());
+        if let Some(userspace) = wanted.read(&home)? {
+            return Ok(userspace);
+        }
+        let _lock = self.lock(say)?;
+        // Another process may have made it while this one waited.
+        if let Some(userspace) = wanted.read(&home)? {
+            return Ok(userspace);
+        }
+        let stage = self.stage()?;
+        let resolved = debian::resolve(&self.apt(), &wanted.names(), say)?;
+        let made = wanted.make(&resolved, stage.path(), mkfs, say)?;
+        whole(&made)?;
+        let place = self.root.join("userspace");
+        fs::create_dir_all(&place).doing("create", &place)?;
+        fs::rename(&made, &home).doing("create", &home)?;
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        wanted.read(&home)?.ok_or_else(missing).doing("read", &home)
     }
 
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
@@ -419,6 +454,11 @@ fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
         .map_err(io::Error::from)
         .doing("write", &path)?;
     fs::write(&path, record).doing("write", &path)?;
+    whole(home)
+}
+
+/// Has all files of a directory on the disk.
+fn whole(home: &Path) -> Result<(), Error> {
     let directory = File::open(home).doing("open", home)?;
     rustix::fs::syncfs(&directory).map_err(io::Error::from).doing("write to disk", home)
 }

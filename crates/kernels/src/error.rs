@@ -73,6 +73,25 @@ pub enum Error {
         /// The series that there are.
         known: String,
     },
+    /// The archive does not hold the packages, or not all that they depend on.
+    #[error("Debian has not all that is needed for the packages {names}: {problem}")]
+    Packages {
+        /// The packages asked for.
+        names: String,
+        /// What apt said.
+        problem: String,
+    },
+    /// A word that names no package.
+    #[error("`{0}` is not the name of a package: it has lower-case letters, digits and + - .")]
+    PackageName(String),
+    /// The image of a user space cannot be made.
+    #[error("the image of {names} cannot be made: {problem}")]
+    Image {
+        /// The packages asked for.
+        names: String,
+        /// What went wrong.
+        problem: String,
+    },
     /// What was given holds no bootable kernel.
     #[error("{}: {problem}", path.display())]
     NoKernel {

@@ -1,7 +1,7 @@
 //! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and made
-//! ready to boot (uncompressed image, chosen modules, modules of our own built, initramfs). It runs
-//! `apt-get`, `apt-cache`, `dpkg-deb`, `depmod`, and `make` with a compiler, nothing else; booting is
-//! left to the crates above.
+//! ready to boot (uncompressed image, chosen modules, modules of our own built, initramfs); and user
+//! space made of packages, for workloads that want it. It runs `apt-get`, `apt-cache`, `dpkg-deb`,
+//! `depmod`, and `make` with a compiler, nothing else; booting is left to the crates above.
 
 mod aliases;
 mod assemble;
@@ -16,7 +16,9 @@ pub mod layout;
 pub mod modules;
 mod request;
 mod tool;
+mod userspace;
 
 pub use cache::Cache;
 pub use error::Error;
 pub use request::Request;
+pub use userspace::{Mkfs, Userspace};

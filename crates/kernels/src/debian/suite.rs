@@ -1,5 +1,6 @@
-//! One suite of the Debian archive, read by apt with a root of its own: own sources, own lists,
-//! nothing of the host but the settings in its `apt.conf.d` (a proxy, say). Signatures are checked.
+//! A suite of the Debian archive, or several that belong together, read by apt with a root of its own:
+//! own sources, own lists, nothing installed, nothing of the host but the settings in its
+//! `apt.conf.d` (a proxy, say). Signatures are checked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const STAMP: &str = "updated";
 /// What `apt-cache show` says where it knows no version.
 const NONE_FOUND: &str = "No packages found";
 
-/// A suite such as `bookworm-security`.
+/// A suite such as `bookworm-security`, or several under one name.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {
     pub name: String,
@@ -28,6 +29,17 @@ pub(crate) struct Suite {
 impl Suite {
     /// Makes the suite's apt root below `directory`, or finds it there.
     pub fn open(directory: &Path, name: &str) -> Result<Self, Error> {
+        Self::with_sources(directory, name, &source(name))
+    }
+
+    /// The same for several suites, of which apt takes the newest packages.
+    pub fn open_all(directory: &Path, name: &str, suites: &[&str]) -> Result<Self, Error> {
+        let sources: String = suites.iter().map(|suite| source(suite)).collect();
+        Self::with_sources(directory, name, &sources)
+    }
+
+    /// The same with the text of a sources.list(5).
+    pub fn with_sources(directory: &Path, name: &str, sources: &str) -> Result<Self, Error> {
         let named_well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(named_well) {
             let hint = "a suite is named like bookworm-security or sid".into();
@@ -39,7 +51,7 @@ impl Suite {
             fs::create_dir_all(&directory).doing("create", &directory)?;
         }
         suite.write("apt.conf", &suite.configuration()?)?;
-        suite.write("sources.list", &suite.source())?;
+        suite.write("sources.list", sources)?;
         suite.write("status", "")?;
         Ok(suite)
     }
@@ -92,6 +104,26 @@ impl Suite {
         }
     }
 
+    /// These packages and all that they depend on, recommendations aside, as apt would install them
+    /// where nothing is. Lists that cannot be fetched may be those of the last time.
+    pub fn with_dependencies(&self, names: &[String]) -> Result<Vec<Package>, Error> {
+        let mut command = APT_GET.command();
+        command.args(["-q", "-c"]).arg(self.file("apt.conf"));
+        command.args(["--simulate", "--no-install-recommends", "install"]).args(names);
+        let chosen = installed(&APT_GET.run(&mut command)?);
+        let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
+        let mut known = self.packages(&names)?;
+        let is_chosen = |package: &Package| {
+            chosen
+                .iter()
+                .any(|(name, version)| *name == package.name && *version == package.version)
+        };
+        known.retain(is_chosen);
+        known.sort_by(|a, b| a.name.cmp(&b.name));
+        known.dedup_by(|a, b| a.name == b.name);
+        Ok(known)
+    }
+
     /// Fetches packages into `directory`; apt checks their hashes.
     pub fn download(&self, packages: &[Package], directory: &Path) -> Result<(), Error> {
         let wanted = packages.iter().map(|package| format!("{}={}", package.name, package.version));
@@ -103,16 +135,6 @@ impl Suite {
 
     fn apt_cache(&self, arguments: &[&str]) -> Result<String, Error> {
         APT_CACHE.run(APT_CACHE.command().arg("-c").arg(self.file("apt.conf")).args(arguments))
-    }
-
-    /// One line of sources.list(5). Only lists of packages: the host may have more targets set.
-    fn source(&self) -> String {
-        let archive = if self.name.ends_with("-security") { "debian-security" } else { "debian" };
-        format!(
-            "deb [arch=amd64 lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {} \
-             main\n",
-            self.name
-        )
     }
 
     /// Settings in the words of apt.conf(5). They are read after the host's and win.
@@ -157,6 +179,12 @@ impl Suite {
         Ok(cleared.chain(own).chain(set).collect())
     }
 
+    /// Lets the lists be fetched again.
+    #[cfg(test)]
+    pub fn forget_age(&self) {
+        fs::remove_file(self.file(STAMP)).unwrap();
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -165,6 +193,25 @@ impl Suite {
         let path = self.file(name);
         fs::write(&path, text).doing("write", &path)
     }
+}
+
+/// One line of sources.list(5). Only lists of packages: the host may have more targets set.
+fn source(suite: &str) -> String {
+    let archive = if suite.ends_with("-security") { "debian-security" } else { "debian" };
+    format!(
+        "deb [arch=amd64 lang=none target=Packages signed-by={KEYRING}] {MIRROR}/{archive} {suite} \
+         main\n"
+    )
+}
+
+/// Names and versions in what `apt-get --simulate install` prints: `Inst NAME (VERSION ...) ...`.
+fn installed(text: &str) -> Vec<(String, String)> {
+    let package = |line: &str| {
+        let (name, rest) = line.strip_prefix("Inst ")?.split_once(" (")?;
+        let version = rest.split_whitespace().next()?;
+        Some((name.trim().to_owned(), version.to_owned()))
+    };
+    text.lines().filter_map(package).collect()
 }
 
 /// Reads the paragraphs that `apt-cache show` prints (deb822(5)).
