@@ -90,6 +90,7 @@ impl Bench {
             engine,
             topology: &self.topology,
             disks: &[],
+            userspace: None,
             image: self.kernel.vmlinux.as_ref().unwrap_or(&self.kernel.image),
             initramfs: &directory.join("initramfs.cpio"),
             cmdline: "",

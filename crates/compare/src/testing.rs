@@ -26,6 +26,7 @@ pub fn manifest() -> Manifest {
         parameters: Default::default(),
         preparation: Vec::new(),
         modules: Vec::new(),
+        packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean),
             metric("Rate", Some(Better::Higher), Mean::Hmean),
@@ -48,6 +49,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         mode,
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants: Vec::new(),
         machine: Machine {
             topology: topology(),

@@ -107,6 +107,7 @@ mod tests {
             mode: Mode::Measured,
             profile: Profiling::default(),
             guest_digest: String::new(),
+            userspace_digest: String::new(),
             variants: Vec::new(),
             machine: Machine {
                 topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),

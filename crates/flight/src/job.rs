@@ -12,6 +12,10 @@ pub const AGENT_PATH: &str = "/init";
 pub const WORKLOADS_PATH: &str = "/faultline/workloads";
 /// Where programs of the user's own lie.
 pub const PROGRAMS_PATH: &str = "/faultline/programs";
+/// Where the user space made of packages is, for workloads that want it: their root.
+pub const USERSPACE_PATH: &str = "/userspace";
+/// Where the image of that user space is mounted, which nobody can write to.
+pub const USERSPACE_IMAGE_PATH: &str = "/userspace-image";
 /// Where the decompressed modules lie.
 pub const MODULES_PATH: &str = "/faultline/modules";
 /// Where the contents of RAM disks lie: a directory for each, named after the disk's number, of files
@@ -29,6 +33,9 @@ pub struct Job {
     pub modules: Vec<Module>,
     /// Disks to mount, in this order, before the settings are applied.
     pub disks: Vec<Disk>,
+    /// The disk with the user space made of packages, if a workload wants one.
+    #[serde(default)]
+    pub userspace: Option<Disk>,
     /// Settings to apply, in this order.
     pub settings: Vec<Setting>,
     /// Workloads to run, in this order.
@@ -103,4 +110,7 @@ pub struct Workload {
     pub iterations: u32,
     /// How long one may take.
     pub timeout: Millis,
+    /// Whether its root is the user space made of packages.
+    #[serde(default)]
+    pub userspace: bool,
 }

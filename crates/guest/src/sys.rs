@@ -2,11 +2,13 @@
 
 #![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{CString, c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
@@ -78,6 +80,22 @@ pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     // SAFETY: the kernel has written it.
     let usage = unsafe { usage.assume_init() };
     Ok((ExitStatus::from_raw(status), CpuTime::of(&usage)))
+}
+
+/// Lets a program that is to be started have `root` as its root, and as its working directory
+/// (chroot(2)).
+///
+/// # Errors
+/// When the path holds a zero.
+pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
+    let root = CString::new(root.as_os_str().as_bytes())?;
+    let enter = move || {
+        rustix::process::chroot(&*root)?;
+        Ok(rustix::process::chdir(c"/")?)
+    };
+    // SAFETY: between fork and exec there are two system calls, and nothing is allocated.
+    unsafe { command.pre_exec(enter) };
+    Ok(())
 }
 
 /// Nodes that fit into the masks here, the most that QEMU makes.

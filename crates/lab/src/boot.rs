@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
+use kernels::Userspace;
 use machine::{Emulator, Engine, Vm};
 use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
 
@@ -16,6 +17,7 @@ use crate::external::Externals;
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
+use crate::userspace;
 use crate::watch::{Progress, Watch};
 
 /// Room for one boot's recording: a sparse file, so only what is written takes space.
@@ -55,6 +57,8 @@ pub struct Bootable<'a> {
     pub externals: &'a Externals,
     /// The guest's binaries.
     pub guest: &'a Guest,
+    /// The user space for its workloads, if they want one.
+    pub userspace: Option<&'a Userspace>,
     /// How the machine executes.
     pub engine: Engine<'a>,
     /// The QEMU that runs it.
@@ -102,6 +106,7 @@ impl Bootable<'_> {
             emulator: self.emulator,
             topology: &machine.topology,
             disks: &machine.disks,
+            userspace: self.userspace.map(userspace::of_machine),
             engine: self.engine,
             image: image(self.kernel),
             initramfs: &initramfs,
@@ -142,7 +147,7 @@ impl Bootable<'_> {
     /// The initramfs. With modules, the kernel's symbols are not what they were without.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
-            job::job(self.experiment, self.variant, self.kernel, self.externals)?;
+            job::job(self.experiment, self.variant, self.kernel, self.externals, self.userspace)?;
         job.symbols = self.symbols.is_some() && !modules.is_empty();
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }
@@ -178,6 +183,8 @@ impl Bootable<'_> {
                 emulator: self.emulator.version().to_owned(),
                 kernel_origin: self.kernel.origin.clone(),
                 kernel_digest: self.kernel.digest.clone(),
+                userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),
+                userspace: self.userspace.map(|it| it.packages.clone()).unwrap_or_default(),
                 config: config.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default(),
                 ..BootFacts::default()
             },

@@ -2,7 +2,7 @@
 //! guest is told of them. How they are attached is the machine's part.
 
 mod image;
-mod mkfs;
+pub mod mkfs;
 
 use std::fs::{self, File};
 use std::io;
@@ -280,6 +280,7 @@ mod tests {
         };
         let mut experiment = Experiment {
             guest_digest: String::new(),
+            userspace_digest: String::new(),
             name: "x".into(),
             mode: Mode::Measured,
             profile: Profiling::default(),

@@ -208,6 +208,7 @@ impl FileForm {
             mode: self.mode,
             profile,
             guest_digest: String::new(),
+            userspace_digest: String::new(),
             variants,
             machine,
             workloads,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flight::job::{self, Job};
+use kernels::Userspace;
 use kernels::initramfs::Archive;
 use kernels::modules::{self, Module};
 use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
@@ -11,6 +12,7 @@ use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 use crate::disks::{self, Contents};
 use crate::external::{self, Externals};
 use crate::guest::Guest;
+use crate::userspace;
 use crate::workloads::{self, WorkloadError};
 
 /// Why a variant cannot be booted at all.
@@ -39,6 +41,7 @@ pub fn job(
     variant: &Variant,
     kernel: &Kernel,
     externals: &Externals,
+    userspace: Option<&Userspace>,
 ) -> Result<(Job, Vec<Module>), JobError> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
     let wanted = wanted.filter(|module| external::source(module).is_none());
@@ -47,6 +50,9 @@ pub fn job(
     if kernel.modules.is_some() {
         // One that came without has them built in, or its boots will tell what is missing.
         wanted.extend(disks::modules(disks));
+        if userspace.is_some() {
+            wanted.extend(userspace::modules(experiment.mode));
+        }
     }
     let mut modules = modules::choose(kernel, &wanted)?;
     modules.extend(externals.modules().cloned());
@@ -56,11 +62,13 @@ pub fn job(
             command: command(workload, &experiment.machine)?,
             iterations: iterations(workload, externals),
             timeout: workload.timeout,
+            userspace: !workload.manifest.packages.is_empty(),
         })
     });
     let job = Job {
         modules: modules.iter().map(|module| loaded(module, disks)).collect(),
         disks: disks::of_job(disks),
+        userspace: userspace.map(|image| userspace::of_job(image, experiment)),
         settings: variant.settings.clone(),
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),

@@ -23,6 +23,7 @@ pub mod sequential;
 mod series;
 mod symbols;
 mod table;
+mod userspace;
 mod verify;
 mod watch;
 pub mod workloads;

@@ -56,6 +56,7 @@ impl Look {
             kernel: &kernel,
             externals: &Externals::default(),
             guest: &self.guest,
+            userspace: None,
             engine,
             emulator: &emulator,
             symbols: None,
@@ -78,7 +79,7 @@ impl Look {
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
         let (mut job, modules) =
-            job::job(&experiment, &experiment.variants[0], &kernel, &Externals::default())
+            job::job(&experiment, &experiment.variants[0], &kernel, &Externals::default(), None)
                 .map_err(BootError::from)?;
         job.shell = true;
         let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))
@@ -90,6 +91,7 @@ impl Look {
             engine,
             topology: &self.machine.topology,
             disks: &[],
+            userspace: None,
             image: image(&kernel),
             initramfs: &initramfs,
             cmdline: &self.cmdline,
@@ -125,6 +127,7 @@ impl Look {
             mode: Mode::default(),
             profile: Profiling::default(),
             guest_digest: String::new(),
+            userspace_digest: String::new(),
             variants: vec![Variant {
                 name: self.kernel.clone(),
                 kernel: self.kernel.clone(),

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use kernels::Userspace;
 use machine::{Emulator, Engine};
 use model::{Boot, Experiment, Mode, Outcome};
 use store::{BootId, Kept};
@@ -107,6 +108,10 @@ impl Lab {
         };
         let kernel = self.kernel(&experiment.variants[variant].kernel, watch)?;
         same("kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
+        let userspace = self.userspace(&experiment, watch)?;
+        let digest_of = |it: &Userspace| it.digest.clone();
+        let is = userspace.as_ref().map(digest_of).unwrap_or_default();
+        same("user space's digest", &kept.facts.userspace_digest, &is)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
         same("QEMU", &kept.facts.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
@@ -119,6 +124,7 @@ impl Lab {
             kernel: &kernel,
             externals: &externals,
             guest: &self.guest,
+            userspace: userspace.as_ref(),
             engine: Engine::Exact(&inputs),
             emulator: &emulator,
             symbols: Some(&known.symbols),

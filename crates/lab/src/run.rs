@@ -11,7 +11,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use kernels::Cache;
+use kernels::{Cache, Userspace};
 use machine::Emulator;
 use model::{Experiment, Kernel, Mode, Outcome};
 use store::{ExperimentId, Store};
@@ -25,6 +25,7 @@ use crate::replay::DIGEST_MARK;
 use crate::salvage::{remove, salvage};
 use crate::schedule::Slot;
 use crate::symbols::{Known, Reader};
+use crate::userspace;
 use crate::watch::{Progress, Watch};
 use looks::Looks;
 use plan::{Due, Plan};
@@ -103,7 +104,9 @@ impl Lab {
         let experiment = &disks::with_digests(experiment, &self.scratch, &self.guest.mkfs)
             .map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
-        let id = self.store.keep_experiment(&self.pinned(experiment, kernels))?;
+        let userspace = &self.userspace(experiment, watch)?;
+        let pinned = self.pinned(experiment, kernels, userspace.as_ref());
+        let id = self.store.keep_experiment(&pinned)?;
         if manner.retry_failed {
             self.store.forget_failed(id)?;
         }
@@ -113,7 +116,8 @@ impl Lab {
         let ending = Ending::Schedule;
         let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified, ending };
         if let Some(first) = plan.due.first() {
-            let rig = Rig::new(self, (experiment, kernels), first.slot.variant, watch)?;
+            let parts = (experiment, kernels.as_slice());
+            let rig = Rig::new(self, parts, userspace.as_ref(), first.slot.variant, watch)?;
             summary.ending = self.boot_all(&plan.due, &rig, manner, &mut summary, watch)?;
         }
         Ok(summary)
@@ -242,9 +246,26 @@ impl Lab {
         Ok(Externals::build(&self.cache, kernel, experiment, &say)?)
     }
 
-    /// The experiment with digests put in of the kernels' images and of programs of the user's own, so
-    /// that boots of others are another experiment; in exact mode those of ours in the guest too.
-    fn pinned(&self, experiment: &Experiment, kernels: &[Kernel]) -> Experiment {
+    /// The user space that an experiment's workloads want, made if need be.
+    pub(crate) fn userspace(
+        &self,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Userspace>, RunError> {
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
+    }
+
+    /// The experiment with digests put in of the kernels' images, of the user space and of programs of
+    /// the user's own, so that boots of others are another experiment; in exact mode those of ours in
+    /// the guest too.
+    fn pinned(
+        &self,
+        experiment: &Experiment,
+        kernels: &[Kernel],
+        userspace: Option<&Userspace>,
+    ) -> Experiment {
         let mut pinned = experiment.clone();
         for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
             variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
@@ -255,6 +276,7 @@ impl Lab {
                 program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
             }
         }
+        pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
             pinned.guest_digest = external::pinned(self.guest.digest(), experiment);
         }

@@ -85,6 +85,7 @@ impl Reader<'_> {
             engine: Engine::Exact(&exact),
             topology: &Topology::even(1, MEMORY, 1).expect("one CPU has room on one node"),
             disks: &[],
+            userspace: None,
             image: image(kernel),
             initramfs: &initramfs,
             cmdline: "",

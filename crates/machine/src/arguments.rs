@@ -224,6 +224,7 @@ mod tests {
             engine,
             topology,
             disks: &[],
+            userspace: None,
             image: Path::new("/cache/6.1/vmlinux"),
             initramfs: Path::new("/run/initramfs.cpio"),
             cmdline: "numa_balancing=disable",

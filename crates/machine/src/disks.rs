@@ -8,12 +8,24 @@ use std::path::Path;
 use model::{Bytes, Disk, DiskKind};
 use rustix::fs::OFlags;
 
-use crate::Vm;
 use crate::arguments::with_path;
+use crate::{Engine, Vm};
 
 /// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c`
 /// of QEMU).
 const ALL_LOW: Bytes = Bytes(0xb000_0000);
+
+/// The serial number by which a guest knows the image of its user space, where that is a disk.
+pub const USERSPACE_SERIAL: &str = "userspace";
+
+/// An image that guests only read, so that all share one.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOnly<'a> {
+    /// The image.
+    pub image: &'a Path,
+    /// Its size, a multiple of 2 MiB.
+    pub size: Bytes,
+}
 
 /// The image of disk `number`, in a machine's directory.
 pub fn image_file(number: usize) -> String {
@@ -45,8 +57,14 @@ pub fn is_direct(image: &Path) -> bool {
 /// `Documentation/admin-guide/kernel-parameters.txt`). A machine all of whose memory lies below has
 /// no such buffers without disks, and gets none with them.
 pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
-    let is_pmem = vm.disks.iter().any(|disk| disk.kind == DiskKind::Pmem);
-    if is_pmem && vm.topology.memory() < ALL_LOW { "swiotlb=noforce" } else { "" }
+    if pmem(vm) > 0 && vm.topology.memory() < ALL_LOW { "swiotlb=noforce" } else { "" }
+}
+
+/// Bytes of persistent memory in all: an exact machine has its user space there.
+fn pmem(vm: &Vm<'_>) -> u64 {
+    let disks = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Pmem);
+    let userspace = vm.userspace.filter(|_| matches!(vm.engine, Engine::Exact(_)));
+    disks.map(|disk| disk.size.0).chain(userspace.map(|image| image.size.0)).sum()
 }
 
 /// The options of QEMU for the disks of a machine.
@@ -56,12 +74,14 @@ pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
 ///   meanwhile.
 /// - The others are files without the host's page cache where the host's file system lets be. A
 ///   flush of the guest is a flush on the host; what the guest discards takes no more space.
+/// - The user space can't be written to, and goes through the host's page cache, which all its
+///   guests share.
 pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     let mut arguments = Vec::new();
-    let pmem = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Pmem);
-    let pmem: u64 = pmem.map(|disk| disk.size.0).sum();
+    let pmem = pmem(vm);
     if pmem > 0 {
-        let (slots, most) = (vm.disks.len(), (vm.topology.memory().0 + pmem) >> 20);
+        let slots = vm.disks.len() + usize::from(vm.userspace.is_some());
+        let most = (vm.topology.memory().0 + pmem) >> 20;
         option(&mut arguments, "-machine", "nvdimm=on".into());
         option(&mut arguments, "-m", format!("slots={slots},maxmem={most}M").into());
     }
@@ -69,7 +89,28 @@ pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
         let image = vm.directory.join(image_file(number));
         attach(&mut arguments, disk, number, &image);
     }
+    if let Some(userspace) = &vm.userspace {
+        let is_pmem = matches!(vm.engine, Engine::Exact(_));
+        attach_read_only(&mut arguments, userspace, is_pmem, vm.disks.len());
+    }
     arguments
+}
+
+/// `unarmed` tells the guest that what it writes would not last, so that its kernel takes the memory
+/// for read-only.
+fn attach_read_only(arguments: &mut Vec<OsString>, it: &ReadOnly<'_>, is_pmem: bool, slot: usize) {
+    let name = USERSPACE_SERIAL;
+    if is_pmem {
+        let size = it.size.0;
+        let memory = format!("memory-backend-file,id={name},share=on,readonly=on,size={size}");
+        option(arguments, "-object", with_path(&memory, "mem-path", it.image));
+        let device = format!("nvdimm,slot={slot},memdev={name},node=0,unarmed=on");
+        option(arguments, "-device", device.into());
+    } else {
+        let drive = format!("if=none,id={name},format=raw,readonly=on");
+        option(arguments, "-drive", with_path(&drive, "file", it.image));
+        option(arguments, "-device", format!("virtio-blk-pci,drive={name},serial={name}").into());
+    }
 }
 
 fn attach(arguments: &mut Vec<OsString>, disk: &Disk, number: usize, image: &Path) {
@@ -101,19 +142,30 @@ mod tests {
     use model::{Limits, Topology};
 
     use super::*;
-    use crate::{Emulator, Engine};
+    use crate::{Emulator, Exact};
 
     /// What the disks of a machine with so much memory make of the command lines.
     fn written(memory: Bytes, disks: &[(DiskKind, u64)]) -> String {
+        written_with(memory, disks, Engine::Tcg, None)
+    }
+
+    /// The same with a user space.
+    fn written_with(
+        memory: Bytes,
+        disks: &[(DiskKind, u64)],
+        engine: Engine<'_>,
+        userspace: Option<ReadOnly<'_>>,
+    ) -> String {
         let disks: Vec<Disk> = disks
             .iter()
             .map(|&(kind, mib)| Disk { kind, size: Bytes::mib(mib), format: None })
             .collect();
         let vm = Vm {
             emulator: &Emulator::unchecked(Path::new("qemu-system-x86_64"), 10),
-            engine: Engine::Tcg,
+            engine,
             topology: &Topology::even(2, memory, 2).unwrap(),
             disks: &disks,
+            userspace,
             image: Path::new("vmlinux"),
             initramfs: Path::new("initramfs"),
             cmdline: "",
@@ -161,5 +213,32 @@ mod tests {
     fn other_disks_change_nothing_else() {
         let written = written(Bytes::mib(512), &[(DiskKind::VirtioBlk, 512), (DiskKind::Ram, 64)]);
         assert!(!written.contains("nvdimm") && !written.contains("swiotlb"), "{written}");
+    }
+
+    #[test]
+    fn a_user_space_is_shared_and_read_only() {
+        let userspace =
+            Some(ReadOnly { image: Path::new("/cache/a,b/image"), size: Bytes::mib(400) });
+        let disks = [(DiskKind::Nvme, 512)];
+        let measured = written_with(Bytes::mib(2048), &disks, Engine::Tcg, userspace);
+        insta::assert_snapshot!(measured, @r"
+        -drive if=none,id=disk0,format=raw,discard=unmap,cache=writeback,file=/no/such,,directory/disk0.img
+        -device nvme,drive=disk0,serial=disk0
+        -drive if=none,id=userspace,format=raw,readonly=on,file=/cache/a,,b/image
+        -device virtio-blk-pci,drive=userspace,serial=userspace
+        kernel: 
+        ");
+        let exact = Exact { seed: 0, clock: "clock.so".into(), plugin: None };
+        let disks = [(DiskKind::Pmem, 512)];
+        let exact = written_with(Bytes::mib(2048), &disks, Engine::Exact(&exact), userspace);
+        insta::assert_snapshot!(exact, @r"
+        -machine nvdimm=on
+        -m slots=2,maxmem=2960M
+        -object memory-backend-file,id=disk0,share=off,size=536870912,mem-path=/no/such,,directory/disk0.img
+        -device nvdimm,slot=0,memdev=disk0,node=0
+        -object memory-backend-file,id=userspace,share=on,readonly=on,size=419430400,mem-path=/cache/a,,b/image
+        -device nvdimm,slot=1,memdev=userspace,node=0,unarmed=on
+        kernel: swiotlb=noforce
+        ");
     }
 }

@@ -116,6 +116,7 @@ impl Probe<'_> {
             engine: Engine::Kvm,
             topology: &Topology { nodes: vec![node] },
             disks: &[],
+            userspace: None,
             image: self.image,
             initramfs: self.initramfs,
             cmdline: "",

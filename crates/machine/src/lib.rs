@@ -76,6 +76,8 @@ pub struct Vm<'a> {
     pub topology: &'a Topology,
     /// Its disks, whose images ([`disks::image_file`]) lie in the directory; a RAM disk has none.
     pub disks: &'a [Disk],
+    /// An image that the guest may read, beside its disks: that of its user space.
+    pub userspace: Option<disks::ReadOnly<'a>>,
     /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
     pub image: &'a Path,
     /// The initramfs, whose `/init` is the agent.

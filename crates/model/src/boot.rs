@@ -221,6 +221,12 @@ pub struct BootFacts {
     /// was not kept. In exact mode equal inputs give an equal recording.
     #[serde(default)]
     pub recording_digest: String,
+    /// SHA-256 of the image of user space, in hexadecimal; empty if no workload had packages.
+    #[serde(default)]
+    pub userspace_digest: String,
+    /// The packages in it as `name=version`.
+    #[serde(default)]
+    pub userspace: Vec<String>,
 }
 
 /// What the host did while a boot ran.

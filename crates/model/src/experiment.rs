@@ -253,6 +253,10 @@ pub struct Experiment {
     /// makes another experiment. Empty in measured mode.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub guest_digest: String,
+    /// SHA-256 of the image of user space that workloads with packages run in, in hexadecimal: another
+    /// image makes another experiment. Empty without such workloads.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub userspace_digest: String,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Where.

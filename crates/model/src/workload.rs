@@ -100,6 +100,10 @@ pub struct Manifest {
     /// Kernel modules the program wants.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Debian packages whose programs it wants. With any, the command runs in a user space made of
+    /// them and of all that they depend on, with `/faultline` and the disks at their places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<String>,
     /// What it measures, in the order of the tables.
     pub metrics: Vec<Metric>,
 }

@@ -137,6 +137,7 @@ pub fn described(
         mode: Mode::Measured,
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants,
         machine: Machine {
             topology: topology(machine)?,

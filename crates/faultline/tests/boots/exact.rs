@@ -188,6 +188,7 @@ fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
         engine: Engine::Exact(&Exact { seed: 0, clock, plugin: None }),
         topology: &topology(cpus),
         disks: &[],
+        userspace: None,
         image: kernel.vmlinux.as_deref().unwrap_or(&kernel.image),
         initramfs: &with.join("initramfs.cpio"),
         cmdline: "",

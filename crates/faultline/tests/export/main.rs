@@ -52,6 +52,7 @@ fn experiment() -> Experiment {
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
         modules: Vec::new(),
+        packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", "s", Some(Better::Lower)),
             metric("Rate", "MB/s", Some(Better::Higher)),
@@ -70,6 +71,7 @@ fn experiment() -> Experiment {
         mode: Mode::Measured,
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants: vec![variant("6.1"), variant("6.10")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),

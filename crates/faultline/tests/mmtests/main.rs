@@ -68,6 +68,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
         modules: Vec::new(),
+        packages: Vec::new(),
         metrics,
     };
     Experiment {
@@ -75,6 +76,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         mode: Mode::Measured,
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants: Vec::new(),
         machine: Machine {
             topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),

@@ -13,6 +13,7 @@ mod mounts;
 mod settings;
 mod shell;
 mod symbols;
+mod userspace;
 
 use std::fs;
 use std::io::{self, Write};
@@ -57,6 +58,8 @@ enum JobError {
     #[error(transparent)]
     Disk(#[from] disks::DiskError),
     #[error(transparent)]
+    Userspace(#[from] userspace::UserspaceError),
+    #[error(transparent)]
     Setting(#[from] settings::SettingError),
     #[error("workload {name}, iteration {iteration}: {error}")]
     Workload { name: String, iteration: u32, error: RunError },
@@ -94,8 +97,9 @@ fn live() -> Result<(), StartError> {
     watch.event(&Event::Hello(hello::hello()))?;
     let done = read_job().and_then(|job| {
         let done = carry_out(&job, &watch);
+        let left = userspace::leave(&job).map_err(JobError::from);
         let unmounted = disks::unmount_all(&job.disks).map_err(JobError::from);
-        done.and(unmounted)
+        done.and(left).and(unmounted)
     });
     if let Err(error) = done {
         let failure = error.to_string();
@@ -117,6 +121,10 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     }
     for disk in &job.disks {
         disks::set_up(disk)?;
+    }
+    if let Some(image) = &job.userspace {
+        disks::set_up(image)?;
+        userspace::enter(job)?;
     }
     for setting in &job.settings {
         settings::apply(Path::new("/"), setting)?;

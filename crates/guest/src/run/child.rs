@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{self, Command, Stdio};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
 };
+
+use crate::sys::chroot;
 
 /// The program's descriptors: of one digit, for a plain shell redirects to no others.
 const LINES_FD: i32 = 3;
@@ -32,18 +35,23 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program in a process group of its own. Its output and its errors go into one pipe.
+    /// Starts a program in a process group of its own, with a root of its own if one is given. Its
+    /// output and its errors go into one pipe.
     ///
     /// # Errors
     /// When there is no such program, or it can't be started.
-    pub fn start(command: &[String]) -> io::Result<Self> {
+    pub fn start(command: &[String], root: Option<&Path>) -> io::Result<Self> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
         };
         let (lines, its_lines) = io::pipe()?;
         let (output, its_output) = io::pipe()?;
         let (its_ack, ack) = io::pipe()?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        if let Some(root) = root {
+            chroot(&mut command, root)?;
+        }
+        let child = command
             .args(arguments)
             .env(FD_VARIABLE, LINES_FD.to_string())
             .env(ACK_VARIABLE, ACK_FD.to_string())

@@ -5,11 +5,12 @@ mod child;
 mod lines;
 
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flight::Event;
 use flight::event::Usage;
-use flight::job::Workload;
+use flight::job::{USERSPACE_PATH, Workload};
 use flight::protocol::{self, Line, LineError};
 use model::Millis;
 use rustix::process::WaitStatus;
@@ -85,7 +86,8 @@ fn printed(output: &str) -> String {
 pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Result<(), RunError> {
     watch.cut(&Event::Begin { workload: index, iteration })?;
     let (before, start) = (children_time(), Instant::now());
-    let child = Child::start(&workload.command).map_err(|error| RunError::Start {
+    let root = workload.userspace.then_some(Path::new(USERSPACE_PATH));
+    let child = Child::start(&workload.command, root).map_err(|error| RunError::Start {
         program: workload.command.first().cloned().unwrap_or_default(),
         error,
     })?;
@@ -187,6 +189,7 @@ mod tests {
             command: ["/bin/sh", "-c", script].map(String::from).into(),
             iterations: 1,
             timeout: Millis(timeout),
+            userspace: false,
         };
         let result = run(&watch, 7, &workload, 2).map_err(|error| error.to_string());
         let kernel_log = |event: &Event| matches!(event, Event::Log(_));
@@ -230,6 +233,7 @@ mod tests {
             command: ["/bin/sh", "-c", script, file.to_str().unwrap()].map(String::from).into(),
             iterations: 1,
             timeout: Millis(60_000),
+            userspace: false,
         };
         run(&watch, 0, &workload, 0).unwrap();
         let entries = log.entries();
@@ -290,6 +294,7 @@ mod tests {
             command: vec!["/nonexistent/program".into()],
             iterations: 1,
             timeout: Millis(1000),
+            userspace: false,
         };
         let error = run(&watch, 0, &workload, 0).unwrap_err().to_string();
         assert_eq!(error, "/nonexistent/program cannot be started (No such file or directory)");

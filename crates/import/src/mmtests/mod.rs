@@ -160,6 +160,7 @@ impl Directory {
             mode: Mode::Measured,
             profile: Profiling::default(),
             guest_digest: String::new(),
+            userspace_digest: String::new(),
             variants: self.runs.iter().map(variant).collect(),
             machine: Machine {
                 topology: self.topology(),
@@ -279,6 +280,7 @@ impl Directory {
                     parameters: BTreeMap::new(),
                     preparation: Vec::new(),
                     modules: Vec::new(),
+                    packages: Vec::new(),
                     metrics,
                 },
                 program: None,

@@ -33,6 +33,7 @@ pub fn write(experiment: &Experiment) -> Written {
         mode,
         profile,
         guest_digest: _,
+        userspace_digest: _,
         variants,
         machine,
         workloads,

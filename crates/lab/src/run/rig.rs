@@ -1,5 +1,6 @@
 //! What the boots of a run have in common: kernels, emulator, and how a machine executes.
 
+use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
 use model::{Experiment, Kernel, Mode};
 
@@ -19,6 +20,7 @@ pub struct Rig<'a> {
     kernels: &'a [Kernel],
     /// What was built for each of them.
     externals: Vec<Externals>,
+    userspace: Option<&'a Userspace>,
     emulator: Emulator,
     execution: Execution,
 }
@@ -36,6 +38,7 @@ impl<'a> Rig<'a> {
     pub fn new(
         lab: &Lab,
         (experiment, kernels): (&'a Experiment, &'a [Kernel]),
+        userspace: Option<&'a Userspace>,
         first: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
@@ -56,7 +59,7 @@ impl<'a> Rig<'a> {
                 &mut |line| watch(Progress::Remark(line)),
             )?),
         };
-        Ok(Self { experiment, kernels, externals, emulator, execution })
+        Ok(Self { experiment, kernels, externals, userspace, emulator, execution })
     }
 
     /// What makes the boot in `slot` exact; none in measured mode.
@@ -82,6 +85,7 @@ impl<'a> Rig<'a> {
             kernel: &self.kernels[slot.variant],
             externals: &self.externals[slot.variant],
             guest,
+            userspace: self.userspace,
             engine: inputs.map_or(measured, Engine::Exact),
             emulator: &self.emulator,
             symbols: self.known(slot).map(|known| &known.symbols),

@@ -33,6 +33,7 @@ fn with_vm<T>(
         engine,
         topology: &Topology::even(cpus, Bytes::mib(128), 1).unwrap(),
         disks: &[],
+        userspace: None,
         image: Path::new("vmlinux"),
         initramfs: Path::new("initramfs"),
         cmdline: "",

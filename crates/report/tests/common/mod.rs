@@ -30,6 +30,7 @@ pub fn manifest() -> Manifest {
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
         modules: Vec::new(),
+        packages: Vec::new(),
         metrics: vec![
             metric("System", "s", lower, Mean::Amean),
             metric("Elapsed", "s", lower, Mean::Amean),
@@ -211,6 +212,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         mode,
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants: Vec::new(),
         machine: Machine {
             disks: Vec::new(),

@@ -13,7 +13,9 @@ use crate::{Trouble, chunk, profile};
 pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept, Trouble> {
     let mut kept = row(connection, id)?;
     let boot = &mut kept.boot;
-    boot.facts.config = config(connection, id)?;
+    boot.facts.config = text(connection, id, "config")?;
+    let userspace = text(connection, id, "userspace")?;
+    boot.facts.userspace = userspace.lines().map(str::to_owned).collect();
     boot.problems = problems(connection, id)?;
     boot.notes = parts(connection, id, "SELECT text FROM notes", |row| row.get("text"))?;
     boot.samples = parts(connection, id, "SELECT * FROM samples", sample)?;
@@ -44,6 +46,7 @@ fn row(connection: &Connection, id: BootId) -> Result<Kept, Trouble> {
     let sql = "SELECT superseded, variant, replicate, block, started, outcome, detail,
             release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
             accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
+            userspace_digest,
             load_before, load_after, steal, wall
         FROM boots WHERE id = ?";
     let mut statement = connection.prepare_cached(sql)?;
@@ -85,6 +88,8 @@ fn facts(row: &Row) -> rusqlite::Result<BootFacts> {
         kernel_digest: row.get("kernel_digest")?,
         initramfs_digest: row.get("initramfs_digest")?,
         recording_digest: row.get("recording_digest")?,
+        userspace_digest: row.get("userspace_digest")?,
+        userspace: Vec::new(),
         config: String::new(),
     })
 }
@@ -239,13 +244,15 @@ fn accesses(packed: &[u8]) -> io::Result<Profile> {
     Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
 }
 
-fn config(connection: &Connection, id: BootId) -> Result<String, Trouble> {
-    let sql = "SELECT packed FROM texts WHERE id = (SELECT config FROM boots WHERE id = ?)";
+/// The text that a column of the boot's row names; empty if there is none.
+fn text(connection: &Connection, id: BootId, column: &str) -> Result<String, Trouble> {
+    let sql =
+        format!("SELECT packed FROM texts WHERE id = (SELECT {column} FROM boots WHERE id = ?)");
     let packed: Option<Vec<u8>> =
-        connection.prepare_cached(sql)?.query_row([id.0], |row| row.get("packed")).optional()?;
-    packed.map_or(Ok(String::new()), |packed| unpack_text(&packed)).map_err(|error| {
-        Trouble::damaged(format!("the kernel's configuration in boot {id}"), error)
-    })
+        connection.prepare_cached(&sql)?.query_row([id.0], |row| row.get("packed")).optional()?;
+    packed
+        .map_or(Ok(String::new()), |packed| unpack_text(&packed))
+        .map_err(|error| Trouble::damaged(format!("the text {column} of boot {id}"), error))
 }
 
 fn console(connection: &Connection, id: BootId) -> Result<String, Trouble> {

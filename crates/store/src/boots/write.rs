@@ -36,11 +36,11 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
             "INSERT INTO boots (experiment, variant, replicate, block, started, outcome, detail,
                 release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
                 accel, emulator, kernel_origin, kernel_digest, initramfs_digest,
-                recording_digest, config, load_before, load_after, steal, wall, console)
+                recording_digest, userspace_digest, userspace, config, load_before, load_after, steal, wall, console)
             VALUES (:experiment, :variant, :replicate, :block, :started, :outcome, :detail,
                 :release, :version, :banner, :cmdline, :preemption, :cpus, :nodes, :memory,
                 :page_size, :accel, :emulator, :kernel_origin, :kernel_digest,
-                :initramfs_digest, :recording_digest, :config,
+                :initramfs_digest, :recording_digest, :userspace_digest, :userspace, :config,
                 :load_before, :load_after, :steal, :wall, :console)",
         )?
         .insert(named_params! {
@@ -66,6 +66,8 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
             ":kernel_digest": facts.kernel_digest,
             ":initramfs_digest": facts.initramfs_digest,
             ":recording_digest": facts.recording_digest,
+            ":userspace_digest": facts.userspace_digest,
+            ":userspace": text(connection, &facts.userspace.join("\n"))?,
             ":config": text(connection, &facts.config)?,
             ":load_before": boot.host.load_before,
             ":load_after": boot.host.load_after,
@@ -99,8 +101,7 @@ fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
     if known.is_some() {
         return Ok(known);
     }
-    let packed = pack(text.as_bytes())
-        .map_err(|error| Trouble::unkeepable("the kernel's configuration", error))?;
+    let packed = pack(text.as_bytes()).map_err(|error| Trouble::unkeepable("a text", error))?;
     let id = connection
         .prepare_cached("INSERT INTO texts (digest, packed) VALUES (?, ?)")?
         .insert(params![digest.as_slice(), packed])?;

@@ -64,7 +64,14 @@ fn damage_is_named() {
             "chunk 0 of boot b1 (vmstat in iteration 0",
         ),
         ("UPDATE boots SET console = x'2a'", "the console of boot b1 is damaged"),
-        ("UPDATE texts SET packed = x'2a'", "the kernel's configuration in boot b1 is damaged"),
+        (
+            "UPDATE texts SET packed = x'2a' WHERE id = (SELECT config FROM boots)",
+            "the text config of boot b1 is damaged",
+        ),
+        (
+            "UPDATE texts SET packed = x'2a' WHERE id = (SELECT userspace FROM boots)",
+            "the text userspace of boot b1 is damaged",
+        ),
         ("UPDATE boots SET outcome = 'lost'", "boot b1 is damaged: unknown outcome `lost`"),
         (
             "UPDATE problems SET kind = 'odd' WHERE place = 0",

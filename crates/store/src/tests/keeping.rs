@@ -109,7 +109,7 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
 }
 
 #[test]
-fn a_kernel_configuration_is_kept_once() {
+fn texts_that_boots_share_are_kept_once() {
     let place = Place::new();
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -120,7 +120,8 @@ fn a_kernel_configuration_is_kept_once() {
         }
     }
     let count = place.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
-    assert_eq!(count, Ok(2));
+    // A configuration each, and the packages of all.
+    assert_eq!(count, Ok(3));
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn experiment(name: &str) -> Experiment {
         parameters: [("program".into(), "numa01".into())].into(),
         preparation: vec!["fill".into()],
         modules: vec![],
+        packages: vec!["fio".into()],
         metrics: vec![metric],
     };
     Experiment {
@@ -79,6 +80,7 @@ fn experiment(name: &str) -> Experiment {
         mode: Mode::default(),
         profile: Profiling::default(),
         guest_digest: String::new(),
+        userspace_digest: String::new(),
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
@@ -165,6 +167,8 @@ fn facts(variant: &str) -> BootFacts {
         kernel_digest: "0123456789abcdef".repeat(4),
         initramfs_digest: "89abcdef".repeat(8),
         recording_digest: "01234567".repeat(8),
+        userspace_digest: "76543210".repeat(8),
+        userspace: vec!["dash=0.5.12-2".into(), "fio=3.33-3".into()],
         config: format!("# Linux {variant}\nCONFIG_NUMA=y\n"),
     }
 }

@@ -10,6 +10,8 @@ use crate::list::figure;
 
 /// The source of series that a workload reports itself.
 const WORKLOAD: &str = "workload";
+/// Columns of the names in the head.
+const NAME: usize = 14;
 /// Such series are kept in millionths.
 const MILLION: f64 = 1e6;
 
@@ -74,6 +76,10 @@ fn head(kept: &Kept) -> Vec<String> {
     if !facts.accel.is_empty() {
         head.push(line("executed by", &format!("{} ({})", facts.emulator, facts.accel)));
     }
+    if !facts.userspace_digest.is_empty() {
+        head.push(line("user space", &format!("sha256 {}", facts.userspace_digest)));
+        head.extend(lines("packages", &facts.userspace.join(" ")));
+    }
     head.push(line("host", &host(boot)));
     let problems = boot.problems.iter();
     head.extend(problems.map(|problem| line(&problem.kind.to_string(), &problem.text)));
@@ -82,7 +88,23 @@ fn head(kept: &Kept) -> Vec<String> {
 }
 
 fn line(name: &str, value: &str) -> String {
-    format!("{name:<14}{}", escape(value.trim()))
+    format!("{name:<NAME$}{}", escape(value.trim()))
+}
+
+/// The same with a value of several lines.
+fn lines(name: &str, words: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if !line.is_empty() && line.len() + word.len() >= 100 - NAME {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    let names = [name].into_iter().chain(std::iter::repeat(""));
+    names.zip(lines).map(|(name, text)| line(name, &text)).collect()
 }
 
 fn host(boot: &Boot) -> String {

@@ -1,0 +1,142 @@
+//! The root of workloads that want packages: the directories of the image, which nobody can write
+//! to, and beside them what belongs to the guest. The root itself is in memory, so that disks have
+//! their places in it wherever they are mounted.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use flight::job::{Job, USERSPACE_IMAGE_PATH, USERSPACE_PATH};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+
+use crate::reason;
+
+/// What belongs to the guest, with all that is mounted there.
+const SHARED: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// Where our own programs are.
+const OWN: &str = "/faultline";
+/// What programs write to in passing.
+const SCRATCH: [&str; 2] = ["/tmp", "/run"];
+/// The same within the image.
+const VAR_TMP: &str = "/var/tmp";
+
+/// A user space that can't be entered or left.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be {tried} ({})", path.display(), reason(.error))]
+pub struct UserspaceError {
+    path: PathBuf,
+    tried: &'static str,
+    error: io::Error,
+}
+
+/// Makes the root, with the disks that are mounted.
+///
+/// # Errors
+/// When something can't be mounted, such as a disk where the image has files.
+pub fn enter(job: &Job) -> Result<(), UserspaceError> {
+    let root = Path::new(USERSPACE_PATH);
+    make(root)?;
+    let mounted = mount("tmpfs", root, "tmpfs", MountFlags::empty(), Some(c"mode=755"));
+    mounted.map_err(|error| failed(root, "mounted")(error.into()))?;
+    show(Path::new(USERSPACE_IMAGE_PATH), root)?;
+    for place in SHARED {
+        let target = under(root, place);
+        make(&target)?;
+        let bound = mount_bind_recursive(place, &target);
+        bound.map_err(|error| failed(&target, "mounted")(error.into()))?;
+    }
+    for place in SCRATCH {
+        let target = under(root, place);
+        make(&target)?;
+        let all = Permissions::from_mode(0o1777);
+        fs::set_permissions(&target, all).map_err(failed(&target, "opened to all"))?;
+    }
+    let scratch = under(root, VAR_TMP);
+    let mounted = mount("tmpfs", &scratch, "tmpfs", MountFlags::empty(), Some(c"mode=1777"));
+    mounted.map_err(|error| failed(&scratch, "mounted")(error.into()))?;
+    for place in places(job).chain([OWN]) {
+        bind(Path::new(place), &under(root, place))?;
+    }
+    Ok(())
+}
+
+/// Lets go of the disks: a file system is whole only once it is mounted nowhere.
+///
+/// # Errors
+/// The first failure; it does not spare the others.
+pub fn leave(job: &Job) -> Result<(), UserspaceError> {
+    let root = Path::new(USERSPACE_PATH);
+    let mut left = Ok(());
+    if job.userspace.is_some() && root.exists() {
+        for place in places(job) {
+            let target = under(root, place);
+            // One that was never mounted, because something before it went wrong.
+            let Err(error) = unmount(&target, UnmountFlags::empty()) else { continue };
+            if error != rustix::io::Errno::INVAL && error != rustix::io::Errno::NOENT {
+                left = left.and(Err(failed(&target, "unmounted")(error.into())));
+            }
+        }
+    }
+    left
+}
+
+/// Where disks are mounted.
+fn places(job: &Job) -> impl Iterator<Item = &str> {
+    job.disks.iter().filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str())
+}
+
+/// Shows what is right below `image` in `root` too.
+fn show(image: &Path, root: &Path) -> Result<(), UserspaceError> {
+    for entry in fs::read_dir(image).map_err(failed(image, "listed"))? {
+        let entry = entry.map_err(failed(image, "listed"))?;
+        let (path, target) = (entry.path(), root.join(entry.file_name()));
+        let kind = entry.file_type().map_err(failed(&path, "looked at"))?;
+        if kind.is_symlink() {
+            let to = fs::read_link(&path).map_err(failed(&path, "read"))?;
+            symlink(to, &target).map_err(failed(&target, "made"))?;
+        } else if kind.is_dir() && entry.file_name() != "lost+found" {
+            bind(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn bind(from: &Path, to: &Path) -> Result<(), UserspaceError> {
+    make(to)?;
+    mount_bind(from, to).map_err(|error| failed(to, "mounted")(error.into()))
+}
+
+fn make(directory: &Path) -> Result<(), UserspaceError> {
+    fs::create_dir_all(directory).map_err(failed(directory, "made"))
+}
+
+/// A path of the guest's as one below `root`.
+fn under(root: &Path, place: &str) -> PathBuf {
+    root.join(place.trim_start_matches('/'))
+}
+
+/// For `map_err`: what was tried with which path.
+fn failed(path: &Path, tried: &'static str) -> impl FnOnce(io::Error) -> UserspaceError {
+    let path = path.to_owned();
+    move |error| UserspaceError { path, tried, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stay_below_the_root() {
+        let root = Path::new(USERSPACE_PATH);
+        assert_eq!(under(root, "/mnt/disk0"), Path::new("/userspace/mnt/disk0"));
+        assert_eq!(under(root, "//mnt"), Path::new("/userspace/mnt"));
+    }
+
+    #[test]
+    fn a_missing_image_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let error = show(Path::new("/nonexistent"), root.path()).unwrap_err().to_string();
+        assert_eq!(error, "/nonexistent cannot be listed (No such file or directory)");
+    }
+}

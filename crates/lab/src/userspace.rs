@@ -1,0 +1,136 @@
+//! The user space of guests whose workloads want packages: one image for all of an experiment's.
+
+use std::path::Path;
+
+use flight::job::{self, Identity, Mount, USERSPACE_IMAGE_PATH};
+use kernels::{Cache, Userspace};
+use machine::disks::{ReadOnly, USERSPACE_SERIAL, handle};
+use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
+
+use crate::disks::mkfs;
+
+/// What the kernel calls it is of no matter: this is its name in the guest.
+const DEVICE: &str = "/dev/userspace";
+/// The file system: never written to, so it needs no journal, and the same whatever the host's
+/// mke2fs.conf(5) says. Tables of inodes are left as holes. A sixteenth of the image is for these
+/// tables (`kernels::Cache::userspace`).
+const MKFS: &[&str] = &[
+    "-b",
+    "4096",
+    "-i",
+    "8192",
+    "-I",
+    "256",
+    "-m",
+    "0",
+    "-O",
+    "none,dir_index,extent,extra_isize,filetype,huge_file,large_file,sparse_super,uninit_bg",
+    "-E",
+    "lazy_itable_init=1,nodiscard",
+];
+/// No disk of a machine has this seed.
+const SEED: usize = MAX_DISKS + 1;
+
+/// The image that an experiment's workloads want, made if need be; none if they want no packages.
+/// `library` makes the file system the same each time.
+///
+/// # Errors
+/// When the packages cannot be had or the image not be made.
+pub fn obtain(
+    experiment: &Experiment,
+    cache: &Cache,
+    library: &Path,
+    say: &dyn Fn(&str),
+) -> Result<Option<Userspace>, kernels::Error> {
+    let wanted = experiment.workloads.iter().flat_map(|used| &used.manifest.packages);
+    let wanted: Vec<String> = wanted.cloned().collect();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    cache.userspace(&wanted, &|tree, image| make(tree, image, library), say).map(Some)
+}
+
+/// Makes the file system in an image.
+fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
+    let tree = tree.to_str().ok_or("its directory's path is not UTF-8")?;
+    let words = MKFS.iter().copied().chain(["-d", tree]).map(str::to_owned);
+    let format = Format {
+        filesystem: FileSystem::Ext4,
+        mkfs: words.collect(),
+        mount: String::new(),
+        options: String::new(),
+        digest: None,
+    };
+    mkfs::make(&format, SEED, image, library).map_err(|error| error.to_string())
+}
+
+/// How a machine has it.
+pub fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
+    ReadOnly { image: &userspace.image, size: userspace.size }
+}
+
+/// How the agent knows it: behind the other memory modules in exact mode, else by its serial number.
+pub fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
+    job::Disk {
+        identity: match experiment.mode {
+            Mode::Exact => Identity::Handle(handle(experiment.machine.disks.len())),
+            Mode::Measured => Identity::Serial(USERSPACE_SERIAL.into()),
+        },
+        size: userspace.size,
+        device: DEVICE.into(),
+        contents: None,
+        mount: Some(Mount {
+            filesystem: FileSystem::Ext4.name().into(),
+            place: USERSPACE_IMAGE_PATH.into(),
+            options: "ro".into(),
+        }),
+    }
+}
+
+/// The modules that drive it.
+pub fn modules(mode: Mode) -> Vec<&'static str> {
+    let kind = match mode {
+        Mode::Exact => DiskKind::Pmem,
+        Mode::Measured => DiskKind::VirtioBlk,
+    };
+    [kind.modules(), &[FileSystem::Ext4.name()]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+    use crate::disks::mkfs::tests::any_library;
+
+    #[test]
+    fn an_image_holds_what_the_directory_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let (tree, image) = (directory.path().join("tree"), directory.path().join("image"));
+        fs::create_dir_all(tree.join("usr/bin")).unwrap();
+        fs::write(tree.join("usr/bin/fio"), "a program").unwrap();
+        fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
+        make(&tree, &image, &any_library()).unwrap();
+        let debugfs = Command::new("/usr/sbin/debugfs")
+            .args(["-R", "cat /usr/bin/fio"])
+            .arg(&image)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&debugfs.stdout), "a program");
+        let check = Command::new("/usr/sbin/e2fsck").args(["-f", "-n"]).arg(&image).output();
+        let check = check.unwrap();
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    }
+
+    #[test]
+    fn one_without_room_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let (tree, image) = (directory.path().join("tree"), directory.path().join("image"));
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("large"), vec![b'x'; 8 << 20]).unwrap();
+        fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+        let error = make(&tree, &image, &any_library()).unwrap_err();
+        assert!(error.starts_with("mkfs.ext4 fails: "), "{error}");
+    }
+}
