@@ -3,8 +3,9 @@
 //! said last.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -32,6 +33,7 @@ pub struct Program {
     command: Command,
     limit: Duration,
     output: usize,
+    together: bool,
 }
 
 /// What a program left behind that ended well.
@@ -117,7 +119,7 @@ impl Program {
         let mut command = Command::new(program);
         command.env("PATH", PATH).env("LC_ALL", "C").process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { name, command, limit: Duration::MAX, output: OUTPUT }
+        Self { name, command, limit: Duration::MAX, output: OUTPUT, together: false }
     }
 
     /// Adds arguments.
@@ -162,19 +164,26 @@ impl Program {
         self
     }
 
+    /// Takes up its standard error as if it were part of its standard output, in the order in which
+    /// it was written: there are programs that print their results there.
+    #[must_use]
+    pub fn together(mut self) -> Self {
+        self.together = true;
+        self
+    }
+
     /// Runs it to its end. What it leaves running in the background is let run.
     ///
     /// # Errors
     /// When it can't be started, fails, takes too long or prints too much. Nothing of it is left
     /// running then that is in its process group.
-    pub fn run(mut self) -> Result<Output, ProgramError> {
+    pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();
-        let mut child = match self.command.spawn() {
-            Ok(child) => child,
+        let (child, mut text, mut said) = match start_with_pipes(self.command, self.together) {
+            Ok(started) => started,
             Err(error) => return Err(ProgramError::Start { program, error }),
         };
-        let (mut text, mut said) = (Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take()));
         let attended = attend(&child, (&mut text, &mut said), start, self.limit, self.output);
         if !matches!(attended, Ok(Ending::Itself)) {
             // Fails if nobody is left, which is the aim.
@@ -201,6 +210,20 @@ impl Program {
     }
 }
 
+/// Starts a program, with pipes for what it prints and for what it says beside that.
+fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, Pipe, Pipe)> {
+    let both = together.then(io::pipe).transpose()?;
+    if let Some((_, writer)) = &both {
+        command.stdout(writer.try_clone()?).stderr(writer.try_clone()?);
+    }
+    let mut child = command.spawn()?;
+    let (text, said) = match both {
+        Some((reader, _)) => (Some(reader.into()), None),
+        None => (child.stdout.take().map(Into::into), child.stderr.take().map(Into::into)),
+    };
+    Ok((child, Pipe::of(text), Pipe::of(said)))
+}
+
 /// How the watch over a program ended.
 enum Ending {
     /// The program ended.
@@ -212,7 +235,7 @@ enum Ending {
 /// Takes up what a program prints until it ends, or may not go on.
 fn attend(
     child: &Child,
-    (text, said): (&mut Pipe<impl Read + AsFd>, &mut Pipe<impl Read + AsFd>),
+    (text, said): (&mut Pipe, &mut Pipe),
     start: Instant,
     limit: Duration,
     output: usize,
@@ -253,15 +276,15 @@ fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
 }
 
 /// One of a program's pipes, and what came out of it.
-struct Pipe<R> {
+struct Pipe {
     /// None once its writers are gone.
-    end: Option<R>,
+    end: Option<File>,
     bytes: Vec<u8>,
 }
 
-impl<R: Read + AsFd> Pipe<R> {
-    fn of(end: Option<R>) -> Self {
-        Self { end, bytes: Vec::new() }
+impl Pipe {
+    fn of(end: Option<OwnedFd>) -> Self {
+        Self { end: end.map(File::from), bytes: Vec::new() }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -331,6 +354,16 @@ mod tests {
         let much = || shell("head -c 3000000 /dev/zero | tr '\\0' a");
         assert_eq!(much().run().unwrap().text.len(), 3_000_000);
         assert_eq!(fails(much().output(2_999_999)), "sh printed more than 2999999 bytes");
+    }
+
+    #[test]
+    fn both_outputs_come_as_one_in_order() {
+        let both = || shell("echo a; echo b >&2; echo c").together();
+        let output = both().run().unwrap();
+        assert_eq!((&*output.text, &*output.said), ("a\nb\nc\n", ""));
+        assert_eq!(fails(both().output(5)), "sh printed more than 5 bytes");
+        let failing = shell("echo a; echo b >&2; exit 1").together();
+        assert_eq!(fails(failing), "sh failed (exit status: 1); it said last: a; b");
     }
 
     #[test]
