@@ -3,8 +3,10 @@
 #![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
 
 use std::ffi::{CString, c_int, c_long, c_ulong, c_void};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -159,6 +161,47 @@ pub fn run_first() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 99 };
     // SAFETY: the pointer is to a whole sched_param; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) }.into())
+}
+
+/// Calls on loop devices (loop(4), `include/uapi/linux/loop.h`).
+const LOOP_SET_FD: c_ulong = 0x4c00;
+const LOOP_CLR_FD: c_ulong = 0x4c01;
+const LOOP_CTL_GET_FREE: c_ulong = 0x4c82;
+
+/// The number of a loop device that nobody uses; the kernel makes one if need be. `control` is
+/// `/dev/loop-control`.
+///
+/// # Errors
+/// When the kernel has none to give.
+pub fn free_loop_device(control: &File) -> io::Result<c_int> {
+    // SAFETY: this call takes no argument.
+    let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
+    check(number.into()).map(|()| number)
+}
+
+/// Makes a loop device show a file.
+///
+/// # Errors
+/// When the device is in use, or the file is no file.
+pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
+    // SAFETY: the argument is the number of a descriptor, which is open.
+    let result = unsafe {
+        libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_SET_FD as _,
+            c_ulong::from(file.as_raw_fd().cast_unsigned()),
+        )
+    };
+    check(result.into())
+}
+
+/// Lets a loop device show nothing, once nobody uses it.
+///
+/// # Errors
+/// When it shows nothing.
+pub fn detach_loop_device(device: &File) -> io::Result<()> {
+    // SAFETY: this call takes no argument.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD as _) }.into())
 }
 
 fn check(result: c_long) -> io::Result<()> {

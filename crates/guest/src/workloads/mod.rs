@@ -11,6 +11,7 @@ pub mod program;
 mod reporter;
 mod stutter;
 mod truncate;
+mod xfsrepair;
 
 use std::fmt::Display;
 use std::io;
@@ -94,8 +95,9 @@ pub fn main() -> ExitCode {
             Some(stutter::HOG) => stutter::hog_main(arguments),
             Some(stutter::COPY) => stutter::copy_main(arguments),
             Some("truncate") => truncate::main(arguments),
+            Some("xfsrepair") => xfsrepair::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, fault, nas, pagealloc, paralleldd, stutter, truncate",
+                "{} is not a workload: autonuma, fault, nas, pagealloc, paralleldd, stutter, truncate, xfsrepair",
                 name.display()
             ))),
         });
@@ -144,7 +146,16 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for name in ["autonuma", "fault", "nas", "pagealloc", "paralleldd", "stutter", "truncate"] {
+        for name in [
+            "autonuma",
+            "fault",
+            "nas",
+            "pagealloc",
+            "paralleldd",
+            "stutter",
+            "truncate",
+            "xfsrepair",
+        ] {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");

@@ -172,6 +172,12 @@ impl Program {
         self
     }
 
+    /// The command as it will be run.
+    #[cfg(test)]
+    pub fn command(&self) -> &Command {
+        &self.command
+    }
+
     /// Runs it to its end. What it leaves running in the background is let run.
     ///
     /// # Errors

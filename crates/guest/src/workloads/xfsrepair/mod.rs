@@ -1,0 +1,315 @@
+//! A huge file system, of which little is real: a sparse image is filled with small files by
+//! `fs_mark`, then `xfs_repair` goes over it, whose buffer cache is a hash table with as much memory
+//! as it is given. The test of Dave Chinner's report of 2015 on NUMA balancing.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `create` | the image is made and mounted |
+//! | `fsmark` | files are created, each thread in directories of its own |
+//! | `xfsrepair` | from cold caches the image is repaired |
+//! | `check` | `xfs_repair -n` finds nothing more, and mounted again the image has its inodes |
+//!
+//! `fs_mark` and `xfs_repair` are the distribution's.
+
+mod cache;
+mod fsmark;
+mod image;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::MountFlags;
+
+use super::program::{Output, Program, ProgramError};
+use super::reporter::Reporter;
+use super::{While, WorkloadError, files, options, value_of};
+use cache::Cache;
+use image::Mounted;
+
+const GIB: u64 = 1 << 30;
+/// Buckets that the report gave the buffer cache of a machine with 16 GiB.
+const BUCKETS: u64 = 101_073;
+
+/// The command line.
+#[derive(Debug, Default)]
+struct Options {
+    directory: PathBuf,
+    /// Bytes of the image.
+    size: u64,
+    /// As `mkfs.xfs` takes it.
+    log: String,
+    threads: u64,
+    /// Files of a thread in a round.
+    files: u64,
+    /// Of these in a subdirectory.
+    spread: u64,
+    rounds: u64,
+    bytes: u64,
+    /// Options `-o` of `xfs_repair`.
+    suboptions: Vec<String>,
+    /// Allocation groups to be damaged.
+    damage: u32,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self { spread: 1, rounds: 1, ..Self::default() };
+        let (mut memory, mut cpus, mut per_mib) = (0u64, 1, 1.0);
+        let (mut bhash, mut stride) = (String::new(), String::new());
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "size" => found.size = size(value)?,
+                "log" => found.log = value.to_owned(),
+                "threads" if value.is_empty() => {}
+                "threads" => found.threads = value_of(name, value)?,
+                "files" => per_mib = value_of(name, value)?,
+                "spread" => found.spread = value_of(name, value)?,
+                "rounds" => found.rounds = value_of(name, value)?,
+                "bytes" => found.bytes = value_of(name, value)?,
+                "bhash" => bhash = value.to_owned(),
+                "ag-stride" => stride = value.to_owned(),
+                "damage" => found.damage = value_of(name, value)?,
+                "memory" => memory = value_of(name, value)?,
+                "cpus" => cpus = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        if found.threads == 0 {
+            found.threads = cpus;
+        }
+        let in_bounds = (1..=1024).contains(&found.threads)
+            && (1..=10_000).contains(&found.rounds)
+            && found.spread > 0;
+        if !in_bounds {
+            return Err(WorkloadError::Arguments(
+                "--threads: up to 1024, --rounds: up to 10000, --spread: from 1".into(),
+            ));
+        }
+        let all = memory as f64 / f64::from(1 << 20) * per_mib;
+        found.files = ((all / (found.threads * found.rounds) as f64).round() as u64).max(1);
+        if bhash == "memory" {
+            // Below the least that the program takes it would keep to its own choice.
+            let share = u128::from(BUCKETS) * u128::from(memory) / u128::from(16 * GIB);
+            bhash = share.max(64).to_string();
+        }
+        let given = [("bhash", bhash), ("ag_stride", stride)];
+        let given = given.iter().filter(|(_, value)| !value.is_empty());
+        found.suboptions = given.map(|(name, value)| format!("{name}={value}")).collect();
+        Ok(found)
+    }
+
+    /// Files that all threads make in all rounds.
+    fn total(&self) -> u64 {
+        self.files * self.rounds * self.threads
+    }
+
+    fn fs_mark(&self, place: &Path) -> Program {
+        let numbers = [
+            ("-D", self.files.div_ceil(self.spread)),
+            ("-N", self.spread),
+            ("-S", 0),
+            ("-n", self.files),
+            ("-s", self.bytes),
+            ("-L", self.rounds),
+        ];
+        let numbers =
+            numbers.into_iter().flat_map(|(name, value)| [name.into(), value.to_string()]);
+        let directories = (0..self.threads)
+            .flat_map(|thread| ["-d".into(), place.join(thread.to_string()).display().to_string()]);
+        // It leaves a log in its directory.
+        Program::new("fs_mark").args(numbers.chain(directories)).directory(&self.directory)
+    }
+}
+
+/// Bytes of a size as `mkfs.xfs` takes it: a number with k, m, g, t or p.
+fn size(text: &str) -> Result<u64, WorkloadError> {
+    let (number, shift) = match text.char_indices().next_back() {
+        Some((at, 'k')) => (&text[..at], 10),
+        Some((at, 'm')) => (&text[..at], 20),
+        Some((at, 'g')) => (&text[..at], 30),
+        Some((at, 't')) => (&text[..at], 40),
+        Some((at, 'p')) => (&text[..at], 50),
+        _ => (text, 0),
+    };
+    let number: u64 = value_of("size", number)?;
+    let bytes = number.checked_mul(1 << shift);
+    bytes.ok_or_else(|| WorkloadError::Arguments(format!("--size {text}: too large")))
+}
+
+/// Fills the image and repairs it.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    let [image, place] = ["image", "files"].map(|name| options.directory.join(name));
+    reporter.phase("create")?;
+    image::make(&image, options.size, &options.log)?;
+    let mounted = Mounted::new(&image, &place, MountFlags::empty())?;
+    let empty = mounted.inodes()?;
+
+    reporter.phase("fsmark")?;
+    fill(&options, &place, &mut reporter)?;
+    reporter.phase("")?;
+    let full = mounted.inodes()?;
+    if full < empty + options.total() {
+        return Err(WorkloadError::Child(format!(
+            "fs_mark says that it made {} files, and {} more inodes are in use",
+            options.total(),
+            full.saturating_sub(empty)
+        )));
+    }
+    mounted.unmount()?;
+    if options.damage > 0 {
+        let groups = image::damage(&image, options.damage).while_("damaging the image")?;
+        match Program::new("xfs_repair").args(["-n".as_ref(), image.as_os_str()]).run() {
+            Err(ProgramError::Failed { .. }) => {}
+            Ok(_) => {
+                return Err(WorkloadError::Child("xfs_repair -n finds no damage done".into()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        reporter.note(&format!("damaged: the header of inodes in {groups} allocation groups"))?;
+    }
+    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+
+    reporter.phase("xfsrepair")?;
+    repair(&options, &image, &mut reporter)?;
+    reporter.phase("check")?;
+    check(&image, &place, full)?;
+    reporter.phase("")?;
+    reporter.note(&format!(
+        "{} files; after the repair xfs_repair -n is content, and all {full} inodes are there",
+        options.total()
+    ))?;
+    fs::remove_file(&image).while_(image.display().to_string())
+}
+
+/// Creates the files.
+fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    let output = options.fs_mark(place).run()?;
+    let rounds = fsmark::rounds(&output.text).map_err(garbage("fs_mark"))?;
+    let last = rounds.last().map(|round| round.count);
+    if rounds.len() as u64 != options.rounds || last != Some(options.total()) {
+        let (count, wanted) = (last.unwrap_or(0), options.total());
+        let problem = format!(
+            "{} rounds that made {count} files, and not {} that made {wanted}",
+            rounds.len(),
+            options.rounds
+        );
+        return Err(garbage("fs_mark")(problem).into());
+    }
+    report_times(&output, reporter)?;
+    for round in rounds {
+        reporter.sample("Files/sec", round.rate)?;
+    }
+    Ok(())
+}
+
+/// Repairs the image.
+fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    let given = options.suboptions.iter().flat_map(|option| ["-o", option.as_str()]);
+    // Told twice to be verbose, it tells of its cache. What it has to say is on standard error.
+    let program = Program::new("xfs_repair").args(["-v", "-v"]).args(given);
+    let output = program.args([image]).together().run()?;
+    let cache = cache::last_report(&output.text).map_err(garbage("xfs_repair"))?;
+    report_times(&output, reporter)?;
+    report(&cache, reporter)
+}
+
+fn report_times(output: &Output, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    reporter.sample("Elapsed", output.elapsed.as_secs_f64())?;
+    reporter.sample("System", output.spent.system)?;
+    reporter.sample("User", output.spent.user)
+}
+
+fn report(cache: &Cache, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    let figures = [
+        ("CacheBuckets", Some(cache.buckets as f64)),
+        ("CacheEntries", Some(cache.entries as f64)),
+        ("CacheHits", Some(cache.hits as f64)),
+        ("CacheMisses", Some(cache.misses as f64)),
+        ("CacheHit%", cache.hit_percent()),
+        ("CacheChain", Some(cache.longest() as f64)),
+    ];
+    for (name, value) in figures {
+        if let Some(value) = value {
+            reporter.sample(name, value)?;
+        }
+    }
+    reporter.note(&cache.to_string())
+}
+
+/// Makes sure that nothing is left to repair, and nothing was lost.
+fn check(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
+    Program::new("xfs_repair").args(["-n".as_ref(), image.as_os_str()]).together().run()?;
+    let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;
+    let found = mounted.inodes()?;
+    mounted.unmount()?;
+    if found != inodes {
+        return Err(WorkloadError::Child(format!(
+            "{inodes} inodes were in use before the repair, and {found} after it"
+        )));
+    }
+    Ok(())
+}
+
+fn garbage(program: &str) -> impl Fn(String) -> ProgramError {
+    move |problem| ProgramError::Garbage { program: program.into(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
+        Options::parse(lexopt::Parser::from_args(arguments))
+    }
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = Options::parse(lexopt::Parser::from_args(manifest("xfsrepair").1)).unwrap();
+        assert_eq!((options.size, options.threads, options.total()), (500 << 40, 4, 40_960));
+        assert_eq!(options.suboptions, ["bhash=12634", "ag_stride=-1"]);
+        let program = format!("{:?}", options.fs_mark(Path::new("/mnt/disk0/files")).command());
+        let expected = r#""fs_mark" "-D" "256" "-N" "10" "-S" "0" "-n" "2560" "-s" "1" "-L" "4" "-d" "/mnt/disk0/files/0" "-d""#;
+        assert!(program.contains(expected), "{program}");
+    }
+
+    #[test]
+    fn the_report_is_its_own_proportion() {
+        let memory = (16 * GIB).to_string();
+        let options = parse(&[
+            "--memory",
+            &memory,
+            "--threads",
+            "8",
+            "--files",
+            "1562.5",
+            "--rounds",
+            "32",
+            "--bhash",
+            "memory",
+        ]);
+        let options = options.unwrap();
+        assert_eq!((options.files, options.total()), (100_000, 25_600_000));
+        assert_eq!(options.suboptions, ["bhash=101073"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for arguments in [
+            ["--size", "1x"],
+            ["--size", "99999999p"],
+            ["--size", "t"],
+            ["--spread", "0"],
+            ["--rounds", "0"],
+            ["--threads", "2000"],
+        ] {
+            assert!(parse(&arguments).is_err(), "{arguments:?}");
+        }
+        assert_eq!(size("500t").unwrap(), 549_755_813_888_000);
+        assert_eq!(size("4096").unwrap(), 4096);
+    }
+}
