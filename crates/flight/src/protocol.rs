@@ -9,6 +9,9 @@
 //! note "created 40000 files"
 //! ```
 //!
+//! The name of a metric may have blanks if quotation marks stand around it, as in
+//! `sample "SeqIn block" 21504`.
+//!
 //! A program that must not go on before a phase's counters are cut reads one byte from the
 //! descriptor in `FAULTLINE_ACK_FD` after each `phase` line.
 
@@ -82,13 +85,7 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
         ("phase", []) => Ok(Line::Phase(String::new())),
         ("phase", [phase]) => Ok(Line::Phase(name(phase)?)),
         ("phase", _) => Err(LineError::Words(verb.into(), "phase [NAME]")),
-        ("sample", [metric, figure]) => {
-            Ok(Line::Sample { metric: name(metric)?, label: String::new(), value: value(figure)? })
-        }
-        ("sample", [metric, label, figure]) => {
-            Ok(Line::Sample { metric: name(metric)?, label: name(label)?, value: value(figure)? })
-        }
-        ("sample", _) => Err(LineError::Words(verb.into(), "sample METRIC [LABEL] VALUE")),
+        ("sample", _) => sample(rest.trim()),
         ("series", [series, figure]) => {
             Ok(Line::Point { series: name(series)?, value: value(figure)? })
         }
@@ -102,6 +99,32 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
 pub fn is_name(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._:+/%-".contains(c);
     (1..=MAX_NAME).contains(&word.len()) && word.chars().all(fits)
+}
+
+/// What follows the word `sample`.
+fn sample(text: &str) -> Result<Line, LineError> {
+    let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
+    let (metric, rest) = match quoted {
+        Some((metric, rest)) => (words(metric)?, rest),
+        None => {
+            let (metric, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            (name(metric)?, rest)
+        }
+    };
+    let rest: Vec<&str> = rest.split_whitespace().collect();
+    match rest.as_slice() {
+        [figure] => Ok(Line::Sample { metric, label: String::new(), value: value(figure)? }),
+        [label, figure] => Ok(Line::Sample { metric, label: name(label)?, value: value(figure)? }),
+        _ => Err(LineError::Words("sample".into(), "sample METRIC [LABEL] VALUE")),
+    }
+}
+
+/// Names with one blank between them, together no longer than a name may be.
+fn words(text: &str) -> Result<String, LineError> {
+    match text.len() <= MAX_NAME && text.split(' ').all(is_name) {
+        true => Ok(text.to_owned()),
+        false => Err(LineError::Name(text.chars().take(MAX_NAME).collect())),
+    }
 }
 
 fn name(word: &str) -> Result<String, LineError> {
@@ -134,6 +157,9 @@ mod tests {
         assert_eq!(parse(b"sample latency 2"), Ok(sample("", 2.0)));
         assert_eq!(parse(b"sample latency p99 0.000123\r"), Ok(sample("p99", 0.000123)));
         assert_eq!(parse(b"note \"40000 files\""), Ok(Line::Note("40000 files".into())));
+        let metric = "SeqIn block".into();
+        let quoted = Line::Sample { metric, label: "x".into(), value: 2.0 };
+        assert_eq!(parse(b"sample \"SeqIn block\" x 2"), Ok(quoted));
         let point = Line::Point { series: "memory-node0".into(), value: 0.5 };
         assert_eq!(parse(b"series memory-node0 0.5"), Ok(point));
     }
@@ -144,6 +170,12 @@ mod tests {
         assert_eq!(parse(b"sample x nan"), Err(LineError::Value("nan".into())));
         assert_eq!(parse(b"phase a/../\"b"), Err(LineError::Name("a/../\"b".into())));
         assert!(matches!(parse(b"sample x"), Err(LineError::Words(..))));
+        assert!(matches!(parse(b"sample \"a b\""), Err(LineError::Words(..))));
+        for metric in ["a  b", " a", "", "a\tb", "x ".repeat(32).trim(), &"x y".repeat(22)] {
+            let parsed = parse(format!("sample \"{metric}\" 2").as_bytes());
+            assert_eq!(parsed.is_ok(), metric.len() == 63, "{metric}");
+        }
+        assert_eq!(parse(b"sample \"a b 2"), Err(LineError::Name("\"a".into())));
         assert_eq!(parse(b"\xff"), Err(LineError::Text));
         assert_eq!(parse(&[b'x'; 5000]), Err(LineError::Text));
     }
