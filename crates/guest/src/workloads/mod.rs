@@ -2,6 +2,7 @@
 //! reports by the metric protocol, as a program of anybody's own would.
 
 mod autonuma;
+mod bonnie;
 mod fault;
 mod files;
 mod nas;
@@ -87,6 +88,7 @@ pub fn main() -> ExitCode {
         arguments.value().map_err(WorkloadError::from).and_then(|name| match name.to_str() {
             Some("autonuma") => autonuma::main(arguments),
             Some(autonuma::PROCESS) => autonuma::process_main(arguments),
+            Some("bonnie") => bonnie::main(arguments),
             Some("fault") => fault::main(arguments),
             Some("nas") => nas::main(arguments),
             Some("pagealloc") => pagealloc::main(arguments),
@@ -97,7 +99,7 @@ pub fn main() -> ExitCode {
             Some("truncate") => truncate::main(arguments),
             Some("xfsrepair") => xfsrepair::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, fault, nas, pagealloc, paralleldd, stutter, truncate, xfsrepair",
+                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, stutter, truncate, xfsrepair",
                 name.display()
             ))),
         });

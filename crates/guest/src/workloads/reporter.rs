@@ -45,6 +45,11 @@ impl Reporter {
         self.line(format!("sample {metric} {value:.6}"))
     }
 
+    /// Reports a value of a metric whose name may have blanks, with a label or an empty one.
+    pub fn labelled(&mut self, metric: &str, label: &str, value: f64) -> Result<(), WorkloadError> {
+        self.line(format!("sample \"{metric}\" {label} {value:.6}"))
+    }
+
     /// Reports a point of a series.
     pub fn series(&mut self, name: &str, value: f64) -> Result<(), WorkloadError> {
         self.line(format!("series {name} {value:.6}"))

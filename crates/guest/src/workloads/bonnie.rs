@@ -1,0 +1,307 @@
+//! bonnie++, the distribution's: a large file, then many small ones.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `io` | a file is written by the byte, by chunks, rewritten, read, and sought in |
+//! | `create` | small files are created, looked at and deleted, in order and at random |
+//!
+//! Its figures are reported outside any phase, under the names that the field's tables have. What
+//! it calls too quick to measure is not reported, but noted.
+
+use std::path::PathBuf;
+
+use super::program::{Program, ProgramError};
+use super::reporter::Reporter;
+use super::{While, WorkloadError, files, options, value_of};
+
+/// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
+const FORMAT: &str = "1.98";
+/// Figures in such a line.
+const FIELDS: usize = 50;
+/// What stands in place of a figure that would have no meaning.
+const TOO_QUICK: &str = "+++++";
+
+/// The tests: metric of the rate, label of latency and processor time, place of the rate, after
+/// which processor time follows, and of the latency.
+const TESTS: [(&str, &str, usize, usize); 12] = [
+    ("SeqOut char", "SeqOut:char", 9, 38),
+    ("SeqOut block", "SeqOut:block", 11, 39),
+    ("SeqOut rewrite", "SeqOut:rewrite", 13, 40),
+    ("SeqIn char", "SeqIn:char", 15, 41),
+    ("SeqIn block", "SeqIn:block", 17, 42),
+    ("Random seeks", "Random:seeks", 19, 43),
+    ("SeqCreate ops", "SeqCreate:create", 26, 44),
+    ("SeqCreate read", "SeqCreate:read", 28, 45),
+    ("SeqCreate del", "SeqCreate:del", 30, 46),
+    ("RandCreate ops", "RandCreate:create", 32, 47),
+    ("RandCreate read", "RandCreate:read", 34, 48),
+    ("RandCreate del", "RandCreate:del", 36, 49),
+];
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    /// The file's size in percent of the machine's memory.
+    size: f64,
+    chunk: u64,
+    /// MiB.
+    characters: u64,
+    /// In 1024.
+    files: u64,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self {
+            directory: PathBuf::new(),
+            size: 200.0,
+            chunk: 8192,
+            characters: 0,
+            files: 1,
+            memory: 0,
+        };
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "size" => found.size = value_of(name, value)?,
+                "chunk" => found.chunk = value_of(name, value)?,
+                "characters" => found.characters = value_of(name, value)?,
+                "files" => found.files = value_of(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        match found.mib() {
+            0 => Err(WorkloadError::Arguments(format!(
+                "{} % of {} bytes: not a MiB",
+                found.size, found.memory
+            ))),
+            _ => Ok(found),
+        }
+    }
+
+    /// The file's size in MiB.
+    fn mib(&self) -> u64 {
+        (self.memory as f64 * self.size / 100.0) as u64 >> 20
+    }
+
+    /// The two parts: each leaves the other out.
+    fn parts(&self) -> [(&'static str, [String; 3]); 2] {
+        let file = format!("{}:{}", self.mib(), self.chunk);
+        [
+            ("io", ["-s".into(), file, "-n0".into()]),
+            ("create", ["-s".into(), "0".into(), format!("-n{}", self.files)]),
+        ]
+    }
+}
+
+/// Runs both parts.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    let mut results = Vec::new();
+    for (phase, arguments) in options.parts() {
+        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+        reporter.phase(phase)?;
+        // As root, and without a look at how much memory there is.
+        let program = Program::new("bonnie++").args(["-q", "-u0:0", "-r0", "-d"]);
+        let program = program.args([&options.directory]).args(arguments);
+        let output = program.args([format!("-f{}", options.characters)]).run()?;
+        results.extend(
+            figures(&output.text)
+                .map_err(|problem| ProgramError::Garbage { program: "bonnie++".into(), problem })?,
+        );
+        reporter.phase("")?;
+    }
+    if results.is_empty() {
+        return Err(WorkloadError::Child("bonnie++ was given nothing to do".into()));
+    }
+    report(&results, &mut reporter)
+}
+
+fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    for Test { name, label, rate, cpu, latency } in tests {
+        reporter.labelled("latency", label, *latency)?;
+        if let Some(rate) = rate {
+            reporter.labelled(name, "", *rate)?;
+        }
+        if let Some(cpu) = cpu {
+            reporter.labelled("CPU", label, *cpu)?;
+        }
+    }
+    let quick = tests.iter().filter(|test| test.rate.is_none()).map(|test| test.name);
+    let quick: Vec<&str> = quick.collect();
+    match quick.as_slice() {
+        [] => Ok(()),
+        names => reporter.note(&format!("too quick to be measured: {}", names.join(", "))),
+    }
+}
+
+/// What bonnie++ has to say of one of its tests.
+#[derive(Clone, Debug, PartialEq)]
+struct Test {
+    /// The metric of the rate.
+    name: &'static str,
+    /// The label of latency and processor time.
+    label: &'static str,
+    /// KiB or operations a second; none if that was too quick to be measured.
+    rate: Option<f64>,
+    /// Processor time in percent; likewise.
+    cpu: Option<f64>,
+    /// The longest that any call took, in microseconds.
+    latency: f64,
+}
+
+/// Reads the line of figures; tests that were left out are left out.
+///
+/// # Errors
+/// When there is no such line, or a figure can't be read; what is wrong.
+fn figures(text: &str) -> Result<Vec<Test>, String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return Err("not one line".into());
+    };
+    let fields: Vec<&str> = line.split(',').take(FIELDS + 1).collect();
+    if fields[0] != FORMAT {
+        return Err(format!("figures of the format `{}`, not {FORMAT}", crate::cut(fields[0], 20)));
+    }
+    if fields.len() != FIELDS {
+        return Err(format!("not {FIELDS} figures"));
+    }
+    let mut tests = Vec::new();
+    for (name, label, rate, latency) in TESTS {
+        let [rate, cpu, latency] = [fields[rate], fields[rate + 1], fields[latency]];
+        if [rate, cpu, latency].iter().all(|field| field.is_empty()) {
+            continue;
+        }
+        let test = || {
+            let (rate, cpu) = (measured(rate)?, measured(cpu)?);
+            Some(Test { name, label, rate, cpu, latency: microseconds(latency)? })
+        };
+        let wrong =
+            || crate::cut(&format!("{name}: `{rate}`, `{cpu}`, `{latency}`"), 100).to_owned();
+        tests.push(test().ok_or_else(wrong)?);
+    }
+    Ok(tests)
+}
+
+/// A number, or none of something that was too quick. A rate of 0 was rounded down to it, and says
+/// as little.
+fn measured(field: &str) -> Option<Option<f64>> {
+    if field.starts_with("+++") && TOO_QUICK.starts_with(field) {
+        return Some(None);
+    }
+    Some(Some(number(field)?).filter(|&number| number > 0.0))
+}
+
+/// Such as `27128us`, `168ms` or `2s`.
+fn microseconds(field: &str) -> Option<f64> {
+    let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
+    let (number_of, unit) =
+        units.iter().find_map(|(suffix, unit)| Some((field.strip_suffix(suffix)?, unit)))?;
+    Some(number(number_of)? * unit)
+}
+
+/// Digits, and maybe a point among them.
+fn number(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse().ok().filter(|_| plain && text.len() <= 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    /// Printed by version 2.00a with `-s 128 -n 2:1000:10:4`.
+    const ALL: &str = "1.98,2.00a,vm,1,1795277408,128M,,8192,5,1153,34,177225,34,+++++,+++,2263,\
+        44,+++++,+++,11292,117,2,1000,10,,4,+++++,+++,+++++,+++,393,5,1655,21,+++++,+++,555,9,\
+        27128us,20191us,10658us,32866us,12960us,86590us,16306us,12249us,168ms,16805us,4740us,\
+        19519us\n";
+    /// Printed with `-s 2M -n 0 -f0`: neither small files nor single bytes.
+    const LARGE: &str = "\n1.98,2.00a,vm,1,1795278872,2M,,8192,5,,,+++++,+++,+++++,+++,,,+++++,+++,\
+        +++++,+++,,,,,,,,,,,,,,,,,,,351us,183us,,12us,32423us,,,,,,\n";
+
+    #[test]
+    fn the_manifest_gives_options_and_declares_what_is_reported() {
+        let (manifest, arguments) = manifest("bonnie");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let [(_, io), (_, create)] = options.parts();
+        assert_eq!(
+            (io.join(" "), create.join(" ")),
+            ("-s 4096:8192 -n0".into(), "-s 0 -n16".into())
+        );
+        let declared: Vec<_> = manifest.metrics.iter().map(|metric| &*metric.name).collect();
+        let rates = TESTS.iter().map(|test| test.0);
+        let reported: Vec<_> = ["latency"].into_iter().chain(rates).chain(["CPU"]).collect();
+        assert_eq!(declared, reported);
+        assert!(Options::parse(lexopt::Parser::from_args(["--size", "1"])).is_err());
+    }
+
+    #[test]
+    fn all_figures_are_read() {
+        let tests = figures(ALL).unwrap();
+        assert_eq!(tests.len(), 12);
+        let of = |name: &str| tests.iter().find(|test| test.name == name).unwrap().clone();
+        let test = |name, label, rate, cpu, latency| Test { name, label, rate, cpu, latency };
+        // As its own table has them: 1153k 34 %, 173m (177225 / 1024) 34 %, 11292 117 %.
+        let block = test("SeqOut block", "SeqOut:block", Some(177_225.0), Some(34.0), 20_191.0);
+        assert_eq!(of("SeqOut block"), block);
+        let seeks = test("Random seeks", "Random:seeks", Some(11_292.0), Some(117.0), 86_590.0);
+        assert_eq!(of("Random seeks"), seeks);
+        let read = test("SeqIn block", "SeqIn:block", None, None, 12_960.0);
+        assert_eq!(of("SeqIn block"), read);
+        let deleted = test("SeqCreate del", "SeqCreate:del", Some(393.0), Some(5.0), 168_000.0);
+        assert_eq!(of("SeqCreate del"), deleted);
+        assert_eq!(of("RandCreate del").latency, 19_519.0);
+    }
+
+    #[test]
+    fn tests_that_were_left_out_are() {
+        let tests = figures(LARGE).unwrap();
+        let names: Vec<_> = tests.iter().map(|test| test.name).collect();
+        assert_eq!(names, ["SeqOut block", "SeqOut rewrite", "SeqIn block", "Random seeks"]);
+        assert!(tests.iter().all(|test| test.rate.is_none()));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "usage:\nbonnie++ [-d scratch-dir]\n", &ALL.repeat(2)] {
+            assert_eq!(figures(text), Err("not one line".into()));
+        }
+        let error = figures(&ALL.replace("1.98", "1.03e")).unwrap_err();
+        assert_eq!(error, "figures of the format `1.03e`, not 1.98");
+        for text in [ALL.replace(",19519us", ""), ALL.replace("19519us", "19519us,1us")] {
+            assert_eq!(figures(&text), Err("not 50 figures".into()));
+        }
+        for (figure, wrong) in [("177225", "1e5"), ("177225", "-1"), ("27128us", "27128")] {
+            let error = figures(&ALL.replace(figure, wrong)).unwrap_err();
+            assert!(error.starts_with("SeqOut ") && error.contains(wrong), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_ever_0() {
+        assert_eq!(measured("0"), Some(None));
+        assert_eq!(measured("+++"), Some(None));
+        assert_eq!([measured(""), measured("+"), measured("++++++"), measured("inf")], [None; 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(
+            text in ".{0,300}",
+            fields in prop::collection::vec("[0-9.+mus]{0,8}", FIELDS - 1),
+        ) {
+            let _ = figures(&text);
+            for test in figures(&format!("{FORMAT},{}", fields.join(","))).unwrap_or_default() {
+                prop_assert!(test.latency.is_finite());
+                prop_assert!(test.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0));
+            }
+        }
+    }
+}
