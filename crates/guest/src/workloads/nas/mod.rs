@@ -1,4 +1,4 @@
-//! EP, IS, CG and MG of the NAS Parallel Benchmarks, in threads, after their specification
+//! EP, IS, CG, MG and LU of the NAS Parallel Benchmarks, in threads, after their specification
 //! (Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D
 //! and what is timed after NPB 3). Each verifies its result by the official values, and without that
 //! there is no figure.
@@ -13,6 +13,7 @@
 mod cg;
 mod ep;
 mod is;
+mod lu;
 mod memory;
 mod mg;
 mod random;
@@ -69,10 +70,11 @@ enum Benchmark {
     Is,
     Cg,
     Mg,
+    Lu,
 }
 
 impl Benchmark {
-    const ALL: [Self; 4] = [Self::Ep, Self::Is, Self::Cg, Self::Mg];
+    const ALL: [Self; 5] = [Self::Ep, Self::Is, Self::Cg, Self::Mg, Self::Lu];
 
     /// Bytes of its arrays.
     fn bytes(self, class: Class, threads: usize) -> u64 {
@@ -81,6 +83,7 @@ impl Benchmark {
             Self::Is => is::bytes(class),
             Self::Cg => cg::bytes(class),
             Self::Mg => mg::bytes(class),
+            Self::Lu => lu::bytes(class),
         }
     }
 
@@ -90,6 +93,7 @@ impl Benchmark {
             Self::Is => is::run(class, team, stages),
             Self::Cg => cg::run(class, team, stages),
             Self::Mg => mg::run(class, team, stages),
+            Self::Lu => lu::run(class, team, stages),
         }
     }
 }
@@ -101,6 +105,7 @@ impl fmt::Display for Benchmark {
             Self::Is => "is",
             Self::Cg => "cg",
             Self::Mg => "mg",
+            Self::Lu => "lu",
         })
     }
 }
@@ -110,7 +115,7 @@ impl FromStr for Benchmark {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let named = |benchmark: &Self| benchmark.to_string() == name;
-        Self::ALL.into_iter().find(named).ok_or("not one of ep, is, cg, mg")
+        Self::ALL.into_iter().find(named).ok_or("not one of ep, is, cg, mg, lu")
     }
 }
 
@@ -217,7 +222,7 @@ fn run(
     let Outcome { millions, verdict, remark } = outcome;
     verdict.map_err(|why| WorkloadError::Verification { name: name.clone(), why })?;
     let rate = millions / taken.elapsed;
-    reporter.note(&format!("{name}: {threads} threads, {remark}, {rate:.2} Mop/s, verified"))?;
+    reporter.note(&format!("{name}: threads {threads}, {remark}, {rate:.2} Mop/s, verified"))?;
     reporter.sample(&name, taken.elapsed)?;
     reporter.sample(&format!("User {name}"), taken.cpu.user)?;
     reporter.sample(&format!("System {name}"), taken.cpu.system)

@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 use std::process;
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Barrier, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use super::memory::Element;
@@ -19,6 +19,14 @@ pub struct Team {
     /// Each member's contribution to a sum, in two banks by turns: while some still read one, others
     /// fill the other.
     parts: Vec<[[AtomicU64; WIDEST]; 2]>,
+    progress: Vec<Progress>,
+}
+
+/// How many steps a member has done.
+#[derive(Default)]
+struct Progress {
+    steps: Mutex<usize>,
+    more: Condvar,
 }
 
 /// One thread of a team.
@@ -36,12 +44,13 @@ impl Team {
         Self {
             barrier: Barrier::new(threads),
             parts: (0..threads).map(|_| [zeros(), zeros()]).collect(),
+            progress: (0..threads).map(|_| Progress::default()).collect(),
         }
     }
 
     /// How many threads it has.
     pub fn threads(&self) -> usize {
-        self.parts.len()
+        self.progress.len()
     }
 
     /// Starts the threads, and returns when all have done the work.
@@ -116,6 +125,21 @@ impl Member<'_> {
         }
         sum
     }
+
+    /// Says that this member has done one more step.
+    pub fn step(&self) {
+        let own = &self.team.progress[self.number];
+        *own.steps.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        own.more.notify_all();
+    }
+
+    /// Waits until the member `number` has done `steps` in all.
+    pub fn await_steps(&self, number: usize, steps: usize) {
+        let other = &self.team.progress[number];
+        let done = other.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = other.more.wait_while(done, |done| *done < steps);
+        drop(done.unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 fn share(count: usize, number: usize, threads: usize) -> Range<usize> {
@@ -152,11 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn one_works_alone_while_others_wait() {
-        let turns = AtomicUsize::new(0);
+    fn one_works_alone_and_steps_are_awaited() {
+        let (turns, order) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         Team::new(3).run(|member| {
             member.alone(|| assert_eq!(turns.fetch_add(1, SeqCst), 0));
             assert_eq!(turns.load(SeqCst), 1);
+            for step in 1..=5 {
+                if member.number > 0 {
+                    member.await_steps(member.number - 1, step);
+                }
+                order.lock().unwrap().push((step, member.number));
+                member.step();
+            }
         });
+        let order = order.into_inner().unwrap();
+        let place = |wanted| order.iter().position(|it| *it == wanted).unwrap();
+        for step in 1..=5 {
+            assert!(place((step, 0)) < place((step, 1)) && place((step, 1)) < place((step, 2)));
+        }
     }
 }

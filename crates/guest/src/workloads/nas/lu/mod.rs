@@ -1,0 +1,209 @@
+//! LU, "lower-upper": steps towards the steady state of a flow by symmetric successive
+//! over-relaxation. Two sweeps a step go through all points in an order that threads keep by waiting
+//! for each other, plane by plane.
+//!
+//! NASA's programs keep the blocks of a plane, of 5 by 5 numbers each, from where they are made to
+//! where they are used, and density and kinetic energy by points; here all that is computed when
+//! needed, which takes less memory.
+
+mod cube;
+mod flow;
+
+use std::sync::Mutex;
+
+use self::cube::{Cube, Line};
+use self::flow::State;
+use super::stages::{Stage, Stages};
+use super::team::Team;
+use super::verify::check;
+use super::{Class, Outcome, WorkloadError};
+
+const EPSILON: f64 = 1e-8;
+
+/// Points along each side, time steps, and their length.
+fn size(class: Class) -> (usize, usize, f64) {
+    class.pick([
+        (12, 50, 0.5),
+        (33, 300, 1.5e-3),
+        (64, 250, 2.0),
+        (102, 250, 2.0),
+        (162, 250, 2.0),
+        (408, 300, 1.0),
+    ])
+}
+
+/// What is verified: the root mean squares of the residuals and of the errors, and the surface
+/// integral.
+#[derive(Clone, Copy)]
+struct Figures {
+    residuals: State,
+    errors: State,
+    integral: f64,
+}
+
+fn official(class: Class) -> Figures {
+    let figures = |residuals, errors, integral| Figures { residuals, errors, integral };
+    class.pick([
+        figures(
+            [
+                1.6196343210977e-2,
+                2.1976745164821e-3,
+                1.5179927653399e-3,
+                1.5029584435994e-3,
+                3.4264073155896e-2,
+            ],
+            [
+                6.4223319957961e-4,
+                8.4144342047348e-5,
+                5.8588269616485e-5,
+                5.8474222595157e-5,
+                1.3103347914111e-3,
+            ],
+            7.8418928865937e0,
+        ),
+        figures(
+            [
+                1.236511638192e1,
+                1.317228477799e0,
+                2.550120713095e0,
+                2.326187750252e0,
+                2.826799444189e1,
+            ],
+            [
+                4.867877144216e-1,
+                5.064652880982e-2,
+                9.28181810196e-2,
+                8.570126542733e-2,
+                1.084277417792e0,
+            ],
+            1.161399311023e1,
+        ),
+        figures(
+            [
+                7.7902107606689e2,
+                6.3402765259693e1,
+                1.9499249727292e2,
+                1.7845301160419e2,
+                1.8384760349464e3,
+            ],
+            [
+                2.9964085685472e1,
+                2.8194576365003e0,
+                7.3473412698775e0,
+                6.7139225687777e0,
+                7.0715315688393e1,
+            ],
+            2.6030925604886e1,
+        ),
+        figures(
+            [
+                3.5532672969983e3,
+                2.6214750795311e2,
+                8.8333721850952e2,
+                7.7812774739425e2,
+                7.3087969592545e3,
+            ],
+            [
+                1.1401176380213e2,
+                8.1098963655422e0,
+                2.8480597317698e1,
+                2.5905394567833e1,
+                2.6054907504857e2,
+            ],
+            4.7887162703308e1,
+        ),
+        figures(
+            [
+                1.0376698032354e4,
+                8.9221245880101e2,
+                2.5623881458266e3,
+                2.1919434385783e3,
+                1.7807805726106e4,
+            ],
+            [
+                2.1598639971695e2,
+                1.5578955923986e1,
+                5.4131886307721e1,
+                4.8226264315405e1,
+                4.5590291004325e2,
+            ],
+            6.6640455357218e1,
+        ),
+        figures(
+            [
+                4.868417937025e4,
+                4.696371050071e3,
+                1.218114549776e4,
+                1.033801493461e4,
+                7.142398413817e4,
+            ],
+            [
+                3.752393004482e2,
+                3.084128893659e1,
+                9.434276905469e1,
+                8.230686681928e1,
+                7.00262063621e2,
+            ],
+            8.334101392503e1,
+        ),
+    ])
+}
+
+impl Figures {
+    fn verify(&self, official: &Self) -> Result<(), String> {
+        let norms = |what: &str, found: &State, official: &State| {
+            let mut pairs = (1..).zip(found.iter().zip(official));
+            pairs.try_for_each(|(variable, (found, official))| {
+                check(&format!("{what} of variable {variable}"), *found, *official, EPSILON)
+            })
+        };
+        norms("the residual", &self.residuals, &official.residuals)?;
+        norms("the error", &self.errors, &official.errors)?;
+        check("the surface integral", self.integral, official.integral, EPSILON)
+    }
+}
+
+/// Bytes of all arrays.
+pub fn bytes(class: Class) -> u64 {
+    Cube::bytes(size(class).0)
+}
+
+/// The official count of operations.
+fn operations(side: usize, steps: usize) -> f64 {
+    let side = side as f64;
+    let a_step = 1984.77 * side.powi(3) - 10923.3 * side.powi(2) + 27770.9 * side - 144_010.0;
+    steps as f64 * a_step
+}
+
+pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, WorkloadError> {
+    let (side, steps, length) = size(class);
+    let cube = Cube::of(side, length)?;
+    let found = Mutex::new(None);
+    team.run(|member| {
+        let mut line = Line::of(side);
+        stages.begin(member, Stage::Fill);
+        cube.start(member);
+        cube.force(member, &mut line);
+        stages.begin(member, Stage::WarmUp);
+        cube.make_residual(member, &mut line);
+        cube.advance(member, 0, &mut line);
+        cube.start(member);
+        cube.make_residual(member, &mut line);
+        stages.begin(member, Stage::Steady);
+        for step in 1..=steps {
+            cube.advance(member, step, &mut line);
+        }
+        let residuals = cube.residuals(member);
+        stages.begin(member, Stage::Verify);
+        let errors = cube.errors(member);
+        *found.lock().expect("nobody panics") = Some((residuals, errors));
+    });
+    let found = found.into_inner().expect("nobody panics");
+    let (residuals, errors) = found.expect("a team has a member");
+    let found = Figures { residuals, errors, integral: cube.surface_integral() };
+    Ok(Outcome {
+        millions: operations(side, steps) / 1e6,
+        verdict: found.verify(&official(class)),
+        remark: format!("{side} points along each side"),
+    })
+}
