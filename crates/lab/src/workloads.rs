@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 7] = [
+const BUILT_IN: [&str; 8] = [
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/fault.toml"),
     include_str!("../../../workloads/nas.toml"),
     include_str!("../../../workloads/pagealloc.toml"),
     include_str!("../../../workloads/paralleldd.toml"),
     include_str!("../../../workloads/stutter.toml"),
+    include_str!("../../../workloads/tiobench.toml"),
     include_str!("../../../workloads/truncate.toml"),
 ];
 

@@ -11,6 +11,7 @@ mod paralleldd;
 pub mod program;
 mod reporter;
 mod stutter;
+mod tiobench;
 mod truncate;
 mod xfsrepair;
 
@@ -96,10 +97,11 @@ pub fn main() -> ExitCode {
             Some("stutter") => stutter::main(arguments),
             Some(stutter::HOG) => stutter::hog_main(arguments),
             Some(stutter::COPY) => stutter::copy_main(arguments),
+            Some("tiobench") => tiobench::main(arguments),
             Some("truncate") => truncate::main(arguments),
             Some("xfsrepair") => xfsrepair::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, stutter, truncate, xfsrepair",
+                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, stutter, tiobench, truncate, xfsrepair",
                 name.display()
             ))),
         });
@@ -155,6 +157,7 @@ mod tests {
             "pagealloc",
             "paralleldd",
             "stutter",
+            "tiobench",
             "truncate",
             "xfsrepair",
         ] {

@@ -1,0 +1,316 @@
+//! Rates of threads that read and write files of their own, in sequence and at random: the benchmark
+//! tiobench (threaded I/O bench) of old, whose work is done by fio here.
+//!
+//! For each number of threads there are files of the same size in all, and a phase for each test, by
+//! its name and the number of threads: `SeqWrite-4`, then `RandWrite-4`, `SeqRead-4`, `RandRead-4`.
+//! Nothing is dropped from the page cache between them: how long pages stay is the question. What was
+//! written is on the disk when a test ends. The phase `potential` before tells what one reader gets of
+//! the disk, from a cold cache and in large blocks. All figures are reported between phases, whose
+//! names would else be part of theirs.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Deserialize;
+
+use super::program::{Program, ProgramError};
+use super::reporter::Reporter;
+use super::{While, WorkloadError, files, list, options, value_of};
+
+/// The megabyte of all figures, as in tiobench.
+const MEGABYTE: f64 = (1 << 20) as f64;
+/// Of the data so much is read for the phase `potential`, at most.
+const POTENTIAL: u64 = 256 << 20;
+/// Most threads of one test.
+const THREADS: u64 = 1024;
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    /// Bytes of all files together, in percent of the machine's memory.
+    size: f64,
+    block: u64,
+    /// Operations of a random test, of all threads together.
+    random: u64,
+    threads: Vec<u64>,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self {
+            directory: PathBuf::new(),
+            size: 200.0,
+            block: 4096,
+            random: 4000,
+            threads: vec![1, 2, 4, 8, 16],
+            memory: 0,
+        };
+        options(arguments, |name, value| {
+            match name {
+                "directory" => found.directory = value.into(),
+                "size" => found.size = value_of(name, value)?,
+                "block" => found.block = value_of(name, value)?,
+                "random" => found.random = value_of(name, value)?,
+                "threads" => found.threads = list(name, value)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
+        if !(512..=1 << 20).contains(&found.block) || !found.block.is_power_of_two() {
+            return wrong("--block: a power of two from 512 bytes to 1 MiB");
+        }
+        if found.threads.iter().any(|threads| !(1..=THREADS).contains(threads)) {
+            return wrong("--threads: each from 1 to 1024");
+        }
+        if found.threads.iter().any(|threads| found.bytes(*threads) == 0) {
+            return wrong("--size: not a block for each thread");
+        }
+        if found.threads.iter().any(|threads| found.random < *threads) {
+            return wrong("--random: not an operation for each thread");
+        }
+        Ok(found)
+    }
+
+    /// Bytes of all files together.
+    fn total(&self) -> u64 {
+        (self.memory as f64 * self.size / 100.0) as u64
+    }
+
+    /// Bytes of each thread's file, whole blocks.
+    fn bytes(&self, threads: u64) -> u64 {
+        let bytes = self.total() / threads;
+        bytes - bytes % self.block
+    }
+}
+
+/// One of the tests.
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    /// Its name in tables.
+    name: &'static str,
+    /// Its name for fio (`rw`).
+    pattern: &'static str,
+    writes: bool,
+    random: bool,
+}
+
+/// In the order in which they follow each other.
+const TESTS: [Test; 4] = [
+    Test { name: "SeqWrite", pattern: "write", writes: true, random: false },
+    Test { name: "RandWrite", pattern: "randwrite", writes: true, random: true },
+    Test { name: "SeqRead", pattern: "read", writes: false, random: false },
+    Test { name: "RandRead", pattern: "randread", writes: false, random: true },
+];
+
+impl Test {
+    /// Bytes that each thread reads or writes.
+    fn work(self, threads: u64, options: &Options) -> u64 {
+        match self.random {
+            true => options.random / threads * options.block,
+            false => options.bytes(threads),
+        }
+    }
+
+    /// fio's arguments (fio(1)).
+    fn arguments(self, threads: u64, options: &Options) -> Vec<String> {
+        let mut arguments = vec![
+            "--name=tiobench".into(),
+            format!("--directory={}", options.directory.display()),
+            "--filename_format=tiobench.$jobnum".into(),
+            format!("--numjobs={threads}"),
+            format!("--rw={}", self.pattern),
+            format!("--filesize={}", options.bytes(threads)),
+            format!("--bs={}", options.block),
+        ];
+        if self.random {
+            // Beside the number, what is read is at random, and may be read twice.
+            arguments.push(format!("--io_size={}", self.work(threads, options)));
+            arguments.push("--norandommap".into());
+        }
+        if self.writes {
+            arguments.push("--end_fsync=1".into());
+        }
+        let always = "--thread --group_reporting --ioengine=psync --invalidate=0 --fallocate=none \
+                      --randrepeat=1 --clocksource=clock_gettime --output-format=json";
+        arguments.extend(always.split_whitespace().map(str::to_owned));
+        arguments
+    }
+}
+
+/// Does all tests with each number of threads.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    reporter.phase("potential")?;
+    let potential = potential(&options)?;
+    reporter.phase("")?;
+    reporter.sample("PotentialReadSpeed", potential)?;
+    for &threads in &options.threads {
+        let mut rates = Vec::new();
+        for test in TESTS {
+            reporter.phase(&format!("{}-{threads}", test.name))?;
+            let output = Program::new("fio").args(test.arguments(threads, &options)).run()?;
+            let rate = rate(&output.text, test, threads * test.work(threads, &options))
+                .map_err(|problem| ProgramError::Garbage { program: "fio".into(), problem })?;
+            rates.push((test, rate));
+        }
+        reporter.phase("")?;
+        for (test, rate) in rates {
+            let metric = format!("{}-MB/sec", test.name);
+            reporter.labelled(&metric, &threads.to_string(), rate)?;
+        }
+        for thread in 0..threads {
+            let path = options.directory.join(format!("tiobench.{thread}"));
+            fs::remove_file(&path).while_(path.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Megabytes a second of one reader.
+fn potential(options: &Options) -> Result<f64, WorkloadError> {
+    let path = options.directory.join("potential");
+    let name = path.display().to_string();
+    let bytes = options.total().min(POTENTIAL);
+    files::create(&path, bytes).while_(&name)?;
+    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+    let file = File::open(&path).while_(&name)?;
+    let start = Instant::now();
+    files::read_all(file, files::BLOCK).while_(&name)?;
+    let elapsed = start.elapsed().as_secs_f64();
+    fs::remove_file(&path).while_(&name)?;
+    Ok(bytes as f64 / MEGABYTE / elapsed)
+}
+
+/// What fio prints, as far as it matters (fio(1), JSON output).
+#[derive(Deserialize)]
+struct Printed {
+    jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    error: i64,
+    read: Side,
+    write: Side,
+}
+
+#[derive(Deserialize)]
+struct Side {
+    io_bytes: u64,
+    bw_bytes: u64,
+}
+
+/// Megabytes a second, all threads together, in what fio printed of a test that was to read or write
+/// so many bytes. The error says what is wrong with it.
+fn rate(text: &str, test: Test, bytes: u64) -> Result<f64, String> {
+    // Remarks may come first.
+    let start = if text.starts_with('{') { Some(0) } else { text.find("\n{").map(|at| at + 1) };
+    let json = &text[start.ok_or("there is no JSON")?..];
+    let printed: Printed = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let [job] = printed.jobs.as_slice() else {
+        return Err(format!("{} jobs instead of 1", printed.jobs.len()));
+    };
+    if job.error != 0 {
+        return Err(format!("error {}", job.error));
+    }
+    let side = if test.writes { &job.write } else { &job.read };
+    if side.io_bytes != bytes {
+        return Err(format!("{} did {} of {bytes} bytes", test.name, side.io_bytes));
+    }
+    match side.bw_bytes {
+        0 => Err("a rate of nothing".into()),
+        rate => Ok(rate as f64 / MEGABYTE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
+        Options::parse(lexopt::Parser::from_args(arguments))
+    }
+
+    /// What fio 3.33 printed, shortened.
+    const PRINTED: &str = include_str!("tiobench/fio-3.33.json");
+
+    #[test]
+    fn the_manifest_gives_options_and_rows() {
+        let (manifest, arguments) = manifest("tiobench");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        assert_eq!((options.total(), options.bytes(16)), (4 << 30, 256 << 20));
+        assert_eq!(options.threads, [1, 2, 4, 8, 16]);
+        let names: Vec<_> = manifest.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        let expected = [
+            "PotentialReadSpeed",
+            "SeqRead-MB/sec",
+            "RandRead-MB/sec",
+            "SeqWrite-MB/sec",
+            "RandWrite-MB/sec",
+        ];
+        assert_eq!(names, expected);
+        for test in TESTS {
+            assert!(names.contains(&&*format!("{}-MB/sec", test.name)), "{test:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        assert!(parse(&["--memory", "1073741824"]).is_ok());
+        for wrong in [
+            &["--memory", "4096"][..],
+            &["--memory", "1073741824", "--threads", "0"],
+            &["--memory", "1073741824", "--threads", "2000"],
+            &["--memory", "1073741824", "--block", "1000"],
+            &["--memory", "1073741824", "--random", "15"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn work_is_shared_by_the_threads() {
+        let options = parse(&["--memory", "1000000000", "--directory", "/mnt/a"]).unwrap();
+        let [write, _, _, random] = TESTS;
+        assert_eq!(write.work(16, &options), 124_997_632);
+        assert_eq!(random.work(16, &options), 250 * 4096);
+        let words = random.arguments(16, &options).join(" ");
+        assert!(words.contains("--filesize=124997632 --bs=4096 --io_size=1024000 --norandommap"));
+        assert!(!words.contains("fsync") && words.contains("--directory=/mnt/a "), "{words}");
+    }
+
+    #[test]
+    fn the_rate_is_the_one_that_fio_tells() {
+        let [write, _, read, _] = TESTS;
+        let told = rate(PRINTED, write, 4 << 20).unwrap();
+        assert_eq!(told, 125.0);
+        let remark = format!("fio: a remark\n{PRINTED}");
+        assert_eq!(rate(&remark, write, 4 << 20), Ok(told));
+        let problem = rate(PRINTED, read, 4 << 20).unwrap_err();
+        assert_eq!(problem, "SeqRead did 0 of 4194304 bytes");
+        let problem = rate(PRINTED, write, 8 << 20).unwrap_err();
+        assert_eq!(problem, "SeqWrite did 4194304 of 8388608 bytes");
+        assert_eq!(rate("nothing", write, 1).unwrap_err(), "there is no JSON");
+        assert_eq!(rate("{\"jobs\": []}", write, 1).unwrap_err(), "0 jobs instead of 1");
+        let failed = PRINTED.replace("\"error\" : 0", "\"error\" : 28");
+        assert_eq!(rate(&failed, write, 4 << 20).unwrap_err(), "error 28");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".{0,200}", cut in 0_usize..3000) {
+            let _ = rate(&text, TESTS[0], 1);
+            let cut = (0..=cut.min(PRINTED.len())).rev().find(|at| PRINTED.is_char_boundary(*at));
+            let whole = cut == Some(PRINTED.len());
+            prop_assert!(rate(&PRINTED[..cut.unwrap()], TESTS[0], 4 << 20).is_ok() == whole);
+        }
+    }
+}
