@@ -162,7 +162,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     mounted.unmount()?;
     if options.damage > 0 {
         let groups = image::damage(&image, options.damage).while_("damaging the image")?;
-        match Program::new("xfs_repair").args(["-n".as_ref(), image.as_os_str()]).run() {
+        match look(&image).run() {
             Err(ProgramError::Failed { .. }) => {}
             Ok(_) => {
                 return Err(WorkloadError::Child("xfs_repair -n finds no damage done".into()));
@@ -240,9 +240,15 @@ fn report(cache: &Cache, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     reporter.note(&cache.to_string())
 }
 
+/// A look for damage, which fails if there is any. Reading ahead would cost a great number of
+/// threads, some for each allocation group.
+fn look(image: &Path) -> Program {
+    Program::new("xfs_repair").args(["-n", "-P"]).args([image]).together()
+}
+
 /// Makes sure that nothing is left to repair, and nothing was lost.
 fn check(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
-    Program::new("xfs_repair").args(["-n".as_ref(), image.as_os_str()]).together().run()?;
+    look(image).run()?;
     let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;
     let found = mounted.inodes()?;
     mounted.unmount()?;
