@@ -338,7 +338,7 @@ impl WorkloadForm {
             workloads::set_parameters(&mut manifest, values)
                 .or_else(|error| fault(span, error.to_string(), hint(&error)))?;
         }
-        workloads::command(&manifest, machine)
+        workloads::command(&manifest, machine, None)
             .or_else(|error| fault(place, error.to_string(), hint(&error)))?;
         Ok(WorkloadUse {
             manifest,

@@ -97,18 +97,11 @@ fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The command of a workload. A program of the user's own is started from where it lies in the
-/// guest.
+/// The command of a workload, with the place of the program of the user's own, if there is one.
 fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
-    let mut command = workloads::command(&workload.manifest, machine)?;
-    if let Some(program) = &workload.program {
-        let path = program_path(&workload.manifest.name, program);
-        match command.first_mut() {
-            Some(first) => *first = path,
-            None => command.push(path),
-        }
-    }
-    Ok(command)
+    let place = |program: &PathBuf| program_path(&workload.manifest.name, program);
+    let program = workload.program.as_ref().map(place);
+    workloads::command(&workload.manifest, machine, program.as_deref())
 }
 
 /// Where a program of the user's own lies in the guest: by workload, since two may have programs

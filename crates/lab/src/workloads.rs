@@ -97,17 +97,24 @@ pub fn set_parameters(
     Ok(())
 }
 
-/// The command of a manifest for this machine, placeholders filled in.
+/// The command of a manifest for this machine, placeholders filled in. `program` is the place in the
+/// guest of a program of the user's own: it stands for `{program}`, or for the first word of a command
+/// without that.
 ///
 /// # Errors
 /// When a placeholder has no value.
-pub fn command(manifest: &Manifest, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
+pub fn command(
+    manifest: &Manifest,
+    machine: &Machine,
+    program: Option<&str>,
+) -> Result<Vec<String>, WorkloadError> {
     let topology = &machine.topology;
     let value = |placeholder: &str| match placeholder {
         "disk" => machine.disks.first().map(|disk| disk.place(0)),
         "cpus" => Some(topology.cpus().to_string()),
         "nodes" => Some(topology.nodes.len().to_string()),
         "memory" => Some(topology.memory().0.to_string()),
+        "program" => Some(program.unwrap_or_default().to_owned()),
         name => manifest.parameters.get(name).cloned(),
     };
     let fill = |word: &String| {
@@ -117,7 +124,13 @@ pub fn command(manifest: &Manifest, machine: &Machine) -> Result<Vec<String>, Wo
             _ => WorkloadError::Placeholder { workload, placeholder },
         })
     };
-    manifest.command.iter().map(fill).collect()
+    let mut command = manifest.command.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
+    if let Some(program) = program
+        && !manifest.command.iter().any(|word| word.contains("{program}"))
+    {
+        command.splice(..command.len().min(1), [program.to_owned()]);
+    }
+    Ok(command)
 }
 
 /// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around
@@ -160,7 +173,7 @@ mod tests {
     fn every_built_in_manifest_has_a_command_that_fills() {
         for manifest in built_in() {
             let disk = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
-            let command = command(&manifest, &machine(vec![disk])).unwrap();
+            let command = command(&manifest, &machine(vec![disk]), None).unwrap();
             assert!(command.iter().all(|word| !word.contains('{')), "{command:?}");
         }
     }
@@ -182,10 +195,24 @@ mod tests {
         let mut manifest = find("fault").unwrap();
         manifest.command = vec!["cat".into(), "{disk}".into()];
         let raw = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
-        let filled = command(&manifest, &machine(vec![raw])).unwrap();
+        let filled = command(&manifest, &machine(vec![raw]), None).unwrap();
         assert_eq!(filled, ["cat", "/dev/disk0"]);
-        let error = command(&manifest, &machine(Vec::new())).unwrap_err();
+        let error = command(&manifest, &machine(Vec::new()), None).unwrap_err();
         assert_eq!(error, WorkloadError::NoDisk { workload: "fault".into() });
+    }
+
+    #[test]
+    fn a_program_of_the_users_own_stands_in_its_place_or_at_the_front() {
+        let mut manifest = find("fault").unwrap();
+        let mut filled = |words: &[&str], program| {
+            manifest.command = words.iter().map(|word| (*word).to_owned()).collect();
+            command(&manifest, &machine(Vec::new()), program).unwrap().join(" ")
+        };
+        let own = Some("/programs/own");
+        assert_eq!(filled(&["run", "{program}"], own), "run /programs/own");
+        assert_eq!(filled(&["run", "{program}"], None), "run ");
+        assert_eq!(filled(&["program", "-n"], own), "/programs/own -n");
+        assert_eq!(filled(&[], own), "/programs/own");
     }
 
     #[test]

@@ -230,7 +230,7 @@ pub struct Variant {
 pub struct WorkloadUse {
     /// Its manifest, with the parameters as this experiment sets them.
     pub manifest: Manifest,
-    /// A program of the user's own to put into the guest, for a manifest that is not built in.
+    /// A program of the user's own to put into the guest.
     pub program: Option<PathBuf>,
     /// Repetitions inside a boot.
     pub iterations: u32,

@@ -87,7 +87,9 @@ pub struct Manifest {
     pub description: String,
     /// The program and its arguments, started in the guest. `{name}` stands for the parameter of
     /// that name, `{cpus}`, `{nodes}` and `{memory}` (bytes) for the machine's, `{disk}` for the
-    /// place of its first disk: a directory, or the device of a raw one.
+    /// place of its first disk: a directory, or the device of a raw one; `{program}` for the place of
+    /// a program of the user's own, and nothing if there is none. Without that word such a program is
+    /// started in place of the first.
     pub command: Vec<String>,
     /// Parameters and their defaults.
     #[serde(default)]

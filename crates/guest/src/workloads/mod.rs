@@ -129,8 +129,13 @@ mod tests {
         let text = fs::read_to_string(path.with_extension("toml")).unwrap();
         let manifest: Manifest = toml::from_str(&text).unwrap();
         let mut parameters = manifest.parameters.clone();
-        let machine =
-            [("cpus", "4"), ("nodes", "2"), ("memory", "2147483648"), ("disk", "/mnt/disk0")];
+        let machine = [
+            ("cpus", "4"),
+            ("nodes", "2"),
+            ("memory", "2147483648"),
+            ("disk", "/mnt/disk0"),
+            ("program", ""),
+        ];
         for (name, value) in machine {
             assert_eq!(parameters.insert(name.into(), value.into()), None);
         }

@@ -16,12 +16,14 @@ mod is;
 mod lu;
 mod memory;
 mod mg;
+mod own;
 mod random;
 mod stages;
 mod team;
 mod verify;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use self::stages::Stages;
@@ -137,20 +139,24 @@ struct Options {
     threads: usize,
     /// Bytes of the machine.
     memory: u64,
+    /// The user's own, to be run instead.
+    program: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self { benchmarks: Vec::new(), class: Class::S, threads: 0, memory: 0 };
+        let mut found =
+            Self { benchmarks: Vec::new(), class: Class::S, threads: 0, memory: 0, program: None };
         let mut cpus = 1;
         options(arguments, |name, value| {
             match name {
-                "benchmarks" | "threads" if value.is_empty() => {}
+                "benchmarks" | "threads" | "program" if value.is_empty() => {}
                 "benchmarks" => found.benchmarks = list(name, value)?,
                 "class" => found.class = value_of(name, value)?,
                 "threads" => found.threads = value_of(name, value)?,
                 "cpus" => cpus = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
+                "program" => found.program = Some(value.into()),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -195,10 +201,13 @@ impl Options {
     }
 }
 
-/// Runs the benchmarks one after the other.
+/// Runs the benchmarks one after the other, or the user's own program.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
+    if let Some(program) = &options.program {
+        return own::run(program, options.threads, &mut reporter);
+    }
     let (fitting, others) = options.fitting()?;
     for why in others {
         reporter.note(&why)?;
@@ -282,7 +291,7 @@ mod tests {
     fn the_manifest_gives_options_and_all_metrics() {
         let (manifest, arguments) = manifest("nas");
         let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
-        assert_eq!((options.class, options.threads), (Class::S, 4));
+        assert_eq!((options.class, options.threads, &options.program), (Class::S, 4, &None));
         assert_eq!(options.fitting().unwrap(), (Benchmark::ALL.into(), Vec::new()));
         for benchmark in Benchmark::ALL {
             for class in Class::ALL {

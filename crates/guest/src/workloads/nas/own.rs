@@ -1,0 +1,233 @@
+//! A program of the NAS Parallel Benchmarks that the user has built: it is run, and its figures are
+//! those that it prints, if it finds its result right.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{ChildStdout, Command, Stdio};
+
+use super::super::reporter::Reporter;
+use super::super::{While, WorkloadError};
+use crate::sys::children_time;
+
+/// More of a program's output is not looked at.
+const MAX_OUTPUT: u64 = 1 << 20;
+/// The longest name of a phase (`flight::protocol`).
+const MAX_NAME: usize = flight::protocol::MAX_NAME;
+
+/// What a program prints of itself when it is done.
+#[derive(Debug, PartialEq)]
+struct Report {
+    /// The benchmark and its class, such as `cg.C`.
+    name: String,
+    /// The time that it takes for its result.
+    seconds: f64,
+    /// Million operations a second, as it counts them.
+    rate: f64,
+}
+
+/// Why a program's output does not count.
+#[derive(Debug, PartialEq, Eq)]
+enum Unusable {
+    Missing(&'static str),
+    Strange(&'static str),
+    Unverified(String),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(what) => write!(f, "it does not print `{what}`"),
+            Self::Strange(what) => write!(f, "what it prints as `{what}` can't be"),
+            Self::Unverified(word) => write!(f, "it says of its verification: {word}"),
+        }
+    }
+}
+
+/// Runs the program, all of it in one phase, for it does not tell its parts.
+pub fn run(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+    let called = program.display().to_string();
+    reporter.phase(&phase(program))?;
+    let before = children_time();
+    let mut child = Command::new(program)
+        .env("OMP_NUM_THREADS", threads.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .while_(format!("starting {called} (here is no C library: is it linked statically?)"))?;
+    let output = child.stdout.take().map_or(Ok(String::new()), read);
+    let status = child.wait().while_(format!("waiting for {called}"))?;
+    let spent = children_time().since(before);
+    reporter.phase("")?;
+    if !status.success() {
+        return Err(WorkloadError::Child(format!("{called}: {status}")));
+    }
+    let output = output.while_(format!("reading what {called} prints"))?;
+    let Report { name, seconds, rate } = parse(&output)
+        .map_err(|why| WorkloadError::Verification { name: called, why: why.to_string() })?;
+    reporter.note(&format!("{name}: threads {threads}, {rate:.2} Mop/s, verified by itself"))?;
+    reporter.sample(&name, seconds)?;
+    reporter.sample(&format!("User {name}"), spent.user)?;
+    reporter.sample(&format!("System {name}"), spent.system)
+}
+
+/// The name of the program's phase: its own, as far as phases can have it.
+fn phase(program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let name = name.chars().map(|letter| if plain(letter) { letter } else { '-' });
+    name.take(MAX_NAME).collect()
+}
+
+/// What a program prints, up to a limit; the rest is read for nothing, so that it can go on.
+fn read(output: ChildStdout) -> io::Result<String> {
+    let mut kept = Vec::new();
+    let mut output = output.take(MAX_OUTPUT);
+    output.read_to_end(&mut kept)?;
+    io::copy(&mut output.into_inner(), &mut io::sink())?;
+    Ok(String::from_utf8_lossy(&kept).into_owned())
+}
+
+/// Reads the lines that all these programs end with:
+///
+/// ```text
+///  CG Benchmark Completed.
+///  Class           =                        C
+///  Time in seconds =                    12.34
+///  Mop/s total     =                 11615.32
+///  Verification    =               SUCCESSFUL
+/// ```
+fn parse(output: &str) -> Result<Report, Unusable> {
+    let end = "Benchmark Completed";
+    let titled = |line: &'_ str| {
+        let (title, _) = line.split_once(end)?;
+        Some(title.trim().to_ascii_lowercase())
+    };
+    let benchmark = output.lines().find_map(titled).ok_or(Unusable::Missing(end))?;
+    let letters = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !(1..=4).contains(&benchmark.len()) || !letters(&benchmark) {
+        return Err(Unusable::Strange(end));
+    }
+    let field = |name: &'static str| {
+        let value = |line: &'_ str| {
+            let value = line.trim_start().strip_prefix(name)?.trim_start().strip_prefix('=')?;
+            Some(value.trim().to_owned())
+        };
+        output.lines().find_map(value).ok_or(Unusable::Missing(name))
+    };
+    let number = |name: &'static str| {
+        let value = field(name)?.parse::<f64>();
+        let value = value.ok().filter(|value| value.is_finite() && *value >= 0.0);
+        value.ok_or(Unusable::Strange(name))
+    };
+    let class = field("Class")?;
+    if class.len() != 1 || !letters(&class) {
+        return Err(Unusable::Strange("Class"));
+    }
+    let verification = field("Verification")?;
+    if verification != "SUCCESSFUL" {
+        return Err(Unusable::Unverified(verification.chars().take(MAX_NAME).collect()));
+    }
+    let name = format!("{benchmark}.{}", class.to_ascii_uppercase());
+    Ok(Report { name, seconds: number("Time in seconds")?, rate: number("Mop/s total")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::read_to_string;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The end of what `cg.S.x` of NPB 3.4 prints.
+    const OUTPUT: &str = "
+   15       0.13235507E-14     8.5971775078648
+ Benchmark completed
+ VERIFICATION SUCCESSFUL
+ Zeta is     8.5971775078648E+00
+ Error is    1.0330880937196E-15
+
+
+ CG Benchmark Completed.
+ Class           =                        S
+ Size            =                     1400
+ Iterations      =                       15
+ Time in seconds =                     0.05
+ Total threads   =                        2
+ Avail threads   =                        2
+ Mop/s total     =                  1332.34
+ Mop/s/thread    =                   666.17
+ Operation type  =           floating point
+ Verification    =               SUCCESSFUL
+ Version         =                    3.4.2
+";
+
+    #[test]
+    fn reports_are_read() {
+        let report = Report { name: "cg.S".into(), seconds: 0.05, rate: 1332.34 };
+        assert_eq!(parse(OUTPUT), Ok(report));
+    }
+
+    #[test]
+    fn what_is_not_verified_does_not_count() {
+        let told = |from: &str, to: &str| parse(&OUTPUT.replace(from, to)).unwrap_err().to_string();
+        assert_eq!(
+            told("      SUCCESSFUL", "    UNSUCCESSFUL"),
+            "it says of its verification: UNSUCCESSFUL"
+        );
+        assert_eq!(told("Verification", "V"), "it does not print `Verification`");
+        assert_eq!(told("0.05", "-1"), "what it prints as `Time in seconds` can't be");
+        assert_eq!(told("1332.34", "NaN"), "what it prints as `Mop/s total` can't be");
+        assert_eq!(told("CG", "a b"), "what it prints as `Benchmark Completed` can't be");
+        assert_eq!(parse("").unwrap_err().to_string(), "it does not print `Benchmark Completed`");
+    }
+
+    /// Runs a script as the program, and gives the lines reported.
+    fn lines(script: &str) -> Result<Vec<String>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("cg S.x");
+        // By another process: a child that another test starts could hold our file open, and what is
+        // open for writing does not run.
+        let write = r#"printf '#!/bin/sh\n%s' "$1" > "$0"; chmod 755 "$0""#;
+        let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status();
+        assert!(written.unwrap().success());
+        let path = directory.path().join("lines");
+        let mut reporter = Reporter::to(File::create(&path).unwrap());
+        run(&program, 2, &mut reporter).map_err(|error| error.to_string())?;
+        let text = read_to_string(File::open(&path).unwrap()).unwrap();
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_program_is_run_with_its_threads() {
+        let script = OUTPUT.replace("0.05", "$OMP_NUM_THREADS.5");
+        let lines = lines(&format!("cat <<END\n{script}END\nhead -c 3000000 /dev/zero")).unwrap();
+        assert_eq!(lines[..2], ["phase cg-S.x", "phase"]);
+        assert_eq!(lines[3], "sample cg.S 2.500000");
+        assert!(lines[4].starts_with("sample User cg.S 0."), "{lines:?}");
+    }
+
+    #[test]
+    fn a_program_that_fails_says_so() {
+        assert!(lines("exit 3").unwrap_err().ends_with("exit status: 3"));
+        assert!(lines("kill -9 $$").unwrap_err().contains("signal: 9"));
+        assert!(lines("echo hello").unwrap_err().contains("`Benchmark Completed`"));
+        let mut reporter = Reporter::to(tempfile::tempfile().unwrap());
+        let missing = run(Path::new("/no/such"), 1, &mut reporter).unwrap_err().to_string();
+        assert!(missing.contains("is it linked statically?"), "{missing}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_read_without_panic(lines in prop::collection::vec(
+            prop_oneof![
+                "\\PC{0,30}",
+                "( [A-Z]{2} Benchmark Completed|Class|Time in seconds|Mop/s total|Verification) *=? *[SUCEF0-9.e-]{0,12}"
+            ], 0..12)
+        ) {
+            let _ = parse(&lines.join("\n"));
+        }
+    }
+}
