@@ -3,6 +3,14 @@
 use crate::mail::{Line, Role};
 use crate::row::{self, Placed, Shape};
 
+/// A longer line heads no part of a table.
+const MAX_SECTION: usize = 40;
+/// How lines begin under which our own reports say in words and figures what is no table. What
+/// belongs to them is indented.
+const NOTES: [&str; 4] = ["Exact mode:", "Notes:", "Variation:", VERDICTS];
+/// The one of them that may take more than a line to come to its colon.
+const VERDICTS: &str = "Verdicts on ";
+
 /// The lines of a mail with what each looks like.
 #[derive(Debug)]
 pub struct Lined<'a> {
@@ -72,14 +80,57 @@ impl Block {
 
 /// What each line of a mail looks like.
 pub fn line_up(lines: &[Line]) -> Vec<Lined<'_>> {
-    let shaped = lines.iter().map(|line| {
-        let shape = if line.role == Role::Text { row::shape(&line.text) } else { Shape::Other };
+    let shaped = lines.iter().zip(notes(lines)).map(|(line, is_note)| {
+        let is_text = line.role == Role::Text && !is_note;
+        let shape = if is_text { row::shape(&line.text) } else { Shape::Other };
         Lined { line, shape }
     });
     shaped.collect()
 }
 
-/// All candidates. Rules and dots between rows do not part them; another depth of quoting, or
+/// Which lines are notes of our own reports.
+pub fn notes(lines: &[Line]) -> Vec<bool> {
+    // How deep the note is, and whether its first sentence has not come to its colon yet.
+    let mut open: Option<(usize, bool)> = None;
+    let is_note = |line: &Line| {
+        let text = line.text.as_str();
+        let begins = NOTES.iter().any(|note| text.starts_with(note));
+        let goes_on = open
+            .filter(|(depth, _)| *depth == line.depth)
+            .is_some_and(|(_, heading)| text.starts_with("  ") || heading && !text.is_empty());
+        let is_note = line.role == Role::Text && (begins || goes_on);
+        let heading = text.starts_with(VERDICTS) || open.is_some_and(|(_, heading)| heading);
+        open = is_note.then_some((line.depth, heading && !text.ends_with(':')));
+        is_note
+    };
+    lines.iter().map(is_note).collect()
+}
+
+/// What is said over the rows that begin right below `place`, if that line heads a part of a table:
+/// a few words that are not indented.
+pub fn section<'a>(lines: &[Lined<'a>], place: usize) -> Option<&'a str> {
+    let Lined { line, shape: Shape::Other } = lines.get(place)? else {
+        return None;
+    };
+    let text = line.text.as_str();
+    let below = lines.get(place + 1).and_then(layout)?;
+    let words = (1..=3).contains(&text.split(' ').count()) && text.len() <= MAX_SECTION;
+    let plain = text
+        .split(' ')
+        .all(|word| word.starts_with(char::is_alphabetic) && word.chars().all(char::is_alphabetic));
+    (line.role == Role::Text && words && plain && below.0 == line.depth).then_some(text)
+}
+
+/// How a row is laid out: its depth, whether it has percentages, and whether it has one value alone.
+fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
+    let Shape::Row(cells) = &lined.shape else {
+        return None;
+    };
+    let percent = cells.iter().any(|placed| placed.cell.percent.is_some());
+    Some((lined.line.depth, percent, cells.len() == 1))
+}
+
+/// All candidates. Headings of parts, rules and dots between rows do not part them; another depth of quoting, or
 /// another layout, does.
 pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
     let mut blocks = Vec::<Block>::new();
@@ -88,17 +139,19 @@ pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
         let depth = lined.line.depth;
         match &lined.shape {
             Shape::Row(cells) => {
-                let percent = cells.iter().any(|placed| placed.cell.percent.is_some());
-                let layout = (depth, percent, cells.len() == 1);
-                if open != Some(layout) {
+                let layout = layout(lined);
+                if open != layout {
+                    let percent = layout.is_some_and(|(_, percent, _)| percent);
                     blocks.push(Block { rows: Vec::new(), percent });
-                    open = Some(layout);
+                    open = layout;
                 }
                 if let Some(block) = blocks.last_mut() {
                     block.rows.push((place, cells.clone()));
                 }
             }
             Shape::Rule | Shape::Ellipsis if open.is_some_and(|(open, ..)| open == depth) => {}
+            Shape::Other
+                if section(lines, place).is_some() && open == layout(&lines[place + 1]) => {}
             _ => open = None,
         }
     }

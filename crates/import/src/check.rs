@@ -69,11 +69,12 @@ pub fn check(table: &Table) -> Check {
                 (_, None) => vec![Better::Lower, Better::Higher],
             };
             let base = base.map(|base| &row.cells[base]);
-            let told = |better: &Better| follows(*better, base?, cell);
-            match directions.iter().filter_map(told).reduce(|one, other| one || other) {
-                None => check.untold += 1,
-                Some(true) => check.derived += 1,
-                Some(false) => {
+            let told = directions.iter().map(|better| follows(*better, base?, cell));
+            let told: Vec<Option<bool>> = told.collect();
+            match (told.contains(&Some(true)), told.contains(&None)) {
+                (true, _) => check.derived += 1,
+                (false, true) => check.untold += 1,
+                (false, false) => {
                     let better = directions[0];
                     check.findings.push(Finding {
                         line: row.line,
@@ -81,7 +82,9 @@ pub fn check(table: &Table) -> Check {
                         column,
                         printed: percent.text.clone(),
                         follows: base
-                            .and_then(|base| allowed(better, base, cell))
+                            .and_then(|base| {
+                                hidden(better, base, cell).or_else(|| allowed(better, base, cell))
+                            })
                             .unwrap_or_default(),
                         clue: base.and_then(|base| clue(better, base, cell)),
                     });
@@ -115,8 +118,29 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
 /// told.
 pub(crate) fn follows(better: Better, base: &Cell, new: &Cell) -> Option<bool> {
     let Figure { value, half, .. } = new.percent.as_ref()?;
-    let (low, high) = allowed(better, base, new)?;
-    Some(value + half + SLACK >= low && value - half - SLACK <= high)
+    let within =
+        |(low, high): (f64, f64)| value + half + SLACK >= low && value - half - SLACK <= high;
+    let told = allowed(better, base, new).map(within);
+    match hidden(better, base, new) {
+        // The digits that are not printed can explain it, and nearly any other too.
+        Some(range) if told != Some(true) => (!within(range)).then_some(false),
+        _ => told,
+    }
+}
+
+/// The percentages that digits which are not printed can explain, where nothing of the baseline is
+/// left of its rounding: it may be as small as one likes, so that only one side is bounded. What
+/// stands for a percentage of nothing in mmtests' tables, -99 or 100, has the sign that is right.
+fn hidden(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
+    let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
+    if base.value.abs() > base.half || base.half == 0.0 || new.value < 0.0 {
+        return None;
+    }
+    let ratio = ((new.value - new.half) / base.half).clamp(0.0, 1.0);
+    Some(match better {
+        Better::Lower => (f64::NEG_INFINITY, 100.0 - 100.0 * ratio),
+        Better::Higher => (100.0 * ratio - 100.0, f64::INFINITY),
+    })
 }
 
 /// The percentages that can follow from two rounded values; none if the baseline may be 0, unless

@@ -1,6 +1,6 @@
 //! The names over the columns, on one line or two.
 
-use crate::block::{Block, Lined};
+use crate::block::{Block, Lined, section};
 use crate::names::{Known, Run, split};
 use crate::row::{Shape, is_rule};
 
@@ -142,6 +142,7 @@ pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -
         match said(&lines[place].line.text, geometry) {
             Some(names @ Said::All(..)) => break names,
             _ if is_ruled_title(lines, place, top) => {}
+            _ if geometry.width > 1 && section(lines, place).is_some() => {}
             other => break other?,
         }
     };

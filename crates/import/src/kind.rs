@@ -3,7 +3,8 @@
 use crate::table::{Figure, Kind, Row};
 
 /// First words that mmtests and its readers put before what a figure is of.
-const STATISTICS: [&str; 17] = [
+const STATISTICS: [&str; 18] = [
+    "Luck",
     "Min",
     "Max",
     "Mean",

@@ -9,6 +9,17 @@ use crate::table::Lines;
 
 /// Longer lines belong to no table.
 const MAX_LINE: usize = 4096;
+/// Headers that begin a mail, or a part of it, amid a text.
+const HEADERS: [&str; 8] = [
+    "From",
+    "Date",
+    "Subject",
+    "Message-ID",
+    "Author",
+    "Commit-ID",
+    "Content-Type",
+    "Content-Transfer-Encoding",
+];
 /// Lines beyond these are not read.
 pub const MAX_LINES: usize = 2_000_000;
 /// Tabs stop at every eighth letter.
@@ -94,10 +105,7 @@ struct Unfolder {
 pub fn unfold(bytes: &[u8]) -> Mail {
     let text = String::from_utf8_lossy(bytes);
     let mut raw = text.lines().enumerate().map(|(number, line)| (number + 1, line)).peekable();
-    let place = match raw.peek() {
-        Some((_, first)) if header_name(first).is_some() => Place::Headers,
-        _ => Place::Body,
-    };
+    let place = if begins_with_headers(&text) { Place::Headers } else { Place::Body };
     let mut unfolder = Unfolder {
         mail: Mail::default(),
         place,
@@ -167,17 +175,7 @@ impl Unfolder {
         if self.place != Place::Body {
             return false;
         }
-        let starts = [
-            "From",
-            "Date",
-            "Subject",
-            "Message-ID",
-            "Author",
-            "Commit-ID",
-            "Content-Type",
-            "Content-Transfer-Encoding",
-        ];
-        header_name(line).is_some_and(|name| starts.contains(&name))
+        header_name(line).is_some_and(|name| HEADERS.contains(&name))
     }
 
     /// Takes what a header tells; false if the line is none.
@@ -251,6 +249,17 @@ impl Unfolder {
         let role = if role == Role::Text && !fits { Role::Apart } else { role };
         self.mail.lines.push(Line { lines: Lines { first, last }, role, depth, text, author });
     }
+}
+
+/// Whether a text begins as a mail does: with a header, and one that every mail has follows before the
+/// first blank line. A title such as `autonuma: 3 boots` is none.
+fn begins_with_headers(text: &str) -> bool {
+    let known = |name: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let mut names = lines.map(header_name);
+    // The first may be a known one itself.
+    let first = names.next().flatten();
+    first.is_some_and(|name| known(name) || names.flatten().any(known))
 }
 
 /// The name of a header such as `From: x`.
@@ -409,6 +418,13 @@ mod tests {
         let texts = texts(mail);
         let lines: Vec<_> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
         assert_eq!(lines, ["", "Text", "---", "after"]);
+    }
+
+    #[test]
+    fn a_title_with_a_colon_is_no_header() {
+        let lines = texts("autonuma: over 3 boots\n       base    new\nAmean x  1.0   2.0\n");
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(texts("X-Spam: no\nfrom: a@b.c\n\ntext\n").len(), 2);
     }
 
     #[test]

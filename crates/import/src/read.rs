@@ -1,6 +1,6 @@
 //! Candidates into tables, or into what could not be read.
 
-use crate::block::{Block, Lined, blocks, line_up};
+use crate::block::{Block, Lined, blocks, line_up, notes, section};
 use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8]) -> Document {
         lines: &lines,
         known,
         document: Document::default(),
-        used: vec![false; lines.len()],
+        used: notes(&mail.lines),
         before: None,
     };
     candidates.iter().for_each(|candidate| reader.candidate(candidate));
@@ -133,9 +133,12 @@ impl Reader<'_> {
         let named = columns.is_some();
         let columns = columns.unwrap_or_else(|| vec![String::new(); geometry.width]);
         let mut rows: Vec<Row> = Vec::new();
+        let mut section = "";
         for (place, cells) in &block.rows {
+            let above = place.checked_sub(1).and_then(|above| self::section(self.lines, above));
+            section = above.unwrap_or(section);
             match self.row(*place, cells, geometry) {
-                Some(row) => rows.push(row),
+                Some(row) => rows.push(Row { section: section.to_owned(), ..row }),
                 None => self.unread(*place, *place, BETWEEN_WORDS),
             }
         }
@@ -201,6 +204,7 @@ impl Reader<'_> {
         let first = block.first();
         let parts = |place: usize| match self.lines[place].shape {
             Shape::Blank | Shape::Rule => false,
+            _ if section(self.lines, place).is_some() => false,
             _ => !header::is_ruled_title(self.lines, place, last + 1),
         };
         if first - last > MAX_GAP || (last + 1..first).any(parts) {
@@ -222,7 +226,8 @@ impl Reader<'_> {
         };
         let label = &line.text[..start];
         let (statistic, label) = kind::split_label(label);
-        Some(Row { line: line.lines.first, statistic, label, better: None, cells })
+        let section = String::new();
+        Some(Row { line: line.lines.first, section, statistic, label, better: None, cells })
     }
 
     /// What stands over a table that begins at `first`, with rows from `rows` on: a title between

@@ -122,7 +122,8 @@ fn atoms(text: &str) -> Vec<Atom> {
         }
         let end = word_end(text, place);
         let word = &text[place..end];
-        push_word(&mut atoms, word, place);
+        let apart = text[..place].ends_with("  ");
+        push_word(&mut atoms, marked(word).filter(|_| apart).unwrap_or(word), place);
         place = end;
     }
     atoms
@@ -140,6 +141,13 @@ fn word_end(text: &str, start: usize) -> usize {
         .take(1)
         .find(|place| is_number(&rest[..*place]) && percent(&rest[*place..]).is_some());
     start + stuck.unwrap_or(end)
+}
+
+/// What stands between the marks of our own verdicts, as in `[76]` and `?76?`.
+fn marked(word: &str) -> Option<&str> {
+    let inner = word.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let inner = inner.or_else(|| word.strip_prefix('?')?.strip_suffix('?'));
+    inner.filter(|inner| figure(inner).is_some())
 }
 
 fn push_word(atoms: &mut Vec<Atom>, word: &str, start: usize) {
@@ -225,6 +233,14 @@ mod tests {
         assert_eq!(cells_of("Kswapd efficiency  99%   81%"), ["99%/-", "81%/-"]);
         assert_eq!(cells_of("-o bhash=101073   6m04s   17m43s"), ["6m04s/-", "17m43s/-"]);
         assert_eq!(cells_of("x   -   3.0"), ["-/-", "3.0/-"]);
+    }
+
+    #[test]
+    fn values_may_be_marked_as_verdicts_are() {
+        assert_eq!(cells_of("THP fault alloc   78   [76]   ?7.5?"), ["78/-", "76/-", "7.5/-"]);
+        for text in ["as said elsewhere [1]", "x   [a]", "x   [5"] {
+            assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]

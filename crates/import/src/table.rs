@@ -105,6 +105,16 @@ pub struct Table {
 }
 
 impl Table {
+    /// The rows, with the heading of its part where one begins.
+    pub fn sections(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
+        let mut last = "";
+        self.rows.iter().map(move |row| {
+            let begins = row.section != last;
+            last = &row.section;
+            (Some(last).filter(|_| begins), row)
+        })
+    }
+
     /// The name of the baseline; none if there is no baseline, or if it has no name.
     pub fn baseline_name(&self) -> Option<&str> {
         let name = match self.baseline? {
@@ -120,6 +130,8 @@ impl Table {
 pub struct Row {
     /// The line on which it stands.
     pub line: usize,
+    /// The heading of its part of the table, such as `Reclaim`; mostly empty.
+    pub section: String,
     /// The statistic, such as `Amean`; may be empty.
     pub statistic: String,
     /// Of what.

@@ -101,6 +101,33 @@ fn what_rounding_leaves_nothing_of_is_not_told() {
     assert_eq!((check.printed, check.derived, check.untold), (3, 2, 1));
 }
 
+/// From 0.001 to 0.004 is 300 % more, and all of it is lost in two decimals. What is not more than
+/// nothing can't be more than 100 % better where less is better.
+#[test]
+fn digits_that_are_not_printed_explain_nearly_any_percentage() {
+    let read = |row: &str| {
+        let check = import::check(&table(row));
+        (
+            check.derived,
+            check.untold,
+            check.findings.iter().map(|it| it.follows).collect::<Vec<_>>(),
+        )
+    };
+    let spreads = |percent: &str| {
+        read(&format!(
+            "CoeffVar ep.D 0.00 (0.00%) 0.00 ({percent}%)\nStddev ep.D 0.25 (0.00%) 0.20 (20.00%)\n"
+        ))
+    };
+    for percent in ["-867.00", "10.06", "100.00"] {
+        assert_eq!(spreads(percent), (3, 1, vec![]), "{percent}");
+    }
+    assert_eq!(spreads("0.00"), (4, 0, vec![]));
+    assert_eq!(spreads("101.00"), (3, 0, vec![(f64::NEG_INFINITY, 100.0)]));
+    // Nothing may be 0.004, but it is less than 5.
+    let more = "Stddev a 0.00 (0.00%) 5.00 (12.00%)\nStddev b 2.00 (0.00%) 1.00 (50.00%)\n";
+    assert_eq!(read(more), (3, 0, vec![(f64::NEG_INFINITY, 0.0)]));
+}
+
 #[test]
 fn percentages_say_which_direction_is_good_before_names_do() {
     let directions = |text: &str| -> Vec<Option<Better>> {

@@ -1,5 +1,8 @@
 //! Tables that others printed, printed again.
 
+mod common;
+
+use common::{blocks, compared, count};
 use import::{Cell, Document, Figure, Kind, Lines, Row, Table};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,6 +24,41 @@ fn found(text: &str) -> Foreign {
     };
     let unread = unread.into_iter().map(|unread| ForeignUnread { file: file(), unread });
     Foreign { tables: tables.into_iter().map(table).collect(), unread: unread.collect() }
+}
+
+/// What `compare` prints is read as it was printed: names, parts, and nothing left over.
+#[test]
+fn our_own_tables_are_read_whole() {
+    let side = |scale: f64, seed: u64| {
+        let mut boots = blocks(6, scale, seed);
+        for boot in &mut boots {
+            let seconds = (100.0 * scale) as i64;
+            boot.chunks.clear();
+            let grown = [
+                ("pgfault", 40 * seconds),
+                ("pgmajfault", seconds),
+                ("pgscan_kswapd", 3 * seconds),
+                ("numa_hit", 7 * seconds),
+            ];
+            count(boot, 0, &grown);
+        }
+        boots
+    };
+    let (base, worse, third) = (side(1.0, 1), side(1.08, 2), side(1.3, 3));
+    let text = report::text(&compared(&[("6.1", &base), ("6.12", &worse), ("7.3-rc1", &third)]));
+    let Document { tables, unread } = import::read(text.as_bytes());
+    assert_eq!(unread, [], "{text}");
+    assert!(tables.iter().all(|table| table.columns == ["6.1", "6.12", "7.3-rc1"]), "{text}");
+    let kinds: Vec<Kind> = tables.iter().map(|table| table.kind).collect();
+    assert_eq!(kinds, [Kind::Metrics, Kind::Duration, Kind::Counters], "{text}");
+    let counters: Vec<_> = tables[2].rows.iter().map(|row| (&*row.section, &*row.label)).collect();
+    for row in [("Reclaim", "Minor Faults"), ("NUMA", "NUMA alloc hit")] {
+        assert!(counters.contains(&row), "{counters:?}");
+    }
+    let printed = report::foreign(&found(&text));
+    assert!(
+        printed.contains("\nReclaim\nMinor Faults ") && printed.contains("\nNUMA\nNUMA alloc hit ")
+    );
 }
 
 #[test]
@@ -86,7 +124,14 @@ prop_compose! {
          label in "[a-z]{2,8}-[a-zA-Z0-9]{1,12}",
          cells in any::<bool>().prop_flat_map(move |percent| vec(cell(percent && percents), columns)))
         -> Row {
-        Row { line: 0, statistic: statistic.into(), label, better: None, cells }
+        Row {
+            line: 0,
+            section: String::new(),
+            statistic: statistic.into(),
+            label,
+            better: None,
+            cells,
+        }
     }
 }
 

@@ -39,9 +39,10 @@ fn summary(check: &Check) -> String {
 /// What is printed and what follows.
 pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
     let Finding { line, printed, follows: (low, high), .. } = finding;
-    let follows = match format!("{low:.2}") == format!("{high:.2}") {
-        true => format!("{low:.2}%"),
-        false => format!("{low:.2}% to {high:.2}%"),
+    let follows = match (low.is_finite(), high.is_finite()) {
+        (false, _) => format!("at most {high:.2}%"),
+        (_, false) => format!("at least {low:.2}%"),
+        _ => range(*low, *high),
     };
     let clue = match finding.clue {
         Some(Clue::OtherDirection) => {
@@ -53,4 +54,11 @@ pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
     let of = excerpt(&label(&found.table.rows[finding.row]));
     let under = excerpt(&column(&found.table, finding.column));
     format!("line {line}: {of}, {under}: {}% is printed, {follows} follows{clue}", excerpt(printed))
+}
+
+fn range(low: f64, high: f64) -> String {
+    match format!("{low:.2}") == format!("{high:.2}") {
+        true => format!("{low:.2}%"),
+        false => format!("{low:.2}% to {high:.2}%"),
+    }
 }

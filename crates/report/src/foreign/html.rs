@@ -33,9 +33,12 @@ fn table(found: &ForeignTable) -> String {
     let table = &found.table;
     let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", markup::html(&escape(text)));
     let names: String = table.columns.iter().map(|name| cell("th", name)).collect();
-    let rows = table.rows.iter().map(|row| {
+    let width = 1 + table.columns.len();
+    let rows = table.sections().map(|(section, row)| {
         let values: String = row.cells.iter().map(|it| cell("td", &shown(it))).collect();
-        format!("<tr>{}{values}</tr>\n", cell("th", &label(row)))
+        let heading = section.map(|section| markup::html(&escape(section)));
+        let heading = heading.map(|it| format!("<tr><th colspan=\"{width}\">{it}</th></tr>\n"));
+        format!("{}<tr>{}{values}</tr>\n", heading.unwrap_or_default(), cell("th", &label(row)))
     });
     let rows: String = rows.collect();
     let mut text = format!(

@@ -47,6 +47,8 @@ struct TableDocument<'a> {
 #[derive(Serialize)]
 struct RowDocument<'a> {
     line: usize,
+    /// The heading of its part of the table.
+    section: Option<&'a str>,
     statistic: Option<&'a str>,
     label: &'a str,
     better: Option<Better>,
@@ -119,6 +121,7 @@ fn row(row: &Row) -> RowDocument<'_> {
     let percent = |cell: &Cell| cell.percent.as_ref().map(|percent| percent.value);
     RowDocument {
         line: row.line,
+        section: some(&row.section),
         statistic: some(&row.statistic),
         label: &row.label,
         better: row.better,

@@ -62,7 +62,10 @@ fn table(table: &Table) -> String {
     if below {
         line(&heading, &|column| column.right_aligned(&column.name.bottom));
     }
-    for (number, label) in labels.iter().enumerate() {
+    for (number, ((section, _), label)) in table.sections().zip(&labels).enumerate() {
+        if let Some(section) = section {
+            line(&escape(section), &|_| String::new());
+        }
         line(label, &|column| column.cell(number));
     }
     text
