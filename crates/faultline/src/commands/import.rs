@@ -1,5 +1,6 @@
 //! `faultline import`: what another tool ran and left in files becomes an experiment.
 
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,7 +23,10 @@ pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode
 fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode, Failure> {
     let directory = Directory::read(&args.directory).map_err(|error| match error {
         Error::NoRun { .. } => Failure::Usage(error.to_string()),
-        Error::Unreadable { .. } => Failure::Host(error.to_string()),
+        Error::Unreadable { error: ref why, .. } => match why.kind() {
+            NotFound | NotADirectory => Failure::Usage(error.to_string()),
+            _ => Failure::Host(error.to_string()),
+        },
     })?;
     let mut summary = directory.summary();
     let experiment = directory.experiment(args.name.as_deref());
