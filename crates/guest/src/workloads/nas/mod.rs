@@ -26,7 +26,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use self::stages::Stages;
+use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
 use super::{WorkloadError, list, options, value_of};
@@ -228,11 +228,22 @@ fn run(
     let stages = Stages::new(&name, reporter);
     let outcome = benchmark.run(class, &Team::new(threads), &stages)?;
     let taken = stages.end()?;
+    report(&name, outcome, taken, threads, reporter)
+}
+
+/// Reports what a run took, if its result is right.
+fn report(
+    name: &str,
+    outcome: Outcome,
+    taken: Taken,
+    threads: usize,
+    reporter: &mut Reporter,
+) -> Result<(), WorkloadError> {
     let Outcome { millions, verdict, remark } = outcome;
-    verdict.map_err(|why| WorkloadError::Verification { name: name.clone(), why })?;
+    verdict.map_err(|why| WorkloadError::Verification { name: name.to_owned(), why })?;
     let rate = millions / taken.elapsed;
     reporter.note(&format!("{name}: threads {threads}, {remark}, {rate:.2} Mop/s, verified"))?;
-    reporter.sample(&name, taken.elapsed)?;
+    reporter.sample(name, taken.elapsed)?;
     reporter.sample(&format!("User {name}"), taken.cpu.user)?;
     reporter.sample(&format!("System {name}"), taken.cpu.system)
 }
@@ -274,6 +285,21 @@ mod tests {
                 assert!(time.unwrap().parse::<f64>().unwrap() > 0.0, "{lines:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_wrong_result_is_an_error_and_no_figure() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut reporter = Reporter::to(file.reopen().unwrap());
+        let verdict = verify::check("zeta", 8.6, 8.5971775078648, 1e-10);
+        let outcome = Outcome { millions: 1.0, verdict, remark: String::new() };
+        let error = report("cg.S", outcome, Taken::default(), 2, &mut reporter).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cg.S does not count, for its result is wrong: zeta is 8.6000000000000e0, and the \
+             official value 8.5971775078648e0"
+        );
+        assert_eq!(file.as_file().metadata().unwrap().len(), 0);
     }
 
     #[test]

@@ -207,3 +207,22 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, Wo
         remark: format!("{side} points along each side"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_verified() {
+        let right = official(Class::A);
+        assert_eq!(right.verify(&official(Class::A)), Ok(()));
+        let told = |change: &dyn Fn(&mut Figures)| {
+            let mut wrong = right;
+            change(&mut wrong);
+            wrong.verify(&right).unwrap_err()
+        };
+        assert!(told(&|it| it.residuals[4] *= 1.0001).starts_with("the residual of variable 5 is"));
+        assert!(told(&|it| it.errors[0] *= 1.0001).starts_with("the error of variable 1 is "));
+        assert!(told(&|it| it.integral = f64::NAN).starts_with("the surface integral is "));
+    }
+}
