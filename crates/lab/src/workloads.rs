@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 8] = [
+const BUILT_IN: [&str; 9] = [
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/fault.toml"),
     include_str!("../../../workloads/nas.toml"),
     include_str!("../../../workloads/pagealloc.toml"),
     include_str!("../../../workloads/paralleldd.toml"),
+    include_str!("../../../workloads/pgbench.toml"),
     include_str!("../../../workloads/stutter.toml"),
     include_str!("../../../workloads/tiobench.toml"),
     include_str!("../../../workloads/truncate.toml"),

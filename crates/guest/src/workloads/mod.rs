@@ -8,6 +8,7 @@ mod files;
 mod nas;
 mod pagealloc;
 mod paralleldd;
+mod pgbench;
 pub mod program;
 mod reporter;
 mod stutter;
@@ -94,6 +95,7 @@ pub fn main() -> ExitCode {
             Some("nas") => nas::main(arguments),
             Some("pagealloc") => pagealloc::main(arguments),
             Some("paralleldd") => paralleldd::main(arguments),
+            Some("pgbench") => pgbench::main(arguments),
             Some("stutter") => stutter::main(arguments),
             Some(stutter::HOG) => stutter::hog_main(arguments),
             Some(stutter::COPY) => stutter::copy_main(arguments),
@@ -101,7 +103,7 @@ pub fn main() -> ExitCode {
             Some("truncate") => truncate::main(arguments),
             Some("xfsrepair") => xfsrepair::main(arguments),
             _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, stutter, tiobench, truncate, xfsrepair",
+                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, pgbench, stutter, tiobench, truncate, xfsrepair",
                 name.display()
             ))),
         });
@@ -161,6 +163,7 @@ mod tests {
             "nas",
             "pagealloc",
             "paralleldd",
+            "pgbench",
             "stutter",
             "tiobench",
             "truncate",

@@ -1,0 +1,176 @@
+//! What pgbench prints and logs (pgbench(1), "Per-Transaction Logging").
+
+use std::io::{BufRead, BufReader, Read};
+
+/// More than this of a log is not read.
+const MAX_LOG: u64 = 2 << 30;
+/// The longest line, which has six numbers.
+const MAX_LINE: u64 = 160;
+
+/// The number of transactions in pgbench's report.
+pub fn processed(report: &str) -> Option<u64> {
+    let mut lines = report.lines();
+    let rest =
+        lines.find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
+    // Some reports say of how many it is.
+    rest.split(['/', ' ']).next()?.parse().ok()
+}
+
+/// Transactions, one each.
+#[derive(Default)]
+pub struct Log {
+    /// When each was done, in microseconds since 1970.
+    ends: Vec<u64>,
+    /// What it took, in microseconds.
+    latencies: Vec<u64>,
+}
+
+impl Log {
+    /// Adds what a log holds: a line a transaction with its client, its number, what it took in
+    /// microseconds, its script, and when it was done, in seconds and microseconds.
+    ///
+    /// # Errors
+    /// When a line is none, in words.
+    pub fn read(&mut self, log: impl Read) -> Result<(), String> {
+        let mut log = BufReader::new(log.take(MAX_LOG));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let length = log.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
+            if length.map_err(|error| format!("its log: {error}"))? == 0 {
+                return Ok(());
+            }
+            let text = String::from_utf8_lossy(&line);
+            let Some((latency, end)) = transaction(&text) else {
+                return Err(format!("a line `{}` in its log", text.trim()));
+            };
+            self.latencies.push(latency);
+            self.ends.push(end);
+        }
+    }
+
+    /// How many there were.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Transactions a second in each of so many windows, beginning a run's length before the last
+    /// transaction.
+    pub fn rates(&self, seconds: u32, windows: u32) -> Vec<f64> {
+        let Some(last) = self.ends.iter().max() else {
+            return Vec::new();
+        };
+        let window = u64::from(seconds) * 1_000_000 / u64::from(windows);
+        let mut counts = vec![0u32; windows as usize];
+        for end in &self.ends {
+            // A transaction from before the first is one that a slow start has moved there.
+            let back = ((last - end) / window).min(u64::from(windows) - 1);
+            counts[windows as usize - 1 - back as usize] += 1;
+        }
+        let rate = |count: &u32| f64::from(*count) * 1e6 / window as f64;
+        counts.iter().map(rate).collect()
+    }
+
+    /// The time, in milliseconds, within which so many percent of the transactions were done: the
+    /// smallest that was enough (nearest rank).
+    pub fn percentile(&mut self, percent: f64) -> Option<f64> {
+        self.latencies.sort_unstable();
+        let rank = (percent / 100.0 * self.latencies.len() as f64).ceil() as usize;
+        let latency = self.latencies.get(rank.max(1) - 1)?;
+        Some(*latency as f64 / 1e3)
+    }
+}
+
+/// What a transaction took and when it was done, both in microseconds.
+fn transaction(line: &str) -> Option<(u64, u64)> {
+    if !line.ends_with('\n') {
+        return None;
+    }
+    let numbers: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+    match numbers?.as_slice() {
+        [_, _, latency, _, seconds, micros] if *micros < 1_000_000 => {
+            Some((*latency, seconds.checked_mul(1_000_000)?.checked_add(*micros)?))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As pgbench 15 prints it.
+    const REPORT: &str = "pgbench (15.20 (Debian 15.20-0+deb12u1))\n\
+                          transaction type: <builtin: select only>\nscaling factor: 1\n\
+                          number of clients: 2\nduration: 3 s\n\
+                          number of transactions actually processed: 51234\n\
+                          number of failed transactions: 0 (0.000%)\n\
+                          tps = 17078.0 (without initial connection time)\n";
+
+    fn log(lines: &str) -> Result<Log, String> {
+        let mut log = Log::default();
+        log.read(lines.as_bytes()).map(|()| log)
+    }
+
+    #[test]
+    fn reports_say_how_many() {
+        assert_eq!(processed(REPORT), Some(51234));
+        assert_eq!(processed("number of transactions actually processed: 10/10\n"), Some(10));
+        assert_eq!(processed("number of transactions actually processed: many\n"), None);
+        assert_eq!(processed(""), None);
+    }
+
+    #[test]
+    fn rates_are_of_windows() {
+        // Ten transactions in each of the first three seconds, twenty in the last.
+        let at = |number: u64| 1_700_000_000_000_000 + number;
+        let early = (0..30).map(|number| at(number * 100_000));
+        let ends = early.chain((0..20).map(|number| at(3_000_000 + number * 50_000)));
+        let lines: String = ends
+            .map(|end| format!("0 1 250 0 {} {}\n", end / 1_000_000, end % 1_000_000))
+            .collect();
+        let log = log(&lines).unwrap();
+        let rates = log.rates(4, 4);
+        assert_eq!(rates.iter().sum::<f64>(), 50.0);
+        assert_eq!(rates[3], 20.0);
+        assert!(Log::default().rates(4, 4).is_empty());
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_nearest_rank() {
+        let lines: String =
+            (1..=200).rev().map(|latency| format!("0 1 {latency} 0 1700000000 0\n")).collect();
+        let mut log = log(&lines).unwrap();
+        let found = [0.0, 50.0, 95.0, 99.0, 100.0].map(|percent| log.percentile(percent).unwrap());
+        assert_eq!(found, [0.001, 0.1, 0.19, 0.198, 0.2]);
+        assert_eq!(Log::default().percentile(50.0), None);
+    }
+
+    #[test]
+    fn other_lines_are_quoted() {
+        for line in ["0 1 failed 0 1700000000 5\n", "0 1 2\n", "0 1 2 0 1700000000 5", "\n"] {
+            let problem = log(line).err().unwrap();
+            assert_eq!(problem, format!("a line `{}` in its log", line.trim()));
+        }
+        assert!(log(&"7".repeat(1000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut log = Log::default();
+            let _ = log.read(bytes.as_slice());
+            let _ = log.rates(3, 12);
+        }
+
+        #[test]
+        fn no_transaction_is_lost(ends in prop::collection::vec(0_u64..30_000_000, 1..100)) {
+            let lines: String =
+                ends.iter().map(|end| format!("0 1 2 0 {} {}\n", end / 1_000_000, end % 1_000_000)).collect();
+            let rates = log(&lines).unwrap().rates(12, 12);
+            prop_assert_eq!(rates.iter().sum::<f64>(), ends.len() as f64);
+        }
+    }
+}

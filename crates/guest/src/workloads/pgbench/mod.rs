@@ -1,0 +1,279 @@
+//! Transactions of a PostgreSQL database, by so many clients: PostgreSQL's own pgbench, read-only
+//! (`select-only`) or reading and writing (`tpcb-like`).
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `init` | the database is made on the disk, with accounts in proportion to the machine's memory |
+//! | `warmup-N` | N clients, not counted |
+//! | `steady-N` | N clients, counted |
+//!
+//! The rate is that of each twelfth of a steady phase; latencies are of all its transactions. What
+//! pgbench says it did, what its log holds, and what the server counted must agree. All figures are
+//! reported between phases, whose names would else be part of theirs.
+
+mod log;
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::program::{Output, ProgramError};
+use super::reporter::Reporter;
+use super::{While, WorkloadError, list, options, value_of};
+use log::Log;
+use server::Server;
+
+/// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
+/// accounts: 61 accounts fit on a page of 8 KiB, and 366 on one of the index.
+const UNIT: f64 = (100_000 / 61 + 100_000 / 366) as f64 * 8192.0;
+/// So many rates are reported of a steady phase.
+const WINDOWS: u32 = 12;
+/// Latencies that are reported, in percent of the transactions that were at least as quick.
+const PERCENTILES: [(&str, f64); 4] =
+    [("lat-p50", 50.0), ("lat-p95", 95.0), ("lat-p99", 99.0), ("lat-max", 100.0)];
+/// What else may commit transactions meanwhile: pgbench asks for the size of its tables, we for the
+/// count, the server cleans up. So many, and one of so many, are no disagreement.
+const OTHERS: (u64, u64) = (100, 100);
+
+/// The command line.
+struct Options {
+    directory: PathBuf,
+    /// Bytes of the database, in percent of the machine's memory.
+    size: f64,
+    /// pgbench's name of the script.
+    script: &'static str,
+    clients: Vec<u32>,
+    /// Seconds of each phase.
+    warmup: u32,
+    steady: u32,
+    memory: u64,
+    cpus: u32,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self {
+            directory: PathBuf::new(),
+            size: 50.0,
+            script: "select-only",
+            clients: Vec::new(),
+            warmup: 6,
+            steady: 24,
+            memory: 0,
+            cpus: 1,
+        };
+        options(arguments, |name, value| {
+            match (name, value) {
+                ("directory", _) => found.directory = value.into(),
+                ("size", _) => found.size = value_of(name, value)?,
+                ("transactions", "read-only") => found.script = "select-only",
+                ("transactions", "read-write") => found.script = "tpcb-like",
+                ("transactions", _) => {
+                    let why = format!("--transactions {value}: read-only or read-write");
+                    return Err(WorkloadError::Arguments(why));
+                }
+                ("clients", "") => {}
+                ("clients", _) => found.clients = list(name, value)?,
+                ("warmup", _) => found.warmup = value_of(name, value)?,
+                ("steady", _) => found.steady = value_of(name, value)?,
+                ("memory", _) => found.memory = value_of(name, value)?,
+                ("cpus", _) => found.cpus = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
+        if found.clients.iter().any(|clients| !(1..=1000).contains(clients)) {
+            return wrong("--clients: each from 1 to 1000");
+        }
+        if !(1..=86_400).contains(&found.steady) || found.warmup > 86_400 {
+            return wrong("--warmup and --steady: seconds, at most a day, and 1 or more of steady");
+        }
+        if found.memory == 0 || found.cpus == 0 || !(0.0..=1e5).contains(&found.size) {
+            return wrong("--size: percent of --memory, at most 100000; --cpus: 1 or more");
+        }
+        if found.clients.is_empty() {
+            found.clients = steps(2 * found.cpus);
+        }
+        Ok(found)
+    }
+
+    /// pgbench's scale of the database.
+    fn scale(&self) -> u64 {
+        ((self.memory as f64 * self.size / 100.0 / UNIT).round() as u64).max(1)
+    }
+
+    /// pgbench's arguments for so many clients and seconds.
+    fn arguments(&self, clients: u32, seconds: u32) -> Vec<String> {
+        let threads = clients.min(self.cpus);
+        let words =
+            format!("-n -b {} -c {clients} -j {threads} -T {seconds} --random-seed=1", self.script);
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// Numbers of clients as the field's tables have them: 1, 5, 12, 21, 30, then every 18, below the
+/// most, which is the last.
+fn steps(most: u32) -> Vec<u32> {
+    let steps = [1, 5, 12, 21].into_iter().chain((30..).step_by(18));
+    steps.take_while(|&clients| clients < most).chain([most]).collect()
+}
+
+/// Makes the database, and lets each number of clients work with it.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    reporter.phase("init")?;
+    let most = options.clients.iter().copied().max().unwrap_or(1);
+    let server = Server::start(&options.directory.join("pgbench"), options.memory, most)?;
+    server.pgbench(["-i", "-q", "-s", &options.scale().to_string()])?;
+    for &clients in &options.clients {
+        if options.warmup > 0 {
+            reporter.phase(&format!("warmup-{clients}"))?;
+            server.pgbench(options.arguments(clients, options.warmup))?;
+        }
+        let before = server.commits()?;
+        reporter.phase(&format!("steady-{clients}"))?;
+        let prefix = server.place().join(format!("log{clients}"));
+        let log = ["-l".to_owned(), format!("--log-prefix={}", prefix.display())];
+        let arguments = options.arguments(clients, options.steady).into_iter().chain(log);
+        let output = server.pgbench(arguments)?;
+        reporter.phase("")?;
+        let log = read_logs(server.place(), &format!("log{clients}."))?;
+        let told = agreed(&output, &log, server.commits()? - before).map_err(garbage)?;
+        reporter.note(&format!("{clients} clients: {told}"))?;
+        report(&mut reporter, clients, log, options.steady)?;
+    }
+    server.stop()
+}
+
+fn report(
+    reporter: &mut Reporter,
+    clients: u32,
+    mut log: Log,
+    seconds: u32,
+) -> Result<(), WorkloadError> {
+    let label = clients.to_string();
+    for rate in log.rates(seconds, WINDOWS) {
+        reporter.labelled("txn", &label, rate)?;
+    }
+    for (metric, percent) in PERCENTILES {
+        if let Some(latency) = log.percentile(percent) {
+            reporter.labelled(metric, &label, latency)?;
+        }
+    }
+    Ok(())
+}
+
+/// All logs of one run, which pgbench writes by thread, and removes them.
+fn read_logs(place: &Path, prefix: &str) -> Result<Log, WorkloadError> {
+    let mut log = Log::default();
+    for entry in fs::read_dir(place).while_(place.display().to_string())? {
+        let path = entry.while_(place.display().to_string())?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(prefix) {
+            let file = fs::File::open(&path).while_(path.display().to_string())?;
+            log.read(file).map_err(garbage)?;
+            fs::remove_file(&path).while_(path.display().to_string())?;
+        }
+    }
+    Ok(log)
+}
+
+fn garbage(problem: String) -> ProgramError {
+    ProgramError::Garbage { program: "pgbench".into(), problem }
+}
+
+/// What pgbench did, in words, if its own count, its log and the server's count agree.
+fn agreed(output: &Output, log: &Log, counted: i64) -> Result<String, String> {
+    let done =
+        log::processed(&output.text).ok_or("it does not say how many transactions it did")?;
+    if done == 0 {
+        return Err("it did no transaction".into());
+    }
+    if log.len() as u64 != done {
+        return Err(format!("it did {done} transactions, and its log holds {}", log.len()));
+    }
+    let others = OTHERS.0 + done / OTHERS.1;
+    let counted = u64::try_from(counted).unwrap_or(0);
+    if !(done..=done + others).contains(&counted) {
+        return Err(format!("it did {done} transactions, and the server counted {counted}"));
+    }
+    Ok(format!("{done} transactions, {counted} in the server's count"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::sys::CpuTime;
+    use crate::workloads::tests::manifest;
+
+    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
+        Options::parse(lexopt::Parser::from_args(arguments))
+    }
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let (manifest, arguments) = manifest("pgbench");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        assert_eq!((options.clients.as_slice(), options.script), (&[1, 5, 8][..], "select-only"));
+        // 1 GiB of the 2: about 15 MB for each unit.
+        assert_eq!(options.scale(), 69);
+        let names: Vec<_> = manifest.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        let latencies = PERCENTILES.map(|(name, _)| name);
+        assert_eq!(names, [&["txn"], &latencies[..]].concat());
+    }
+
+    #[test]
+    fn the_threads_numbers_of_clients_are_those_of_its_machine() {
+        assert_eq!(steps(32), [1, 5, 12, 21, 30, 32]);
+        assert_eq!(steps(2), [1, 2]);
+        assert_eq!(steps(1), [1]);
+        assert_eq!(steps(64), [1, 5, 12, 21, 30, 48, 64]);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        let all = ["--memory", "1000000000", "--cpus", "2", "--transactions", "read-write"];
+        let options = parse(&all).unwrap();
+        assert_eq!(
+            options.arguments(4, 24).join(" "),
+            "-n -b tpcb-like -c 4 -j 2 -T 24 --random-seed=1"
+        );
+        for wrong in [
+            ["--clients", "0"],
+            ["--clients", "1,x"],
+            ["--steady", "0"],
+            ["--transactions", "some"],
+            ["--size", "-1"],
+            ["--cpus", "0"],
+            ["--memory", "0"],
+        ] {
+            assert!(parse(&[&all[..], &wrong].concat()).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn three_counts_agree_or_are_refused() {
+        let output = |text: &str| Output {
+            text: text.into(),
+            said: String::new(),
+            elapsed: Duration::ZERO,
+            spent: CpuTime::default(),
+        };
+        let two = output("number of transactions actually processed: 2\n");
+        let mut log = Log::default();
+        log.read("0 1 900 0 1700000000 5\n0 2 800 0 1700000000 1000\n".as_bytes()).unwrap();
+        assert_eq!(agreed(&two, &log, 5).unwrap(), "2 transactions, 5 in the server's count");
+        for counted in [-5, 1, 103] {
+            assert!(agreed(&two, &log, counted).unwrap_err().contains("the server counted"));
+        }
+        assert!(agreed(&output("garbage"), &log, 5).unwrap_err().starts_with("it does not say"));
+        let problem = agreed(&two, &Log::default(), 5).unwrap_err();
+        assert_eq!(problem, "it did 2 transactions, and its log holds 0");
+        let none = output("number of transactions actually processed: 0\n");
+        assert_eq!(agreed(&none, &Log::default(), 0).unwrap_err(), "it did no transaction");
+    }
+}

@@ -1,0 +1,154 @@
+//! A PostgreSQL server with a database of its own, run as the user that it insists on.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use super::super::program::{Output, Program, ProgramError};
+use super::super::{While, WorkloadError};
+
+/// Where Debian has the programs of this version.
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// The user, in the user space's `/etc/passwd`.
+const USER: &str = "postgres";
+const ACCOUNTS: &str = "/etc/passwd";
+/// Where clients meet the server.
+const SOCKETS: &str = "/tmp";
+/// The database, which is there from the start.
+const DATABASE: &str = "postgres";
+/// More than the server takes to recover.
+const PATIENCE: &str = "600";
+/// Of the server's log so many lines are told when it does not start.
+const LINES: usize = 3;
+
+/// A running server.
+pub struct Server {
+    place: PathBuf,
+    user: (u32, u32),
+}
+
+impl Server {
+    /// Makes a database in the directory `place`, which is made, and starts a server of it for so many
+    /// clients. A fifth of the memory is its own, as the field has it.
+    pub fn start(place: &Path, memory: u64, clients: u32) -> Result<Self, WorkloadError> {
+        let accounts = fs::read_to_string(ACCOUNTS).while_(ACCOUNTS)?;
+        let no_user = || io::Error::new(io::ErrorKind::NotFound, format!("no user {USER}"));
+        let user = account(&accounts, USER).ok_or_else(no_user).while_(ACCOUNTS)?;
+        fs::create_dir(place).while_(place.display().to_string())?;
+        chown(place, Some(user.0), Some(user.1)).while_(place.display().to_string())?;
+        let server = Self { place: place.to_owned(), user };
+        let data = server.data();
+        let how = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "-N", "-D"];
+        server.program("initdb").args(how).args([&data]).run()?;
+        let log = place.join("server.log");
+        let settings = settings(memory, clients);
+        let start = ["start", "-w", "-t", PATIENCE, "-o", &settings];
+        let started = server
+            .program("pg_ctl")
+            .args(start)
+            .args(["-D".into(), data, "-l".into(), log.clone()])
+            .run();
+        match started {
+            Ok(_) => Ok(server),
+            Err(error) => {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                let lines: Vec<&str> = said.lines().collect();
+                let said = lines[lines.len().saturating_sub(LINES)..].join("; ");
+                Err(WorkloadError::Child(format!("{error}; the server says: {said}")))
+            }
+        }
+    }
+
+    /// Its directory, which pgbench may write to.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Runs pgbench with these arguments.
+    pub fn pgbench(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Output, ProgramError> {
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        let program = self.program("pgbench").args(["-h", SOCKETS, "-U", USER]);
+        program.args(arguments).args([DATABASE]).run()
+    }
+
+    /// Transactions that the server has counted in the database since it was made
+    /// (`pg_stat_database`).
+    pub fn commits(&self) -> Result<i64, ProgramError> {
+        let query =
+            format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
+        let program =
+            self.program("psql").args(["-h", SOCKETS, "-U", USER, "-X", "-A", "-t", "-c"]);
+        let output = program.args([query.as_str(), DATABASE]).run()?;
+        let text = output.text.trim();
+        text.parse().map_err(|_| ProgramError::Garbage {
+            program: "psql".into(),
+            problem: format!("`{}` is no count", text.chars().take(80).collect::<String>()),
+        })
+    }
+
+    /// Stops it, and removes the database.
+    pub fn stop(self) -> Result<(), WorkloadError> {
+        let how = ["stop", "-w", "-t", PATIENCE, "-m", "fast", "-D"];
+        self.program("pg_ctl").args(how).args([self.data()]).run()?;
+        fs::remove_dir_all(&self.place).while_(self.place.display().to_string())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.place.join("data")
+    }
+
+    fn program(&self, name: &str) -> Program {
+        let program = Program::new(Path::new(PROGRAMS).join(name));
+        program.user(self.user.0, self.user.1).directory(&self.place)
+    }
+}
+
+/// The server's settings as options of its command line. Three quarters of the memory are said to
+/// cache its files, as the field has it.
+fn settings(memory: u64, clients: u32) -> String {
+    let mib = memory >> 20;
+    let settings = [
+        "listen_addresses=".to_owned(),
+        format!("unix_socket_directories={SOCKETS}"),
+        format!("shared_buffers={}MB", (mib / 5).max(1)),
+        format!("effective_cache_size={}MB", (mib * 3 / 4).max(1)),
+        format!("max_connections={}", clients + 10),
+        // Compiled queries are those of the distribution's build, not of the kernel.
+        "jit=off".to_owned(),
+    ];
+    settings.map(|setting| format!("-c {setting}")).join(" ")
+}
+
+/// User and group of a name in the text of passwd(5).
+fn account(text: &str, name: &str) -> Option<(u32, u32)> {
+    let mut accounts = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let account = accounts.find(|fields| fields.first() == Some(&name))?;
+    Some((account.get(2)?.parse().ok()?, account.get(3)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_found_by_name() {
+        let text = "root:x:0:0::/root:/bin/sh\ndamaged\npostgres:x:999:998::/tmp:/bin/sh\n";
+        assert_eq!(account(text, "postgres"), Some((999, 998)));
+        assert_eq!(account(text, "nobody"), None);
+        assert_eq!(account("postgres:x:many\n", "postgres"), None);
+    }
+
+    #[test]
+    fn settings_are_relative_to_the_memory() {
+        let settings = settings(2 << 30, 32);
+        for expected in
+            ["shared_buffers=409MB", "effective_cache_size=1536MB", "max_connections=42"]
+        {
+            assert!(settings.contains(&format!("-c {expected}")), "{settings}");
+        }
+    }
+}
