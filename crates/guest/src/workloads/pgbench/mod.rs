@@ -7,9 +7,9 @@
 //! | `warmup-N` | N clients, not counted |
 //! | `steady-N` | N clients, counted |
 //!
-//! The rate is that of each twelfth of a steady phase; latencies are of all its transactions. What
-//! pgbench says it did, what its log holds, and what the server counted must agree. All figures are
-//! reported between phases, whose names would else be part of theirs.
+//! The rate is that of each twelfth of a steady phase, or of 2 seconds if that is longer; latencies are
+//! of all its transactions. What pgbench says it did, what its log holds, and what the server counted
+//! must agree. All figures are reported between phases, whose names would else be part of theirs.
 
 mod log;
 mod server;
@@ -21,13 +21,14 @@ use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
 use super::{While, WorkloadError, list, options, value_of};
 use log::Log;
+use model::count;
 use server::Server;
 
 /// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
 /// accounts: 61 accounts fit on a page of 8 KiB, and 366 on one of the index.
 const UNIT: f64 = (100_000 / 61 + 100_000 / 366) as f64 * 8192.0;
-/// So many rates are reported of a steady phase.
-const WINDOWS: u32 = 12;
+/// So many rates are reported of a steady phase, each of at least so many seconds.
+const WINDOWS: (u32, u32) = (12, 2);
 /// Latencies that are reported, in percent of the transactions that were at least as quick.
 const PERCENTILES: [(&str, f64); 4] =
     [("lat-p50", 50.0), ("lat-p95", 95.0), ("lat-p99", 99.0), ("lat-max", 100.0)];
@@ -141,7 +142,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
         reporter.phase("")?;
         let log = read_logs(server.place(), &format!("log{clients}."))?;
         let told = agreed(&output, &log, server.commits()? - before).map_err(garbage)?;
-        reporter.note(&format!("{clients} clients: {told}"))?;
+        reporter.note(&format!("{}: {told}", count(clients as usize, "client")))?;
         report(&mut reporter, clients, log, options.steady)?;
     }
     server.stop()
@@ -154,7 +155,8 @@ fn report(
     seconds: u32,
 ) -> Result<(), WorkloadError> {
     let label = clients.to_string();
-    for rate in log.rates(seconds, WINDOWS) {
+    let windows = (seconds / WINDOWS.1).clamp(1, WINDOWS.0);
+    for rate in log.rates(seconds, windows) {
         reporter.labelled("txn", &label, rate)?;
     }
     for (metric, percent) in PERCENTILES {
