@@ -101,11 +101,17 @@ pub fn is_name(word: &str) -> bool {
     (1..=MAX_NAME).contains(&word.len()) && word.chars().all(fits)
 }
 
+/// Whether `text` can name a metric: names with one blank between them, together no longer than one.
+pub fn is_metric(text: &str) -> bool {
+    text.len() <= MAX_NAME && text.split(' ').all(is_name)
+}
+
 /// What follows the word `sample`.
 fn sample(text: &str) -> Result<Line, LineError> {
     let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
     let (metric, rest) = match quoted {
-        Some((metric, rest)) => (words(metric)?, rest),
+        Some((metric, rest)) if is_metric(metric) => (metric.to_owned(), rest),
+        Some((metric, _)) => return Err(no_name(metric)),
         None => {
             let (metric, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
             (name(metric)?, rest)
@@ -119,19 +125,12 @@ fn sample(text: &str) -> Result<Line, LineError> {
     }
 }
 
-/// Names with one blank between them, together no longer than a name may be.
-fn words(text: &str) -> Result<String, LineError> {
-    match text.len() <= MAX_NAME && text.split(' ').all(is_name) {
-        true => Ok(text.to_owned()),
-        false => Err(LineError::Name(text.chars().take(MAX_NAME).collect())),
-    }
+fn name(word: &str) -> Result<String, LineError> {
+    if is_name(word) { Ok(word.to_owned()) } else { Err(no_name(word)) }
 }
 
-fn name(word: &str) -> Result<String, LineError> {
-    if !is_name(word) {
-        return Err(LineError::Name(word.chars().take(MAX_NAME).collect()));
-    }
-    Ok(word.to_owned())
+fn no_name(text: &str) -> LineError {
+    LineError::Name(text.chars().take(MAX_NAME).collect())
 }
 
 fn value(word: &str) -> Result<f64, LineError> {

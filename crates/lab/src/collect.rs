@@ -8,7 +8,7 @@ use flight::event::{Event, Hello};
 use flight::frame::Kind;
 use flight::log::Frames;
 use flight::profile::MAX_SLICES;
-use flight::protocol::is_name;
+use flight::protocol::{is_metric, is_name};
 use model::{Chunk, Sample, Usage};
 
 use crate::series::Series;
@@ -164,7 +164,7 @@ impl Collector<'_> {
     }
 
     fn sample(&mut self, metric: String, label: String, value: f64) {
-        let named = is_name(&metric) && (label.is_empty() || is_name(&label));
+        let named = is_metric(&metric) && (label.is_empty() || is_name(&label));
         let room = self.recording.samples.len() < MAX_SAMPLES;
         if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
         {
@@ -282,7 +282,7 @@ mod tests {
             writer.event(11 + time, Event::Begin { workload: 0, iteration });
             writer.vmstat(20 + time, &format!("pgfault {}\n", 15 + time));
             writer.event(21 + time, Event::Phase("fill".into()));
-            let metric = "Elapsed".to_owned();
+            let metric = "SeqIn block".to_owned();
             writer.event(22 + time, Event::Sample { metric, label: String::new(), value: 1.5 });
             writer.vmstat(30 + time, &format!("pgfault {}\n", 40 + time));
             let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
