@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use model::{Machine, Manifest};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 9] = [
+const BUILT_IN: [&str; 11] = [
+const BUILT_IN: [&str; 11] = [
     include_str!("../../../workloads/autonuma.toml"),
+    include_str!("../../../workloads/bonnie.toml"),
     include_str!("../../../workloads/fault.toml"),
     include_str!("../../../workloads/nas.toml"),
     include_str!("../../../workloads/pagealloc.toml"),
@@ -15,6 +17,7 @@ const BUILT_IN: [&str; 9] = [
     include_str!("../../../workloads/stutter.toml"),
     include_str!("../../../workloads/tiobench.toml"),
     include_str!("../../../workloads/truncate.toml"),
+    include_str!("../../../workloads/xfsrepair.toml"),
 ];
 
 /// Why a manifest or its parameters cannot be used.
