@@ -1,0 +1,115 @@
+//! Workloads whose programs are the distribution's, on the oldest and the newest kernel: the tables
+//! have the field's rows, and the kernels' own counters agree with what the programs print.
+
+use crate::common::{Bench, experiment};
+use model::{Boot, Chunk, Source};
+
+/// Small, so that each takes less than a minute.
+const EXPERIMENT: &str = r#"
+[[machine.disk]]
+size = "1G"
+filesystem = "xfs"
+[[variant]]
+kernel = "5.10"
+[[variant]]
+kernel = "newest"
+[[workload]]
+name = "xfsrepair"
+parameters = { files = 4, rounds = 2, damage = 1 }
+[[workload]]
+name = "bonnie"
+parameters = { size = 40, characters = 0, files = 1 }
+"#;
+/// Files that fs_mark makes: 4 for each MiB.
+const FILES: f64 = 4.0 * 512.0;
+/// KiB of bonnie++'s file, 40 % of the memory in whole MiB.
+const SIZE: f64 = 204.0 * 1024.0;
+
+#[test]
+fn what_packaged_programs_report_the_kernel_has_counted() {
+    let bench = Bench::new();
+    let text =
+        experiment("packaged", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let boots = bench.boots();
+    assert_eq!(boots.len(), 2);
+    for boot in &boots {
+        an_image_is_filled_and_repaired(boot);
+        a_file_is_written_twice_and_read_twice(boot);
+    }
+    let table = bench.faultline(&["compare"]).expect(0).out;
+    for row in [
+        "Amean     Elapsed-fsmark",
+        "Amean     Elapsed-xfsrepair",
+        "Amean     System-fsmark",
+        "Amean     System-xfsrepair",
+        "Hmean     Files/sec-fsmark",
+        "Amean     CacheHit%-xfsrepair",
+        "Amean     latency-SeqOut:block",
+        "Amean     latency-RandCreate:del",
+    ] {
+        assert!(table.contains(row), "{row}:\n{table}");
+    }
+}
+
+/// How much a counter of `/proc/vmstat` grew in a phase.
+fn grown(boot: &Boot, workload: &str, phase: &str, counter: &str) -> f64 {
+    let is_it = |chunk: &&Chunk| chunk.workload == workload && chunk.phase == phase;
+    let chunk = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat)).find(is_it);
+    chunk.unwrap().difference(counter).unwrap() as f64
+}
+
+fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
+    let samples = boot.samples.iter();
+    let wanted = samples.filter(|sample| sample.metric == metric && sample.phase == phase);
+    wanted.map(|sample| sample.value).collect()
+}
+
+fn an_image_is_filled_and_repaired(boot: &Boot) {
+    let rates = values(boot, "Files/sec", "fsmark");
+    assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+    // In the seconds that the rates leave for it, the files were made.
+    let seconds: f64 = rates.iter().map(|rate| FILES / 2.0 / rate).sum();
+    let [elapsed] = values(boot, "Elapsed", "fsmark")[..] else { panic!("not one time") };
+    assert!(seconds < elapsed, "{seconds} s of {elapsed} s");
+    // The proportion of the report: 101073 buckets for 16 GiB.
+    assert_eq!(values(boot, "CacheBuckets", "xfsrepair"), [3158.0]);
+    // What is held was once missed, and was read from the disk: inodes of 512 bytes are in it.
+    let [entries, misses] =
+        ["CacheEntries", "CacheMisses"].map(|metric| values(boot, metric, "xfsrepair")[0]);
+    assert!(entries > 0.0 && entries <= misses, "{entries} entries after {misses} misses");
+    let read = grown(boot, "xfsrepair", "xfsrepair", "pgpgin");
+    assert!(read > FILES / 2.0, "{read} KiB for {FILES} inodes");
+    let notes = boot.notes.join("\n");
+    assert!(notes.contains("damaged: the header of inodes in 1 allocation groups"), "{notes}");
+    assert!(notes.contains("2048 files; after the repair xfs_repair -n is content"), "{notes}");
+}
+
+fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
+    let latencies = boot.samples.iter().filter(|sample| sample.metric == "latency");
+    let labels: Vec<&str> = latencies.map(|sample| sample.label.as_str()).collect();
+    let expected = [
+        "SeqOut:block",
+        "SeqOut:rewrite",
+        "SeqIn:block",
+        "Random:seeks",
+        "SeqCreate:create",
+        "SeqCreate:read",
+        "SeqCreate:del",
+        "RandCreate:create",
+        "RandCreate:read",
+        "RandCreate:del",
+    ];
+    assert_eq!(labels, expected);
+    let written = grown(boot, "bonnie", "io", "pgpgout") / SIZE;
+    assert!((1.9..3.0).contains(&written), "{written} times the file");
+    let rates: Vec<f64> = ["SeqOut block", "SeqOut rewrite"]
+        .iter()
+        .flat_map(|metric| values(boot, metric, ""))
+        .collect();
+    // In KiB a second: what was measured took no longer than all of it.
+    let usage = boot.usage.iter().find(|usage| usage.workload == "bonnie").unwrap();
+    let seconds: f64 = rates.iter().map(|rate| SIZE / rate).sum();
+    assert!(seconds < usage.elapsed, "{seconds} s of {} s", usage.elapsed);
+}
