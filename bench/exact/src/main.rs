@@ -105,7 +105,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
         values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     lab::workloads::set_parameters(&mut manifest, values)?;
     let limits = Limits::default();
-    let machine = Machine { topology, disks: Vec::new(), accel: Accel::Tcg, limits };
+    let machine = Machine { topology, disks: Vec::new(), swap: None, accel: Accel::Tcg, limits };
     let workload = Workload {
         name: manifest.name.clone(),
         command: lab::workloads::command(&manifest, &machine)?,

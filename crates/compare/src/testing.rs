@@ -54,6 +54,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         machine: Machine {
             topology: topology(),
             disks: Vec::new(),
+            swap: None,
             accel: Accel::Auto,
             limits: Limits::default(),
         },

@@ -112,6 +112,7 @@ mod tests {
             machine: Machine {
                 topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
                 disks: Vec::new(),
+                swap: None,
                 accel: Accel::Auto,
                 limits: Limits::default(),
             },

@@ -36,6 +36,9 @@ pub struct Job {
     /// The disk with the user space made of packages, if a workload wants one.
     #[serde(default)]
     pub userspace: Option<Disk>,
+    /// Swap space to make and switch on after that, if there is to be one.
+    #[serde(default)]
+    pub swap: Option<Swap>,
     /// Settings to apply, in this order.
     pub settings: Vec<Setting>,
     /// Workloads to run, in this order.
@@ -97,6 +100,31 @@ pub struct Mount {
     pub place: String,
     /// Options as in fstab(5), parted by commas.
     pub options: String,
+}
+
+/// The swap space of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Swap {
+    /// A file, which is made.
+    File {
+        /// Its path, on a mounted disk.
+        path: String,
+        /// Its size.
+        size: Bytes,
+    },
+    /// A raw disk.
+    Disk {
+        /// Its device.
+        device: String,
+    },
+    /// The first device of zram.
+    Zram {
+        /// How much fits into it before compression.
+        size: Bytes,
+        /// The kernel's name of the compression; empty for its default.
+        algorithm: String,
+    },
 }
 
 /// One workload of the job.

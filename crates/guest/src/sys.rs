@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
 
-use std::ffi::{CString, c_int, c_long, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_int, c_long, c_ulong, c_void};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
@@ -202,6 +202,24 @@ pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
 pub fn detach_loop_device(device: &File) -> io::Result<()> {
     // SAFETY: this call takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD as _) }.into())
+}
+
+/// Lets the kernel page out to a file or device (swapon(2)).
+///
+/// # Errors
+/// When it is no swap space, or the kernel can't use it.
+pub fn swap_on(path: &CStr) -> io::Result<()> {
+    // SAFETY: the pointer is to a string that ends with a zero.
+    check(unsafe { libc::swapon(path.as_ptr(), 0) }.into())
+}
+
+/// Has all that was paged out there come back (swapoff(2)).
+///
+/// # Errors
+/// When it was not in use, or memory is too short.
+pub fn swap_off(path: &CStr) -> io::Result<()> {
+    // SAFETY: the pointer is to a string that ends with a zero.
+    check(unsafe { libc::swapoff(path.as_ptr()) }.into())
 }
 
 fn check(result: c_long) -> io::Result<()> {

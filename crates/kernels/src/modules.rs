@@ -117,6 +117,18 @@ pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module
     Ok(choice.modules)
 }
 
+/// Whether a kernel has a module as a file.
+///
+/// # Errors
+/// When the kernel's list cannot be read.
+pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
+    let Some(directory) = &kernel.modules else {
+        return Ok(false);
+    };
+    let dependencies = read_list(&directory.join("modules.dep"))?;
+    Ok(dependencies.lines().filter_map(dependency).any(|(known, _)| known == name(module)))
+}
+
 /// One of the lists beside the modules; one that is not there is empty.
 fn read_list(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
@@ -311,7 +323,10 @@ mod tests {
         let mut kernel = kernel(directory.path());
         let error = choose(&kernel, &["a", "nix"]).unwrap_err().to_string();
         assert_eq!(error, "kernel test has no module nix, neither built in nor as a file");
+        assert!(has(&kernel, "b-b").unwrap());
+        assert!(!has(&kernel, "ext4").unwrap());
         kernel.modules = None;
+        assert!(!has(&kernel, "b-b").unwrap());
         assert!(matches!(choose(&kernel, &["a"]), Err(Error::NoModules { .. })));
         assert_eq!(choose::<&str>(&kernel, &[]).unwrap(), []);
     }

@@ -275,6 +275,7 @@ mod tests {
                 disk(DiskKind::Pmem, 2, None),
                 disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[]))),
             ],
+            swap: None,
             accel: Accel::Tcg,
             limits: Limits::default(),
         };

@@ -3,6 +3,7 @@
 mod disks;
 mod machine;
 mod mode;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -12,6 +12,7 @@ use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 use crate::disks::{self, Contents};
 use crate::external::{self, Externals};
 use crate::guest::Guest;
+use crate::swap;
 use crate::userspace;
 use crate::workloads::{self, WorkloadError};
 
@@ -53,6 +54,7 @@ pub fn job(
         if userspace.is_some() {
             wanted.extend(userspace::modules(experiment.mode));
         }
+        wanted.extend(swap::modules(experiment.machine.swap.as_ref(), kernel)?);
     }
     let mut modules = modules::choose(kernel, &wanted)?;
     modules.extend(externals.modules().cloned());
@@ -69,6 +71,7 @@ pub fn job(
         modules: modules.iter().map(|module| loaded(module, disks)).collect(),
         disks: disks::of_job(disks),
         userspace: userspace.map(|image| userspace::of_job(image, experiment)),
+        swap: swap::of_job(&experiment.machine),
         settings: variant.settings.clone(),
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),

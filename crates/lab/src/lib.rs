@@ -21,6 +21,7 @@ mod salvage;
 pub mod schedule;
 pub mod sequential;
 mod series;
+mod swap;
 mod symbols;
 mod table;
 mod userspace;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Machine, Manifest};
+use model::{Machine, Manifest, Swap};
 
 /// The manifests that come with the laboratory.
-const BUILT_IN: [&str; 11] = [
-const BUILT_IN: [&str; 11] = [
+const BUILT_IN: &[&str] = &[
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/bonnie.toml"),
     include_str!("../../../workloads/fault.toml"),
@@ -60,7 +59,7 @@ pub enum WorkloadError {
 /// Every built-in manifest.
 pub fn built_in() -> Vec<Manifest> {
     let read = |text: &str| toml::from_str(text).expect("a manifest of our own, tested");
-    BUILT_IN.into_iter().map(read).collect()
+    BUILT_IN.iter().map(|text| read(text)).collect()
 }
 
 /// The built-in manifest of this name.
@@ -114,7 +113,12 @@ pub fn command(
 ) -> Result<Vec<String>, WorkloadError> {
     let topology = &machine.topology;
     let value = |placeholder: &str| match placeholder {
-        "disk" => machine.disks.first().map(|disk| disk.place(0)),
+        "disk" => {
+            let taken = machine.swap.as_ref().and_then(Swap::taken);
+            let mut disks = machine.disks.iter().enumerate();
+            let free = disks.find(|(number, _)| Some(*number) != taken);
+            free.map(|(number, disk)| disk.place(number))
+        }
         "cpus" => Some(topology.cpus().to_string()),
         "nodes" => Some(topology.nodes.len().to_string()),
         "memory" => Some(topology.memory().0.to_string()),
@@ -170,7 +174,7 @@ mod tests {
 
     fn machine(disks: Vec<Disk>) -> Machine {
         let topology = Topology::even(4, Bytes::mib(2048), 2).unwrap();
-        Machine { topology, disks, accel: Accel::Tcg, limits: Limits::default() }
+        Machine { topology, disks, swap: None, accel: Accel::Tcg, limits: Limits::default() }
     }
 
     #[test]
@@ -199,8 +203,10 @@ mod tests {
         let mut manifest = find("fault").unwrap();
         manifest.command = vec!["cat".into(), "{disk}".into()];
         let raw = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
-        let filled = command(&manifest, &machine(vec![raw]), None).unwrap();
+        let filled = command(&manifest, &machine(vec![raw.clone()]), None).unwrap();
         assert_eq!(filled, ["cat", "/dev/disk0"]);
+        let two = Machine { swap: Some(Swap::Disk { disk: 0 }), ..machine(vec![raw.clone(), raw]) };
+        assert_eq!(command(&manifest, &two, None).unwrap(), ["cat", "/dev/disk1"]);
         let error = command(&manifest, &machine(Vec::new()), None).unwrap_err();
         assert_eq!(error, WorkloadError::NoDisk { workload: "fault".into() });
     }

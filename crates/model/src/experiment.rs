@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Disk, Manifest, Millis, Profiling, Topology};
+use crate::{Disk, Manifest, Millis, Profiling, Swap, Topology};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -184,6 +184,9 @@ pub struct Machine {
     /// Its disks, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<Disk>,
+    /// Its swap space, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<Swap>,
     /// How it executes.
     pub accel: Accel,
     /// Its time limits.

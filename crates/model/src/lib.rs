@@ -7,6 +7,7 @@ mod disk;
 mod experiment;
 mod profile;
 mod quantity;
+mod swap;
 mod topology;
 mod workload;
 
@@ -24,5 +25,6 @@ pub use profile::{
     Privilege, Process, Profile, Profiling, Stack, Target,
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count};
+pub use swap::Swap;
 pub use topology::{CpuSet, Node, Topology, TopologyError};
 pub use workload::{Better, Manifest, Mean, Metric, Rows};

@@ -15,6 +15,7 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     let machine = Machine {
         topology: topology(&args.machine)?,
         disks: Vec::new(),
+        swap: None,
         accel: args.machine.accel.into(),
         limits: Limits::default(),
     };

@@ -142,6 +142,7 @@ pub fn described(
         machine: Machine {
             topology: topology(machine)?,
             disks: Vec::new(),
+            swap: None,
             accel: machine.accel.into(),
             limits: file::usual_limits(&workloads),
         },

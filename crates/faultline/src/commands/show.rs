@@ -43,6 +43,9 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
     for (number, disk) in experiment.machine.disks.iter().enumerate() {
         let _ = writeln!(text, "disk {number}: {}", escape(&disk.to_string()));
     }
+    if let Some(swap) = &experiment.machine.swap {
+        let _ = writeln!(text, "swap: {}", escape(&swap.to_string()));
+    }
     for variant in &experiment.variants {
         let kernel = if variant.kernel.is_empty() { "not known" } else { &variant.kernel };
         let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(kernel));

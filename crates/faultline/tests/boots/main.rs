@@ -11,6 +11,7 @@ mod long;
 mod packaged;
 mod planted;
 mod sequential;
+mod swap;
 mod workloads;
 
 /// Whether tests are wanted that take minutes; says so if not.

@@ -76,6 +76,7 @@ fn experiment() -> Experiment {
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
             disks: Vec::new(),
+            swap: None,
             accel: Accel::Auto,
             limits: Limits::default(),
         },

@@ -81,6 +81,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         machine: Machine {
             topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
             disks: Vec::new(),
+            swap: None,
             accel: Accel::Auto,
             limits: Limits::default(),
         },

@@ -12,6 +12,7 @@ mod modules;
 mod mounts;
 mod settings;
 mod shell;
+mod swap;
 mod symbols;
 mod userspace;
 
@@ -60,9 +61,15 @@ enum JobError {
     #[error(transparent)]
     Userspace(#[from] userspace::UserspaceError),
     #[error(transparent)]
+    Swap(#[from] swap::SwapError),
+    #[error(transparent)]
     Setting(#[from] settings::SettingError),
     #[error("workload {name}, iteration {iteration}: {error}")]
-    Workload { name: String, iteration: u32, error: RunError },
+    Workload {
+        name: String,
+        iteration: u32,
+        error: RunError,
+    },
     #[error("the sampler cannot be started ({})", reason(.0))]
     Sampler(io::Error),
     #[error("there is no shell ({})", reason(.0))]
@@ -98,8 +105,10 @@ fn live() -> Result<(), StartError> {
     let done = read_job().and_then(|job| {
         let done = carry_out(&job, &watch);
         let left = userspace::leave(&job).map_err(JobError::from);
+        // A swap file keeps its disk from being unmounted.
+        let ended = job.swap.as_ref().map_or(Ok(()), swap::end).map_err(JobError::from);
         let unmounted = disks::unmount_all(&job.disks).map_err(JobError::from);
-        done.and(left).and(unmounted)
+        done.and(left).and(ended).and(unmounted)
     });
     if let Err(error) = done {
         let failure = error.to_string();
@@ -121,6 +130,9 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     }
     for disk in &job.disks {
         disks::set_up(disk)?;
+    }
+    if let Some(swap) = &job.swap {
+        swap::set_up(swap)?;
     }
     if let Some(image) = &job.userspace {
         disks::set_up(image)?;

@@ -165,6 +165,7 @@ impl Directory {
             machine: Machine {
                 topology: self.topology(),
                 disks: Vec::new(),
+                swap: None,
                 accel: Accel::Auto,
                 limits: Limits { boot: Millis(0), run: Millis(0), shutdown: Millis(0) },
             },

@@ -10,6 +10,7 @@ use toml::Spanned;
 
 use super::disks::{self, DiskForm};
 use super::mode::check_accel;
+use super::swap::{self, SwapForm};
 use super::{Checked, fault, usual_limits};
 
 #[derive(Deserialize)]
@@ -22,6 +23,7 @@ pub struct MachineForm {
     node: Vec<Spanned<Node>>,
     #[serde(default)]
     disk: Vec<Spanned<DiskForm>>,
+    swap: Option<Spanned<SwapForm>>,
     accel: Option<Spanned<Accel>>,
     #[serde(default)]
     limits: LimitsForm,
@@ -64,11 +66,12 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, Lim
         }
     };
     let disks = disks::check(form.disk, mode, topology.memory())?;
+    let swap = form.swap.map(|form| swap::check(form, &disks)).transpose()?;
     let accel = match &form.accel {
         Some(accel) => check_accel(mode, accel)?,
         None => Accel::default(),
     };
-    let machine = Machine { topology, disks, accel, limits: Limits::default() };
+    let machine = Machine { topology, disks, swap, accel, limits: Limits::default() };
     Ok((machine, form.limits))
 }
 

@@ -89,7 +89,7 @@ fn value(it: &impl serde::Serialize) -> Value {
 }
 
 fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> Table {
-    let Machine { topology, disks, accel, limits } = machine;
+    let Machine { topology, disks, swap, accel, limits } = machine;
     let mut table = Table::new();
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
@@ -105,6 +105,9 @@ fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> Table {
     }
     if !disks.is_empty() {
         set(&mut table, "disk", disks.iter().map(disk).collect::<Vec<_>>());
+    }
+    if let Some(swap) = swap {
+        set(&mut table, "swap", value(swap));
     }
     if limits != usual {
         set(&mut table, "limits", value(limits));
@@ -410,7 +413,8 @@ mod tests {
              [[machine.node]]\ncpus = \"0-2\"\nmemory = \"1G\"\ndistances = [10, 17]\n\
              [[machine.node]]\nmemory = \"512M\"\ndistances = [17, 10]\n\
              [[machine.disk]]\nsize = \"64M\"\nfilesystem = \"xfs\"\nmkfs = [\"-m\", \"crc=0\"]\n\
-             options = \"noatime\"\n[[machine.disk]]\nsize = \"2M\"\n[machine.limits]\nboot = \"9m\"\n\
+             options = \"noatime\"\n[[machine.disk]]\nsize = \"2M\"\n[machine.swap]\nkind = \"file\"\n\
+             size = \"16M\"\n[machine.limits]\nboot = \"9m\"\n\
              [sampler]\ninterval = \"50ms\"\nsources = [\"vmstat\"]\n[[variant]]\nkernel = \"6.1\"\n\
              [[workload]]\nname = \"autonuma\"\n",
         );

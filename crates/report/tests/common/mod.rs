@@ -216,6 +216,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         variants: Vec::new(),
         machine: Machine {
             disks: Vec::new(),
+            swap: None,
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
             accel: Accel::Auto,
             limits: Limits::default(),

@@ -85,6 +85,7 @@ fn experiment(name: &str) -> Experiment {
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
             disks: Vec::new(),
+            swap: None,
             accel: Accel::Tcg,
             limits: Limits::default(),
         },

@@ -1,0 +1,37 @@
+//! Swap space, on the oldest and the newest kernel: what does not fit into memory goes there.
+
+use model::Source;
+
+use crate::common::{Bench, experiment};
+
+/// A process that wants most of the memory, beside what the machine itself needs.
+const EXPERIMENT: &str = r#"
+[[machine.disk]]
+size = "512M"
+filesystem = "ext4"
+[[variant]]
+kernel = "5.10"
+[[variant]]
+kernel = "newest"
+[[workload]]
+name = "stutter"
+parameters = { hog = 90, file = 5, probe = 4 }
+"#;
+
+#[test]
+fn what_does_not_fit_into_memory_is_swapped_out() {
+    let bench = Bench::new();
+    for swap in ["kind = \"file\", size = \"256M\"", "kind = \"zram\", size = \"256M\""] {
+        let machine = format!("\"512M\"\nnodes = 1\nswap = {{ {swap} }}");
+        let text = experiment("swap", EXPERIMENT).replace("\"2G\"\nnodes = 2", &machine);
+        let file = bench.write("x.toml", &text);
+        bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+        let boots = bench.boots();
+        assert_eq!(boots.len(), 2);
+        for boot in &boots {
+            let chunks = boot.chunks.iter().filter(|chunk| chunk.is_of(Source::Vmstat));
+            let out: i64 = chunks.filter_map(|chunk| chunk.difference("pswpout")).sum();
+            assert!(out > 0, "{swap}, {}: nothing went out", boot.variant);
+        }
+    }
+}

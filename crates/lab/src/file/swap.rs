@@ -1,0 +1,174 @@
+//! The swap space of an experiment file.
+
+use std::ops::Range;
+
+use model::{Bytes, Disk, Swap};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Checked, fault};
+
+/// Smaller swap spaces are of no use.
+const LEAST: Bytes = Bytes::mib(1);
+/// The longest name of a compression (`drivers/block/zram/zcomp.c` has shorter ones).
+const MAX_ALGORITHM: usize = 32;
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    File,
+    Zram,
+    Disk,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwapForm {
+    kind: Kind,
+    size: Option<Spanned<Bytes>>,
+    disk: Option<Spanned<usize>>,
+    algorithm: Option<Spanned<String>>,
+}
+
+/// The swap space of a machine with these disks.
+pub fn check(form: Spanned<SwapForm>, disks: &[Disk]) -> Checked<Swap> {
+    let span = form.span();
+    let form = form.into_inner();
+    if let (Some(algorithm), Kind::File | Kind::Disk) = (&form.algorithm, form.kind) {
+        let hint = "leave algorithm out, or use kind = \"zram\"";
+        return fault(algorithm.span(), "only zram compresses", hint);
+    }
+    match form.kind {
+        Kind::File => {
+            let formatted = |disk: &Disk| disk.format.is_some();
+            let hint = "add a [[machine.disk]] with a filesystem for the file";
+            let disk = form.disk(disks, formatted, "without a file system", hint, span.clone())?;
+            let (size, place) = form.size(span)?;
+            if size >= disks[disk].size {
+                let problem = format!("a swap file of {size} on a disk of {}", disks[disk].size);
+                return fault(place, problem, "make the file smaller, or the disk larger");
+            }
+            Ok(Swap::File { disk, size })
+        }
+        Kind::Disk => {
+            if let Some(size) = &form.size {
+                let hint = "leave size out: the whole disk is swap space";
+                return fault(size.span(), "the size is the disk's", hint);
+            }
+            let raw = |disk: &Disk| disk.format.is_none();
+            let hint = "add a [[machine.disk]] without a filesystem";
+            let disk = form.disk(disks, raw, "with a file system", hint, span)?;
+            Ok(Swap::Disk { disk })
+        }
+        Kind::Zram => {
+            if let Some(disk) = &form.disk {
+                let hint = "leave disk out, or use kind = \"file\" or \"disk\"";
+                return fault(disk.span(), "zram is in memory, on no disk", hint);
+            }
+            let (size, _) = form.size(span)?;
+            let algorithm = match form.algorithm {
+                None => String::new(),
+                Some(algorithm) => checked_algorithm(algorithm)?,
+            };
+            Ok(Swap::Zram { size, algorithm })
+        }
+    }
+}
+
+impl SwapForm {
+    /// The number of the disk that is meant, or else of the first that suits.
+    fn disk(
+        &self,
+        disks: &[Disk],
+        suits: impl Fn(&Disk) -> bool,
+        otherwise: &str,
+        hint: &str,
+        span: Range<usize>,
+    ) -> Checked<usize> {
+        let Some(wanted) = &self.disk else {
+            return match disks.iter().position(suits) {
+                Some(number) => Ok(number),
+                None => fault(span, "there is no disk for the swap space", hint),
+            };
+        };
+        let number = *wanted.get_ref();
+        match disks.get(number) {
+            Some(disk) if suits(disk) => Ok(number),
+            Some(_) => fault(wanted.span(), format!("disk {number} is one {otherwise}"), hint),
+            None => {
+                let problem = format!("there is no disk {number}");
+                fault(wanted.span(), problem, "disks are numbered from 0 in their order")
+            }
+        }
+    }
+
+    fn size(&self, span: Range<usize>) -> Checked<(Bytes, Range<usize>)> {
+        match &self.size {
+            Some(size) if *size.get_ref() >= LEAST => Ok((*size.get_ref(), size.span())),
+            Some(size) => {
+                let problem = format!("a swap space of {}", size.get_ref());
+                fault(size.span(), problem, format!("use {LEAST} or more"))
+            }
+            None => fault(span, "the swap space has no size", "add size = \"1G\""),
+        }
+    }
+}
+
+fn checked_algorithm(algorithm: Spanned<String>) -> Checked<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let name = algorithm.get_ref();
+    if name.is_empty() || name.len() > MAX_ALGORITHM || !name.chars().all(plain) {
+        let hint = "use a name that the kernel knows, such as \"lz4\" or \"zstd\"";
+        return fault(algorithm.span(), "this is no name of a compression", hint);
+    }
+    Ok(algorithm.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::rendered;
+    use super::*;
+
+    fn read(swap: &str) -> Result<Swap, Box<super::super::FileError>> {
+        let text = format!(
+            "name = \"x\"\nboots = 1\n[machine]\ncpus = 1\nmemory = \"1G\"\n{swap}\n\
+             [[machine.disk]]\nsize = \"64M\"\n[[machine.disk]]\nsize = \"128M\"\n\
+             filesystem = \"ext4\"\n[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"fault\"\n"
+        );
+        let experiment = super::super::parse(std::path::Path::new("x.toml"), &text, None)?;
+        Ok(experiment.machine.swap.unwrap())
+    }
+
+    #[test]
+    fn swap_is_read_and_finds_its_disk() {
+        for (text, swap) in [
+            ("kind = \"file\", size = \"100M\"", "file of 100M on disk 1"),
+            ("kind = \"disk\"", "disk 0"),
+            ("kind = \"disk\", disk = 0", "disk 0"),
+            ("kind = \"zram\", size = \"3G\"", "zram 3G"),
+            ("kind = \"zram\", size = \"3G\", algorithm = \"lzo-rle\"", "zram 3G (lzo-rle)"),
+        ] {
+            assert_eq!(read(&format!("swap = {{ {text} }}")).unwrap().to_string(), swap);
+        }
+    }
+
+    #[test]
+    fn each_error_tells_what_to_do() {
+        for (text, hint) in [
+            ("kind = \"file\"", "add size"),
+            ("kind = \"file\", size = \"128M\"", "smaller"),
+            ("kind = \"file\", size = \"1K\"", "use 1M or more"),
+            ("kind = \"file\", size = \"2M\", disk = 0", "with a filesystem"),
+            ("kind = \"file\", size = \"2M\", disk = 2", "numbered from 0"),
+            ("kind = \"file\", size = \"2M\", algorithm = \"lz4\"", "leave algorithm out"),
+            ("kind = \"disk\", size = \"2M\"", "leave size out"),
+            ("kind = \"disk\", disk = 1", "without a filesystem"),
+            ("kind = \"zram\", size = \"2M\", disk = 0", "leave disk out"),
+            ("kind = \"zram\", size = \"2M\", algorithm = \"a b\"", "that the kernel knows"),
+            ("kind = \"zswap\", size = \"2M\"", "zram"),
+        ] {
+            let error = rendered(&read(&format!("swap = {{ {text} }}")).unwrap_err());
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The swap space of a machine, as the guest is told of it.
+
+use flight::job;
+use kernels::modules;
+use model::{Kernel, Machine, Swap};
+
+/// What zram compresses by, up to Linux 6.11, where nothing else is said. Newer ones bring their
+/// default with them.
+const USUAL_ALGORITHM: &str = "lzo-rle";
+/// The name of the file on the disk where it is one.
+const FILE: &str = "swapfile";
+
+/// The modules that it takes. Compressions are modules of their own in some kernels, which the
+/// guest cannot look for by itself.
+///
+/// # Errors
+/// When the kernel's lists of modules cannot be read.
+pub fn modules<'a>(
+    swap: Option<&'a Swap>,
+    kernel: &Kernel,
+) -> Result<Vec<&'a str>, modules::Error> {
+    let Some(Swap::Zram { algorithm, .. }) = swap else {
+        return Ok(Vec::new());
+    };
+    let algorithm = match algorithm.as_str() {
+        "" => USUAL_ALGORITHM,
+        named => named,
+    };
+    let mut wanted = vec!["zram"];
+    if modules::has(kernel, algorithm)? {
+        wanted.insert(0, algorithm);
+    }
+    Ok(wanted)
+}
+
+/// The swap space as the agent knows it.
+pub fn of_job(machine: &Machine) -> Option<job::Swap> {
+    Some(match machine.swap.as_ref()? {
+        Swap::File { disk, size } => job::Swap::File {
+            path: format!("{}/{FILE}", machine.disks[*disk].place(*disk)),
+            size: *size,
+        },
+        Swap::Disk { disk } => job::Swap::Disk { device: machine.disks[*disk].place(*disk) },
+        Swap::Zram { size, algorithm } => {
+            job::Swap::Zram { size: *size, algorithm: algorithm.clone() }
+        }
+    })
+}
