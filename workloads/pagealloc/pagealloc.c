@@ -20,9 +20,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-/* The largest batch, and what each may hold: the largest order that every kernel has is 10. */
+/* The largest batch, and the largest order that every kernel has. */
 #define MAX_BATCH 16384U
-#define MAX_ORDER_OF_ALL 10U
+#define MAX_BLOCK_ORDER 10U
 
 /*
  * As the kernel allocates for itself, but where memory is short a batch fails rather than that
@@ -33,7 +33,10 @@
 static struct page **blocks;
 static u64 done, alloc_ns, free_ns;
 
-/* One batch. What could be allocated is freed in any case. */
+/*
+ * One batch. What could be allocated is freed in any case. Preemption stays on: an allocation may
+ * sleep.
+ */
 static int run_batch(unsigned int order, unsigned int batch)
 {
 	u64 begin, between, end;
@@ -64,7 +67,7 @@ static int run(const char *text, const struct kernel_param *parameter)
 
 	if (sscanf(text, "%u %u %u", &order, &batch, &times) != 3)
 		return -EINVAL;
-	if (order > MAX_ORDER_OF_ALL || batch < 1 || batch > MAX_BATCH)
+	if (order > MAX_BLOCK_ORDER || batch < 1 || batch > MAX_BATCH)
 		return -EINVAL;
 	if (!blocks)
 		return -ENODEV;

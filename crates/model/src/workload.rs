@@ -99,7 +99,8 @@ pub struct Manifest {
     /// they are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
-    /// Kernel modules the program wants.
+    /// Kernel modules the program wants: the kernel's, or of the laboratory's own, which are built for
+    /// each kernel.
     #[serde(default)]
     pub modules: Vec<String>,
     /// Debian packages whose programs it wants. With any, the command runs in a user space made of

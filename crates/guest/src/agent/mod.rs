@@ -65,11 +65,7 @@ enum JobError {
     #[error(transparent)]
     Setting(#[from] settings::SettingError),
     #[error("workload {name}, iteration {iteration}: {error}")]
-    Workload {
-        name: String,
-        iteration: u32,
-        error: RunError,
-    },
+    Workload { name: String, iteration: u32, error: RunError },
     #[error("the sampler cannot be started ({})", reason(.0))]
     Sampler(io::Error),
     #[error("there is no shell ({})", reason(.0))]
