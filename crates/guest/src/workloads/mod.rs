@@ -32,7 +32,7 @@ enum WorkloadError {
     Io { what: String, error: io::Error },
     #[error("{0}")]
     Child(String),
-    #[error("{name} does not count, for its result is wrong: {why}")]
+    #[error("{name} does not count: {why}")]
     Verification { name: String, why: String },
     #[error(transparent)]
     Program(#[from] program::ProgramError),
