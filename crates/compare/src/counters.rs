@@ -301,7 +301,7 @@ mod tests {
         ];
         boots[0].profiles =
             ["a-fill", "run"].map(|it| accessing(0, &[(it, 8, 4)]).profiles.remove(0)).into();
-        let table = table_without(&["*-fill", "", "run-else"], &[&boots]);
+        let table = table_without(&["a*fill", "", "run*else"], &[&boots]);
         assert_eq!(values(&table, "NUMA hint faults"), [Some(10.0)]);
         assert_eq!(values(&table, "Accesses local user"), [Some(8.0)]);
         assert_eq!(values(&table, "True local percent user-a-fill"), []);

@@ -95,8 +95,7 @@ pub struct Manifest {
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
     /// Phases that only prepare what is measured, or put it away; an empty name stands for what is
-    /// in no phase, a `*` at the beginning for any beginning. Tables of counters leave them out unless
-    /// they are asked for.
+    /// in no phase, a `*` for anything. Tables of counters leave them out unless they are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
     /// Kernel modules the program wants: the kernel's, or of the laboratory's own, which are built for
@@ -114,8 +113,8 @@ pub struct Manifest {
 impl Manifest {
     /// Whether a phase only prepares what is measured.
     pub fn prepares(&self, phase: &str) -> bool {
-        self.preparation.iter().any(|named| match named.strip_prefix('*') {
-            Some(end) => phase.ends_with(end),
+        self.preparation.iter().any(|named| match named.split_once('*') {
+            Some((begin, end)) => phase.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
             None => phase == named,
         })
     }

@@ -83,37 +83,49 @@ fn list<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<Vec<T>, Wor
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
 
+/// What runs a workload, or a part of one.
+type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
+
+/// The workloads by name.
+const WORKLOADS: &[(&str, Main)] = &[
+    ("autonuma", autonuma::main),
+    ("bonnie", bonnie::main),
+    ("fault", fault::main),
+    ("nas", nas::main),
+    ("pagealloc", pagealloc::main),
+    ("paralleldd", paralleldd::main),
+    ("pgbench", pgbench::main),
+    ("stutter", stutter::main),
+    ("tiobench", tiobench::main),
+    ("truncate", truncate::main),
+    ("xfsrepair", xfsrepair::main),
+];
+/// Parts of workloads that are processes of their own.
+const PARTS: &[(&str, Main)] = &[
+    (autonuma::PROCESS, autonuma::process_main),
+    (stutter::COPY, stutter::copy_main),
+    (stutter::HOG, stutter::hog_main),
+];
+
 /// Runs the workload that the command line names.
 pub fn main() -> ExitCode {
     let mut arguments = lexopt::Parser::from_env();
-    let result =
-        arguments.value().map_err(WorkloadError::from).and_then(|name| match name.to_str() {
-            Some("autonuma") => autonuma::main(arguments),
-            Some(autonuma::PROCESS) => autonuma::process_main(arguments),
-            Some("bonnie") => bonnie::main(arguments),
-            Some("fault") => fault::main(arguments),
-            Some("nas") => nas::main(arguments),
-            Some("pagealloc") => pagealloc::main(arguments),
-            Some("paralleldd") => paralleldd::main(arguments),
-            Some("pgbench") => pgbench::main(arguments),
-            Some("stutter") => stutter::main(arguments),
-            Some(stutter::HOG) => stutter::hog_main(arguments),
-            Some(stutter::COPY) => stutter::copy_main(arguments),
-            Some("tiobench") => tiobench::main(arguments),
-            Some("truncate") => truncate::main(arguments),
-            Some("xfsrepair") => xfsrepair::main(arguments),
-            _ => Err(WorkloadError::Arguments(format!(
-                "{} is not a workload: autonuma, bonnie, fault, nas, pagealloc, paralleldd, pgbench, stutter, tiobench, truncate, xfsrepair",
-                name.display()
-            ))),
-        });
-    match result {
+    let name = arguments.value().map_err(WorkloadError::from);
+    match name.and_then(|name| named(&name.to_string_lossy())?(arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn named(name: &str) -> Result<Main, WorkloadError> {
+    let mut all = WORKLOADS.iter().chain(PARTS);
+    all.find(|(known, _)| *known == name).map(|(_, main)| *main).ok_or_else(|| {
+        let known: Vec<&str> = WORKLOADS.iter().map(|(name, _)| *name).collect();
+        WorkloadError::Arguments(format!("{name} is not a workload: {}", known.join(", ")))
+    })
 }
 
 #[cfg(test)]
@@ -157,20 +169,9 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for name in [
-            "autonuma",
-            "fault",
-            "nas",
-            "pagealloc",
-            "paralleldd",
-            "pgbench",
-            "stutter",
-            "tiobench",
-            "truncate",
-            "xfsrepair",
-        ] {
+        for (name, _) in super::WORKLOADS {
             let (manifest, arguments) = manifest(name);
-            assert_eq!(manifest.name, name);
+            assert_eq!(manifest.name, *name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");
         }
     }
