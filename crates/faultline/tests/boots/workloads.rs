@@ -1,5 +1,5 @@
-//! The workloads on a disk, on the oldest and the newest kernel: the tables have the field's rows,
-//! and the kernels' own counters agree that what is said to have happened did happen.
+//! Workloads that want no packages, on the oldest and the newest kernel: the tables have the field's
+//! rows, and the kernels' own counters agree that what is said to have happened did happen.
 
 use crate::common::{Bench, experiment};
 use model::{Boot, Chunk, Source};
@@ -25,6 +25,9 @@ parameters = { hog = 50, file = 20, probe = 8 }
 [[workload]]
 name = "pagealloc"
 parameters = { orders = "0,3", batches = "1,64,16384", pages = 1024, rounds = 3, share = 20 }
+[[workload]]
+name = "nas"
+parameters = { benchmarks = "is,cg" }
 "#;
 /// The memory of the machine, in MiB.
 const MEMORY: f64 = 512.0;
@@ -43,6 +46,7 @@ fn what_workloads_report_the_kernel_has_counted() {
         readers_read_from_the_disk(boot);
         a_copy_is_written_while_memory_is_mapped(boot);
         pages_are_allocated_and_freed(boot);
+        arrays_are_touched_before_the_time_is_taken(boot);
     }
     let table = bench.faultline(&["compare"]).expect(0).out;
     for row in [
@@ -54,6 +58,8 @@ fn what_workloads_report_the_kernel_has_counted() {
         "Min       alloc-odr0-1 ",
         "Min       free-odr3-64",
         "Min       total-odr0-16384",
+        "Amean     is.S",
+        "Amean     System-cg.S",
     ] {
         assert!(table.contains(row), "{row}:\n{table}");
     }
@@ -137,4 +143,19 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
     assert!(phase(boot, "pagealloc", "odr3-16384").is_empty());
     assert!(boot.notes.iter().any(|note| note.contains("odr3-16384")), "{:?}", boot.notes);
     assert!(boot.problems.is_empty(), "{:?}", boot.problems);
+}
+
+fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
+    // 65536 keys of 4 bytes, twice; at least half as many elements as there could be.
+    for (name, bytes) in [("is.S", 2.0 * 65536.0 * 4.0), ("cg.S", 1400.0 * 32.0 * 12.0)] {
+        assert!(values(boot, name, "").iter().all(|time| *time > 0.0));
+        assert_eq!(values(boot, name, "").len(), 1);
+        let [fill, steady] = ["fill", "steady"].map(|stage| format!("{name}-{stage}"));
+        let touched = |name| grown(phase(boot, "nas", name)[0], "nr_anon_pages");
+        let pages = bytes / 4096.0;
+        assert!(touched(&fill) > 0.9 * pages, "{name}: {} of {pages} pages", touched(&fill));
+        assert!(touched(&steady) < 0.1 * pages, "{name}: {} more pages", touched(&steady));
+    }
+    let notes: Vec<_> = boot.notes.iter().filter(|note| note.contains("verified")).collect();
+    assert_eq!(notes.len(), 2, "{:?}", boot.notes);
 }
