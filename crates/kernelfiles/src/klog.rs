@@ -107,6 +107,17 @@ pub fn panic_line(log: &str) -> Option<String> {
     Some(scan::printable(panic, MAX_TEXT))
 }
 
+/// What a kernel says of its clock's frequency if it doubts it: two ways to measure that of the TSC
+/// gave others by more than 10 %, and measured once more it was not the one taken (`native_calibrate_tsc`
+/// and `tsc_refine_calibration_work` in `arch/x86/kernel/tsc.c`). Cut and made safe as in
+/// [`problems`].
+pub fn tsc_doubt(log: &str) -> Option<String> {
+    let mut messages = log.lines().map(message);
+    let doubt = messages.find(|message| message.starts_with("tsc: PIT calibration deviates"))?;
+    let is_refined = messages.any(|it| it.starts_with("tsc: Refined TSC clocksource calibration"));
+    (!is_refined).then(|| scan::printable(doubt, MAX_TEXT))
+}
+
 fn kind(message: &str) -> Option<ProblemKind> {
     let pattern = PATTERNS.iter().find(|pattern| pattern.matches(message))?;
     Some(pattern.kind)
@@ -136,6 +147,17 @@ mod tests {
     fn found(log: &str) -> Vec<(ProblemKind, String)> {
         let problems = problems(log).into_iter();
         problems.map(|problem| (problem.kind, problem.text)).collect()
+    }
+
+    #[test]
+    fn a_tsc_is_doubted_unless_measured_once_more() {
+        let deviates = "tsc: PIT calibration deviates from HPET: 271207 2599996";
+        let log =
+            format!("<4>[    0.0] {deviates}\n<6>[    0.0] tsc: Using PIT calibration value\n");
+        assert_eq!(tsc_doubt(&log).as_deref(), Some(deviates));
+        let refined = "<6>[    2.5] tsc: Refined TSC clocksource calibration: 2599.996 MHz\n";
+        assert_eq!(tsc_doubt(&(log + refined)), None);
+        assert_eq!(tsc_doubt(refined), None);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub const MAX_SYMBOLS: usize = 64 << 20;
 /// What a recording says.
 #[derive(Debug, Default)]
 pub struct Recording {
+    /// The last time in it, in guest nanoseconds since the guest began.
+    pub lived: u64,
     /// The guest's own facts; none if the agent never came up.
     pub hello: Option<Hello>,
     /// Every value of every metric.
@@ -82,6 +84,7 @@ pub struct Stretch {
 pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
     let mut collector = Collector { workloads, ..Collector::default() };
     for frame in Frames::new(log) {
+        collector.recording.lived = collector.recording.lived.max(frame.time);
         match Kind::from_number(frame.kind) {
             Some(Kind::Event) => {
                 if let Ok(event) = Event::decode(frame.payload) {

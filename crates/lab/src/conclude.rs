@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
+use crate::clock;
 use crate::collect::{Recording, collect};
 use crate::exact::read_counted;
 use crate::profile;
@@ -105,6 +106,12 @@ pub fn conclude(
     let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
+    // Where instructions are counted they are the clock.
+    if let (Outcome::Complete, None, Some(ending)) = (&outcome, counting, ending)
+        && let Some(why) = clock::fault(&recording.log, recording.lived, ending.wall)
+    {
+        outcome = Outcome::Spoilt(why);
+    }
     let expected = if head.own_modules { klog::EXTERNAL_MODULE } else { 0 };
     let problems = problems(&recording, &console, expected);
     let profiles = match counting.map(|counting| profiles(directory, &mut recording, counting)) {
@@ -199,7 +206,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
             Outcome::Died("the guest ended before its job was done".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
-        Some(How::Crashed(how)) => Outcome::Crashed(how.clone()),
+        Some(How::Crashed(how)) => Outcome::Spoilt(how.clone()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! and a boot stored is left to the crates below.
 
 mod boot;
+mod clock;
 mod collect;
 mod conclude;
 mod disks;

@@ -90,10 +90,8 @@ impl Lab {
         if experiment.mode != Mode::Exact {
             return Err(ReplayError::Measured(id));
         }
-        if let Outcome::Interrupted
-        | Outcome::TimedOut(_)
-        | Outcome::Died(_)
-        | Outcome::Crashed(_) = kept.outcome
+        if let Outcome::Interrupted | Outcome::TimedOut(_) | Outcome::Died(_) | Outcome::Spoilt(_) =
+            kept.outcome
         {
             return Err(ReplayError::Ended(id, kept.outcome.to_string()));
         }

@@ -31,8 +31,8 @@ use looks::Looks;
 use plan::{Due, Plan};
 use rig::Rig;
 
-/// A boot is begun anew so many times when the emulator crashes in it.
-const CRASHES: usize = 2;
+/// A boot that the host spoilt is done again so many times.
+const AGAIN: usize = 2;
 
 pub use error::RunError;
 
@@ -156,7 +156,7 @@ impl Lab {
         Ok(decided.unwrap_or(Ending::Schedule))
     }
 
-    /// Does one boot and keeps it; does it again if the emulator crashed.
+    /// Does one boot and keeps it; does it again if the host spoilt it.
     fn boot_one(
         &mut self,
         slot: Slot,
@@ -170,12 +170,12 @@ impl Lab {
         let inputs = rig.exact_inputs(&self.libraries, slot);
         let bootable = rig.bootable(&self.guest, slot, inputs.as_ref());
         let mut boot = bootable.boot(slot, &directory, watch)?;
-        for _ in 0..CRASHES {
-            let Outcome::Crashed(how) = &boot.outcome else { break };
-            let remark = format!("the emulator crashed, so the boot is done again: {how}");
+        for _ in 0..AGAIN {
+            let Outcome::Spoilt(how) = &boot.outcome else { break };
+            let remark = format!("the boot is done again, for the host spoilt it: {how}");
             watch(Progress::Remark(&remark));
-            let crashed = self.store.keep_boot(id, &boot)?;
-            self.store.forget(crashed)?;
+            let spoilt = self.store.keep_boot(id, &boot)?;
+            self.store.forget(spoilt)?;
             remove(&directory)?;
             boot = bootable.boot(slot, &directory, watch)?;
         }

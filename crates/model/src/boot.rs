@@ -24,9 +24,9 @@ pub enum Outcome {
     TimedOut(String),
     /// The machine ended without a word: killed, or crashed. Says how.
     Died(String),
-    /// The emulator failed by itself, by an assertion or a wild pointer of its own: that says
-    /// nothing of the kernel. Says how.
-    Crashed(String),
+    /// What happened says nothing of the kernel: the emulator failed by an assertion or a wild pointer
+    /// of its own, or the guest's clock went wrong because the host was busy. Says how.
+    Spoilt(String),
     /// Faultline itself was ended during the boot.
     #[default]
     Interrupted,
@@ -46,7 +46,7 @@ impl Outcome {
             Self::Panicked(_) => "panicked",
             Self::TimedOut(_) => "timed-out",
             Self::Died(_) => "died",
-            Self::Crashed(_) => "crashed",
+            Self::Spoilt(_) => "spoilt",
             Self::Interrupted => "interrupted",
         }
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Outcome {
             Self::Panicked(detail) => write!(f, "kernel panic: {detail}"),
             Self::TimedOut(detail) => write!(f, "timed out: {detail}"),
             Self::Died(detail) => write!(f, "died: {detail}"),
-            Self::Crashed(detail) => write!(f, "the emulator crashed: {detail}"),
+            Self::Spoilt(detail) => write!(f, "spoilt by the host: {detail}"),
             Self::Interrupted => f.pad("interrupted"),
         }
     }

@@ -76,6 +76,7 @@ fn check_all(text: &str) {
         assert!(problem.text.bytes().all(|byte| matches!(byte, b' '..=b'~')));
     }
     klog::panic_line(text);
+    klog::tsc_doubt(text);
     config::compiler(text);
     let config = config::parse(text);
     config::hz(&config);

@@ -115,11 +115,11 @@ fn what_was_recorded_before_a_kill_is_kept() {
 #[test]
 fn a_crash_of_the_emulator_is_told_from_a_kill() {
     let directory = tempfile::tempdir().unwrap();
-    let body = "echo 'Assertion `x' failed.' >&2; kill -ABRT $$";
+    let body = "echo 'Assertion failed.' >&2; kill -ABRT $$";
     let (ending, _) = run_fake(directory.path(), body, &limits(LONG, LONG, LONG));
     let how = ending.how.to_string();
     assert!(matches!(ending.how, How::Crashed(_)), "{how}");
-    assert!(how.contains("(SIGABRT)") && how.ends_with(": Assertion `x' failed."), "{how}");
+    assert!(how.contains("(SIGABRT)") && how.ends_with(": Assertion failed."), "{how}");
 }
 
 #[test]

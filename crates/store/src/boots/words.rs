@@ -10,7 +10,7 @@ pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
         | Outcome::Panicked(detail)
         | Outcome::TimedOut(detail)
         | Outcome::Died(detail)
-        | Outcome::Crashed(detail) => detail,
+        | Outcome::Spoilt(detail) => detail,
     };
     (outcome.name(), detail)
 }
@@ -23,7 +23,7 @@ pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),
         "died" => Outcome::Died(detail),
-        "crashed" => Outcome::Crashed(detail),
+        "spoilt" => Outcome::Spoilt(detail),
         "interrupted" => Outcome::Interrupted,
         _ => return None,
     })

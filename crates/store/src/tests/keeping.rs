@@ -11,7 +11,7 @@ fn failures() -> [Outcome; 5] {
         Outcome::Panicked("Kernel panic - not syncing: VFS".into()),
         Outcome::TimedOut("boot: 180s".into()),
         Outcome::Died("signal 9".into()),
-        Outcome::Crashed("signal 6".into()),
+        Outcome::Spoilt("signal 6".into()),
     ]
 }
 
@@ -180,7 +180,7 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
     let count = |word: &str| row.outcomes.get(word).copied();
-    let words = ["complete", "failed", "panicked", "timed-out", "died", "crashed", "interrupted"];
+    let words = ["complete", "failed", "panicked", "timed-out", "died", "spoilt", "interrupted"];
     assert_eq!(words.map(count), [Some(1); 7]);
     assert_eq!(row.superseded, 5);
 
