@@ -42,8 +42,7 @@ pub fn obtain(
     library: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Option<Userspace>, kernels::Error> {
-    let wanted = experiment.workloads.iter().flat_map(|used| &used.manifest.packages);
-    let wanted: Vec<String> = wanted.cloned().collect();
+    let wanted: Vec<String> = experiment.packages().into_iter().map(str::to_owned).collect();
     if wanted.is_empty() {
         return Ok(None);
     }

@@ -279,6 +279,17 @@ pub struct Experiment {
     pub imported: Option<Imported>,
 }
 
+impl Experiment {
+    /// The packages that its workloads want, each once, in the order of their names.
+    pub fn packages(&self) -> Vec<&str> {
+        let packages = self.workloads.iter().flat_map(|used| &used.manifest.packages);
+        let mut packages: Vec<&str> = packages.map(String::as_str).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        packages
+    }
+}
+
 /// When an experiment that need not do all its boots has enough of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -175,12 +175,18 @@ fn a_regression() {
 fn exact_mode() {
     let mut case = two(Mode::Exact, 1.2);
     case.experiment.guest_digest = "99c4".repeat(16);
+    case.experiment.userspace_digest = "51ab".repeat(16);
+    case.experiment.workloads[0].manifest.packages = vec!["xfsprogs".into(), "fio".into()];
     for boot in case.boots.iter_mut().flatten() {
         boot.facts.accel = "exact".into();
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);
     insta::assert_snapshot!(mail.split("\nWhat was compared:").next().unwrap());
+    assert!(
+        mail.contains("\n  User space in the guest (fio, xfsprogs): sha256\n      51ab51ab"),
+        "{mail}"
+    );
     assert!(mail.contains("\n  not modelled  caches, TLBs"), "{mail}");
 }
 

@@ -69,7 +69,8 @@ pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     let mut left = Ok(());
     if job.userspace.is_some() && root.exists() {
-        for place in places(job) {
+        // One may be mounted within another.
+        for place in places(job).rev() {
             let target = under(root, place);
             // One that was never mounted, because something before it went wrong.
             let Err(error) = unmount(&target, UnmountFlags::empty()) else { continue };
@@ -82,7 +83,7 @@ pub fn leave(job: &Job) -> Result<(), UserspaceError> {
 }
 
 /// Where disks are mounted.
-fn places(job: &Job) -> impl Iterator<Item = &str> {
+fn places(job: &Job) -> impl DoubleEndedIterator<Item = &str> {
     job.disks.iter().filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str())
 }
 

@@ -74,6 +74,14 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
             format!("Our programs in the guest: sha256 {}", escape(&experiment.guest_digest));
         text.push_str(&fold(WIDTH, "  ", "      ", &said));
     }
+    if !experiment.userspace_digest.is_empty() {
+        let said = format!(
+            "User space in the guest ({}): sha256 {}",
+            escape(&experiment.packages().join(", ")),
+            escape(&experiment.userspace_digest)
+        );
+        text.push_str(&fold(WIDTH, "  ", "      ", &said));
+    }
     let program = format!("By faultline {}:", escape(recipe.version));
     text.push_str(&fold(WIDTH, "  ", "  ", &program));
     text.extend(commands(results, recipe).iter().map(|command| format!("    {command}\n")));

@@ -41,6 +41,11 @@ pub fn section(page: &Page<'_>) -> Markup {
                     " Our programs in the guest: SHA-256 "
                     code class="digest" { (excerpt(&experiment.guest_digest)) } "."
                 }
+                @if !experiment.userspace_digest.is_empty() {
+                    " User space in the guest (" (escape(&experiment.packages().join(", ")))
+                    "): SHA-256 "
+                    code class="digest" { (excerpt(&experiment.userspace_digest)) } "."
+                }
             }
         }
     }

@@ -265,4 +265,19 @@ mod tests {
             assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line:?}");
         }
     }
+
+    #[test]
+    fn packages_are_told_in_lines_that_fit() {
+        let mut kept = kept();
+        kept.boot.facts.userspace_digest = "51ab".repeat(16);
+        kept.boot.facts.userspace = (0..30).map(|number| format!("lib{number}=1.0-1")).collect();
+        let text = text(&kept);
+        assert!(text.contains("\nuser space    sha256 51ab51ab"), "{text}");
+        let (_, packages) = text.split_once("\npackages      lib0=1.0-1 lib1=1.0-1").unwrap();
+        let end = packages.find("\nhost ").unwrap();
+        let lines: Vec<&str> = packages[..end].lines().skip(1).collect();
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= 100), "{text}");
+        assert!(lines.iter().all(|line| line.starts_with("              lib")), "{text}");
+        assert!(text.contains("lib29=1.0-1\n"));
+    }
 }
