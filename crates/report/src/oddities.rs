@@ -12,24 +12,36 @@ const MAX_NAMES: usize = 8;
 /// Boots of a mode that are named.
 const MAX_BOOTS: usize = 10;
 
-/// The oddities of `table` by kind. Nothing where there are none.
-pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+/// What is said below them.
+pub const ALL_COUNT: &str = "All of these count in the figures. Iterations are numbered from 0.";
+
+/// The oddities of `table` by kind, escaped, a sentence each without its point. Kinds of which there
+/// are none are left out.
+pub fn topics(
+    table: &Table,
+    comparison: &Comparison,
+) -> impl Iterator<Item = (&'static str, Vec<String>)> {
     let topics = ["Outliers:", "Modes:", "Warm-up:", "Not steady:"];
-    let mut text = String::new();
-    for topic in topics {
+    let named = topics.map(|topic| {
         let oddities = table.oddities.iter().filter(|it| self::topic(&it.what) == topic);
         let mut named: Vec<String> = oddities.map(|it| sentence(it, table, comparison)).collect();
         if let Some(more @ 1..) = named.len().checked_sub(MAX_NAMES) {
             named.truncate(MAX_NAMES);
             named.push(format!("{more} more"));
         }
-        if !named.is_empty() {
-            text.push_str(&layout.lines(&format!("{topic:<12}"), &named.join("; ")));
-        }
-    }
+        (topic, named)
+    });
+    named.into_iter().filter(|(_, named)| !named.is_empty())
+}
+
+/// The same as text. Nothing where there are none.
+pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+    let topics = topics(table, comparison);
+    let mut text: String = topics
+        .map(|(topic, named)| layout.lines(&format!("{topic:<12}"), &named.join("; ")))
+        .collect();
     if !text.is_empty() {
-        let all = "All of these count in the figures. Iterations are numbered from 0.";
-        text.push_str(&layout.lines("", all));
+        text.push_str(&layout.lines("", ALL_COUNT));
     }
     text
 }

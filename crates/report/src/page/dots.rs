@@ -25,7 +25,8 @@ pub fn legend(comparison: &Comparison) -> &'static str {
         Mode::Measured => {
             "A lane a boot, in the order they ran; the tick is its mean. The dashed line is the \
              baseline's mean; below each variant stand its own mean and, where boots suffice, the \
-             interval of its difference from the baseline. Ringed: far from the others."
+             interval of its difference from the baseline, an arrow where it reaches farther. \
+             Ringed: far from the others."
         }
         Mode::Exact => {
             "A lane a seed; the tick is its mean. The dashed line is the baseline's mean, and the \
@@ -41,9 +42,13 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
         .collect();
     let floors: Vec<Option<[f64; 2]>> =
         (0..scatter.columns.len()).map(|column| row.and_then(|row| floor(row, column))).collect();
-    let dots = scatter.columns.iter().flatten().flat_map(|boot| &boot.dots).map(|dot| dot.value);
-    let bounds = intervals.iter().chain(&floors).flatten().flatten().copied();
-    let Some(scale) = Scale::around(dots.chain(bounds), LANES) else {
+    let dots = || scatter.columns.iter().flatten().flat_map(|boot| &boot.dots).map(|dot| dot.value);
+    let room = room(dots());
+    let intervals: Vec<Option<Bar>> =
+        intervals.into_iter().map(|ends| Some(Bar::within(room, ends?))).collect();
+    let bars = intervals.iter().flatten().flat_map(|bar| bar.ends);
+    let bounds = floors.iter().flatten().flatten().copied().chain(bars);
+    let Some(scale) = Scale::around(dots().chain(bounds), LANES) else {
         return html! {};
     };
     let heights: Vec<f64> = scatter.columns.iter().map(|boots| height(boots.len())).collect();
@@ -84,6 +89,33 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
                 }
             }
         }
+    }
+}
+
+/// How far intervals are drawn: as far to each side of the samples as these lie apart, so that a few
+/// boots, whose intervals are wide, can still be told from each other.
+fn room(dots: impl Iterator<Item = f64>) -> [f64; 2] {
+    let [least, most] =
+        dots.fold([f64::MAX, f64::MIN], |[least, most], it| [least.min(it), most.max(it)]);
+    let apart = most - least;
+    match apart > 0.0 && apart.is_finite() {
+        true => [least - apart, most + apart],
+        false => [f64::MIN, f64::MAX],
+    }
+}
+
+/// An interval as it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bar {
+    ends: [f64; 2],
+    /// Whether it reaches farther than that.
+    cut: [bool; 2],
+}
+
+impl Bar {
+    fn within([least, most]: [f64; 2], [low, high]: [f64; 2]) -> Self {
+        let ends = [low, high].map(|end| end.clamp(least, most));
+        Self { ends, cut: [low < least, high > most] }
     }
 }
 
@@ -203,17 +235,17 @@ fn rings(points: impl Iterator<Item = [f64; 2]>, r: f64) -> String {
 fn judged(
     column: usize,
     mean: Option<f64>,
-    interval: Option<[f64; 2]>,
+    interval: Option<Bar>,
     y: f64,
     scale: &Scale,
 ) -> Markup {
     let group = column % super::svg::GROUPS;
     html! {
-        @if let Some(ends) = interval {
-            @let [low, high] = ends.map(|end| px(scale.at(end)));
+        @if let Some(Bar { ends, cut }) = interval {
+            @let [low, high] = ends.map(|end| scale.at(end));
             path class={ "bar s" (group) } d={
-                "M" (low) " " (px(y)) "H" (high)
-                "M" (low) " " (px(y - 3.0)) "v6" "M" (high) " " (px(y - 3.0)) "v6"
+                "M" (px(low)) " " (px(y)) "H" (px(high))
+                (bar_end(low, y, cut[0].then_some(-3.0))) (bar_end(high, y, cut[1].then_some(3.0)))
             } {}
         }
         @if let Some(mean) = mean {
@@ -221,5 +253,40 @@ fn judged(
                 "M" (px(scale.at(mean))) " " (px(y - 4.0)) "l4 4-4 4-4-4z"
             } {}
         }
+    }
+}
+
+/// The end of an interval at `x`: a stroke across, or an arrow that points so far.
+fn bar_end(x: f64, y: f64, arrow: Option<f64>) -> String {
+    match arrow {
+        None => format!("M{} {}v6", px(x), px(y - 3.0)),
+        Some(by) => {
+            format!(
+                "M{} {}L{} {}L{} {}",
+                px(x - by),
+                px(y - 3.0),
+                px(x),
+                px(y),
+                px(x - by),
+                px(y + 3.0)
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_leave_room_for_samples() {
+        let room = room([1.0, 3.0, 2.0].into_iter());
+        let far = Bar::within(room, [-5.0, f64::INFINITY]);
+        assert_eq!(far, Bar { ends: [-1.0, 5.0], cut: [true, true] });
+        let near = Bar::within(room, [0.0, 4.0]);
+        assert_eq!(near, Bar { ends: [0.0, 4.0], cut: [false, false] });
+        // A sample alone says nothing of how far they lie apart.
+        let alone = Bar::within(super::room([1.0].into_iter()), [0.0, 9.0]);
+        assert_eq!((alone.ends, alone.cut), ([0.0, 9.0], [false, false]));
     }
 }

@@ -7,6 +7,7 @@ use model::Mean;
 use super::{figure, svg};
 use crate::ascii::excerpt;
 use crate::heading;
+use crate::oddities::{ALL_COUNT, topics};
 use crate::table::{Cells, below, cells, moved};
 
 /// What stands together: rows of one statistic, by whatever mean.
@@ -73,6 +74,13 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
         }
         @for line in still.sentences().into_iter().chain(below(table, comparison, true)) {
             p class="note" { (line) }
+        }
+        @let odd: Vec<_> = topics(table, comparison).collect();
+        @for (topic, sentences) in &odd {
+            p class="note" { b { (topic) } " " (sentences.join("; ")) "." }
+        }
+        @if !odd.is_empty() {
+            p class="note" { (ALL_COUNT) }
         }
     }
 }

@@ -147,6 +147,10 @@ fn every_sample_and_every_series_is_drawn() {
     for words in ["1 outlier \u{b7} n = 30", "2 modes \u{b7} n = 30"] {
         assert!(said.iter().any(|it| it.contains(words)), "{words}: {said:?}");
     }
+    let notes = texts(&document, ".note");
+    let outlier = "Outliers: 6.12-slowscan-v2 Elapsed-NUMA01: b9 iteration 3 ";
+    assert!(notes.iter().any(|it| it.starts_with(outlier)), "{notes:?}");
+    assert!(notes.iter().any(|it| it.starts_with("All of these count")));
     let titles = texts(&document, "figcaption b");
     for title in [
         "NUMA hinting faults that were local",
