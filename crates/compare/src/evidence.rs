@@ -70,7 +70,8 @@ pub struct Evidence {
     pub boots: [usize; 2],
     /// Whether boots of one block of the schedule were compared with each other.
     pub paired: bool,
-    /// The smallest change that would have been seen in four of five cases.
+    /// The smallest change that would have been seen in four of five cases, had no other figure
+    /// differed. None too where so few boots can't tell one among so many.
     pub visible: Option<f64>,
     /// Boots a side that would be needed to see a change as large as the margin in four of five
     /// cases. Told where verdicts rest on it; none if it is not known.

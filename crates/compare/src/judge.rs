@@ -30,8 +30,9 @@ pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &
     adjust(rows, &strict, |evidence| holm(&alone(evidence)));
     adjust(rows, &loose, false_discovery_rates);
     let comparisons = strict.len().max(1);
-    resolve(rows, &strict, judging.alpha() / comparisons as f64);
-    resolve(rows, &loose, judging.alpha());
+    resolve(rows, &strict, judging.alpha() / comparisons as f64, |_| 0.0);
+    let among = judging.alpha() / loose.len().max(1) as f64;
+    resolve(rows, &loose, among, |evidence| least_p(evidence.units()));
     for number in verdicts {
         let row = &mut rows[number];
         let Some(better) = row.better else { continue };
@@ -75,20 +76,20 @@ fn adjust(rows: &mut [Row], places: &[Place], method: impl Fn(&[Evidence]) -> Ve
 /// correlated tests with implications to gene expression data analysis", Biometrical Journal 49,
 /// 2007).
 pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
-    let p = |it: &Evidence| {
-        let [base, new] = it.boots;
-        let units = if it.paired { it.freedom as usize + 1 } else { base.min(new) };
-        it.p_alone.max(least_p(units))
-    };
+    let p = |it: &Evidence| it.p_alone.max(least_p(it.units()));
     benjamini_hochberg(&evidence.iter().map(p).collect::<Vec<f64>>())
 }
 
-/// Says what could have been seen at level `alpha`: the strictest that a comparison may have to meet.
-fn resolve(rows: &mut [Row], places: &[Place], alpha: f64) {
+/// Says what could have been seen at level `alpha`, the strictest that a comparison may have to meet:
+/// nothing where no p-value below `least` counts and that is above it.
+fn resolve(rows: &mut [Row], places: &[Place], alpha: f64, least: impl Fn(&Evidence) -> f64) {
     // Almost all comparisons have as many boots.
     let mut known: Vec<(usize, Option<f64>)> = Vec::new();
     for &(row, column) in places {
         let Some(evidence) = &mut rows[row].evidence[column] else { continue };
+        if least(evidence) > alpha {
+            continue;
+        }
         let units = evidence.freedom.floor() as usize + 1;
         let in_errors = match known.iter().find(|(number, _)| *number == units) {
             Some((_, known)) => *known,
@@ -126,6 +127,12 @@ impl Evidence {
     /// Whether the figures did not stand still in all boots.
     pub fn moved(&self) -> bool {
         self.error > 0.0 || self.ratio != 1.0
+    }
+
+    /// How many figures there are on a side: blocks, or boots of the side with fewer.
+    fn units(&self) -> usize {
+        let [base, new] = self.boots;
+        if self.paired { self.freedom as usize + 1 } else { base.min(new) }
     }
 
     /// The verdict on a figure of which `better` is good.
@@ -279,8 +286,12 @@ mod tests {
         };
         let three = judged(3);
         assert!(three[..4].iter().all(|it| it.p_alone < 0.001 && it.p > 0.09), "{three:?}");
+        // No one of them alone could have been seen, however far apart.
+        assert!(three.iter().all(|it| it.visible.is_none()));
         // 4 / 12 of 5 % is more than 5 boots can tell.
-        assert!(judged(5)[..4].iter().all(|it| it.p < 0.01));
+        let five = judged(5);
+        assert!(five[..4].iter().all(|it| it.p < 0.01));
+        assert!(five[4..].iter().all(|it| it.visible.is_some()));
     }
 
     #[test]

@@ -14,6 +14,8 @@ const MAX_NAMES: usize = 12;
 const MAX_LABEL_WIDTH: usize = 40;
 /// What was visible.
 const SEEN: &str = "smallest change that could have been seen";
+/// The same of a table whose boots are too few for that.
+const TOO_FEW: &str = "too few boots to tell one figure among so many";
 /// Fewer boots a side than this decide nothing.
 const MIN_BOOTS: usize = 3;
 
@@ -257,11 +259,12 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         }
     };
     let visible = all.iter().filter_map(|(_, row, evidence)| Some((*row, evidence.visible?)));
-    let visible = range(visible.collect(), 2);
-    layout.lines(
-        "",
-        &format!("{found}{}", visible.map_or(String::new(), |range| format!("; {SEEN}: {range}"))),
-    )
+    let seen = match range(visible.collect(), 2) {
+        Some(range) => format!("; {SEEN}: {range}"),
+        None if all.iter().any(|(.., evidence)| evidence.moved()) => format!("; {TOO_FEW}"),
+        None => String::new(),
+    };
+    layout.lines("", &format!("{found}{seen}"))
 }
 
 /// A difference on which there is no verdict: as a gain where a direction is good.
