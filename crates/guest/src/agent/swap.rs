@@ -36,10 +36,7 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
         Swap::File { path, size } => make_file(path, size.0).map_err(at(path, "make the file"))?,
         Swap::Disk { .. } => {}
         Swap::Zram { size, algorithm } => {
-            if !algorithm.is_empty() {
-                let failed = at(ZRAM_ALGORITHM, "choose the compression");
-                fs::write(ZRAM_ALGORITHM, algorithm).map_err(failed)?;
-            }
+            choose(algorithm).map_err(at(ZRAM_ALGORITHM, "choose the compression"))?;
             let failed = at(ZRAM_SIZE, "set the size");
             fs::write(ZRAM_SIZE, size.0.to_string()).map_err(failed)?;
         }
@@ -71,6 +68,18 @@ fn device(swap: &Swap) -> &str {
         Swap::Disk { device } => device,
         Swap::Zram { .. } => ZRAM,
     }
+}
+
+/// Lets zram compress by an algorithm, if one is named. An error names those that the kernel has.
+fn choose(algorithm: &str) -> io::Result<()> {
+    if algorithm.is_empty() {
+        return Ok(());
+    }
+    fs::write(ZRAM_ALGORITHM, algorithm).map_err(|error| {
+        let known = fs::read_to_string(ZRAM_ALGORITHM).unwrap_or_default();
+        let problem = format!("{algorithm}: {}; there are {}", reason(&error), known.trim());
+        io::Error::other(problem)
+    })
 }
 
 /// A file without holes, which swapon(2) would refuse; on btrfs one that is not copied as it is
