@@ -108,7 +108,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     let machine = Machine { topology, disks: Vec::new(), swap: None, accel: Accel::Tcg, limits };
     let workload = Workload {
         name: manifest.name.clone(),
-        command: lab::workloads::command(&manifest, &machine)?,
+        command: lab::workloads::command(&manifest, &machine, None)?,
         iterations: 1,
         timeout: Millis(3_600_000),
         userspace: false,
