@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::releases::Package;
 use super::suite::Suite;
-use super::{DAY, GROUPS, fetch, version};
+use super::{DAY, GROUPS, USERSPACE, fetch, version};
 use crate::Error;
 use crate::error::Doing;
 
@@ -44,13 +44,15 @@ pub(crate) fn headers(
     failure.map_or(Ok(false), Err)
 }
 
-/// The suites that kernels come from, and those that one was once asked for.
+/// The suites that kernels come from, and those that one was once asked for. The lists of user
+/// space lie beside theirs, and are of no suite of that name.
 fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     let mut suites: Vec<String> = GROUPS.concat().into_iter().map(String::from).collect();
     if directory.is_dir() {
         for entry in fs::read_dir(directory).doing("list", directory)? {
             let name = entry.doing("list", directory)?.file_name();
-            suites.extend(name.into_string().ok().filter(|name| !suites.contains(name)));
+            let name = name.into_string().ok();
+            suites.extend(name.filter(|name| name != USERSPACE && !suites.contains(name)));
         }
     }
     Ok(suites)
@@ -109,4 +111,22 @@ fn closure(suite: &Suite, first: &Package, prefixes: &[&str]) -> Result<Vec<Pack
         place += 1;
     }
     Ok(packages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_of_user_space_are_no_suite() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in [USERSPACE, "sid", "stretch"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let suites = suites(directory.path()).unwrap();
+        assert!(!suites.iter().any(|name| name == USERSPACE), "{suites:?}");
+        for name in ["sid", "stretch"] {
+            assert_eq!(suites.iter().filter(|suite| *suite == name).count(), 1, "{suites:?}");
+        }
+    }
 }
