@@ -17,6 +17,12 @@ const ACCOUNTS: &str = "/etc/passwd";
 const SOCKETS: &str = "/tmp";
 /// The database, which is there from the start.
 const DATABASE: &str = "postgres";
+/// Returns when no client is left but the one that asks. What a connection did the server counts in
+/// full only as its process ends, which may be after the client has (`pgstat_report_stat`).
+const CLIENTS_LEFT: &str = "DO $$ BEGIN \
+    WHILE EXISTS (SELECT FROM pg_stat_activity \
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) \
+    LOOP PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$";
 /// More than the server takes to recover.
 const PATIENCE: &str = "600";
 /// Of the server's log so many lines are told when it does not start.
@@ -76,13 +82,14 @@ impl Server {
     }
 
     /// Transactions that the server has counted in the database since it was made
-    /// (`pg_stat_database`).
+    /// (`pg_stat_database`), those of all clients that are done.
     pub fn commits(&self) -> Result<i64, ProgramError> {
         let query =
             format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
         let program =
-            self.program("psql").args(["-h", SOCKETS, "-U", USER, "-X", "-A", "-t", "-c"]);
-        let output = program.args([query.as_str(), DATABASE]).run()?;
+            self.program("psql").args(["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t"]);
+        let program = program.args(["-c", CLIENTS_LEFT, "-c", query.as_str(), DATABASE]);
+        let output = program.run()?;
         let text = output.text.trim();
         text.parse().map_err(|_| ProgramError::Garbage {
             program: "psql".into(),
