@@ -156,8 +156,17 @@ fn report(
 ) -> Result<(), WorkloadError> {
     let label = clients.to_string();
     let windows = (seconds / WINDOWS.1).clamp(1, WINDOWS.0);
-    for rate in log.rates(seconds, windows) {
-        reporter.labelled("txn", &label, rate)?;
+    let rates = log.rates(seconds, windows);
+    for rate in &rates {
+        reporter.labelled("txn", &label, *rate)?;
+    }
+    let still = rates.iter().filter(|rate| **rate <= 0.0).count();
+    if still > 0 {
+        // A rate of 0 has no harmonic mean: nobody should wonder where that is.
+        reporter.note(&format!(
+            "{}: no transaction was done in {still} of {windows} parts of the steady phase",
+            count(clients as usize, "client")
+        ))?;
     }
     for (metric, percent) in PERCENTILES {
         if let Some(latency) = log.percentile(percent) {
