@@ -179,7 +179,8 @@ impl Lab {
             remove(&directory)?;
             boot = bootable.boot(slot, &directory, watch)?;
         }
-        if manner.verify && self.verify(id, &bootable, slot, &directory, watch)? {
+        let is_spoilt = matches!(boot.outcome, Outcome::Spoilt(_));
+        if manner.verify && !is_spoilt && self.verify(id, &bootable, slot, &directory, watch)? {
             summary.verified += 1;
         }
         self.store.keep_boot(id, &boot)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use machine::RECORDER_FILE;
+use model::Outcome;
 use store::{Detail, ExperimentId};
 
 use crate::boot::{Bootable, in_file};
@@ -20,7 +21,8 @@ const EVIDENCE: &str = "differs-";
 
 impl Lab {
     /// Boots once more, and compares with what the first boot left behind in `directory`. What two
-    /// boots left that differ is set aside. False if the first one never began.
+    /// boots left that differ is set aside. False if the first one never began, or the host spoilt
+    /// the second.
     ///
     /// # Errors
     /// When they differ, or the host fails.
@@ -36,7 +38,11 @@ impl Lab {
             return Ok(false);
         }
         let again = self.scratch.join(format!("again-{id}-{}-{}", slot.variant, slot.replicate));
-        bootable.boot(slot, &again, watch)?;
+        if let Outcome::Spoilt(how) = bootable.boot(slot, &again, watch)?.outcome {
+            watch(Progress::Remark(&format!("not compared, for the host spoilt it: {how}")));
+            remove(&again)?;
+            return Ok(false);
+        }
         let Some(difference) = difference(directory, &again).map_err(in_file(&again))? else {
             remove(&again)?;
             return Ok(true);
