@@ -18,9 +18,9 @@ const PERCENT: &str = "%";
 /// The kernel's guess, after which the truth comes.
 const GUESS: &str = "NUMA hint local percent";
 
-/// The rows of `workload`: the sum over the phases of a boot's iterations, but those that only prepare;
-/// the mean over the complete boots. Shares and rates are taken of the means, for they do not average. In exact mode,
-/// `seeds` says how many each variant wants.
+/// The rows of `workload`: the sum over the phases of a boot's iterations, but those that only
+/// prepare; the mean over the complete boots. Shares and rates are taken of the means, for they do not
+/// average. In exact mode, `seeds` says how many each variant wants.
 pub fn table(
     workload: &Manifest,
     columns: &[VariantBoots<'_>],

@@ -72,9 +72,9 @@ fn adjust(rows: &mut [Row], places: &[Place], method: impl Fn(&[Evidence]) -> Ve
 /// The false discovery rate at which each of these comparisons would be called different. Counters
 /// are many, they are whole numbers, hardly vary or have several modes, and go along with each other:
 /// no p-value counts below what so few boots can tell ([`least_p`]). Rates hold, or nearly, for
-/// tests that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH procedure for two-sided
-/// correlated tests with implications to gene expression data analysis", Biometrical Journal 49,
-/// 2007).
+/// tests that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH procedure
+/// for two-sided correlated tests with implications to gene expression data analysis", Biometrical
+/// Journal 49, 2007).
 pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
     let p = |it: &Evidence| it.p_alone.max(least_p(it.units()));
     benjamini_hochberg(&evidence.iter().map(p).collect::<Vec<f64>>())

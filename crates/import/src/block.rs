@@ -130,8 +130,8 @@ fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
     Some((lined.line.depth, percent, cells.len() == 1))
 }
 
-/// All candidates. Headings of parts, rules and dots between rows do not part them; another depth of quoting, or
-/// another layout, does.
+/// All candidates. Headings of parts, rules and dots between rows do not part them; another depth of
+/// quoting, or another layout, does.
 pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
     let mut blocks = Vec::<Block>::new();
     let mut open: Option<(usize, bool, bool)> = None;
