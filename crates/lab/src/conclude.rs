@@ -107,10 +107,15 @@ pub fn conclude(
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
     // Where instructions are counted they are the clock.
-    if let (Outcome::Complete, None, Some(ending)) = (&outcome, counting, ending)
-        && let Some(why) = clock::fault(&recording.log, recording.lived, ending.wall)
-    {
-        outcome = Outcome::Spoilt(why);
+    if counting.is_none() {
+        let wall = ending.map(|ending| ending.wall);
+        let fault = clock::fault(&recording.log, recording.lived, wall);
+        outcome = match (fault, outcome) {
+            (Some(why), Outcome::Complete) => Outcome::Spoilt(why),
+            // The limits of workloads go by that clock.
+            (Some(why), Outcome::Failed(how)) => Outcome::Spoilt(format!("{why}; in it: {how}")),
+            (_, outcome) => outcome,
+        };
     }
     let expected = if head.own_modules { klog::EXTERNAL_MODULE } else { 0 };
     let problems = problems(&recording, &console, expected);

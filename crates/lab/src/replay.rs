@@ -44,6 +44,9 @@ pub enum ReplayError {
         /// What it is.
         is: String,
     },
+    /// The host spoilt the new boot.
+    #[error("nothing to compare, for the host spoilt the boot: {0}")]
+    Spoilt(String),
     /// The host failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -134,6 +137,9 @@ impl Lab {
         let boot = bootable.start(slot, &initramfs, directory, watch)?;
         if keep.is_none() {
             remove(&own).map_err(RunError::from)?;
+        }
+        if let Outcome::Spoilt(how) = boot.outcome {
+            return Err(ReplayError::Spoilt(how));
         }
         Ok(difference(&kept, &boot))
     }

@@ -174,8 +174,7 @@ impl Lab {
             let Outcome::Spoilt(how) = &boot.outcome else { break };
             let remark = format!("the boot is done again, for the host spoilt it: {how}");
             watch(Progress::Remark(&remark));
-            let spoilt = self.store.keep_boot(id, &boot)?;
-            self.store.forget(spoilt)?;
+            self.store.keep_aside(id, &boot)?;
             remove(&directory)?;
             boot = bootable.boot(slot, &directory, watch)?;
         }

@@ -81,7 +81,10 @@ fn leftover(
             if boot.facts.accel == Mode::Exact.name() {
                 boot.outcome = Outcome::Interrupted;
             }
-            store.keep_boot(experiment, &boot)?;
+            match boot.outcome {
+                Outcome::Spoilt(_) => store.keep_aside(experiment, &boot)?,
+                _ => store.keep_boot(experiment, &boot)?,
+            };
             let outcome = &boot.outcome;
             say(&format!("kept a boot of {variant} that an earlier run left behind: {outcome}"));
             remove(directory)

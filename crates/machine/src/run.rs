@@ -275,9 +275,10 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whether a program ended by a signal that its own faults raise (signal(7)).
+/// Whether a program ended by a signal that its own faults raise (signal(7)). `SIGBUS` may be due to a
+/// full disk, on which its memory lies.
 fn is_crash(status: ExitStatus) -> bool {
-    let faults = [Signal::ABORT, Signal::BUS, Signal::FPE, Signal::ILL, Signal::SEGV, Signal::TRAP];
+    let faults = [Signal::ABORT, Signal::FPE, Signal::ILL, Signal::SEGV, Signal::TRAP];
     status.signal().is_some_and(|signal| faults.iter().any(|fault| fault.as_raw() == signal))
 }
 

@@ -62,6 +62,18 @@ impl Store {
         self.write(|transaction| write::boot(transaction, experiment, boot))
     }
 
+    /// The same for a boot that is to be done again: it stays as evidence, but does not count as done.
+    ///
+    /// # Errors
+    /// As for [`Store::keep_boot`].
+    pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
+        self.write(|transaction| {
+            let id = write::boot(transaction, experiment, boot)?;
+            transaction.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [id.0])?;
+            Ok(id)
+        })
+    }
+
     /// Variant and replicate of the boots that need not be done again: all but interrupted and
     /// forgotten ones.
     ///
@@ -143,17 +155,6 @@ impl Store {
             let sql = "UPDATE boots SET superseded = TRUE WHERE experiment = ?
                 AND NOT superseded AND outcome NOT IN ('complete', 'interrupted')";
             Ok(transaction.execute(sql, [experiment.0])?)
-        })
-    }
-
-    /// Lets one boot be done again: it stays as evidence, but no longer counts as done.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn forget(&mut self, boot: BootId) -> Result<(), Error> {
-        self.write(|transaction| {
-            transaction.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [boot.0])?;
-            Ok(())
         })
     }
 }

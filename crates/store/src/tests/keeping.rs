@@ -183,14 +183,21 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     let words = ["complete", "failed", "panicked", "timed-out", "died", "spoilt", "interrupted"];
     assert_eq!(words.map(count), [Some(1); 7]);
     assert_eq!(row.superseded, 5);
+}
 
-    let one = &boots[9];
-    let is_done = |store: &Store| {
-        store.done(id).unwrap().contains(&(one.boot.variant.clone(), one.boot.replicate))
-    };
-    assert!(is_done(&store));
-    store.forget(one.id).unwrap();
-    assert!(store.boot(one.id).unwrap().superseded && !is_done(&store));
+#[test]
+fn a_boot_kept_aside_is_evidence_and_is_done_again() {
+    let place = Place::new();
+    let mut store = place.open();
+    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let spoilt = boot("6.1", 0, Outcome::Spoilt("signal 6".into()));
+    let aside = store.keep_aside(id, &spoilt).unwrap();
+    assert_eq!(store.done(id).unwrap(), []);
+    let kept = store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    let boots = store.boots(id, Detail::Summary).unwrap();
+    let found: Vec<_> = boots.iter().map(|kept| (kept.id, kept.superseded)).collect();
+    assert_eq!(found, [(aside, true), (kept, false)]);
+    assert!(store.keep_aside(id, &spoilt).is_err());
 }
 
 #[test]
