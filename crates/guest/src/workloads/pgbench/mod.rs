@@ -3,7 +3,7 @@
 //!
 //! | phase | what happens |
 //! | --- | --- |
-//! | `init` | the database is made on the disk, with accounts in proportion to the machine's memory |
+//! | `init` | the database is made, with accounts in proportion to the machine's memory, and written to the disk |
 //! | `warmup-N` | N clients, not counted |
 //! | `steady-N` | N clients, counted |
 //!
@@ -128,6 +128,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let most = options.clients.iter().copied().max().unwrap_or(1);
     let server = Server::start(&options.directory.join("pgbench"), options.memory, most)?;
     server.pgbench(["-i", "-q", "-s", &options.scale().to_string()])?;
+    server.checkpoint()?;
     for &clients in &options.clients {
         if options.warmup > 0 {
             reporter.phase(&format!("warmup-{clients}"))?;

@@ -86,15 +86,24 @@ impl Server {
     pub fn commits(&self) -> Result<i64, ProgramError> {
         let query =
             format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
-        let program =
-            self.program("psql").args(["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t"]);
-        let program = program.args(["-c", CLIENTS_LEFT, "-c", query.as_str(), DATABASE]);
-        let output = program.run()?;
+        let output = self.psql(&[CLIENTS_LEFT, &query])?;
         let text = output.text.trim();
         text.parse().map_err(|_| ProgramError::Garbage {
             program: "psql".into(),
             problem: format!("`{}` is no count", text.chars().take(80).collect::<String>()),
         })
+    }
+
+    /// Writes what it has changed to the disk, which it would else do some time later.
+    pub fn checkpoint(&self) -> Result<(), ProgramError> {
+        self.psql(&["CHECKPOINT"]).map(drop)
+    }
+
+    /// Has the server do these commands, one after the other.
+    fn psql(&self, commands: &[&str]) -> Result<Output, ProgramError> {
+        let how = ["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
+        let commands = commands.iter().flat_map(|command| ["-c", *command]);
+        self.program("psql").args(how).args(commands).args([DATABASE]).run()
     }
 
     /// Stops it, and removes the database.
