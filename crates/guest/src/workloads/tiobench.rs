@@ -22,6 +22,9 @@ use super::{While, WorkloadError, files, list, options, value_of};
 const MEGABYTE: f64 = (1 << 20) as f64;
 /// Of the data so much is read for the phase `potential`, at most.
 const POTENTIAL: u64 = 256 << 20;
+/// fio tells times in whole milliseconds, rounded up. The rate of a test that took fewer is not told:
+/// it would be wrong by more than 2 %.
+const SHORTEST: u64 = 50;
 /// Most threads of one test.
 const THREADS: u64 = 1024;
 
@@ -156,12 +159,18 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
             let output = Program::new("fio").args(test.arguments(threads, &options)).run()?;
             let rate = rate(&output.text, test, threads * test.work(threads, &options))
                 .map_err(|problem| ProgramError::Garbage { program: "fio".into(), problem })?;
-            rates.push((test, rate));
+            rates.push((test.name, rate));
         }
         reporter.phase("")?;
-        for (test, rate) in rates {
-            let metric = format!("{}-MB/sec", test.name);
-            reporter.labelled(&metric, &threads.to_string(), rate)?;
+        for (name, rate) in &rates {
+            if let Some(rate) = rate {
+                reporter.labelled(&format!("{name}-MB/sec"), &threads.to_string(), *rate)?;
+            }
+        }
+        let quick = rates.iter().filter(|(_, rate)| rate.is_none());
+        let quick: Vec<String> = quick.map(|(name, _)| format!("{name}-{threads}")).collect();
+        if !quick.is_empty() {
+            reporter.note(&format!("too quick to be measured: {}", quick.join(", ")))?;
         }
         for thread in 0..threads {
             let path = options.directory.join(format!("tiobench.{thread}"));
@@ -203,11 +212,12 @@ struct Job {
 struct Side {
     io_bytes: u64,
     bw_bytes: u64,
+    runtime: u64,
 }
 
 /// Megabytes a second, all threads together, in what fio printed of a test that was to read or write
-/// so many bytes. The error says what is wrong with it.
-fn rate(text: &str, test: Test, bytes: u64) -> Result<f64, String> {
+/// so many bytes; none if that was too quick to be measured. The error says what is wrong with it.
+fn rate(text: &str, test: Test, bytes: u64) -> Result<Option<f64>, String> {
     // Remarks may come first.
     let start = if text.starts_with('{') { Some(0) } else { text.find("\n{").map(|at| at + 1) };
     let json = &text[start.ok_or("there is no JSON")?..];
@@ -222,9 +232,12 @@ fn rate(text: &str, test: Test, bytes: u64) -> Result<f64, String> {
     if side.io_bytes != bytes {
         return Err(format!("{} did {} of {bytes} bytes", test.name, side.io_bytes));
     }
+    if side.runtime < SHORTEST {
+        return Ok(None);
+    }
     match side.bw_bytes {
         0 => Err("a rate of nothing".into()),
-        rate => Ok(rate as f64 / MEGABYTE),
+        rate => Ok(Some(rate as f64 / MEGABYTE)),
     }
 }
 
@@ -290,18 +303,30 @@ mod tests {
     #[test]
     fn the_rate_is_the_one_that_fio_tells() {
         let [write, _, read, _] = TESTS;
-        let told = rate(PRINTED, write, 4 << 20).unwrap();
-        assert_eq!(told, 125.0);
+        let told = rate(PRINTED, write, 12 << 20).unwrap();
+        let expected = 12.0 / 0.144;
+        assert!((told.unwrap() - expected).abs() < 1e-6, "{told:?}");
         let remark = format!("fio: a remark\n{PRINTED}");
-        assert_eq!(rate(&remark, write, 4 << 20), Ok(told));
-        let problem = rate(PRINTED, read, 4 << 20).unwrap_err();
-        assert_eq!(problem, "SeqRead did 0 of 4194304 bytes");
-        let problem = rate(PRINTED, write, 8 << 20).unwrap_err();
-        assert_eq!(problem, "SeqWrite did 4194304 of 8388608 bytes");
+        assert_eq!(rate(&remark, write, 12 << 20), Ok(told));
+        let problem = rate(PRINTED, read, 12 << 20).unwrap_err();
+        assert_eq!(problem, "SeqRead did 0 of 12582912 bytes");
+        let problem = rate(PRINTED, write, 24 << 20).unwrap_err();
+        assert_eq!(problem, "SeqWrite did 12582912 of 25165824 bytes");
         assert_eq!(rate("nothing", write, 1).unwrap_err(), "there is no JSON");
         assert_eq!(rate("{\"jobs\": []}", write, 1).unwrap_err(), "0 jobs instead of 1");
         let failed = PRINTED.replace("\"error\" : 0", "\"error\" : 28");
-        assert_eq!(rate(&failed, write, 4 << 20).unwrap_err(), "error 28");
+        assert_eq!(rate(&failed, write, 12 << 20).unwrap_err(), "error 28");
+    }
+
+    #[test]
+    fn what_was_too_quick_is_not_told() {
+        let took = |ms: u32| PRINTED.replace("\"runtime\" : 144", &format!("\"runtime\" : {ms}"));
+        assert!(rate(&took(50), TESTS[0], 12 << 20).unwrap().is_some());
+        for quick in [0, 1, 49] {
+            assert_eq!(rate(&took(quick), TESTS[0], 12 << 20), Ok(None));
+            // It must have been done all the same.
+            assert!(rate(&took(quick), TESTS[0], 24 << 20).is_err());
+        }
     }
 
     proptest! {
@@ -310,7 +335,7 @@ mod tests {
             let _ = rate(&text, TESTS[0], 1);
             let cut = (0..=cut.min(PRINTED.len())).rev().find(|at| PRINTED.is_char_boundary(*at));
             let whole = cut == Some(PRINTED.len());
-            prop_assert!(rate(&PRINTED[..cut.unwrap()], TESTS[0], 4 << 20).is_ok() == whole);
+            prop_assert!(rate(&PRINTED[..cut.unwrap()], TESTS[0], 12 << 20).is_ok() == whole);
         }
     }
 }
