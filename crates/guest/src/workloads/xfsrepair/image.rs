@@ -71,6 +71,9 @@ impl Mounted {
         match mount(&loop_device, place, "xfs", flags, None) {
             Ok(()) => it.busy = true,
             Err(error) => {
+                // Or else the disk that the image is on would stay in use. There is an error to be
+                // told already.
+                let _ = detach_loop_device(&it.device);
                 let said = it.errors("").join("; ");
                 let said =
                     if said.is_empty() { said } else { format!("; the kernel says: {said}") };
