@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::reason;
 use crate::sys::{CpuTime, wait_with_time};
 
-/// What a program may print to its standard output, unless its driver says otherwise.
+/// What a program may print to its standard output.
 const OUTPUT: usize = 16 << 20;
 /// Of what it says beside that only so many of the last bytes are kept ...
 const SAID: usize = 4 << 10;
@@ -32,7 +32,6 @@ pub struct Program {
     name: String,
     command: Command,
     limit: Duration,
-    output: usize,
     together: bool,
 }
 
@@ -41,8 +40,6 @@ pub struct Program {
 pub struct Output {
     /// Its standard output.
     pub text: String,
-    /// The end of its standard error.
-    pub said: String,
     /// From its start to its end.
     pub elapsed: Duration,
     /// Processor time of it, and of its children that it waited for.
@@ -89,12 +86,10 @@ pub enum ProgramError {
         said: String,
     },
     /// It printed more than anybody wants to read, and was killed.
-    #[error("{program} printed more than {limit} bytes")]
+    #[error("{program} printed more than {OUTPUT} bytes")]
     TooMuch {
         /// The program.
         program: String,
-        /// What it may print.
-        limit: usize,
     },
     /// What it printed is not what it should have.
     #[error("{program} printed what cannot be used: {problem}")]
@@ -119,7 +114,7 @@ impl Program {
         let mut command = Command::new(program);
         command.env("PATH", PATH).env("LC_ALL", "C").process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self { name, command, limit: Duration::MAX, output: OUTPUT, together: false }
+        Self { name, command, limit: Duration::MAX, together: false }
     }
 
     /// Adds arguments.
@@ -157,13 +152,6 @@ impl Program {
         self
     }
 
-    /// Kills it when its standard output is longer than so many bytes.
-    #[must_use]
-    pub fn output(mut self, bytes: usize) -> Self {
-        self.output = bytes;
-        self
-    }
-
     /// Takes up its standard error as if it were part of its standard output, in the order in which
     /// it was written: there are programs that print their results there.
     #[must_use]
@@ -190,7 +178,7 @@ impl Program {
             Ok(started) => started,
             Err(error) => return Err(ProgramError::Start { program, error }),
         };
-        let attended = attend(&child, (&mut text, &mut said), start, self.limit, self.output);
+        let attended = attend(&child, (&mut text, &mut said), start, self.limit);
         if !matches!(attended, Ok(Ending::Itself)) {
             // Fails if nobody is left, which is the aim.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -203,14 +191,14 @@ impl Program {
             Ok((Ending::Timeout, _)) => {
                 Err(ProgramError::Timeout { program, limit: self.limit, said })
             }
-            Ok((Ending::TooMuch, _)) => Err(ProgramError::TooMuch { program, limit: self.output }),
+            Ok((Ending::TooMuch, _)) => Err(ProgramError::TooMuch { program }),
             Ok((Ending::Itself, (status, _))) if !status.success() => {
                 let said = if said.is_empty() { last_lines(&text.bytes) } else { said };
                 Err(ProgramError::Failed { program, status, said })
             }
             Ok((Ending::Itself, (_, spent))) => {
                 let text = String::from_utf8_lossy(&text.bytes).into_owned();
-                Ok(Output { text, said, elapsed, spent })
+                Ok(Output { text, elapsed, spent })
             }
         }
     }
@@ -244,7 +232,6 @@ fn attend(
     (text, said): (&mut Pipe, &mut Pipe),
     start: Instant,
     limit: Duration,
-    output: usize,
 ) -> io::Result<Ending> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     text.unblock()?;
@@ -256,7 +243,7 @@ fn attend(
         text.take_up()?;
         said.take_up()?;
         said.keep_last(SAID);
-        if text.bytes.len() > output {
+        if text.bytes.len() > OUTPUT {
             return Ok(Ending::TooMuch);
         }
         if over {
@@ -351,23 +338,23 @@ mod tests {
         let output = shell(script).directory(directory.path()).env("WORD", "x").run().unwrap();
         let place = directory.path().canonicalize().unwrap();
         assert_eq!(output.text, format!("{}\nx C\n", place.display()));
-        assert_eq!(output.said, "remark");
         assert!(output.spent.total() > 0.0 && output.elapsed > Duration::ZERO);
     }
 
     #[test]
     fn much_is_taken_up_whole_or_refused() {
-        let much = || shell("head -c 3000000 /dev/zero | tr '\\0' a");
-        assert_eq!(much().run().unwrap().text.len(), 3_000_000);
-        assert_eq!(fails(much().output(2_999_999)), "sh printed more than 2999999 bytes");
+        let much = |bytes| shell(&format!("head -c {bytes} /dev/zero | tr '\\0' a"));
+        assert_eq!(much(OUTPUT).run().unwrap().text.len(), OUTPUT);
+        let both = much(OUTPUT + 1).together();
+        for more in [much(OUTPUT + 1), both] {
+            assert_eq!(fails(more), "sh printed more than 16777216 bytes");
+        }
     }
 
     #[test]
     fn both_outputs_come_as_one_in_order() {
-        let both = || shell("echo a; echo b >&2; echo c").together();
-        let output = both().run().unwrap();
-        assert_eq!((&*output.text, &*output.said), ("a\nb\nc\n", ""));
-        assert_eq!(fails(both().output(5)), "sh printed more than 5 bytes");
+        let both = shell("echo a; echo b >&2; echo c").together();
+        assert_eq!(both.run().unwrap().text, "a\nb\nc\n");
         let failing = shell("echo a; echo b >&2; exit 1").together();
         assert_eq!(fails(failing), "sh failed (exit status: 1); it said last: a; b");
     }
@@ -416,7 +403,9 @@ mod tests {
 
     #[test]
     fn garbage_is_survived() {
-        let output = shell("printf 'a\\377b'; printf '\\377' >&2").run().unwrap();
-        assert_eq!((output.text.as_str(), output.said.as_str()), ("a\u{fffd}b", "\u{fffd}"));
+        let output = shell("printf 'a\\377b'").run().unwrap();
+        assert_eq!(output.text, "a\u{fffd}b");
+        let error = fails(shell("printf '\\377' >&2; exit 1"));
+        assert_eq!(error, "sh failed (exit status: 1); it said last: \u{fffd}");
     }
 }

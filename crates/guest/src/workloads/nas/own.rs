@@ -2,16 +2,12 @@
 //! those that it prints, if it finds its result right.
 
 use std::fmt;
-use std::io::{self, Read};
 use std::path::Path;
-use std::process::{ChildStdout, Command, Stdio};
 
+use super::super::WorkloadError;
+use super::super::program::{Program, ProgramError};
 use super::super::reporter::Reporter;
-use super::super::{While, WorkloadError};
-use crate::sys::children_time;
 
-/// More of a program's output is not looked at.
-const MAX_OUTPUT: u64 = 1 << 20;
 /// The longest name of a phase (`flight::protocol`).
 const MAX_NAME: usize = flight::protocol::MAX_NAME;
 
@@ -46,29 +42,23 @@ impl fmt::Display for Unusable {
 
 /// Runs the program, all of it in one phase, for it does not tell its parts.
 pub fn run(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
-    let called = program.display().to_string();
     reporter.phase(&phase(program))?;
-    let before = children_time();
-    let mut child = Command::new(program)
-        .env("OMP_NUM_THREADS", threads.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .while_(format!("starting {called} (here is no C library: is it linked statically?)"))?;
-    let output = child.stdout.take().map_or(Ok(String::new()), read);
-    let status = child.wait().while_(format!("waiting for {called}"))?;
-    let spent = children_time().since(before);
+    let output = Program::new(program).env("OMP_NUM_THREADS", threads.to_string()).run();
+    let output = output.map_err(|error| match error {
+        ProgramError::Start { .. } => {
+            WorkloadError::Child(format!("{error}; here is no C library: is it linked statically?"))
+        }
+        error => error.into(),
+    })?;
     reporter.phase("")?;
-    if !status.success() {
-        return Err(WorkloadError::Child(format!("{called}: {status}")));
-    }
-    let output = output.while_(format!("reading what {called} prints"))?;
-    let Report { name, seconds, rate } = parse(&output)
-        .map_err(|why| WorkloadError::Verification { name: called, why: why.to_string() })?;
+    let Report { name, seconds, rate } = parse(&output.text).map_err(|why| {
+        let name = program.display().to_string();
+        WorkloadError::Verification { name, why: why.to_string() }
+    })?;
     reporter.note(&format!("{name}: threads {threads}, {rate:.2} Mop/s, verified by itself"))?;
     reporter.sample(&name, seconds)?;
-    reporter.sample(&format!("User {name}"), spent.user)?;
-    reporter.sample(&format!("System {name}"), spent.system)
+    reporter.sample(&format!("User {name}"), output.spent.user)?;
+    reporter.sample(&format!("System {name}"), output.spent.system)
 }
 
 /// The name of the program's phase: its own, as far as phases can have it.
@@ -77,15 +67,6 @@ fn phase(program: &Path) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let name = name.chars().map(|letter| if plain(letter) { letter } else { '-' });
     name.take(MAX_NAME).collect()
-}
-
-/// What a program prints, up to a limit; the rest is read for nothing, so that it can go on.
-fn read(output: ChildStdout) -> io::Result<String> {
-    let mut kept = Vec::new();
-    let mut output = output.take(MAX_OUTPUT);
-    output.read_to_end(&mut kept)?;
-    io::copy(&mut output.into_inner(), &mut io::sink())?;
-    Ok(String::from_utf8_lossy(&kept).into_owned())
 }
 
 /// Reads the lines that all these programs end with:
@@ -137,6 +118,7 @@ fn parse(output: &str) -> Result<Report, Unusable> {
 mod tests {
     use std::fs::File;
     use std::io::read_to_string;
+    use std::process::Command;
 
     use proptest::prelude::*;
 
@@ -213,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_says_so() {
-        assert!(lines("exit 3").unwrap_err().ends_with("exit status: 3"));
+        assert!(lines("exit 3").unwrap_err().contains("failed (exit status: 3)"));
         assert!(lines("kill -9 $$").unwrap_err().contains("signal: 9"));
         assert!(lines("echo hello").unwrap_err().contains("`Benchmark Completed`"));
         let mut reporter = Reporter::to(tempfile::tempfile().unwrap());

@@ -271,7 +271,6 @@ mod tests {
     fn three_counts_agree_or_are_refused() {
         let output = |text: &str| Output {
             text: text.into(),
-            said: String::new(),
             elapsed: Duration::ZERO,
             spent: CpuTime::default(),
         };
