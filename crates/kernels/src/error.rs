@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::modules;
+
 /// Why a kernel cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -119,6 +121,9 @@ pub enum Error {
         /// What there is instead.
         known: String,
     },
+    /// What modules it has cannot be told.
+    #[error(transparent)]
+    Modules(#[from] modules::Error),
 }
 
 /// Gives an I/O error the words for what was tried with which file.

@@ -129,6 +129,22 @@ pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
     Ok(dependencies.lines().filter_map(dependency).any(|(known, _)| known == name(module)))
 }
 
+/// Those of `wanted` that a kernel has neither built in nor as a file; none if it came without
+/// modules, for then nobody knows.
+///
+/// # Errors
+/// When the kernel's lists cannot be read.
+pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, Error> {
+    let Some(directory) = &kernel.modules else {
+        return Ok(Vec::new());
+    };
+    let dependencies = read_list(&directory.join("modules.dep"))?;
+    let builtin = read_list(&directory.join("modules.builtin"))?;
+    let files = dependencies.lines().filter_map(dependency).map(|(known, _)| known);
+    let known: HashSet<String> = files.chain(builtin.lines().map(name)).collect();
+    Ok(wanted.iter().copied().filter(|module| !known.contains(&name(module))).collect())
+}
+
 /// One of the lists beside the modules; one that is not there is empty.
 fn read_list(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
@@ -325,8 +341,10 @@ mod tests {
         assert_eq!(error, "kernel test has no module nix, neither built in nor as a file");
         assert!(has(&kernel, "b-b").unwrap());
         assert!(!has(&kernel, "ext4").unwrap());
+        assert_eq!(lacking(&kernel, &["nix", "a", "b-b", "ext4"]).unwrap(), ["nix"]);
         kernel.modules = None;
         assert!(!has(&kernel, "b-b").unwrap());
+        assert_eq!(lacking(&kernel, &["nix"]).unwrap(), [""; 0]);
         assert!(matches!(choose(&kernel, &["a"]), Err(Error::NoModules { .. })));
         assert_eq!(choose::<&str>(&kernel, &[]).unwrap(), []);
     }

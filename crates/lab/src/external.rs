@@ -1,10 +1,10 @@
-//! Kernel modules of our own, which workloads name like any other: built for the kernels of an
-//! experiment before the first boot.
+//! The kernel modules that workloads name: those of our own, built for the kernels of an experiment
+//! before the first boot, and which of the kernel's there are none of.
 
 use std::iter;
 
 use kernels::external::Source;
-use kernels::modules::Module;
+use kernels::modules::{self, Module};
 use kernels::{Cache, Error};
 use model::{Experiment, Kernel, WorkloadUse};
 
@@ -38,15 +38,21 @@ pub fn pinned(guest: String, experiment: &Experiment) -> String {
     digest(iter::once(guest.as_str()).chain(texts).collect::<String>().as_bytes())
 }
 
-/// What was built for one kernel, or why it could not be.
+/// What of the modules that workloads want can be had for one kernel.
 #[derive(Clone, Debug, Default)]
-pub struct Externals(Vec<(Source, Result<Module, String>)>);
+pub struct Externals {
+    /// What was built for it, or why it could not be.
+    built: Vec<(Source, Result<Module, String>)>,
+    /// Those of the kernel's own that it does not have.
+    lacking: Vec<String>,
+}
 
 impl Externals {
-    /// Builds what the experiment's workloads want.
+    /// Builds what the experiment's workloads want, and finds out what the kernel lacks for them.
     ///
     /// # Errors
-    /// When the host lacks what it takes, or the archive cannot be reached.
+    /// When the host lacks what it takes, the archive cannot be reached, or the kernel's lists cannot
+    /// be read.
     pub fn build(
         cache: &Cache,
         kernel: &Kernel,
@@ -54,39 +60,104 @@ impl Externals {
         say: &dyn Fn(&str),
     ) -> Result<Self, Error> {
         let build = |source| Ok((source, cache.external(kernel, &source, say)?));
-        sources(experiment).into_iter().map(build).collect::<Result<_, _>>().map(Self)
+        let built = sources(experiment).into_iter().map(build).collect::<Result<_, Error>>()?;
+        let workloads = experiment.workloads.iter();
+        let wanted: Vec<&str> = workloads.flat_map(of_kernel).collect();
+        let lacking = modules::lacking(kernel, &wanted)?;
+        Ok(Self { built, lacking: lacking.into_iter().map(String::from).collect() })
     }
 
     /// The modules that were built.
     pub fn modules(&self) -> impl Iterator<Item = &Module> {
-        self.0.iter().filter_map(|(_, built)| built.as_ref().ok())
+        self.built.iter().filter_map(|(_, built)| built.as_ref().ok())
     }
 
-    /// Why a workload cannot run on this kernel; none if it can.
-    pub fn missing(&self, workload: &WorkloadUse) -> Option<&str> {
+    /// The kernel's modules that a workload wants; none if it cannot run on this kernel.
+    pub fn of_kernel<'a>(&self, workload: &'a WorkloadUse) -> Vec<&'a str> {
+        match self.missing(workload) {
+            None => of_kernel(workload).collect(),
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// Why a workload cannot run on this kernel, in words that follow the kernel's name; none if it
+    /// can.
+    pub fn missing(&self, workload: &WorkloadUse) -> Option<String> {
         let modules = &workload.manifest.modules;
-        self.0.iter().find_map(|(source, built)| {
-            let why = built.as_ref().err()?;
-            modules.iter().any(|module| module == source.name).then_some(why.as_str())
+        let lacking = self.lacking.iter().find(|module| modules.contains(module));
+        let lacking = lacking.map(|module| format!("has no module {module}"));
+        lacking.or_else(|| {
+            self.built.iter().find_map(|(source, built)| {
+                let why = built.as_ref().err()?;
+                modules.iter().any(|module| module == source.name).then(|| why.clone())
+            })
         })
     }
 }
 
+/// Which of the modules that a workload wants are the kernel's.
+fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
+    let modules = workload.manifest.modules.iter().map(String::as_str);
+    modules.filter(|module| source(module).is_none())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
     use super::*;
-    use crate::{job, workloads};
+    use crate::job::JobError;
+    use crate::{file, job, workloads};
 
     fn used(name: &str) -> WorkloadUse {
         let manifest = workloads::find(name).unwrap();
         WorkloadUse { manifest, program: None, iterations: 3, timeout: model::Millis(1) }
     }
 
+    /// A kernel with these modules as files, and xfs built in.
+    fn kernel(directory: &Path, files: &[&str]) -> Kernel {
+        let list: String = files.iter().map(|file| format!("kernel/{file}.ko:\n")).collect();
+        fs::write(directory.join("modules.dep"), list).unwrap();
+        fs::write(directory.join("modules.builtin"), "kernel/fs/xfs/xfs.ko\n").unwrap();
+        Kernel {
+            name: "small".into(),
+            release: "1.2.3".into(),
+            origin: String::new(),
+            digest: String::new(),
+            image: PathBuf::new(),
+            vmlinux: None,
+            modules: Some(directory.to_owned()),
+            config: None,
+        }
+    }
+
+    /// Two workloads, on a machine with a disk of xfs.
+    fn experiment() -> Experiment {
+        let text = r#"
+            name = "x"
+            boots = 1
+            machine.cpus = 1
+            machine.memory = "1G"
+            machine.nodes = 1
+            machine.disk = [{ kind = "virtio-blk", size = "1G", filesystem = "xfs" }]
+            variant = [{ kernel = "small" }]
+            workload = [{ name = "xfsrepair" }, { name = "autonuma" }]
+        "#;
+        file::parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    fn build(kernel: &Kernel, experiment: &Experiment) -> Externals {
+        let cache = Cache::at("/nowhere");
+        Externals::build(&cache, kernel, experiment, &|line| panic!("{line}")).unwrap()
+    }
+
     #[test]
     fn a_workload_whose_module_cannot_be_had_is_not_run() {
         let [source] = SOURCES;
-        let externals = Externals(vec![(source, Err("has no headers".into()))]);
-        assert_eq!(externals.missing(&used("pagealloc")), Some("has no headers"));
+        let built = vec![(source, Err("has no headers".into()))];
+        let externals = Externals { built, lacking: Vec::new() };
+        assert_eq!(externals.missing(&used("pagealloc")).as_deref(), Some("has no headers"));
         assert_eq!(externals.missing(&used("truncate")), None);
         assert_eq!(externals.modules().count(), 0);
         assert_eq!(job::iterations(&used("pagealloc"), &externals), 0);
@@ -97,8 +168,47 @@ mod tests {
     fn what_was_built_is_loaded() {
         let [source] = SOURCES;
         let module = Module { name: "pagealloc".into(), path: "x.ko".into(), optional: false };
-        let externals = Externals(vec![(source, Ok(module.clone()))]);
+        let built = vec![(source, Ok(module.clone()))];
+        let externals = Externals { built, lacking: Vec::new() };
         assert_eq!(externals.missing(&used("pagealloc")), None);
         assert_eq!(externals.modules().collect::<Vec<_>>(), [&module]);
+    }
+
+    #[test]
+    fn a_module_that_the_kernel_lacks_leaves_out_the_workloads_that_want_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut experiment = experiment();
+        let disk = ["virtio_pci", "virtio_blk"];
+        let with = |more: &[&str]| kernel(directory.path(), &[&disk, more].concat());
+        let iterations = |kernel: &Kernel, experiment: &Experiment| {
+            let externals = build(kernel, experiment);
+            let why = externals.missing(&experiment.workloads[0]);
+            let variant = &experiment.variants[0];
+            let made = job::job(experiment, variant, kernel, &externals, None);
+            made.map(|(job, _)| (job.workloads.iter().map(|it| it.iterations).collect(), why))
+        };
+        let runs: (Vec<u32>, _) = iterations(&with(&["loop"]), &experiment).unwrap();
+        assert!(runs.0.iter().all(|&times| times > 0) && runs.1.is_none(), "{runs:?}");
+        let (left, why) = iterations(&with(&[]), &experiment).unwrap();
+        assert_eq!(why.as_deref(), Some("has no module loop"));
+        assert_eq!(left, [0, runs.0[1]]);
+
+        // What the disk, or the variant itself, wants must be there.
+        let error = iterations(&kernel(directory.path(), &["loop"]), &experiment).unwrap_err();
+        assert!(error.to_string().contains("no module virtio_pci"), "{error}");
+        experiment.variants[0].modules = vec!["loop".into()];
+        let error = iterations(&with(&[]), &experiment).unwrap_err();
+        assert!(error.to_string().contains("no module loop"), "{error}");
+    }
+
+    #[test]
+    fn nobody_knows_what_a_kernel_without_modules_lacks() {
+        let directory = tempfile::tempdir().unwrap();
+        let experiment = experiment();
+        let kernel = Kernel { modules: None, ..kernel(directory.path(), &[]) };
+        let externals = build(&kernel, &experiment);
+        assert_eq!(externals.missing(&experiment.workloads[0]), None);
+        let made = job::job(&experiment, &experiment.variants[0], &kernel, &externals, None);
+        assert!(matches!(made, Err(JobError::Module(modules::Error::NoModules { .. }))));
     }
 }

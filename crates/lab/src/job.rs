@@ -10,7 +10,7 @@ use kernels::modules::{self, Module};
 use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 
 use crate::disks::{self, Contents};
-use crate::external::{self, Externals};
+use crate::external::Externals;
 use crate::guest::Guest;
 use crate::swap;
 use crate::userspace;
@@ -44,9 +44,9 @@ pub fn job(
     externals: &Externals,
     userspace: Option<&Userspace>,
 ) -> Result<(Job, Vec<Module>), JobError> {
-    let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
-    let wanted = wanted.filter(|module| external::source(module).is_none());
-    let mut wanted: Vec<&str> = wanted.chain(&variant.modules).map(String::as_str).collect();
+    let workloads = experiment.workloads.iter();
+    let mut wanted: Vec<&str> = workloads.flat_map(|it| externals.of_kernel(it)).collect();
+    wanted.extend(variant.modules.iter().map(String::as_str));
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
         // One that came without has them built in, or its boots will tell what is missing.
