@@ -180,40 +180,42 @@ impl Cache {
     /// can be none, in words that follow the kernel's name.
     ///
     /// # Errors
-    /// When the host lacks a compiler, or the archive cannot be reached.
+    /// When the host lacks a compiler or room, or the archive cannot be reached.
     pub fn external(
         &self,
         kernel: &Kernel,
         source: &Source,
         say: &dyn Fn(&str),
     ) -> Result<Result<Module, String>, Error> {
-        let name = source.name.to_owned();
+        let name = source.name;
         let place = self.kernels().join(&kernel.name).join("external").join(source.digest());
-        let path = place.join(&name).with_extension("ko");
+        let path = place.join(name).with_extension("ko");
+        let module = Module { name: name.into(), path: path.clone(), optional: false };
         if path.is_file() {
-            return Ok(Ok(Module { name, path, optional: false }));
+            return Ok(Ok(module));
         }
         let Some(version) = debian::version_of(&kernel.origin) else {
             return Ok(Err("is not from the Debian archive, and its headers are unknown".into()));
         };
         let _lock = self.lock(say)?;
+        // Another process may have built it while this one waited.
+        if path.is_file() {
+            return Ok(Ok(module));
+        }
         let stage = self.stage()?;
         let tree = stage.path().join("tree");
         if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
             return Ok(Err(format!("has no headers in the Debian archive (any more): {version}")));
         }
         say(&format!("building the module {name} for {}", kernel.name));
-        let built = match source.build(&tree, &kernel.release) {
+        let built = match source.build(&tree, &kernel.release)? {
             Ok(built) => built,
-            Err(Error::Tool { problem, .. }) => {
-                return Ok(Err(format!("cannot have the module {name} built: {problem}")));
-            }
-            Err(error) => return Err(error),
+            Err(why) => return Ok(Err(format!("cannot have the module {name} built: {why}"))),
         };
         File::open(&built).and_then(|file| file.sync_all()).doing("write", &built)?;
         fs::create_dir_all(&place).doing("create", &place)?;
         fs::rename(&built, &path).doing("create", &path)?;
-        Ok(Ok(Module { name, path, optional: false }))
+        Ok(Ok(module))
     }
 
     /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
@@ -474,6 +476,8 @@ fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Er
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -482,5 +486,32 @@ mod tests {
         assert_eq!(at("/x", "/home/me"), Some("/x/faultline".into()));
         assert_eq!(at("", "/home/me"), Some("/home/me/.cache/faultline".into()));
         assert_eq!(at("relative", "also"), None);
+    }
+
+    #[test]
+    fn a_module_that_another_process_built_meanwhile_is_not_built_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path());
+        let kernel = Kernel {
+            name: "x".into(),
+            release: "1-x".into(),
+            origin: "Debian 1-1, here".into(),
+            digest: String::new(),
+            image: PathBuf::new(),
+            vmlinux: None,
+            modules: None,
+            config: None,
+        };
+        let source = Source { name: "some", text: "" };
+        let place = cache.kernels().join("x/external").join(source.digest());
+        let path = place.join("some.ko");
+        let other = RefCell::new(Some(cache.lock(&|_| ()).unwrap()));
+        let found = cache.external(&kernel, &source, &|line| {
+            let lock = other.take().unwrap_or_else(|| panic!("{line}"));
+            fs::create_dir_all(&place).unwrap();
+            fs::write(&path, "built").unwrap();
+            drop(lock);
+        });
+        assert_eq!(found.unwrap().unwrap().path, path);
     }
 }

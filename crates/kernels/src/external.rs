@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::assemble::{digest, is_no_link, names};
 use crate::error::Doing;
-use crate::tool::{GCC, MAKE};
+use crate::tool::{GCC, MAKE, is_of_host};
 
 /// The source of an external module, in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +52,15 @@ impl Source {
     }
 
     /// Builds the module for the kernel `release`, whose headers were unpacked into `root`. Gives
-    /// its file below `root`.
+    /// its file below `root`, or the compiler's first complaint: then the kernel is not one for it.
     ///
     /// # Errors
-    /// When compiler or `make` are missing, or fail: the error holds the first complaint.
-    pub(crate) fn build(&self, root: &Path, release: &str) -> Result<PathBuf, Error> {
+    /// When compiler or `make` are missing, or the host has no room or no right for the build.
+    pub(crate) fn build(
+        &self,
+        root: &Path,
+        release: &str,
+    ) -> Result<Result<PathBuf, String>, Error> {
         let root = &root.canonicalize().doing("read", root)?;
         let headers = root.join("usr/src").join(format!("linux-headers-{release}"));
         relocate(&headers.join("Makefile"), root)?;
@@ -77,8 +81,11 @@ impl Source {
             make.env_remove(name);
         }
         make.arg("-C").arg(&headers).arg(format!("M={}", place.display()));
-        MAKE.run(make.args(ARGUMENTS).arg("modules"))?;
-        Ok(place.join(format!("{}.ko", self.name)))
+        match MAKE.run(make.args(ARGUMENTS).arg("modules")) {
+            Ok(_) => Ok(Ok(place.join(format!("{}.ko", self.name)))),
+            Err(Error::Tool { problem, .. }) if !is_of_host(&problem) => Ok(Err(problem)),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -185,7 +192,7 @@ mod tests {
     fn a_module_is_built_with_the_programs_and_libraries_of_the_tree() {
         let tree =
             tree("TOOL $(M)/some.c $(M)/Kbuild > $(M)/some.ko; TOOL /proc/self/maps > $(M)/m");
-        let built = SOURCE.build(tree.path(), "1-x").unwrap();
+        let built = SOURCE.build(tree.path(), "1-x").unwrap().unwrap();
         assert_eq!(fs::read_to_string(&built).unwrap(), "int some;\nobj-m := some.o\n");
         let maps = fs::read_to_string(built.with_file_name("m")).unwrap();
         let libc = tree.path().canonicalize().unwrap().join(LIBRARIES).join("libc.so.6");
@@ -195,8 +202,18 @@ mod tests {
     #[test]
     fn what_the_compiler_complained_of_is_told() {
         let tree = tree("echo 'some.c:1:1: error: not for this kernel' >&2; exit 1");
-        let error = SOURCE.build(tree.path(), "1-x").unwrap_err().to_string();
-        assert_eq!(error, "make failed: some.c:1:1: error: not for this kernel");
+        let complaint = SOURCE.build(tree.path(), "1-x").unwrap().unwrap_err();
+        assert_eq!(complaint, "some.c:1:1: error: not for this kernel");
+    }
+
+    #[test]
+    fn a_host_that_cannot_build_says_nothing_of_the_kernel() {
+        let complaint =
+            |command: &str| SOURCE.build(tree(command).path(), "1-x").unwrap_err().to_string();
+        let full = complaint("TOOL $(M)/some.c > /dev/full");
+        assert!(full.starts_with("make failed: ") && full.contains("No space left"), "{full}");
+        let script = "printf 'ld: x.ko: Permission denied\\nld: error: gone\\n' >&2; exit 1";
+        assert_eq!(complaint(script), "make failed: ld: x.ko: Permission denied");
     }
 
     #[test]

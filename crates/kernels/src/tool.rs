@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 use crate::Error;
@@ -43,13 +44,14 @@ impl Tool {
     pub fn run(&self, command: &mut Command) -> Result<String, Error> {
         let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
-            _ => Error::Tool { tool: self.name, problem: error.to_string() },
+            _ => Error::Io { doing: "start", path: self.name.into(), source: error },
         })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let problem = match complaint(&said) {
+            _ if output.status.signal().is_some() => output.status.to_string(),
             complaint if complaint.is_empty() => output.status.to_string(),
             complaint => complaint,
         };
@@ -57,10 +59,34 @@ impl Tool {
     }
 }
 
-/// What matters of it: the first of apt's errors, or of a compiler's, or the last lines of whatever
-/// was said.
+/// What programs say of a host that has no room or no right for what they do, or that ends them:
+/// the C library's words for ENOSPC, EDQUOT, EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and
+/// EAGAIN (errno(3)), the compiler's for lack of memory and for a signal, and ours for a signal.
+const OF_HOST: [&str; 12] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "Input/output error",
+    "Cannot allocate memory",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "out of memory",
+    "Killed",
+    "signal: ",
+];
+
+/// Whether it is the host that is complained of, not what the program was to work on.
+pub(crate) fn is_of_host(complaint: &str) -> bool {
+    OF_HOST.iter().any(|words| complaint.contains(words))
+}
+
+/// What matters of it: the first of apt's errors, or that the host is in the way, or the first of a
+/// compiler's errors, or the last lines of whatever was said.
 fn complaint(said: &str) -> String {
     let error = said.lines().find_map(|line| line.strip_prefix("E: "));
+    let error = error.or_else(|| said.lines().find(|line| is_of_host(line)));
     let error = error.or_else(|| said.lines().find(|line| line.contains(" error: ")));
     if let Some(error) = error {
         return error.trim().to_owned();
@@ -84,6 +110,8 @@ mod tests {
         let failed = run("echo 'x.c:1:2: error: no ;' >&2; echo 'make: *** Error 1' >&2; exit 2");
         assert_eq!(failed.unwrap_err().to_string(), "sh failed: x.c:1:2: error: no ;");
         assert_eq!(run("exit 3").unwrap_err().to_string(), "sh failed: exit status: 3");
+        let failed = run("echo noise >&2; kill -KILL $$").unwrap_err().to_string();
+        assert!(failed.contains("signal: 9") && is_of_host(&failed), "{failed}");
     }
 
     #[test]
