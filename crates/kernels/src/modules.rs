@@ -12,6 +12,8 @@ use crate::compressed::Format;
 
 /// More than any module has.
 const LIMIT: usize = 256 << 20;
+/// What the kernel's build writes into its modules.
+const IN_TREE: &[u8] = b"intree=Y";
 
 /// A module to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,16 @@ impl Module {
             Some(format) => format.unpack(&bytes, LIMIT).map_err(failed),
             None => Ok(bytes),
         }
+    }
+
+    /// Whether the kernel's own build made it, and not a build of its own outside of the kernel's
+    /// tree, which taints a kernel: `intree=Y` among its strings (`scripts/mod/modpost.c`).
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn is_in_tree(&self) -> Result<bool, Error> {
+        let bytes = self.read()?;
+        Ok(bytes.split(|&byte| byte == 0).any(|string| string == IN_TREE))
     }
 }
 
@@ -360,6 +372,12 @@ mod tests {
         assert_eq!(read("m.ko", b"\x7fELF").unwrap(), b"\x7fELF");
         let packed = zstd::encode_all(&b"\x7fELF module"[..], 1).unwrap();
         assert_eq!(read("m.ko.zst", &packed).unwrap(), b"\x7fELF module");
+        let path = |name: &str| directory.path().join(name);
+        let module = |name: &str| Module { name: "m".into(), path: path(name), optional: false };
+        assert!(!module("m.ko").is_in_tree().unwrap());
+        fs::write(path("in.ko"), b"\x7fELF\0license=GPL\0intree=Y\0name=in\0").unwrap();
+        fs::write(path("out.ko"), b"\x7fELF\0description=not intree=Y\0intree=Yes\0").unwrap();
+        assert!(module("in.ko").is_in_tree().unwrap() && !module("out.ko").is_in_tree().unwrap());
         let error = read("m.ko.gz", b"\x1f\x8bdamaged").unwrap_err().to_string();
         assert!(error.contains("m.ko.gz"), "{error}");
     }

@@ -13,7 +13,7 @@ use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Problem, Proble
 
 use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
 use crate::disks::{self, Contents, DiskError};
-use crate::external::Externals;
+use crate::external::{self, Externals};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
@@ -176,7 +176,8 @@ impl Bootable<'_> {
             workloads: workloads
                 .map(|used| (used.manifest.name.clone(), job::iterations(used, self.externals)))
                 .collect(),
-            own_modules: self.externals.modules().next().is_some(),
+            own_modules: self.externals.modules().next().is_some()
+                && !external::has_foreign(self.kernel, self.variant),
             facts: BootFacts {
                 release: self.kernel.release.clone(),
                 accel: self.engine.name().to_owned(),

@@ -33,7 +33,7 @@ pub struct Head {
     pub started: u64,
     /// The names of the job's workloads, and how often each is to run.
     pub workloads: Vec<(String, u32)>,
-    /// Whether it loads modules of our own, which taint a kernel.
+    /// Whether it loads modules of our own, which taint a kernel, and none of the variant's that do.
     #[serde(default)]
     pub own_modules: bool,
     /// Facts of the kernel; those of the guest are added from its recording.

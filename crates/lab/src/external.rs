@@ -6,7 +6,7 @@ use std::iter;
 use kernels::external::Source;
 use kernels::modules::{self, Module};
 use kernels::{Cache, Error};
-use model::{Experiment, Kernel, WorkloadUse};
+use model::{Experiment, Kernel, Variant, WorkloadUse};
 
 use crate::conclude::digest;
 
@@ -93,6 +93,13 @@ impl Externals {
             })
         })
     }
+}
+
+/// Whether a variant itself loads modules that were built outside of its kernel's tree. Those that
+/// cannot be had fail its boots, and tell why there.
+pub fn has_foreign(kernel: &Kernel, variant: &Variant) -> bool {
+    let modules = modules::choose(kernel, &variant.modules).unwrap_or_default();
+    modules.iter().any(|module| module.is_in_tree().is_ok_and(|in_tree| !in_tree))
 }
 
 /// Which of the modules that a workload wants are the kernel's.
@@ -199,6 +206,23 @@ mod tests {
         experiment.variants[0].modules = vec!["loop".into()];
         let error = iterations(&with(&[]), &experiment).unwrap_err();
         assert!(error.to_string().contains("no module loop"), "{error}");
+    }
+
+    #[test]
+    fn modules_of_the_variant_that_taint_are_told_from_those_of_the_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let kernel = kernel(directory.path(), &["zram", "mine"]);
+        let files = directory.path().join("kernel");
+        fs::create_dir(&files).unwrap();
+        fs::write(files.join("zram.ko"), "license=GPL\0intree=Y\0").unwrap();
+        fs::write(files.join("mine.ko"), "license=GPL\0").unwrap();
+        let mut variant = experiment().variants.remove(0);
+        let mut has = |modules: &[&str]| {
+            variant.modules = modules.iter().copied().map(String::from).collect();
+            has_foreign(&kernel, &variant)
+        };
+        assert!(!has(&[]) && !has(&["zram", "xfs"]) && !has(&["nix"]));
+        assert!(has(&["mine"]) && has(&["zram", "mine"]));
     }
 
     #[test]
