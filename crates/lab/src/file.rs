@@ -376,7 +376,7 @@ fn hint(error: &WorkloadError) -> String {
             return "declare it under [parameters] of the manifest".into();
         }
         WorkloadError::NoDisk { .. } => {
-            return "add a [[machine.disk]], such as size = \"1G\", filesystem = \"ext4\"".into();
+            return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\"".into();
         }
     };
     match nearest(wanted, known.iter().map(String::as_str)) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use flight::job::{Disk, Identity, Mount};
 use model::Bytes;
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -25,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(10);
 const SECTOR: u64 = 512;
 /// So many bytes of what the kernel says of a mount that fails are told.
 const LOG: usize = 1024;
+
+/// How the kernel's answer is told when there is no room (strerror(3), ENOSPC).
+const NO_SPACE: &str = "No space left on device";
 
 /// Options of mount(8) that are flags to mount(2). All others are the file system's own.
 const FLAGS: [(&str, MountFlags); 11] = [
@@ -112,6 +116,26 @@ pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
         fill(device, Path::new(contents))?;
     }
     disk.mount.as_ref().map_or(Ok(()), |mount| put(&disk.device, mount))
+}
+
+/// What to do after a failure that disks without room explain; none if they do not: neither is one of
+/// them full, nor does the failure, as it was told, speak of it.
+pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Option<String> {
+    let places = disks.filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str());
+    let full = places.into_iter().find(|place| is_full(Path::new(place)).unwrap_or(false));
+    let what = match full {
+        Some(place) => format!("the disk on {place} is full"),
+        None if failure.contains(NO_SPACE) => "a disk was full".to_owned(),
+        None => return None,
+    };
+    Some(format!("{what}: make it larger, or what is to be written smaller"))
+}
+
+/// Whether less than a hundredth of a file system's blocks are free, or no inode.
+fn is_full(place: &Path) -> io::Result<bool> {
+    let room = statvfs(place)?;
+    let inodes = room.f_files > 0 && room.f_ffree == 0;
+    Ok(inodes || room.f_bavail < room.f_blocks.div_ceil(100))
 }
 
 /// Unmounts what is mounted of these disks, the last first. One failure does not spare the others.
@@ -255,6 +279,23 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_for_want_of_room_says_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        let mut roomy = disk(Identity::Serial("disk0".into()));
+        roomy.mount = Some(Mount {
+            filesystem: "ext4".into(),
+            place: place.path().to_str().unwrap().into(),
+            options: String::new(),
+        });
+        assert_eq!(remedy([&roomy].into_iter(), "signal 9 ended it"), None);
+        let error = io::Error::from(Errno::NOSPC);
+        let told = remedy([&roomy].into_iter(), &format!("/disk0/source: {}", reason(&error)));
+        assert!(told.unwrap().starts_with("a disk was full: make it larger"));
+        // Pseudo file systems have no blocks, and are not full.
+        assert!(!is_full(Path::new("/proc")).unwrap());
+    }
 
     fn disk(identity: Identity) -> Disk {
         Disk {

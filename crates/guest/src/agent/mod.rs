@@ -70,6 +70,8 @@ enum JobError {
     Sampler(io::Error),
     #[error("there is no shell ({})", reason(.0))]
     Shell(io::Error),
+    #[error("{error}; {remedy}")]
+    Full { error: Box<JobError>, remedy: String },
     #[error(transparent)]
     Symbols(#[from] symbols::SymbolsError),
     #[error(transparent)]
@@ -99,7 +101,7 @@ fn live() -> Result<(), StartError> {
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;
     let done = read_job().and_then(|job| {
-        let done = carry_out(&job, &watch);
+        let done = carry_out(&job, &watch).map_err(|error| of_room(error, &job));
         let left = userspace::leave(&job).map_err(JobError::from);
         // A swap file keeps its disk from being unmounted.
         let ended = job.swap.as_ref().map_or(Ok(()), swap::end).map_err(JobError::from);
@@ -113,6 +115,16 @@ fn live() -> Result<(), StartError> {
     }
     watch.drain_log();
     Ok(watch.event(&Event::Bye { tainted: tainted() })?)
+}
+
+/// The error, with what to do if a disk without room is behind it.
+fn of_room(error: JobError, job: &Job) -> JobError {
+    let swap = job.swap.as_ref();
+    let disks = job.disks.iter().filter(|disk| !swap.is_some_and(|swap| swap::is_on(swap, disk)));
+    match disks::remedy(disks, &error.to_string()) {
+        Some(remedy) => JobError::Full { error: Box::new(error), remedy },
+        None => error,
+    }
 }
 
 fn read_job() -> Result<Job, JobError> {

@@ -6,7 +6,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use flight::job::Swap;
+use flight::job::{Disk, Swap};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use rustix::param::page_size;
 
@@ -59,6 +59,14 @@ pub fn end(swap: &Swap) -> Result<(), SwapError> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         ended => ended.map_err(at(path, "switch it off")),
+    }
+}
+
+/// Whether it is a file on this disk, which it may well fill.
+pub fn is_on(swap: &Swap, disk: &Disk) -> bool {
+    match (swap, &disk.mount) {
+        (Swap::File { path, .. }, Some(mount)) => Path::new(path).starts_with(&mount.place),
+        _ => false,
     }
 }
 

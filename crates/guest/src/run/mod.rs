@@ -25,6 +25,9 @@ use lines::{Lines, Tail};
 /// Orphans are waited for at least this often.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Of what a failed program printed so many lines are told.
+const LINES: usize = 8;
+
 /// Why an iteration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -71,8 +74,13 @@ pub enum RunError {
     Watch(#[from] io::Error),
 }
 
+/// The last lines of what was printed, as one.
 fn printed(output: &str) -> String {
-    if output.is_empty() { String::new() } else { format!("; it printed last: {output}") }
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    match &lines[lines.len().saturating_sub(LINES)..] {
+        [] => String::new(),
+        last => format!("; it printed last: {}", last.join("; ")),
+    }
 }
 
 /// Runs iteration `iteration` of `workload`, the job's number `index`, and records it from `Begin`
@@ -249,6 +257,10 @@ mod tests {
         assert_eq!(
             told("echo no disk >&2; exit 3", 60_000),
             "it ended with status 3; it printed last: no disk"
+        );
+        assert_eq!(
+            told("for i in 1 2 3 4 5 6 7 8 9; do echo $i; echo; done; exit 1", 60_000),
+            "it ended with status 1; it printed last: 2; 3; 4; 5; 6; 7; 8; 9"
         );
         assert_eq!(told("kill -9 $$", 60_000), "signal 9 ended it");
         assert!(told("sleep 100", 300).starts_with("it took longer than 300ms"));

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, files, options, value_of};
+use super::{While, WorkloadError, above_zero, files, options, value_of};
 
 /// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
 const FORMAT: &str = "1.98";
@@ -64,7 +64,7 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "size" => found.size = value_of(name, value)?,
+                "size" => found.size = above_zero(name, value)?,
                 "chunk" => found.chunk = value_of(name, value)?,
                 "characters" => found.characters = value_of(name, value)?,
                 "files" => found.files = value_of(name, value)?,
@@ -73,6 +73,10 @@ impl Options {
             }
             Ok(true)
         })?;
+        if !(256..=1 << 20).contains(&found.chunk) || !found.chunk.is_power_of_two() {
+            let why = "--chunk: a power of two from 256 bytes to 1 MiB";
+            return Err(WorkloadError::Arguments(why.into()));
+        }
         match found.mib() {
             0 => Err(WorkloadError::Arguments(format!(
                 "{} % of {} bytes: not a MiB",
@@ -247,7 +251,9 @@ mod tests {
         let rates = TESTS.iter().map(|test| test.0);
         let reported: Vec<_> = ["latency"].into_iter().chain(rates).chain(["CPU"]).collect();
         assert_eq!(declared, reported);
-        assert!(Options::parse(lexopt::Parser::from_args(["--size", "1"])).is_err());
+        for wrong in [["--size", "1"], ["--chunk", "1"]] {
+            assert!(Options::parse(lexopt::Parser::from_args(wrong)).is_err());
+        }
     }
 
     #[test]

@@ -16,10 +16,14 @@ mod tiobench;
 mod truncate;
 mod xfsrepair;
 
+use std::any::Any;
 use std::fmt::Display;
 use std::io;
+use std::num::{ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 use std::str::FromStr;
+
+use crate::reason;
 
 /// Why a workload failed. The agent records what is printed of it.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +32,7 @@ enum WorkloadError {
     Arguments(String),
     #[error("this machine has {nodes} NUMA node: {program} needs 2 or more")]
     Nodes { nodes: usize, program: &'static str },
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", reason(.error))]
     Io { what: String, error: io::Error },
     #[error("{0}")]
     Child(String),
@@ -74,14 +78,41 @@ fn options(
 }
 
 /// The value of an option.
-fn value_of<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<T, WorkloadError> {
-    value.parse().map_err(|why| WorkloadError::Arguments(format!("--{name} {value}: {why}")))
+fn value_of<T: FromStr<Err: Display + 'static>>(
+    name: &str,
+    value: &str,
+) -> Result<T, WorkloadError> {
+    value.parse().map_err(|why: T::Err| {
+        // The library speaks of digits and literals.
+        let error: &dyn Any = &why;
+        let why = match () {
+            () if error.is::<ParseIntError>() => "not a whole number of its range".to_owned(),
+            () if error.is::<ParseFloatError>() => "not a number".to_owned(),
+            () => why.to_string(),
+        };
+        WorkloadError::Arguments(format!("--{name} {value}: {why}"))
+    })
+}
+
+/// The value of an option that is a share of the machine's memory in percent, or another amount
+/// that cannot be none.
+fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
+    match value_of(name, value)? {
+        number if number > 0.0 && number <= MOST => Ok(number),
+        _ => Err(WorkloadError::Arguments(format!("--{name} {value}: above 0, at most {MOST}"))),
+    }
 }
 
 /// The values of an option that takes several, with commas between them.
-fn list<T: FromStr<Err: Display>>(name: &str, value: &str) -> Result<Vec<T>, WorkloadError> {
+fn list<T: FromStr<Err: Display + 'static>>(
+    name: &str,
+    value: &str,
+) -> Result<Vec<T>, WorkloadError> {
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
+
+/// The largest amount ([`above_zero`]): more is a slip.
+const MOST: f64 = 1e5;
 
 /// What runs a workload, or a part of one.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
@@ -165,6 +196,19 @@ mod tests {
         assert_eq!((program.as_str(), workload.as_str()), (WORKLOADS_PATH, name));
         let arguments = arguments.to_vec();
         (manifest, arguments)
+    }
+
+    #[test]
+    fn values_that_are_none_are_told_in_plain_words() {
+        let told =
+            |name: &str, value: &str| super::above_zero(name, value).unwrap_err().to_string();
+        assert_eq!(told("size", "abc"), "--size abc: not a number");
+        for wrong in ["0", "-1", "nan", "inf", "1e6"] {
+            assert_eq!(told("size", wrong), format!("--size {wrong}: above 0, at most 100000"));
+        }
+        assert_eq!(super::above_zero("size", "0.5").unwrap(), 0.5);
+        let error = super::list::<u32>("threads", "1,-2").unwrap_err().to_string();
+        assert_eq!(error, "--threads -2: not a whole number of its range");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, list, options, value_of};
+use super::{While, WorkloadError, above_zero, list, options, value_of};
 
 /// What the module listens to.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";
@@ -57,7 +57,7 @@ impl Options {
                 "pages" => found.pages = value_of(name, value)?,
                 "rounds" => found.rounds = value_of(name, value)?,
                 "warm-up" => found.warm_up = value_of(name, value)?,
-                "share" => found.share = value_of(name, value)?,
+                "share" => found.share = above_zero(name, value)?,
                 "cpu" => found.cpu = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
@@ -71,13 +71,25 @@ impl Options {
         if found.batches.iter().any(|batch| !(1..=MAX_BATCH).contains(batch)) {
             return wrong("--batches: each from 1 to 16384");
         }
+        if found.rounds == 0 {
+            return wrong("--rounds: 1 or more");
+        }
         if !(1..=1 << 24).contains(&found.pages) {
             return wrong("--pages: from 1 to 16777216");
         }
         if found.cpu >= CpuSet::MAX_CPU {
             return wrong("--cpu: there is none with such a number");
         }
+        let mut all = found.orders.iter().map(|&order| Batch { order, blocks: found.least() });
+        if found.memory > 0 && !all.any(|batch| found.fits(batch)) {
+            return wrong("--share: no batch is small enough");
+        }
         Ok(found)
+    }
+
+    /// Blocks of the smallest batch.
+    fn least(&self) -> u64 {
+        self.batches.iter().copied().min().unwrap_or(1)
     }
 
     /// Whether a batch is small enough for the machine.
@@ -230,6 +242,8 @@ mod tests {
             ["--batches", "0"],
             ["--batches", "16385"],
             ["--pages", "0"],
+            ["--rounds", "0"],
+            ["--share", "-1"],
             ["--cpu", "100000"],
         ] {
             assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err(), "{arguments:?}");

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, files, list, options, value_of};
+use super::{While, WorkloadError, above_zero, files, list, options, value_of};
 
 /// The command line.
 struct Options {
@@ -37,7 +37,7 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "size" => found.size = value_of(name, value)?,
+                "size" => found.size = above_zero(name, value)?,
                 "block" => found.block = value_of(name, value)?,
                 "readers" if value.is_empty() => {}
                 "readers" => found.readers = list(name, value)?,

@@ -1,6 +1,6 @@
 //! Running a program of others, such as one of a distribution's packages: its output taken up within
 //! bounds, its time limited, and when it fails a reason that says which program it was and what it
-//! said last.
+//! said.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,8 +22,9 @@ use crate::sys::{CpuTime, wait_with_time};
 const OUTPUT: usize = 16 << 20;
 /// Of what it says beside that only so many of the last bytes are kept ...
 const SAID: usize = 4 << 10;
-/// ... of which so many lines are told when it fails.
-const LINES: usize = 3;
+/// ... of which so many lines are told when it fails, and the first one: a list of options or of hints
+/// may follow what went wrong.
+const LINES: usize = 4;
 /// Where programs lie that are named without a directory.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -72,7 +73,7 @@ pub enum ProgramError {
         program: String,
         /// How it ended.
         status: ExitStatus,
-        /// What it said last.
+        /// What it said.
         said: String,
     },
     /// It took too long, and was killed.
@@ -82,7 +83,7 @@ pub enum ProgramError {
         program: String,
         /// What it may take.
         limit: Duration,
-        /// What it said last.
+        /// What it said.
         said: String,
     },
     /// It printed more than anybody wants to read, and was killed.
@@ -102,7 +103,7 @@ pub enum ProgramError {
 }
 
 fn told(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!("; it said last: {said}") }
+    if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }
 
 impl Program {
@@ -185,7 +186,7 @@ impl Program {
         }
         let waited = wait_with_time(&child);
         let elapsed = start.elapsed();
-        let said = last_lines(&said.bytes);
+        let said = gist(&said.bytes);
         match attended.and_then(|ending| Ok((ending, waited?))) {
             Err(error) => Err(ProgramError::Watch { program, error }),
             Ok((Ending::Timeout, _)) => {
@@ -193,7 +194,7 @@ impl Program {
             }
             Ok((Ending::TooMuch, _)) => Err(ProgramError::TooMuch { program }),
             Ok((Ending::Itself, (status, _))) if !status.success() => {
-                let said = if said.is_empty() { last_lines(&text.bytes) } else { said };
+                let said = if said.is_empty() { gist(&text.bytes) } else { said };
                 Err(ProgramError::Failed { program, status, said })
             }
             Ok((Ending::Itself, (_, spent))) => {
@@ -310,12 +311,15 @@ impl Pipe {
     }
 }
 
-/// The last lines of a text that say anything, as one.
-fn last_lines(bytes: &[u8]) -> String {
+/// The first and the last lines of a text that say anything, as one.
+fn gist(bytes: &[u8]) -> String {
     let end = &bytes[bytes.len().saturating_sub(SAID)..];
     let text = String::from_utf8_lossy(end);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(LINES)..].join("; ")
+    match lines.split_at(lines.len().saturating_sub(LINES)) {
+        ([first, _, ..], last) => format!("{first}; ...; {}", last.join("; ")),
+        _ => lines.join("; "),
+    }
 }
 
 #[cfg(test)]
@@ -356,18 +360,19 @@ mod tests {
         let both = shell("echo a; echo b >&2; echo c").together();
         assert_eq!(both.run().unwrap().text, "a\nb\nc\n");
         let failing = shell("echo a; echo b >&2; exit 1").together();
-        assert_eq!(fails(failing), "sh failed (exit status: 1); it said last: a; b");
+        assert_eq!(fails(failing), "sh failed (exit status: 1); it said: a; b");
     }
 
     #[test]
     fn a_failure_says_who_how_and_what() {
-        let script = "for i in 1 2 3 4; do echo line $i >&2; done; exit 3";
+        let script = "for i in 1 2 3 4 5 6; do echo line $i >&2; done; exit 3";
         assert_eq!(
             fails(shell(script)),
-            "sh failed (exit status: 3); it said last: line 2; line 3; line 4"
+            "sh failed (exit status: 3); it said: line 1; ...; line 3; line 4; \
+             line 5; line 6"
         );
         let error = fails(shell("echo no room; exit 1"));
-        assert_eq!(error, "sh failed (exit status: 1); it said last: no room");
+        assert_eq!(error, "sh failed (exit status: 1); it said: no room");
         assert_eq!(fails(shell("kill -9 $$")), "sh failed (signal: 9 (SIGKILL))");
         assert_eq!(
             fails(Program::new("/nonexistent/fio")),

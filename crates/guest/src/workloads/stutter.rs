@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, files, options, value_of};
+use super::{While, WorkloadError, above_zero, files, options, value_of};
 use crate::words::Words;
 
 /// The name under which this workload starts the process that holds memory ...
@@ -51,7 +51,7 @@ impl Options {
             match name {
                 "directory" => found.directory = value.into(),
                 "hog" => found.hog = value_of(name, value)?,
-                "file" => found.file = value_of(name, value)?,
+                "file" => found.file = above_zero(name, value)?,
                 "probe" => found.probe = value_of::<usize>(name, value)?.saturating_mul(1 << 20),
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
@@ -59,9 +59,13 @@ impl Options {
             Ok(true)
         })?;
         let most = found.memory as f64 * 0.95;
-        if found.probe == 0 || found.share(found.hog) as f64 + found.probe as f64 > most {
+        if found.probe == 0
+            || found.hog.is_nan()
+            || found.hog < 0.0
+            || found.share(found.hog) as f64 + found.probe as f64 > most
+        {
             return Err(WorkloadError::Arguments(format!(
-                "--hog {} and --probe {}: together above 0 and at most 95 % of {} MiB",
+                "--hog {} % and --probe {} MiB: each its share, together at most 95 % of {} MiB",
                 found.hog,
                 found.probe >> 20,
                 found.memory >> 20
@@ -198,6 +202,7 @@ mod tests {
         assert!(parse(&["--memory", "1073741824"]).is_ok());
         assert!(parse(&["--memory", "1073741824", "--hog", "90"]).is_err());
         assert!(parse(&["--memory", "1073741824", "--probe", "0"]).is_err());
+        assert!(parse(&["--memory", "1073741824", "--hog", "-1"]).is_err());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, files, list, options, value_of};
+use super::{While, WorkloadError, above_zero, files, list, options, value_of};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
@@ -53,7 +53,7 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "size" => found.size = value_of(name, value)?,
+                "size" => found.size = above_zero(name, value)?,
                 "block" => found.block = value_of(name, value)?,
                 "random" => found.random = value_of(name, value)?,
                 "threads" => found.threads = list(name, value)?,

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, options, value_of};
+use super::{While, WorkloadError, above_zero, options, value_of};
 use crate::sys::own_time;
 use crate::words::Words;
 
@@ -38,13 +38,16 @@ impl Options {
             match name {
                 "directory" => found.directory = value.into(),
                 "files" => found.files = value_of(name, value)?,
-                "share" => found.share = value_of(name, value)?,
+                "share" => found.share = above_zero(name, value)?,
                 "rounds" => found.rounds = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
+        if found.rounds == 0 {
+            return Err(WorkloadError::Arguments("--rounds: 1 or more".into()));
+        }
         if !(1..=100_000).contains(&found.files) || found.pages() == 0 {
             return Err(WorkloadError::Arguments(format!(
                 "{} files in {} % of {} bytes: not a page each, or more than 100000 files",
@@ -123,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_page_are_refused() {
-        for arguments in [["--memory", "4096"], ["--files", "0"]] {
+    fn what_would_measure_nothing_is_refused() {
+        for arguments in [["--memory", "4096"], ["--files", "0"], ["--rounds", "0"]] {
             assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err());
         }
     }

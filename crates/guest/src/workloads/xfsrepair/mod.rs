@@ -22,7 +22,7 @@ use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, files, options, value_of};
+use super::{While, WorkloadError, above_zero, files, options, value_of};
 use cache::Cache;
 use image::Mounted;
 
@@ -63,7 +63,7 @@ impl Options {
                 "log" => found.log = value.to_owned(),
                 "threads" if value.is_empty() => {}
                 "threads" => found.threads = value_of(name, value)?,
-                "files" => per_mib = value_of(name, value)?,
+                "files" => per_mib = above_zero(name, value)?,
                 "spread" => found.spread = value_of(name, value)?,
                 "rounds" => found.rounds = value_of(name, value)?,
                 "bytes" => found.bytes = value_of(name, value)?,
@@ -86,6 +86,13 @@ impl Options {
             return Err(WorkloadError::Arguments(
                 "--threads: up to 1024, --rounds: up to 10000, --spread: from 1".into(),
             ));
+        }
+        if !["", "memory"].contains(&bhash.as_str()) {
+            // xfs_repair takes anything, and says nothing.
+            value_of::<u64>("bhash", &bhash)?;
+        }
+        if !stride.is_empty() {
+            value_of::<i64>("ag-stride", &stride)?;
         }
         let all = memory as f64 / f64::from(1 << 20) * per_mib;
         found.files = ((all / (found.threads * found.rounds) as f64).round() as u64).max(1);
@@ -310,6 +317,9 @@ mod tests {
             ["--size", "99999999p"],
             ["--size", "t"],
             ["--spread", "0"],
+            ["--files", "-1"],
+            ["--bhash", "x"],
+            ["--ag-stride", "x"],
             ["--rounds", "0"],
             ["--threads", "2000"],
         ] {
