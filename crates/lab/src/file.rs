@@ -385,8 +385,11 @@ fn hint(error: &WorkloadError) -> String {
     }
 }
 
-/// A hint for serde's "unknown field `a`, expected one of `b`, `c`" and its like.
+/// A hint for serde's "invalid type: integer `1`, expected a string" and for its "unknown field `a`, expected one of `b`, `c`" and its like.
 fn did_you_mean(message: &str) -> Option<String> {
+    if message.ends_with("expected a string") {
+        return Some("write it in quotation marks, with its unit if it has one: \"1G\"".into());
+    }
     let mut quoted = message.split('`').skip(1).step_by(2);
     let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;
     nearest(wanted, quoted).map(|near| format!("did you mean `{near}`?"))

@@ -22,7 +22,7 @@ enum Kind {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, such as { kind = \"zram\", size = \"1G\" }")]
 pub struct SwapForm {
     kind: Kind,
     size: Option<Spanned<Bytes>>,
@@ -165,6 +165,7 @@ mod tests {
             ("kind = \"disk\", disk = 1", "without a filesystem"),
             ("kind = \"zram\", size = \"2M\", disk = 0", "leave disk out"),
             ("kind = \"zram\", size = \"2M\", algorithm = \"a b\"", "that the kernel knows"),
+            ("kind = \"zram\", size = 2", "in quotation marks"),
             ("kind = \"zswap\", size = \"2M\"", "zram"),
         ] {
             let error = rendered(&read(&format!("swap = {{ {text} }}")).unwrap_err());
