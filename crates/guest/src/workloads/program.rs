@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -311,6 +311,19 @@ impl Pipe {
     }
 }
 
+/// The first and the last lines of the end of a file that say anything, as one, however long it is; nothing if there are none.
+pub fn end_of(path: &Path) -> String {
+    let end = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(SAID as u64)))?;
+        let mut bytes = Vec::new();
+        file.take(SAID as u64).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    };
+    gist(&end().unwrap_or_default())
+}
+
 /// The first and the last lines of a text that say anything, as one.
 fn gist(bytes: &[u8]) -> String {
     let end = &bytes[bytes.len().saturating_sub(SAID)..];
@@ -404,6 +417,21 @@ mod tests {
         let output = shell("sleep 1000 & echo $!").run().unwrap();
         let pid = Pid::from_raw(output.text.trim().parse().unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn of_a_file_the_last_lines_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        assert_eq!(last_lines_of(&path), "");
+        for (text, told) in [
+            ("one\n\ntwo\n".to_owned(), "one; two".to_owned()),
+            ("line\n".repeat(10_000) + "last\n", "line; line; last".to_owned()),
+            ("a".repeat(10 * SAID), "a".repeat(SAID)),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(last_lines_of(&path), told);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-/// More than this of a log is not read.
+/// The longest log of one run, in bytes.
 const MAX_LOG: u64 = 2 << 30;
 /// The longest line, which has six numbers.
 const MAX_LINE: u64 = 160;
@@ -17,12 +17,19 @@ pub fn processed(report: &str) -> Option<u64> {
 }
 
 /// Transactions, one each.
-#[derive(Default)]
 pub struct Log {
+    /// How many bytes may still be read.
+    room: u64,
     /// When each was done, in microseconds since 1970.
     ends: Vec<u64>,
     /// What it took, in microseconds.
     latencies: Vec<u64>,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { room: MAX_LOG, ends: Vec::new(), latencies: Vec::new() }
+    }
 }
 
 impl Log {
@@ -30,16 +37,21 @@ impl Log {
     /// microseconds, its script, and when it was done, in seconds and microseconds.
     ///
     /// # Errors
-    /// When a line is none, in words.
+    /// When a line is none, or there are too many, in words.
     pub fn read(&mut self, log: impl Read) -> Result<(), String> {
-        let mut log = BufReader::new(log.take(MAX_LOG));
+        let mut log = BufReader::new(log);
         let mut line = Vec::new();
         loop {
             line.clear();
             let length = log.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-            if length.map_err(|error| format!("its log: {error}"))? == 0 {
+            let length = length.map_err(|error| format!("its log: {error}"))?;
+            if length == 0 {
                 return Ok(());
             }
+            let room = self.room.checked_sub(length as u64);
+            self.room = room.ok_or_else(|| {
+                format!("a log of more than {MAX_LOG} bytes: a shorter steady phase has less")
+            })?;
             let text = String::from_utf8_lossy(&line);
             let Some((latency, end)) = transaction(&text) else {
                 return Err(format!("a line `{}` in its log", text.trim()));
@@ -146,6 +158,18 @@ mod tests {
         let found = [0.0, 50.0, 95.0, 99.0, 100.0].map(|percent| log.percentile(percent).unwrap());
         assert_eq!(found, [0.001, 0.1, 0.19, 0.198, 0.2]);
         assert_eq!(Log::default().percentile(50.0), None);
+    }
+
+    #[test]
+    fn a_log_too_long_is_refused() {
+        let line = "0 1 250 0 1700000000 5\n";
+        let mut log = Log { room: 2 * line.len() as u64, ..Log::default() };
+        assert_eq!(log.read(line.as_bytes()), Ok(()));
+        assert_eq!(log.read(line.as_bytes()), Ok(()));
+        assert!(
+            log.read(line.as_bytes()).unwrap_err().starts_with("a log of more than 2147483648")
+        );
+        assert_eq!(log.len(), 2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
@@ -35,6 +36,11 @@ const PERCENTILES: [(&str, f64); 4] =
 /// What else may commit transactions meanwhile: pgbench asks for the size of its tables, we for the
 /// count, the server cleans up. So many, and one of so many, are no disagreement.
 const OTHERS: (u64, u64) = (100, 100);
+
+/// The longest phase, in seconds: pgbench logs each transaction of it.
+const LONGEST: u32 = 3600;
+/// pgbench that takes so many seconds longer than it was told to hangs.
+const PATIENCE: u32 = 300;
 
 /// The command line.
 struct Options {
@@ -87,8 +93,10 @@ impl Options {
         if found.clients.iter().any(|clients| !(1..=1000).contains(clients)) {
             return wrong("--clients: each from 1 to 1000");
         }
-        if !(1..=86_400).contains(&found.steady) || found.warmup > 86_400 {
-            return wrong("--warmup and --steady: seconds, at most a day, and 1 or more of steady");
+        if !(1..=LONGEST).contains(&found.steady) || found.warmup > LONGEST {
+            return wrong(
+                "--warmup and --steady: seconds, at most an hour, and 1 or more of steady",
+            );
         }
         if found.memory == 0 || found.cpus == 0 || !(0.0..=1e5).contains(&found.size) {
             return wrong("--size: percent of --memory, at most 100000; --cpus: 1 or more");
@@ -127,19 +135,20 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     reporter.phase("init")?;
     let most = options.clients.iter().copied().max().unwrap_or(1);
     let server = Server::start(&options.directory.join("pgbench"), options.memory, most)?;
-    server.pgbench(["-i", "-q", "-s", &options.scale().to_string()])?;
+    server.pgbench(["-i", "-q", "-s", &options.scale().to_string()]).run()?;
     server.checkpoint()?;
     for &clients in &options.clients {
         if options.warmup > 0 {
             reporter.phase(&format!("warmup-{clients}"))?;
-            server.pgbench(options.arguments(clients, options.warmup))?;
+            let program = server.pgbench(options.arguments(clients, options.warmup));
+            program.limit(limit(options.warmup)).run()?;
         }
         let before = server.commits()?;
         reporter.phase(&format!("steady-{clients}"))?;
         let prefix = server.place().join(format!("log{clients}"));
         let log = ["-l".to_owned(), format!("--log-prefix={}", prefix.display())];
         let arguments = options.arguments(clients, options.steady).into_iter().chain(log);
-        let output = server.pgbench(arguments)?;
+        let output = server.pgbench(arguments).limit(limit(options.steady)).run()?;
         reporter.phase("")?;
         let log = read_logs(server.place(), &format!("log{clients}."))?;
         let told = agreed(&output, &log, server.commits()? - before).map_err(garbage)?;
@@ -147,6 +156,11 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
         report(&mut reporter, clients, log, options.steady)?;
     }
     server.stop()
+}
+
+/// What pgbench may take that is to run for so many seconds.
+fn limit(seconds: u32) -> Duration {
+    Duration::from_secs((seconds + PATIENCE).into())
 }
 
 fn report(
@@ -258,6 +272,8 @@ mod tests {
             ["--clients", "0"],
             ["--clients", "1,x"],
             ["--steady", "0"],
+            ["--steady", "3601"],
+            ["--warmup", "3601"],
             ["--transactions", "some"],
             ["--size", "-1"],
             ["--cpus", "0"],

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::super::program::{Output, Program, ProgramError};
+use super::super::program::{Program, ProgramError, end_of};
 use super::super::{While, WorkloadError};
 
 /// Where Debian has the programs of this version.
@@ -25,8 +26,8 @@ const CLIENTS_LEFT: &str = "DO $$ BEGIN \
     LOOP PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$";
 /// More than the server takes to recover.
 const PATIENCE: &str = "600";
-/// Of the server's log so many lines are told when it does not start.
-const LINES: usize = 3;
+/// More than its processes take to end once their clients have.
+const FAREWELL: Duration = Duration::from_secs(300);
 
 /// A running server.
 pub struct Server {
@@ -58,9 +59,7 @@ impl Server {
         match started {
             Ok(_) => Ok(server),
             Err(error) => {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                let lines: Vec<&str> = said.lines().collect();
-                let said = lines[lines.len().saturating_sub(LINES)..].join("; ");
+                let said = end_of(&log);
                 Err(WorkloadError::Child(format!("{error}; the server says: {said}")))
             }
         }
@@ -71,14 +70,11 @@ impl Server {
         &self.place
     }
 
-    /// Runs pgbench with these arguments.
-    pub fn pgbench(
-        &self,
-        arguments: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> Result<Output, ProgramError> {
+    /// pgbench with these arguments, to be run.
+    pub fn pgbench(&self, arguments: impl IntoIterator<Item = impl AsRef<str>>) -> Program {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
         let program = self.program("pgbench").args(["-h", SOCKETS, "-U", USER]);
-        program.args(arguments).args([DATABASE]).run()
+        program.args(arguments).args([DATABASE])
     }
 
     /// Transactions that the server has counted in the database since it was made
@@ -86,7 +82,7 @@ impl Server {
     pub fn commits(&self) -> Result<i64, ProgramError> {
         let query =
             format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
-        let output = self.psql(&[CLIENTS_LEFT, &query])?;
+        let output = self.psql(&[CLIENTS_LEFT, &query]).limit(FAREWELL).run()?;
         let text = output.text.trim();
         text.parse().map_err(|_| ProgramError::Garbage {
             program: "psql".into(),
@@ -96,14 +92,14 @@ impl Server {
 
     /// Writes what it has changed to the disk, which it would else do some time later.
     pub fn checkpoint(&self) -> Result<(), ProgramError> {
-        self.psql(&["CHECKPOINT"]).map(drop)
+        self.psql(&["CHECKPOINT"]).run().map(drop)
     }
 
-    /// Has the server do these commands, one after the other.
-    fn psql(&self, commands: &[&str]) -> Result<Output, ProgramError> {
+    /// What has the server do these commands, one after the other.
+    fn psql(&self, commands: &[&str]) -> Program {
         let how = ["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
         let commands = commands.iter().flat_map(|command| ["-c", *command]);
-        self.program("psql").args(how).args(commands).args([DATABASE]).run()
+        self.program("psql").args(how).args(commands).args([DATABASE])
     }
 
     /// Stops it, and removes the database.
