@@ -171,6 +171,33 @@ fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
 }
 
 #[test]
+fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
+    let bench = Bench::new();
+    let manifest = "name = \"gone\"\ndescription = \"\"\ncommand = [\"/nowhere/gone\"]\n\
+                    metrics = []\n";
+    bench.write("gone.toml", manifest);
+    let disk = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\n";
+    for (workload, told) in [
+        ("manifest = \"gone.toml\"", "/nowhere/gone cannot be started (No such file"),
+        ("name = \"paralleldd\"", "the disk on /disk0 is full: make it larger"),
+        (
+            "name = \"fault\"\nparameters = { argument = 600 }\ntimeout = \"1s\"",
+            "it took longer than 1s",
+        ),
+    ] {
+        let text = format!("{disk}[[variant]]\nkernel = \"6.1\"\n[[workload]]\n{workload}\n");
+        let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
+        let file = bench.write("x.toml", &text);
+        bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+        let boots = bench.boots();
+        assert_eq!(boots.len(), 2, "{workload}");
+        for boot in &boots {
+            assert!(boot.outcome.to_string().contains(told), "{workload}: {}", boot.outcome);
+        }
+    }
+}
+
+#[test]
 fn a_topology_that_cannot_be_points_at_its_line() {
     let bench = Bench::new();
     let text = experiment("t", &fault("exit")).replace("nodes = 2", "nodes = 9");
