@@ -52,11 +52,11 @@ pub fn table(
     }
 }
 
-/// What is printed in each line: those of [`Rows::Usual`], then distributions, statistic by
+/// What is printed in each line: those of [`Rows::Usual`], then brief ones, then distributions, statistic by
 /// statistic; at last luck.
 fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
     let mut lines = Vec::new();
-    for rows in [Rows::Usual, Rows::Distribution] {
+    for rows in [Rows::Usual, Rows::Brief, Rows::Distribution] {
         let parts = parts.iter().filter(|part| part.operation.metric.rows == rows);
         let parts: Vec<_> = parts.map(|part| (part, statistics(&part.operation.metric))).collect();
         let count = parts.iter().map(|(_, statistics)| statistics.len()).max().unwrap_or(0);

@@ -68,6 +68,8 @@ pub enum Rows {
     /// Extremes, mean, spread, and the mean of the best 95 %.
     #[default]
     Usual,
+    /// The smallest value and the mean, for metrics of very many operations.
+    Brief,
     /// The whole distribution, for latencies: extremes, quartiles, percentiles, the mean, and the
     /// means of the best 99, 95, 90, 50, 10, 5 and 1 %.
     Distribution,
