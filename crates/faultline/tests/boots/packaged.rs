@@ -2,6 +2,7 @@
 //! have the field's rows, and the kernels' own counters agree with what the programs print.
 
 use crate::common::{Bench, experiment};
+use crate::long_only;
 use model::{Boot, Chunk, Source};
 
 /// Small, so that each takes less than a minute.
@@ -19,11 +20,27 @@ parameters = { files = 4, rounds = 2, damage = 1 }
 [[workload]]
 name = "bonnie"
 parameters = { size = 40, characters = 0, files = 1 }
+[[workload]]
+name = "tiobench"
+parameters = { size = 20, random = 400, threads = "1,2" }
+"#;
+/// A PostgreSQL is a large package, so this is for its own test.
+const PGBENCH: &str = r#"
+[[machine.disk]]
+size = "1G"
+filesystem = "ext4"
+[[variant]]
+kernel = "6.1"
+[[workload]]
+name = "pgbench"
+parameters = { size = 10, clients = "1,2", warmup = 1, steady = 4 }
 "#;
 /// Files that fs_mark makes: 4 for each MiB.
 const FILES: f64 = 4.0 * 512.0;
 /// KiB of bonnie++'s file, 40 % of the memory in whole MiB.
 const SIZE: f64 = 204.0 * 1024.0;
+/// KiB of tiobench's files, 20 % of the memory.
+const FILES_SIZE: f64 = 512.0 * 1024.0 / 5.0;
 
 #[test]
 fn what_packaged_programs_report_the_kernel_has_counted() {
@@ -37,6 +54,7 @@ fn what_packaged_programs_report_the_kernel_has_counted() {
     for boot in &boots {
         an_image_is_filled_and_repaired(boot);
         a_file_is_written_twice_and_read_twice(boot);
+        files_are_written_once_and_read_from_memory(boot);
     }
     let table = bench.faultline(&["compare"]).expect(0).out;
     for row in [
@@ -48,6 +66,7 @@ fn what_packaged_programs_report_the_kernel_has_counted() {
         "Amean     CacheHit%-xfsrepair",
         "Amean     latency-SeqOut:block",
         "Amean     latency-RandCreate:del",
+        "Hmean     PotentialReadSpeed",
     ] {
         assert!(table.contains(row), "{row}:\n{table}");
     }
@@ -112,4 +131,51 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
     let usage = boot.usage.iter().find(|usage| usage.workload == "bonnie").unwrap();
     let seconds: f64 = rates.iter().map(|rate| SIZE / rate).sum();
     assert!(seconds < usage.elapsed, "{seconds} s of {} s", usage.elapsed);
+}
+
+fn files_are_written_once_and_read_from_memory(boot: &Boot) {
+    let read = grown(boot, "tiobench", "potential", "pgpgin") / FILES_SIZE;
+    assert!((0.99..1.5).contains(&read), "{read} times the file");
+    let notes = boot.notes.join("\n");
+    for threads in ["1", "2"] {
+        let written = grown(boot, "tiobench", &format!("SeqWrite-{threads}"), "pgpgout");
+        let written = written / FILES_SIZE;
+        assert!((0.99..1.5).contains(&written), "{written} times the files");
+        // They fit into the page cache, which nobody drops.
+        let read = grown(boot, "tiobench", &format!("SeqRead-{threads}"), "pgpgin") / FILES_SIZE;
+        assert!(read < 0.5, "{read} times the files");
+        for test in ["SeqWrite", "RandWrite", "SeqRead", "RandRead"] {
+            let metric = format!("{test}-MB/sec");
+            let samples = boot.samples.iter().filter(|sample| sample.metric == metric);
+            let rates = samples.filter(|sample| sample.label == threads).count();
+            let quick = usize::from(notes.contains(&format!("{test}-{threads}")));
+            assert_eq!(rates + quick, 1, "{metric} {threads}: {notes}");
+        }
+    }
+}
+
+#[test]
+fn what_pgbench_counts_the_server_has_counted() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = experiment("pgbench", PGBENCH).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let [boot] = &bench.boots()[..] else { panic!("not one boot") };
+    assert_eq!(boot.notes.len(), 2, "{:?}", boot.notes);
+    for ((note, label), clients) in boot.notes.iter().zip(["1", "2"]).zip(["1 client", "2 clients"])
+    {
+        let words = note.strip_prefix(clients).unwrap();
+        let numbers: Vec<f64> =
+            words.split([' ', ':', ',']).filter_map(|word| word.parse().ok()).collect();
+        let [done, counted] = numbers[..] else { panic!("{note}") };
+        assert!(done > 0.0 && (done..=done * 1.01 + 100.0).contains(&counted), "{note}");
+        // Two windows of 2 seconds.
+        let samples = boot.samples.iter();
+        let rates = samples.filter(|sample| sample.metric == "txn" && sample.label == label);
+        let rates: Vec<f64> = rates.map(|sample| sample.value).collect();
+        assert_eq!((rates.len(), rates.iter().sum::<f64>() * 2.0), (2, done), "{note}");
+    }
 }
