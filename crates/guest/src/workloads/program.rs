@@ -441,6 +441,6 @@ mod tests {
         let output = shell("printf 'a\\377b'").run().unwrap();
         assert_eq!(output.text, "a\u{fffd}b");
         let error = fails(shell("printf '\\377' >&2; exit 1"));
-        assert_eq!(error, "sh failed (exit status: 1); it said last: \u{fffd}");
+        assert_eq!(error, "sh failed (exit status: 1); it said: \u{fffd}");
     }
 }
