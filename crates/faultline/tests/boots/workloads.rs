@@ -49,19 +49,21 @@ fn what_workloads_report_the_kernel_has_counted() {
         arrays_are_touched_before_the_time_is_taken(boot);
     }
     let table = bench.faultline(&["compare"]).expect(0).out;
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = table.lines().map(words).collect();
     for row in [
-        "Amean     Elapsed-truncate",
-        "Amean     Elapsd-1",
-        "Amean     Elapsd-2",
-        "1st-qrtle   mmap",
+        "Amean Elapsed-truncate",
+        "Amean Elapsd-1",
+        "Amean Elapsd-2",
+        "1st-qrtle mmap",
         "Best99%Mean mmap",
-        "Min       alloc-odr0-1 ",
-        "Min       free-odr3-64",
-        "Min       total-odr0-16384",
-        "Amean     is.S",
-        "Amean     System-cg.S",
+        "Min alloc-odr0-1 ",
+        "Min free-odr3-64",
+        "Min total-odr0-16384",
+        "Amean is.S",
+        "Amean System-cg.S",
     ] {
-        assert!(table.contains(row), "{row}:\n{table}");
+        assert!(rows.iter().any(|found| found.starts_with(row)), "{row}:\n{table}");
     }
 }
 
