@@ -2,14 +2,13 @@
 //! archive moves on, until it is asked to be added again.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::Error;
 use crate::error::Doing;
+use crate::{Error, record};
 
 /// The file of aliases, as read.
 pub(crate) struct Aliases {
@@ -20,12 +19,7 @@ pub(crate) struct Aliases {
 impl Aliases {
     /// Reads the file; without one there are no aliases.
     pub fn read(path: PathBuf) -> Result<Self, Error> {
-        let names = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes.doing("read", &path)?).map_err(|error| {
-                Error::Record { path: path.clone(), problem: error.to_string() }
-            })?,
-        };
+        let names = record::read(&path)?.unwrap_or_default();
         Ok(Self { path, names })
     }
 

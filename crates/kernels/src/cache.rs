@@ -30,7 +30,7 @@ use crate::external::Source;
 use crate::modules::Module;
 use crate::request::{DEBIAN, check_name};
 use crate::userspace::{Mkfs, Userspace, Wanted};
-use crate::{Error, Request, debian, image};
+use crate::{Error, Request, debian, image, record};
 
 const SCHEMA: u32 = 1;
 
@@ -377,15 +377,10 @@ impl Cache {
         }
         let home = self.kernels().join(name);
         let path = home.join("kernel.json");
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.doing("read", &path)?,
-        };
-        let unreadable = |problem| Error::Record { path: path.clone(), problem };
-        let record: Record =
-            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
         if record.schema != SCHEMA {
-            return Err(unreadable(format!("its schema is {}, not {SCHEMA}", record.schema)));
+            let problem = format!("its schema is {}, not {SCHEMA}", record.schema);
+            return Err(Error::Record { path, problem });
         }
         let kernel = record.kernel;
         let absolute = std::path::absolute(&home).doing("find", &home)?;

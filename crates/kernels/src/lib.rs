@@ -14,6 +14,7 @@ pub mod image;
 pub mod initramfs;
 pub mod layout;
 pub mod modules;
+mod record;
 mod request;
 mod tool;
 mod userspace;

@@ -12,9 +12,9 @@ use model::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Error;
 use crate::debian::Resolved;
 use crate::error::Doing;
+use crate::{Error, assemble, record};
 
 /// The version of what an image is made of its packages, and of its record.
 const SCHEMA: u32 = 1;
@@ -66,21 +66,16 @@ impl Wanted {
     /// The name of their image's directory.
     pub fn key(&self) -> String {
         let text = format!("{SCHEMA} {}", self.0.join(" "));
-        hexadecimal(&Sha256::digest(text))[..16].to_owned()
+        assemble::digest(text.as_bytes())[..16].to_owned()
     }
 
     /// The image in its directory `home`, if there is one.
     pub fn read(&self, home: &Path) -> Result<Option<Userspace>, Error> {
         let path = home.join("userspace.json");
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes.doing("read", &path)?,
-        };
-        let unreadable = |problem| Error::Record { path: path.clone(), problem };
-        let record: Record =
-            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
         if (record.schema, &record.wanted) != (SCHEMA, &self.0) {
-            return Err(unreadable(format!("it is of {}", record.wanted.join(", "))));
+            let problem = format!("it is of {}", record.wanted.join(", "));
+            return Err(Error::Record { path, problem });
         }
         let Record { packages, size, digest, .. } = record;
         let home = std::path::absolute(home).doing("find", home)?;
@@ -139,14 +134,11 @@ fn is_name(word: &str) -> bool {
         && !word.ends_with('-')
 }
 
+/// SHA-256 of a file, in hexadecimal, however large it is.
 fn digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(hexadecimal(&hash.finalize()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(assemble::hexadecimal(&hash.finalize()))
 }
 
 #[cfg(test)]
@@ -207,7 +199,7 @@ mod tests {
         let userspace = wanted.read(&home).unwrap().unwrap();
         let expected = ["coreutils=9.1-1", "dash=0.5-1", "fio=3.33-3", "libaio1=0.3.113"];
         assert_eq!(userspace.packages, expected);
-        assert_eq!(userspace.digest, hexadecimal(&Sha256::digest("an image")));
+        assert_eq!(userspace.digest, assemble::digest(b"an image"));
         let error = super::tests::wanted(&["bonnie++"]).unwrap().read(&home).unwrap_err();
         assert!(error.to_string().contains("it is of fio"), "{error}");
         assert!(wanted.read(Path::new("/nonexistent")).unwrap().is_none());

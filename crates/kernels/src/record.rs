@@ -1,0 +1,22 @@
+//! What the cache keeps in writing, as JSON.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::error::Doing;
+
+/// What a record holds; none if there is no such file.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        bytes => bytes.doing("read", path)?,
+    };
+    let record = serde_json::from_slice(&bytes);
+    record
+        .map(Some)
+        .map_err(|error| Error::Record { path: path.to_owned(), problem: error.to_string() })
+}
