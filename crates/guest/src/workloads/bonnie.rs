@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, options, value_of};
+use super::{While, WorkloadError, above_zero, files, options, share_of, value_of};
 
 /// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
 const FORMAT: &str = "1.98";
@@ -88,7 +88,7 @@ impl Options {
 
     /// The file's size in MiB.
     fn mib(&self) -> u64 {
-        (self.memory as f64 * self.size / 100.0) as u64 >> 20
+        share_of(self.memory, self.size) >> 20
     }
 
     /// The two parts: each leaves the other out.

@@ -103,6 +103,11 @@ fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
     }
 }
 
+/// So many percent of the machine's memory, in bytes.
+fn share_of(memory: u64, percent: f64) -> u64 {
+    (memory as f64 * percent / 100.0) as u64
+}
+
 /// The values of an option that takes several, with commas between them.
 fn list<T: FromStr<Err: Display + 'static>>(
     name: &str,

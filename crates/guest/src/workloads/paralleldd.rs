@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, list, options, value_of};
+use super::{While, WorkloadError, above_zero, files, list, options, share_of, value_of};
 
 /// The command line.
 struct Options {
@@ -61,7 +61,7 @@ impl Options {
     }
 
     fn bytes(&self) -> u64 {
-        (self.memory as f64 * self.size / 100.0) as u64
+        share_of(self.memory, self.size)
     }
 }
 

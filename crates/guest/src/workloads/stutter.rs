@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, options, value_of};
+use super::{While, WorkloadError, above_zero, files, options, share_of, value_of};
 use crate::words::Words;
 
 /// The name under which this workload starts the process that holds memory ...
@@ -75,7 +75,7 @@ impl Options {
     }
 
     fn share(&self, percent: f64) -> u64 {
-        (self.memory as f64 * percent / 100.0) as u64
+        share_of(self.memory, percent)
     }
 }
 

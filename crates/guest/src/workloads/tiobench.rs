@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, list, options, value_of};
+use super::{While, WorkloadError, above_zero, files, list, options, share_of, value_of};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
@@ -80,7 +80,7 @@ impl Options {
 
     /// Bytes of all files together.
     fn total(&self) -> u64 {
-        (self.memory as f64 * self.size / 100.0) as u64
+        share_of(self.memory, self.size)
     }
 
     /// Bytes of each thread's file, whole blocks.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, options, value_of};
+use super::{While, WorkloadError, above_zero, options, share_of, value_of};
 use crate::sys::own_time;
 use crate::words::Words;
 
@@ -59,7 +59,7 @@ impl Options {
 
     /// Pages of one file.
     fn pages(&self) -> usize {
-        (self.memory as f64 * self.share / 100.0) as usize / self.files.max(1) as usize / PAGE
+        share_of(self.memory, self.share) as usize / self.files.max(1) as usize / PAGE
     }
 }
 
