@@ -48,7 +48,7 @@ pub use locality::{Interval, locality};
 pub use luck::{Difference, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
-pub use phases::{ALL_PHASES, NoPhase, with_phases};
+pub use phases::{NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
 pub use table::{Kind, Pool, Row, Statistic, Table};

@@ -52,8 +52,8 @@ pub fn table(
     }
 }
 
-/// What is printed in each line: those of [`Rows::Usual`], then brief ones, then distributions, statistic by
-/// statistic; at last luck.
+/// What is printed in each line: those of [`Rows::Usual`], then brief ones, then distributions,
+/// statistic by statistic; at last luck.
 fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
     let mut lines = Vec::new();
     for rows in [Rows::Usual, Rows::Brief, Rows::Distribution] {

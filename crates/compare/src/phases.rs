@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{Boot, Experiment};
 
 /// The word for all phases.
-pub const ALL_PHASES: &str = "all";
+const ALL: &str = "all";
 
 /// A phase is asked for that no workload has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,7 @@ pub struct NoPhase {
 }
 
 /// The experiment, of which these are the boots, with other phases left out of its tables of
-/// counters than its workloads say: all but those `asked` for, or none where that is
-/// [`ALL_PHASES`].
+/// counters than its workloads say: all but those `asked` for, or none where that is `all`.
 ///
 /// # Errors
 /// When no workload has a phase that is asked for.
@@ -30,7 +29,7 @@ pub fn with_phases<'a>(
     let chunks = boots.into_iter().flat_map(|boot| &boot.chunks);
     let seen: BTreeSet<(&str, &str)> =
         chunks.map(|chunk| (&*chunk.workload, &*chunk.phase)).collect();
-    let all = asked.iter().any(|phase| phase == ALL_PHASES);
+    let all = asked.iter().any(|phase| phase == ALL);
     if let Some(unknown) = asked.iter().find(|it| !all && !seen.iter().any(|(_, is)| is == it)) {
         let known: BTreeSet<&str> = seen.iter().map(|(_, phase)| *phase).collect();
         let known = known.into_iter().filter(|phase| !phase.is_empty()).map(str::to_owned);
