@@ -186,7 +186,7 @@ fn more(evidence: &Evidence, comparison: &Comparison) -> String {
 }
 
 /// To two digits: it rests on an estimate of spread.
-fn rough(number: usize) -> usize {
+pub(crate) fn rough(number: usize) -> usize {
     let mut unit = 1;
     while number / unit >= 100 {
         unit *= 10;
@@ -316,7 +316,7 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
 /// Shares in percent, least to most, with the row of the most: `1.8 %`, or
 /// `0.3 to 1.8 % (Elapsed-NUMA02)`.
 fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
-    let percent = |share: f64| decimal(Some(100.0 * share), decimals);
+    let percent = |share: f64| in_percent(share, decimals);
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
     let (row, most) = shares.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
     let (least, most) = (percent(least), percent(most));
@@ -324,6 +324,14 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
         true => format!("{most} %"),
         false => format!("{least} to {most} % ({})", escape(&row.metric)),
     })
+}
+
+/// A share in percent; of a huge one, digits would claim more than is known.
+pub(crate) fn in_percent(share: f64, decimals: usize) -> String {
+    match share > 10.0 {
+        true => "over 1000".to_owned(),
+        false => decimal(Some(100.0 * share), decimals),
+    }
 }
 
 /// A p-value: `0.034`, or `< 0.001`.

@@ -9,6 +9,7 @@ use super::svg::{Scale, px};
 use super::{figure, short};
 use crate::ascii::excerpt;
 use crate::table::{decimal, signed};
+use crate::verdicts::{in_percent, rough};
 
 /// Judgements that are always in sight; the others are folded, undecided and unchanged ones first.
 const MAX_SHOWN: usize = 40;
@@ -280,14 +281,14 @@ fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
     let margin = percent(comparison.judging.margin);
     let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
     if let Some(more) = needed.filter(|&more| more > 0) {
-        said.push(format!("{} a side to resolve {margin} %", count(more, "more boot")));
+        said.push(format!("{} a side to resolve {margin} %", count(rough(more), "more boot")));
     }
     let p = match evidence.p {
         p if p < 0.001 => "p < 0.001".to_owned(),
         p => format!("p = {p:.3}"),
     };
     let visible = evidence.visible.filter(|visible| visible.is_finite());
-    said.push(match visible.map(percent) {
+    said.push(match visible.map(|it| in_percent(it, 2)) {
         Some(visible) => format!("{p} \u{b7} shows changes from {visible} %"),
         None => p,
     });
