@@ -113,6 +113,8 @@ struct VariantForm {
 #[serde(deny_unknown_fields)]
 struct WorkloadForm {
     name: Option<Spanned<String>>,
+    #[serde(rename = "as")]
+    called: Option<String>,
     manifest: Option<Spanned<PathBuf>>,
     program: Option<PathBuf>,
     iterations: Option<Spanned<u32>>,
@@ -297,7 +299,7 @@ fn check_workloads(
         let used = form.into_inner().check(place.clone(), directory, machine)?;
         let name = &used.manifest.name;
         if workloads.iter().any(|other| other.manifest.name == *name) {
-            let hint = "its name heads its tables: a manifest of your own can have another name";
+            let hint = "its name heads its tables: give one another, such as as = \"large\"";
             return fault(place, format!("workload `{name}` is there twice"), hint);
         }
         workloads.push(used);
@@ -341,6 +343,9 @@ impl WorkloadForm {
         }
         workloads::command(&manifest, machine, None)
             .or_else(|error| fault(place, error.to_string(), hint(&error)))?;
+        if let Some(name) = self.called {
+            manifest.name = name;
+        }
         Ok(WorkloadUse {
             manifest,
             program: self.program.map(|program| directory.join(program)),

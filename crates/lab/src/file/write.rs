@@ -161,9 +161,12 @@ fn variant(variant: Variant) -> Table {
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
     let WorkloadUse { manifest, program, iterations, timeout } = used;
     let mut table = Table::new();
-    match set_parameters(manifest) {
-        Some(parameters) => {
-            set(&mut table, "name", manifest.name.as_str());
+    match as_built_in(manifest) {
+        Some((name, parameters)) => {
+            set(&mut table, "name", name.as_str());
+            if name != manifest.name {
+                set(&mut table, "as", manifest.name.as_str());
+            }
             if !parameters.is_empty() {
                 set(&mut table, "parameters", parameters);
             }
@@ -188,18 +191,18 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     table
 }
 
-/// The parameters that make of the built-in manifest of this name the one given; none if they do
-/// not.
-fn set_parameters(manifest: &Manifest) -> Option<Table> {
-    let built_in = workloads::find(&manifest.name).ok()?;
-    let parameters = manifest.parameters.clone();
-    if (Manifest { parameters, ..built_in.clone() }) != *manifest
-        || !manifest.parameters.keys().eq(built_in.parameters.keys())
-    {
-        return None;
-    }
+/// The name of the built-in manifest, and the parameters, that make the one given, under whatever
+/// name; none if it is another.
+fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
+    let same = |built_in: &Manifest| {
+        let Manifest { name, parameters, .. } = manifest.clone();
+        let known = parameters.keys().eq(built_in.parameters.keys());
+        known && Manifest { name, parameters, ..built_in.clone() } == *manifest
+    };
+    let built_in = workloads::built_in().into_iter().find(same)?;
     let own = manifest.parameters.iter().filter(|(name, own)| built_in.parameters[*name] != **own);
-    Some(own.map(|(name, own)| (name.clone(), own.as_str().into())).collect())
+    let parameters = own.map(|(name, own)| (name.clone(), own.as_str().into())).collect();
+    Some((built_in.name, parameters))
 }
 
 /// The name of a file for what is called so: letters that no system minds.
@@ -382,6 +385,18 @@ mod tests {
         experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
         let text = write(&experiment).text;
         assert!(text.contains("kernel = \"6.1.0-56-cloud-amd64\"\n"), "{text}");
+    }
+
+    #[test]
+    fn a_workload_is_there_twice_under_two_names() {
+        let text = write(&odd("a", "b")).text
+            + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = 3 }\n";
+        let experiment = read(&text);
+        let names = experiment.workloads.iter().map(|used| used.manifest.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["autonuma", "again"]);
+        let written = write(&experiment);
+        assert!(written.manifests.is_empty(), "{written:?}");
+        assert_eq!(read(&written.text), experiment);
     }
 
     #[test]
