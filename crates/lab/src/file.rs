@@ -21,7 +21,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::sequential::{self, Unfit};
-use crate::workloads::{self, WorkloadError};
+use crate::workloads::{self, WorkloadError, nearest};
 use machine::MachineForm;
 use mode::BootsForm;
 
@@ -61,7 +61,8 @@ fn fault<T>(
     problem: impl Into<String>,
     hint: impl Into<String>,
 ) -> Checked<T> {
-    Err(Fault { problem: problem.into(), place: Some(place), hint: Some(hint.into()) })
+    let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
+    Err(Fault { problem: problem.into(), place: Some(place), hint })
 }
 
 #[derive(Deserialize)]
@@ -119,12 +120,15 @@ struct WorkloadForm {
     program: Option<PathBuf>,
     iterations: Option<Spanned<u32>>,
     timeout: Option<Millis>,
-    parameters: Option<Spanned<BTreeMap<String, Value>>>,
+    parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
 
 /// The value of a setting or a parameter as people write it.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "text, a number, true or false")]
+#[serde(
+    untagged,
+    expecting = "this is no text, number, true or false; several values are one text: \"1,4\""
+)]
 enum Value {
     Text(String),
     Number(i64),
@@ -334,30 +338,44 @@ impl WorkloadForm {
             let span = self.iterations.map_or(place, |count| count.span());
             return fault(span, "no iterations", "ask for 1 or more");
         }
-        if let Some(parameters) = self.parameters {
-            let span = parameters.span();
-            let values = parameters.into_inner().into_iter();
-            let values = values.map(|(name, value)| (name, value.into())).collect();
-            workloads::set_parameters(&mut manifest, values)
-                .or_else(|error| fault(span, error.to_string(), hint(&error)))?;
+        let (mut values, mut places) = (BTreeMap::new(), BTreeMap::new());
+        for (name, value) in self.parameters.unwrap_or_default() {
+            places.insert(name.get_ref().clone(), (name.span(), value.span()));
+            values.insert(name.into_inner(), value.into_inner().into());
         }
-        workloads::command(&manifest, machine, None)
-            .or_else(|error| fault(place, error.to_string(), hint(&error)))?;
-        if let Some(name) = self.called {
-            manifest.name = name;
-        }
-        Ok(WorkloadUse {
+        workloads::set_parameters(&mut manifest, values).or_else(|error| match &error {
+            WorkloadError::Parameter { parameter, .. } => {
+                refuse(places[parameter].0.clone(), &error)
+            }
+            _ => refuse(place.clone(), &error),
+        })?;
+        let mut used = WorkloadUse {
             manifest,
             program: self.program.map(|program| directory.join(program)),
             iterations,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-        })
+        };
+        workloads::check(&used, machine).or_else(|error| {
+            let given = match &error {
+                WorkloadError::Value { parameter, .. } => places.remove(parameter),
+                _ => None,
+            };
+            refuse(given.map_or(place, |(_, value)| value), &error)
+        })?;
+        if let Some(name) = self.called {
+            used.manifest.name = name;
+        }
+        Ok(used)
     }
 }
 
 fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
-    workloads::find(name.get_ref())
-        .or_else(|error| fault(name.span(), error.to_string(), hint(&error)))
+    workloads::find(name.get_ref()).or_else(|error| refuse(name.span(), &error))
+}
+
+/// Points at what is wrong with a workload.
+fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
+    fault(place, error.to_string(), error.hint())
 }
 
 fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
@@ -372,24 +390,6 @@ fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest>
     })
 }
 
-/// What to do about an unknown workload or parameter.
-fn hint(error: &WorkloadError) -> String {
-    let (wanted, known) = match error {
-        WorkloadError::Unknown { name, known } => (name, known),
-        WorkloadError::Parameter { parameter, known, .. } => (parameter, known),
-        WorkloadError::Placeholder { .. } => {
-            return "declare it under [parameters] of the manifest".into();
-        }
-        WorkloadError::NoDisk { .. } => {
-            return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\"".into();
-        }
-    };
-    match nearest(wanted, known.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are: {}", known.join(", ")),
-    }
-}
-
 /// A hint for serde's "invalid type: integer `1`, expected a string" and for its "unknown field `a`, expected one of `b`, `c`" and its like.
 fn did_you_mean(message: &str) -> Option<String> {
     if message.ends_with("expected a string") {
@@ -398,12 +398,4 @@ fn did_you_mean(message: &str) -> Option<String> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;
     nearest(wanted, quoted).map(|near| format!("did you mean `{near}`?"))
-}
-
-fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::jaro_winkler(wanted, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }

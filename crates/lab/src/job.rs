@@ -101,7 +101,7 @@ fn module_path(module: &Module) -> String {
 }
 
 /// The command of a workload, with the place of the program of the user's own, if there is one.
-fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
+pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
     let place = |program: &PathBuf| program_path(&workload.manifest.name, program);
     let program = workload.program.as_ref().map(place);
     workloads::command(&workload.manifest, machine, program.as_deref())

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Machine, Manifest, Swap};
+use guest::workloads as built_in_programs;
+use model::{Machine, Manifest, Swap, WorkloadUse};
+
+use crate::job;
 
 /// The manifests that come with the laboratory.
 const BUILT_IN: &[&str] = &[
@@ -54,6 +57,86 @@ pub enum WorkloadError {
         /// The workload's name.
         workload: String,
     },
+    /// A parameter has a value that the workload would refuse.
+    #[error("workload `{workload}` cannot have {parameter} = \"{value}\"")]
+    Value {
+        /// The workload's name.
+        workload: String,
+        /// The parameter.
+        parameter: String,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        why: String,
+    },
+    /// The workload would refuse its command, or the machine.
+    #[error("workload `{workload}` cannot run: {why}")]
+    Refused {
+        /// The workload's name.
+        workload: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl WorkloadError {
+    /// What to do about it; empty if the error says so itself.
+    pub fn hint(&self) -> String {
+        let (wanted, known) = match self {
+            Self::Unknown { name, known } => (name, known),
+            Self::Parameter { parameter, known, .. } => (parameter, known),
+            Self::Placeholder { .. } => {
+                return "declare it under [parameters] of the manifest".into();
+            }
+            Self::NoDisk { .. } => {
+                return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\""
+                    .into();
+            }
+            Self::Value { why, .. } => return why.clone(),
+            Self::Refused { .. } => return String::new(),
+        };
+        match nearest(wanted, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are: {}", known.join(", ")),
+        }
+    }
+}
+
+/// The name that is most like the one that was wanted, if one is.
+pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::jaro_winkler(wanted, name), name))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// Looks for what a workload would refuse in the guest, so that nothing is booted for it. A
+/// built-in one checks its own command line; of others only placeholders are known.
+///
+/// # Errors
+/// With the parameter at fault, if it is one.
+pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
+    let command = job::command(used, machine)?;
+    built_in_programs::check(&command, machine).map_err(|error| refusal(&used.manifest, &error))
+}
+
+/// What a built-in program says of its options, said of a manifest's parameters.
+fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> WorkloadError {
+    let workload = manifest.name.clone();
+    if let built_in_programs::WorkloadError::Option(refused) = error {
+        let is_meant = |name: &String| name.replace('_', "-") == refused.option;
+        let mut all = manifest.parameters.iter();
+        if let Some((parameter, value)) = all.find(|(name, _)| is_meant(name)) {
+            let why = match *value == refused.value {
+                true => refused.why.clone(),
+                false => format!("{}: {}", refused.value, refused.why),
+            };
+            let (parameter, value) = (parameter.clone(), value.clone());
+            return WorkloadError::Value { workload, parameter, value, why };
+        }
+    }
+    WorkloadError::Refused { workload, why: error.to_string() }
 }
 
 /// Every built-in manifest.
@@ -168,7 +251,8 @@ fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
 
 #[cfg(test)]
 mod tests {
-    use model::{Accel, Bytes, Disk, DiskKind, Limits, Topology};
+    use flight::job::WORKLOADS_PATH;
+    use model::{Accel, Bytes, Disk, DiskKind, Limits, Millis, Topology};
 
     use super::*;
 
@@ -196,6 +280,31 @@ mod tests {
         let wrong = set_parameters(&mut manifest, [("no-such".into(), "7".into())].into());
         assert!(matches!(wrong, Err(WorkloadError::Parameter { .. })));
         assert!(matches!(find("autonum"), Err(WorkloadError::Unknown { .. })));
+    }
+
+    #[test]
+    fn what_a_workload_would_refuse_is_told_of_its_parameter() {
+        let told = |manifest: Manifest, program: Option<&str>| {
+            let program = program.map(Into::into);
+            let used = WorkloadUse { manifest, program, iterations: 1, timeout: Millis(1) };
+            let error = check(&used, &machine(Vec::new())).err()?;
+            Some(format!("{error}: {}", error.hint()))
+        };
+        let mut manifest = find("nas").unwrap();
+        assert_eq!(told(manifest.clone(), None), None);
+        manifest.parameters.insert("benchmarks".into(), "ep,ft".into());
+        let all = "not one of ep, is, cg, mg, lu";
+        let expected = format!("workload `nas` cannot have benchmarks = \"ep,ft\": ft: {all}");
+        assert_eq!(told(manifest.clone(), None), Some(expected));
+        // Whoever calls ours by parameters of other names is told of the option.
+        manifest.parameters = [("which".into(), "ft".into())].into();
+        manifest.command =
+            [WORKLOADS_PATH, "nas", "--benchmarks", "{which}"].map(str::to_owned).into();
+        let told_of_option = told(manifest.clone(), None).unwrap();
+        let expected = format!("workload `nas` cannot run: --benchmarks ft: {all}: ");
+        assert_eq!(told_of_option, expected);
+        // A program of the user's own in place of ours is not ours to check.
+        assert_eq!(told(manifest, Some("bin/own")), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::sequential::{self, Unfit};
+use lab::workloads::WorkloadError;
 use lab::{Ending, Guest, Lab, Libraries, Manner, RunSummary, file, workloads};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
@@ -132,6 +133,16 @@ pub fn described(
     boots: u32,
 ) -> Result<Experiment, Failure> {
     let workloads = vec![workload];
+    let machine = Machine {
+        topology: topology(machine)?,
+        disks: Vec::new(),
+        swap: None,
+        accel: machine.accel.into(),
+        limits: file::usual_limits(&workloads),
+    };
+    for used in &workloads {
+        workloads::check(used, &machine).map_err(refused)?;
+    }
     Ok(Experiment {
         name,
         mode: Mode::Measured,
@@ -139,13 +150,7 @@ pub fn described(
         guest_digest: String::new(),
         userspace_digest: String::new(),
         variants,
-        machine: Machine {
-            topology: topology(machine)?,
-            disks: Vec::new(),
-            swap: None,
-            accel: machine.accel.into(),
-            limits: file::usual_limits(&workloads),
-        },
+        machine,
         workloads,
         sampler: Sampler::default(),
         boots,
@@ -160,14 +165,20 @@ pub fn workload(
     parameters: &[(String, String)],
     iterations: u32,
 ) -> Result<WorkloadUse, Failure> {
-    let usage = |error: workloads::WorkloadError| Failure::Usage(error.to_string());
-    let mut manifest = workloads::find(name).map_err(usage)?;
+    let mut manifest = workloads::find(name).map_err(refused)?;
     workloads::set_parameters(&mut manifest, parameters.iter().cloned().collect())
-        .map_err(usage)?;
+        .map_err(refused)?;
     if iterations == 0 {
         return Err(Failure::Usage("--iterations wants 1 or more".into()));
     }
     Ok(WorkloadUse { manifest, program: None, iterations, timeout: file::DEFAULT_TIMEOUT })
+}
+
+fn refused(error: WorkloadError) -> Failure {
+    match error.hint() {
+        hint if hint.is_empty() => Failure::Usage(error.to_string()),
+        hint => Failure::Usage(format!("{error}: {hint}")),
+    }
 }
 
 /// Boots of each kernel of measured mode, and when fewer are enough.

@@ -179,7 +179,11 @@ fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
     let disk = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\n";
     for (workload, told) in [
         ("manifest = \"gone.toml\"", "/nowhere/gone cannot be started (No such file"),
-        ("name = \"paralleldd\"", "the disk on /disk0 is full: make it larger"),
+        (
+            // What a file system keeps to itself is too much for its 61 MiB.
+            "name = \"paralleldd\"\nparameters = { size = 3 }",
+            "the disk on /disk0 is full: make it larger",
+        ),
         (
             "name = \"fault\"\nparameters = { argument = 600 }\ntimeout = \"1s\"",
             "it took longer than 1s",
@@ -205,4 +209,27 @@ fn a_topology_that_cannot_be_points_at_its_line() {
     let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
     assert!(said.err.contains("4 CPUs cannot be divided over 9 nodes"), "{}", said.err);
     assert!(said.err.contains("x.toml:4"), "{}", said.err);
+}
+
+#[test]
+fn a_parameter_that_cannot_be_is_told_before_anything_boots() {
+    let bench = Bench::new();
+    let workload = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"autonuma\"\n\
+                    parameters = { share = 60 }\n";
+    let file = bench.write("x.toml", &experiment("t", workload));
+    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    assert!(said.err.contains("workload `autonuma` cannot have share = \"60\""), "{}", said.err);
+    assert!(said.err.contains("x.toml:11:"), "{}", said.err);
+    assert!(said.err.contains("at most 45 percent"), "{}", said.err);
+    for (set, told) in [
+        (&["--set", "scale=fast"][..], "`autonuma` cannot have scale = \"fast\": not a number"),
+        (&["--set", "scal=1"], "`autonuma` has no parameter `scal`: did you mean `scale`?"),
+        (&["--workload", "pgbench"], "`pgbench` wants a disk, and the machine has none"),
+    ] {
+        for command in [&["run", "--kernels", "6.1"][..], &["selftest", "--kernel", "6.1"]] {
+            let said = bench.faultline(&[command, set].concat()).expect(2);
+            assert!(said.err.contains(told), "{}", said.err);
+        }
+    }
+    assert!(!bench.store_path().exists());
 }

@@ -10,9 +10,13 @@
 
 use std::path::PathBuf;
 
+use model::Machine;
+
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, options, share_of, value_of};
+use super::{
+    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, share_of, value_of,
+};
 
 /// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
 const FORMAT: &str = "1.98";
@@ -74,14 +78,14 @@ impl Options {
             Ok(true)
         })?;
         if !(256..=1 << 20).contains(&found.chunk) || !found.chunk.is_power_of_two() {
-            let why = "--chunk: a power of two from 256 bytes to 1 MiB";
-            return Err(WorkloadError::Arguments(why.into()));
+            let why = "a power of two from 256 bytes to 1 MiB";
+            return Err(refused("chunk", found.chunk, why));
         }
         match found.mib() {
-            0 => Err(WorkloadError::Arguments(format!(
-                "{} % of {} bytes: not a MiB",
-                found.size, found.memory
-            ))),
+            0 => {
+                let why = format!("that is no MiB, in percent of {} bytes", found.memory);
+                Err(refused("size", found.size, why))
+            }
             _ => Ok(found),
         }
     }
@@ -107,6 +111,13 @@ impl Options {
         let program = program.args([format!("-f{}", self.characters)]).args(part);
         program.args(["-d"]).args([&self.directory])
     }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let wanted = (&*options.directory, options.mib() << 20);
+    fits_on_disk(("size", options.size), wanted, machine)
 }
 
 /// Runs both parts.

@@ -20,37 +20,62 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use model::Machine;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError};
+use super::{While, WorkloadError, refused, value_of, within};
 use crate::sys::run_first;
 
 /// The metric of all samples: how many there were before.
 const METRIC: &str = "Count";
 
-pub fn main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let fault = arguments.value()?.to_string_lossy().into_owned();
-    let mut number = || -> Result<u32, WorkloadError> {
-        let argument = arguments.value()?.to_string_lossy().into_owned();
-        let wrong =
-            |_| WorkloadError::Arguments(format!("fault {fault}: {argument} is not a number"));
-        argument.parse().map_err(wrong)
-    };
+/// What goes wrong.
+enum Fault {
+    Panic,
+    Hang,
+    Exit(u8),
+    Garbage,
+    Sleep(u32),
+}
+
+impl Fault {
+    fn parse(mut arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let fault = arguments.value()?.to_string_lossy().into_owned();
+        let mut argument = || -> Result<String, WorkloadError> {
+            Ok(arguments.value()?.to_string_lossy().into_owned())
+        };
+        Ok(match fault.as_str() {
+            "panic" => Self::Panic,
+            "hang" => Self::Hang,
+            "exit" => Self::Exit(value_of("argument", &argument()?)?),
+            "garbage" => Self::Garbage,
+            "sleep" => Self::Sleep(within("argument", &argument()?, 0, 1_000_000)?),
+            _ => return Err(refused("fault", fault, "panic, hang, exit, garbage or sleep")),
+        })
+    }
+}
+
+/// Whether there is such a fault.
+pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
+    Fault::parse(arguments).map(|_| ())
+}
+
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let fault = Fault::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
     reporter.phase("before")?;
     for count in 0..10 {
         reporter.sample(METRIC, f64::from(count))?;
     }
     reporter.phase("fault")?;
-    match fault.as_str() {
-        "panic" => fs::write("/proc/sysrq-trigger", "c").while_("/proc/sysrq-trigger"),
-        "hang" => hang(),
-        "exit" => process::exit(number()? as i32),
-        "garbage" => reporter.line("\u{1}\u{fffd} what?".into()),
-        "sleep" => sleep(number()?, &mut reporter),
-        _ => Err(WorkloadError::Arguments(format!("fault {fault}: there is no such fault"))),
+    match fault {
+        Fault::Panic => fs::write("/proc/sysrq-trigger", "c").while_("/proc/sysrq-trigger"),
+        Fault::Hang => hang(),
+        Fault::Exit(status) => process::exit(status.into()),
+        Fault::Garbage => reporter.line("\u{1}\u{fffd} what?".into()),
+        Fault::Sleep(seconds) => sleep(seconds, &mut reporter),
     }
 }
 

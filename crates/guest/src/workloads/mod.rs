@@ -19,27 +19,67 @@ mod xfsrepair;
 use std::any::Any;
 use std::fmt::Display;
 use std::io;
-use std::num::{ParseFloatError, ParseIntError};
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
+
+use flight::job::WORKLOADS_PATH;
+use model::Machine;
 
 use crate::reason;
 
 /// Why a workload failed. The agent records what is printed of it.
 #[derive(Debug, thiserror::Error)]
-enum WorkloadError {
+pub enum WorkloadError {
+    /// An option has a value that it cannot have.
+    #[error(transparent)]
+    Option(#[from] Refused),
+    /// The command line is otherwise wrong.
     #[error("{0}")]
     Arguments(String),
+    /// The machine has too few NUMA nodes.
     #[error("this machine has {nodes} NUMA node: {program} needs 2 or more")]
-    Nodes { nodes: usize, program: &'static str },
+    Nodes {
+        /// How many it has.
+        nodes: usize,
+        /// What wants more.
+        program: &'static str,
+    },
+    /// The kernel refused something.
     #[error("{what}: {}", reason(.error))]
-    Io { what: String, error: io::Error },
+    Io {
+        /// What was being done, or to what.
+        what: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// A process that does a part of the work failed, or did not do it.
     #[error("{0}")]
     Child(String),
+    /// A result is not the one it must be.
     #[error("{name} does not count: {why}")]
-    Verification { name: String, why: String },
+    Verification {
+        /// Of what.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A program of the distribution failed.
     #[error(transparent)]
     Program(#[from] program::ProgramError),
+}
+
+/// An option of a workload has a value that it cannot have.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--{option} {value}: {why}")]
+pub struct Refused {
+    /// The option's name.
+    pub option: String,
+    /// The value, or that of several which is wrong.
+    pub value: String,
+    /// What is allowed.
+    pub why: String,
 }
 
 impl From<lexopt::Error> for WorkloadError {
@@ -86,12 +126,41 @@ fn value_of<T: FromStr<Err: Display + 'static>>(
         // The library speaks of digits and literals.
         let error: &dyn Any = &why;
         let why = match () {
-            () if error.is::<ParseIntError>() => "not a whole number of its range".to_owned(),
             () if error.is::<ParseFloatError>() => "not a number".to_owned(),
-            () => why.to_string(),
+            () => match error.downcast_ref().map(ParseIntError::kind) {
+                None => why.to_string(),
+                Some(IntErrorKind::PosOverflow) => "too large".to_owned(),
+                Some(IntErrorKind::Zero) => "1 or more".to_owned(),
+                Some(_) => "not a whole number, 0 or more".to_owned(),
+            },
         };
-        WorkloadError::Arguments(format!("--{name} {value}: {why}"))
+        refused(name, value, why)
     })
+}
+
+/// The value of an option that must be one of these.
+fn within<T: FromStr + PartialOrd + Display>(
+    name: &str,
+    value: &str,
+    least: T,
+    most: T,
+) -> Result<T, WorkloadError> {
+    let number = value.parse().ok().filter(|number| (&least..=&most).contains(&number));
+    number.ok_or_else(|| refused(name, value, format!("a number from {least} to {most}")))
+}
+
+/// The values of an option that takes several, each of which must be one of these.
+fn list_within<T: FromStr + PartialOrd + Display + Copy>(
+    name: &str,
+    value: &str,
+    least: T,
+    most: T,
+) -> Result<Vec<T>, WorkloadError> {
+    value.split(',').map(|value| within(name, value.trim(), least, most)).collect()
+}
+
+fn refused(option: &str, value: impl Display, why: impl Into<String>) -> WorkloadError {
+    Refused { option: option.to_owned(), value: value.to_string(), why: why.into() }.into()
 }
 
 /// The value of an option that is a share of the machine's memory in percent, or another amount
@@ -99,7 +168,7 @@ fn value_of<T: FromStr<Err: Display + 'static>>(
 fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
     match value_of(name, value)? {
         number if number > 0.0 && number <= MOST => Ok(number),
-        _ => Err(WorkloadError::Arguments(format!("--{name} {value}: above 0, at most {MOST}"))),
+        _ => Err(refused(name, value, format!("above 0, at most {MOST}"))),
     }
 }
 
@@ -119,22 +188,50 @@ fn list<T: FromStr<Err: Display + 'static>>(
 /// The largest amount ([`above_zero`]): more is a slip.
 const MOST: f64 = 1e5;
 
+/// Whether a workload that fills files in `directory` has a file system there, and one that can hold
+/// so many bytes; `option` and its value are why there are so many. What a file system keeps to itself
+/// shows only when it is full.
+fn fits_on_disk(
+    (option, value): (&str, impl Display),
+    (directory, bytes): (&Path, u64),
+    machine: &Machine,
+) -> Result<(), WorkloadError> {
+    let mut disks = machine.disks.iter().enumerate();
+    let disk = disks.find(|(number, disk)| Path::new(&disk.place(*number)) == directory);
+    let Some((number, disk)) = disk else { return Ok(()) };
+    let Some(format) = &disk.format else {
+        let why = format!("it wants a disk with a file system, and disk {number} has none");
+        return Err(WorkloadError::Arguments(why));
+    };
+    if bytes <= disk.size.0 || format.options.contains("compress") {
+        return Ok(());
+    }
+    let why = format!(
+        "that takes {} MiB of disk {number}, which has {}",
+        bytes.div_ceil(1 << 20),
+        disk.size.0 >> 20
+    );
+    Err(refused(option, value, why))
+}
+
 /// What runs a workload, or a part of one.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
+/// What looks for values that a workload would refuse, or that cannot work on a machine.
+type Check = fn(lexopt::Parser, &Machine) -> Result<(), WorkloadError>;
 
 /// The workloads by name.
-const WORKLOADS: &[(&str, Main)] = &[
-    ("autonuma", autonuma::main),
-    ("bonnie", bonnie::main),
-    ("fault", fault::main),
-    ("nas", nas::main),
-    ("pagealloc", pagealloc::main),
-    ("paralleldd", paralleldd::main),
-    ("pgbench", pgbench::main),
-    ("stutter", stutter::main),
-    ("tiobench", tiobench::main),
-    ("truncate", truncate::main),
-    ("xfsrepair", xfsrepair::main),
+const WORKLOADS: &[(&str, Main, Check)] = &[
+    ("autonuma", autonuma::main, autonuma::check),
+    ("bonnie", bonnie::main, bonnie::check),
+    ("fault", fault::main, fault::check),
+    ("nas", nas::main, nas::check),
+    ("pagealloc", pagealloc::main, pagealloc::check),
+    ("paralleldd", paralleldd::main, paralleldd::check),
+    ("pgbench", pgbench::main, pgbench::check),
+    ("stutter", stutter::main, stutter::check),
+    ("tiobench", tiobench::main, tiobench::check),
+    ("truncate", truncate::main, truncate::check),
+    ("xfsrepair", xfsrepair::main, xfsrepair::check),
 ];
 /// Parts of workloads that are processes of their own.
 const PARTS: &[(&str, Main)] = &[
@@ -142,6 +239,21 @@ const PARTS: &[(&str, Main)] = &[
     (stutter::COPY, stutter::copy_main),
     (stutter::HOG, stutter::hog_main),
 ];
+
+/// Reads the command line that a built-in workload is to have in a guest, as it does itself when it
+/// begins, and compares it with what is known of the machine. Other programs are not ours to check.
+///
+/// # Errors
+/// With what the workload would say.
+pub fn check(command: &[String], machine: &Machine) -> Result<(), WorkloadError> {
+    match command {
+        [program, name, arguments @ ..] if program == WORKLOADS_PATH => {
+            let (_, _, check) = workload(name)?;
+            check(lexopt::Parser::from_args(arguments), machine)
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Runs the workload that the command line names.
 pub fn main() -> ExitCode {
@@ -157,9 +269,15 @@ pub fn main() -> ExitCode {
 }
 
 fn named(name: &str) -> Result<Main, WorkloadError> {
-    let mut all = WORKLOADS.iter().chain(PARTS);
-    all.find(|(known, _)| *known == name).map(|(_, main)| *main).ok_or_else(|| {
-        let known: Vec<&str> = WORKLOADS.iter().map(|(name, _)| *name).collect();
+    match PARTS.iter().find(|(known, _)| *known == name) {
+        Some((_, main)) => Ok(*main),
+        None => workload(name).map(|(_, main, _)| *main),
+    }
+}
+
+fn workload(name: &str) -> Result<&'static (&'static str, Main, Check), WorkloadError> {
+    WORKLOADS.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
+        let known: Vec<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
         WorkloadError::Arguments(format!("{name} is not a workload: {}", known.join(", ")))
     })
 }
@@ -170,7 +288,9 @@ mod tests {
     use std::path::Path;
 
     use flight::job::WORKLOADS_PATH;
-    use model::Manifest;
+    use model::{
+        Accel, Bytes, Disk, DiskKind, FileSystem, Format, Limits, Machine, Manifest, Topology,
+    };
 
     /// A built-in manifest, and its command's arguments after the workload's name, as for a machine
     /// with 4 CPUs, 2 nodes, 2 GiB and a disk.
@@ -213,15 +333,102 @@ mod tests {
         }
         assert_eq!(super::above_zero("size", "0.5").unwrap(), 0.5);
         let error = super::list::<u32>("threads", "1,-2").unwrap_err().to_string();
-        assert_eq!(error, "--threads -2: not a whole number of its range");
+        assert_eq!(error, "--threads -2: not a whole number, 0 or more");
+        let error = super::list::<u32>("threads", "5000000000").unwrap_err().to_string();
+        assert_eq!(error, "--threads 5000000000: too large");
+        let error = super::list_within("threads", "1, 0,2", 1, 9).unwrap_err().to_string();
+        assert_eq!(error, "--threads 0: a number from 1 to 9");
+    }
+
+    #[test]
+    fn commands_are_checked_as_the_workloads_read_them() {
+        for (name, ..) in super::WORKLOADS {
+            let machine = machine(8192, FileSystem::Xfs);
+            assert!(super::check(&command(name, &[]), &machine).is_ok(), "{name}");
+        }
+        let told = |name: &str, changes: &[(&str, &str)]| {
+            let refused = super::check(&command(name, changes), &machine(8192, FileSystem::Ext4));
+            refused.unwrap_err().to_string()
+        };
+        for (name, option, value, why) in [
+            ("autonuma", "share", "50", "both processes have to fit on one node"),
+            ("autonuma", "interval", "0", "1 or more"),
+            ("bonnie", "chunk", "1000", "a power of two from 256"),
+            ("bonnie", "size", "401", "that takes 8212 MiB of disk 0, which has 8192"),
+            ("fault", "fault", "sneeze", "panic, hang, exit, garbage or sleep"),
+            ("nas", "class", "E", "not one of S, W, A, B, C, D"),
+            ("nas", "benchmarks", "ft", "not one of ep, is, cg, mg, lu"),
+            ("nas", "threads", "5000", "from 1 to 4096"),
+            ("pagealloc", "cpu", "4", "the machine has CPUs 0 to 3"),
+            ("pagealloc", "orders", "0,11", "from 0 to 10"),
+            ("paralleldd", "readers", "1,x", "a number from 1 to 4096"),
+            ("paralleldd", "size", "500", "that takes 10240 MiB of disk 0, which has 8192"),
+            ("pgbench", "transactions", "write", "read-only or read-write"),
+            ("pgbench", "size", "500", "of disk 0, which has 8192"),
+            ("stutter", "hog", "95", "the hog and a probe of 128 MiB"),
+            ("stutter", "file", "201", "that takes 8233 MiB of disk 0, which has 8192"),
+            ("tiobench", "random", "15", "an operation for each of 16 threads"),
+            ("tiobench", "size", "401", "that takes 8213 MiB of disk 0, which has 8192"),
+            ("truncate", "rounds", "0", "from 1 to"),
+            ("truncate", "files", "100001", "from 1 to 100000"),
+            ("xfsrepair", "size", "17592186044416", "ext4 has files below 16 TiB: use xfs"),
+            ("xfsrepair", "ag-stride", "none", "a whole number, such as -1"),
+        ] {
+            let told = told(name, &[(option, value)]);
+            let wrong = value.rsplit(',').next().unwrap();
+            assert!(told.starts_with(&format!("--{option} {wrong}: ")), "{name}: {told}");
+            assert!(told.contains(why), "{name}: {told}");
+        }
+        let mut raw = machine(8192, FileSystem::Ext4);
+        raw.disks[0].format = None;
+        let on_raw = command("truncate", &[("directory", "/dev/disk0")]);
+        let told = super::check(&on_raw, &raw).unwrap_err().to_string();
+        assert_eq!(told, "it wants a disk with a file system, and disk 0 has none");
+        let mut compressed = machine(64, FileSystem::Btrfs);
+        compressed.disks[0].format.as_mut().unwrap().options = "compress=zstd".into();
+        assert!(super::check(&command("bonnie", &[]), &compressed).is_ok());
+        assert!(super::check(&["/bin/anything".into(), "--at-all".into()], &raw).is_ok());
+    }
+
+    /// The command of a manifest, with other values of some options, or words.
+    fn command(name: &str, changes: &[(&str, &str)]) -> Vec<String> {
+        let mut arguments = manifest(name).1;
+        for (option, value) in changes {
+            let before = arguments.iter().position(|word| *word == format!("--{option}"));
+            let place = before.map_or(0, |place| place + 1);
+            arguments[place] = (*value).to_owned();
+        }
+        [WORKLOADS_PATH, name].map(String::from).into_iter().chain(arguments).collect()
+    }
+
+    /// The machine of [`manifest`], with a disk of so many MiB.
+    fn machine(disk: u64, filesystem: FileSystem) -> Machine {
+        let (mount, options) = ("/mnt/disk0".into(), String::new());
+        let format = Format { filesystem, mkfs: Vec::new(), mount, options, digest: None };
+        let size = Bytes::mib(disk);
+        Machine {
+            topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
+            disks: vec![Disk { kind: DiskKind::VirtioBlk, size, format: Some(format) }],
+            swap: None,
+            accel: Accel::Tcg,
+            limits: Limits::default(),
+        }
     }
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for (name, _) in super::WORKLOADS {
+        for (name, ..) in super::WORKLOADS {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, *name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");
+            // Errors name the parameter by the option.
+            for pair in manifest.command.windows(2) {
+                if let Some(option) = pair[0].strip_prefix("--") {
+                    let placeholder = pair[1].replace('_', "-");
+                    let own = placeholder == format!("{{{option}}}");
+                    assert!(own || pair[1] == "{disk}", "{pair:?}");
+                }
+            }
         }
     }
 }

@@ -10,12 +10,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use model::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, list, options, value_of};
+use super::{While, WorkloadError, above_zero, list_within, options, refused, value_of, within};
 
 /// What the module listens to.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";
@@ -51,38 +52,23 @@ impl Options {
         };
         options(arguments, |name, value| {
             match name {
-                "orders" => found.orders = list(name, value)?,
+                "orders" => found.orders = list_within(name, value, 0, MAX_ORDER)?,
                 "batches" if value.is_empty() => {}
-                "batches" => found.batches = list(name, value)?,
-                "pages" => found.pages = value_of(name, value)?,
-                "rounds" => found.rounds = value_of(name, value)?,
+                "batches" => found.batches = list_within(name, value, 1, MAX_BATCH)?,
+                "pages" => found.pages = within(name, value, 1, 1 << 24)?,
+                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
                 "warm-up" => found.warm_up = value_of(name, value)?,
                 "share" => found.share = above_zero(name, value)?,
-                "cpu" => found.cpu = value_of(name, value)?,
+                "cpu" => found.cpu = within(name, value, 0, CpuSet::MAX_CPU - 1)?,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
-        if found.orders.iter().any(|order| *order > MAX_ORDER) {
-            return wrong("--orders: each from 0 to 10");
-        }
-        if found.batches.iter().any(|batch| !(1..=MAX_BATCH).contains(batch)) {
-            return wrong("--batches: each from 1 to 16384");
-        }
-        if found.rounds == 0 {
-            return wrong("--rounds: 1 or more");
-        }
-        if !(1..=1 << 24).contains(&found.pages) {
-            return wrong("--pages: from 1 to 16777216");
-        }
-        if found.cpu >= CpuSet::MAX_CPU {
-            return wrong("--cpu: there is none with such a number");
-        }
         let mut all = found.orders.iter().map(|&order| Batch { order, blocks: found.least() });
         if found.memory > 0 && !all.any(|batch| found.fits(batch)) {
-            return wrong("--share: no batch is small enough");
+            let why = "no batch is small enough for so little memory";
+            return Err(refused("share", found.share, why));
         }
         Ok(found)
     }
@@ -116,6 +102,17 @@ struct Batch {
 struct Round {
     alloc: f64,
     free: f64,
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let cpus = machine.topology.cpus() as usize;
+    if options.cpu >= cpus {
+        let why = format!("the machine has CPUs 0 to {}", cpus - 1);
+        return Err(refused("cpu", options.cpu, why));
+    }
+    Ok(())
 }
 
 /// Times every batch of every order.

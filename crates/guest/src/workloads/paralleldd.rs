@@ -10,8 +10,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use model::Machine;
+
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, list, options, share_of, value_of};
+use super::{
+    While, WorkloadError, above_zero, files, fits_on_disk, list_within, options, share_of,
+    value_of, within,
+};
 
 /// The command line.
 struct Options {
@@ -38,22 +43,15 @@ impl Options {
             match name {
                 "directory" => found.directory = value.into(),
                 "size" => found.size = above_zero(name, value)?,
-                "block" => found.block = value_of(name, value)?,
+                "block" => found.block = within(name, value, 512, 1 << 30)?,
                 "readers" if value.is_empty() => {}
-                "readers" => found.readers = list(name, value)?,
+                "readers" => found.readers = list_within(name, value, 1, 4096)?,
                 "memory" => found.memory = value_of(name, value)?,
                 "cpus" => found.cpus = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
-        if !(512..=1 << 30).contains(&found.block) {
-            return wrong("--block: from 512 bytes to 1 GiB");
-        }
-        if found.readers.iter().any(|readers| !(1..=4096).contains(readers)) {
-            return wrong("--readers: each from 1 to 4096");
-        }
         if found.readers.is_empty() {
             found.readers = steps(found.cpus);
         }
@@ -70,6 +68,13 @@ impl Options {
 fn steps(cpus: usize) -> Vec<usize> {
     let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let wanted = (&*options.directory, options.bytes());
+    fits_on_disk(("size", options.size), wanted, machine)
 }
 
 /// Writes the file, then reads it with each number of readers.

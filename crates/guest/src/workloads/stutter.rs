@@ -18,8 +18,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use model::Machine;
+
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, options, share_of, value_of};
+use super::{
+    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, share_of, value_of,
+    within,
+};
 use crate::words::Words;
 
 /// The name under which this workload starts the process that holds memory ...
@@ -28,6 +33,8 @@ pub const HOG: &str = "stutter-hog";
 pub const COPY: &str = "stutter-copy";
 /// Between two probes, as in the field's program.
 const PAUSE: Duration = Duration::from_millis(5);
+/// MiB of the largest probe.
+const MAX_PROBE: usize = 1 << 20;
 /// The smallest page, and so the distance at which every page is touched.
 const PAGE: usize = 4096;
 
@@ -50,26 +57,21 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "hog" => found.hog = value_of(name, value)?,
+                "hog" => found.hog = within(name, value, 0.0, 95.0)?,
                 "file" => found.file = above_zero(name, value)?,
-                "probe" => found.probe = value_of::<usize>(name, value)?.saturating_mul(1 << 20),
+                "probe" => found.probe = within(name, value, 1, MAX_PROBE)? << 20,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
         let most = found.memory as f64 * 0.95;
-        if found.probe == 0
-            || found.hog.is_nan()
-            || found.hog < 0.0
-            || found.share(found.hog) as f64 + found.probe as f64 > most
-        {
-            return Err(WorkloadError::Arguments(format!(
-                "--hog {} % and --probe {} MiB: each its share, together at most 95 % of {} MiB",
-                found.hog,
-                found.probe >> 20,
-                found.memory >> 20
-            )));
+        if found.share(found.hog) as f64 + found.probe as f64 > most {
+            let (probe, memory) = (found.probe >> 20, found.memory >> 20);
+            let why = format!(
+                "the hog and a probe of {probe} MiB together take at most 95 % of {memory} MiB"
+            );
+            return Err(refused("hog", found.hog, why));
         }
         Ok(found)
     }
@@ -77,6 +79,14 @@ impl Options {
     fn share(&self, percent: f64) -> u64 {
         share_of(self.memory, percent)
     }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let both = 2 * options.share(options.file);
+    let wanted = (&*options.directory, both);
+    fits_on_disk(("file", options.file), wanted, machine)
 }
 
 /// Holds memory, copies a file, and measures mmap(2) meanwhile.

@@ -12,11 +12,15 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use model::Machine;
 use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, list, options, share_of, value_of};
+use super::{
+    While, WorkloadError, above_zero, files, fits_on_disk, list_within, options, refused, share_of,
+    value_of,
+};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
@@ -56,24 +60,24 @@ impl Options {
                 "size" => found.size = above_zero(name, value)?,
                 "block" => found.block = value_of(name, value)?,
                 "random" => found.random = value_of(name, value)?,
-                "threads" => found.threads = list(name, value)?,
+                "threads" => found.threads = list_within(name, value, 1, THREADS)?,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
         if !(512..=1 << 20).contains(&found.block) || !found.block.is_power_of_two() {
-            return wrong("--block: a power of two from 512 bytes to 1 MiB");
+            let why = "a power of two from 512 bytes to 1 MiB";
+            return Err(refused("block", found.block, why));
         }
-        if found.threads.iter().any(|threads| !(1..=THREADS).contains(threads)) {
-            return wrong("--threads: each from 1 to 1024");
+        let most = found.threads.iter().copied().max().unwrap_or(1);
+        if found.bytes(most) == 0 {
+            let why = format!("too little for a block for each of {most} threads");
+            return Err(refused("size", found.size, why));
         }
-        if found.threads.iter().any(|threads| found.bytes(*threads) == 0) {
-            return wrong("--size: not a block for each thread");
-        }
-        if found.threads.iter().any(|threads| found.random < *threads) {
-            return wrong("--random: not an operation for each thread");
+        if found.random < most {
+            let why = format!("too few for an operation for each of {most} threads");
+            return Err(refused("random", found.random, why));
         }
         Ok(found)
     }
@@ -142,6 +146,13 @@ impl Test {
         arguments.extend(always.split_whitespace().map(str::to_owned));
         arguments
     }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let wanted = (&*options.directory, options.total());
+    fits_on_disk(("size", options.size), wanted, machine)
 }
 
 /// Does all tests with each number of threads.

@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use model::Machine;
+
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, options, share_of, value_of};
+use super::{
+    While, WorkloadError, above_zero, fits_on_disk, options, refused, share_of, value_of, within,
+};
 use crate::sys::own_time;
 use crate::words::Words;
 
@@ -37,30 +41,35 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "files" => found.files = value_of(name, value)?,
+                "files" => found.files = within(name, value, 1, 100_000)?,
                 "share" => found.share = above_zero(name, value)?,
-                "rounds" => found.rounds = value_of(name, value)?,
+                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
                 "memory" => found.memory = value_of(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        if found.rounds == 0 {
-            return Err(WorkloadError::Arguments("--rounds: 1 or more".into()));
-        }
-        if !(1..=100_000).contains(&found.files) || found.pages() == 0 {
-            return Err(WorkloadError::Arguments(format!(
-                "{} files in {} % of {} bytes: not a page each, or more than 100000 files",
-                found.files, found.share, found.memory
-            )));
+        if found.pages() == 0 {
+            let why = format!(
+                "of {} bytes that is not a page for each of {} files",
+                found.memory, found.files
+            );
+            return Err(refused("share", found.share, why));
         }
         Ok(found)
     }
 
     /// Pages of one file.
     fn pages(&self) -> usize {
-        share_of(self.memory, self.share) as usize / self.files.max(1) as usize / PAGE
+        share_of(self.memory, self.share) as usize / self.files as usize / PAGE
     }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    // Holes take no room.
+    fits_on_disk(("files", options.files), (&options.directory, 0), machine)
 }
 
 /// Fills and truncates, as often as there are rounds.

@@ -28,6 +28,15 @@ name = "autonuma"
 iterations = 2
 "#;
 
+const ON_DISK: &str = r#"
+[[machine.disk]]
+size = "4094M"
+filesystem = "ext4"
+
+[[workload]]
+name = "tiobench"
+"#;
+
 fn complaint(text: &str) -> String {
     rendered(&parse(Path::new("x.toml"), text, None).unwrap_err())
 }
@@ -144,6 +153,10 @@ fn each_error_points_at_its_line_and_tells_what_to_do() {
             .replace("iterations = 2", ""),
         one_variant.replace("boots = 3", "boots = \"auto\""),
         GOOD.replace("boots = 3", "mode = \"exact\"").replace("cpus", "accel = \"kvm\"\ncpus"),
+        GOOD.replace("iterations = 2", "parameters = { scale = 2, share = 60 }"),
+        format!("{GOOD}{ON_DISK}parameters = {{ threads = \"1,many\", size = 1 }}\n"),
+        format!("{GOOD}{ON_DISK}parameters = {{ threads = [1, 2] }}\n"),
+        format!("{GOOD}{ON_DISK}"),
     ];
     let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
     insta::assert_snapshot!(complaints.join("\n"));

@@ -22,12 +22,14 @@ use std::thread;
 use std::time::Instant;
 use std::{env, io};
 
+use model::Machine;
+
 use self::convergence::{Convergence, Placement};
 use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{While, WorkloadError, list, value_of};
+use super::{While, WorkloadError, list, refused, value_of};
 use crate::sys::children_time;
 
 pub use self::process::main as process_main;
@@ -76,9 +78,15 @@ impl Options {
             }
             Ok(true)
         })?;
-        options.work.check().map_err(WorkloadError::Arguments)?;
+        options.work.check()?;
         Ok(options)
     }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
+    // How many nodes there are the kernel's command line may change.
+    Options::parse(arguments, &Topology { nodes: Vec::new() }).map(|_| ())
 }
 
 /// Runs the programs one after the other.
@@ -128,16 +136,15 @@ fn check_room(
     node: usize,
     topology: &Topology,
 ) -> Result<(), WorkloadError> {
-    let wrong = |why| Err(WorkloadError::Arguments(why));
     let Some(has) = topology.memory(node) else {
-        return wrong(format!("--first-node {node}: there is no such node"));
+        return Err(refused("first-node", node, "there is no such node"));
     };
     let wanted = (program.processes() * plan.bytes) as u64;
     if wanted > has / 10 * 9 {
         let (wanted, has, name) = (wanted >> 20, has >> 20, program.name());
-        return wrong(format!(
+        return Err(WorkloadError::Arguments(format!(
             "{name} wants {wanted} MiB on node {node}, which has {has}: use a smaller --share"
-        ));
+        )));
     }
     Ok(())
 }

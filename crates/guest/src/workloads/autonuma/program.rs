@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::super::{WorkloadError, refused};
 use super::process::{Plan, STEP};
 
 /// One of the programs, by the names that the field's tables have.
@@ -44,13 +45,13 @@ impl Default for Work {
 
 impl Work {
     /// Says what is wrong with it.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), WorkloadError> {
         if !(self.scale > 0.0 && self.scale <= 1e6) {
-            return Err(format!("--scale {}: not above 0 and at most 1000000", self.scale));
+            return Err(refused("scale", self.scale, "above 0, at most 1000000"));
         }
         if !(self.share > 0.0 && self.share <= 45.0) {
             let why = "both processes have to fit on one node: above 0, at most 45 percent";
-            return Err(format!("--share {}: {why}", self.share));
+            return Err(refused("share", self.share, why));
         }
         Ok(())
     }
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn sizes_that_cannot_be_are_refused() {
         let work = |scale, share| Work { scale, share, ..Work::default() };
-        assert_eq!(work(0.1, 45.0).check(), Ok(()));
+        assert!(work(0.1, 45.0).check().is_ok());
         for (scale, share) in
             [(0.0, 30.0), (f64::NAN, 30.0), (1.0, 46.0), (1.0, 0.0), (1.0, f64::NAN)]
         {

@@ -26,10 +26,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use model::Machine;
+
 use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
-use super::{WorkloadError, list, options, value_of};
+use super::{WorkloadError, list, options, refused, value_of, within};
 
 /// Percent of the machine's memory that a benchmark may want. The rest is the kernel's.
 const ROOM: u64 = 85;
@@ -153,7 +155,7 @@ impl Options {
                 "benchmarks" | "threads" | "program" if value.is_empty() => {}
                 "benchmarks" => found.benchmarks = list(name, value)?,
                 "class" => found.class = value_of(name, value)?,
-                "threads" => found.threads = value_of(name, value)?,
+                "threads" => found.threads = within(name, value, 1, MOST_THREADS)?,
                 "cpus" => cpus = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
                 "program" => found.program = Some(value.into()),
@@ -163,9 +165,6 @@ impl Options {
         })?;
         if found.threads == 0 {
             found.threads = cpus;
-        }
-        if !(1..=MOST_THREADS).contains(&found.threads) {
-            return Err(WorkloadError::Arguments(format!("--threads: from 1 to {MOST_THREADS}")));
         }
         Ok(found)
     }
@@ -191,13 +190,22 @@ impl Options {
             match why_not(benchmark) {
                 None => fitting.push(benchmark),
                 Some(why) if self.benchmarks.is_empty() => others.push(why),
-                Some(why) => return Err(WorkloadError::Arguments(why)),
+                Some(why) => return Err(refused("benchmarks", benchmark, why)),
             }
         }
         match fitting.is_empty() {
-            true => Err(WorkloadError::Arguments(others.join("; "))),
+            true => Err(refused("class", format!("{:?}", self.class), others.join("; "))),
             false => Ok((fitting, others)),
         }
+    }
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    match options.program {
+        Some(_) => Ok(()),
+        None => options.fitting().map(|_| ()),
     }
 }
 
@@ -350,8 +358,12 @@ mod tests {
         assert_eq!(fitting, [Benchmark::Ep]);
         let mg = others.iter().find(|why| why.starts_with("mg.D"));
         assert_eq!(mg.unwrap(), "mg.D wants 27094 MiB, and 85 % of the machine's memory are 1741");
-        assert!(told("cg", "D", "2147483648").unwrap_err().starts_with("cg.D wants "));
-        assert!(told("", "S", "65536").unwrap_err().starts_with("ep.S wants 2 MiB, and "));
+        assert!(
+            told("cg", "D", "2147483648").unwrap_err().starts_with("--benchmarks cg: cg.D wants ")
+        );
+        assert!(
+            told("", "S", "65536").unwrap_err().starts_with("--class S: ep.S wants 2 MiB, and ")
+        );
     }
 
     #[test]
@@ -362,6 +374,6 @@ mod tests {
         };
         assert!(told(["--benchmarks", "ft"]).starts_with("--benchmarks ft: not one of ep,"));
         assert!(told(["--class", "E"]).starts_with("--class E: not one of S,"));
-        assert_eq!(told(["--threads", "5000"]), "--threads: from 1 to 4096");
+        assert_eq!(told(["--threads", "5000"]), "--threads 5000: a number from 1 to 4096");
     }
 }

@@ -20,9 +20,11 @@ use std::time::Duration;
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, list, options, value_of};
+use super::{
+    While, WorkloadError, above_zero, fits_on_disk, list_within, options, refused, within,
+};
 use log::Log;
-use model::count;
+use model::{Machine, count};
 use server::Server;
 
 /// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
@@ -72,35 +74,22 @@ impl Options {
         options(arguments, |name, value| {
             match (name, value) {
                 ("directory", _) => found.directory = value.into(),
-                ("size", _) => found.size = value_of(name, value)?,
+                ("size", _) => found.size = above_zero(name, value)?,
                 ("transactions", "read-only") => found.script = "select-only",
                 ("transactions", "read-write") => found.script = "tpcb-like",
                 ("transactions", _) => {
-                    let why = format!("--transactions {value}: read-only or read-write");
-                    return Err(WorkloadError::Arguments(why));
+                    return Err(refused(name, value, "read-only or read-write"));
                 }
                 ("clients", "") => {}
-                ("clients", _) => found.clients = list(name, value)?,
-                ("warmup", _) => found.warmup = value_of(name, value)?,
-                ("steady", _) => found.steady = value_of(name, value)?,
-                ("memory", _) => found.memory = value_of(name, value)?,
-                ("cpus", _) => found.cpus = value_of(name, value)?,
+                ("clients", _) => found.clients = list_within(name, value, 1, 1000)?,
+                ("warmup", _) => found.warmup = within(name, value, 0, LONGEST)?,
+                ("steady", _) => found.steady = within(name, value, 1, LONGEST)?,
+                ("memory", _) => found.memory = within(name, value, 1, u64::MAX)?,
+                ("cpus", _) => found.cpus = within(name, value, 1, u32::MAX / 2)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        let wrong = |why: &str| Err(WorkloadError::Arguments(why.to_owned()));
-        if found.clients.iter().any(|clients| !(1..=1000).contains(clients)) {
-            return wrong("--clients: each from 1 to 1000");
-        }
-        if !(1..=LONGEST).contains(&found.steady) || found.warmup > LONGEST {
-            return wrong(
-                "--warmup and --steady: seconds, at most an hour, and 1 or more of steady",
-            );
-        }
-        if found.memory == 0 || found.cpus == 0 || !(0.0..=1e5).contains(&found.size) {
-            return wrong("--size: percent of --memory, at most 100000; --cpus: 1 or more");
-        }
         if found.clients.is_empty() {
             found.clients = steps(2 * found.cpus);
         }
@@ -126,6 +115,14 @@ impl Options {
 fn steps(most: u32) -> Vec<u32> {
     let steps = [1, 5, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&clients| clients < most).chain([most]).collect()
+}
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let accounts = (options.scale() as f64 * UNIT) as u64;
+    let wanted = (&*options.directory, accounts);
+    fits_on_disk(("size", options.size), wanted, machine)
 }
 
 /// Makes the database, and lets each number of clients work with it.

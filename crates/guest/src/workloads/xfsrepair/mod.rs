@@ -18,11 +18,14 @@ mod image;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::{FileSystem, Machine};
 use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, files, options, value_of};
+use super::{
+    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, value_of, within,
+};
 use cache::Cache;
 use image::Mounted;
 
@@ -59,13 +62,16 @@ impl Options {
         options(arguments, |name, value| {
             match name {
                 "directory" => found.directory = value.into(),
-                "size" => found.size = size(value)?,
-                "log" => found.log = value.to_owned(),
+                "size" => found.size = size(name, value)?,
+                "log" => {
+                    size(name, value)?;
+                    found.log = value.to_owned();
+                }
                 "threads" if value.is_empty() => {}
-                "threads" => found.threads = value_of(name, value)?,
+                "threads" => found.threads = within(name, value, 1, 1024)?,
                 "files" => per_mib = above_zero(name, value)?,
-                "spread" => found.spread = value_of(name, value)?,
-                "rounds" => found.rounds = value_of(name, value)?,
+                "spread" => found.spread = within(name, value, 1, u64::MAX)?,
+                "rounds" => found.rounds = within(name, value, 1, 10_000)?,
                 "bytes" => found.bytes = value_of(name, value)?,
                 "bhash" => bhash = value.to_owned(),
                 "ag-stride" => stride = value.to_owned(),
@@ -79,20 +85,12 @@ impl Options {
         if found.threads == 0 {
             found.threads = cpus;
         }
-        let in_bounds = (1..=1024).contains(&found.threads)
-            && (1..=10_000).contains(&found.rounds)
-            && found.spread > 0;
-        if !in_bounds {
-            return Err(WorkloadError::Arguments(
-                "--threads: up to 1024, --rounds: up to 10000, --spread: from 1".into(),
-            ));
-        }
         if !["", "memory"].contains(&bhash.as_str()) {
             // xfs_repair takes anything, and says nothing.
             value_of::<u64>("bhash", &bhash)?;
         }
-        if !stride.is_empty() {
-            value_of::<i64>("ag-stride", &stride)?;
+        if !stride.is_empty() && stride.parse::<i64>().is_err() {
+            return Err(refused("ag-stride", stride, "a whole number, such as -1"));
         }
         let all = memory as f64 / f64::from(1 << 20) * per_mib;
         found.files = ((all / (found.threads * found.rounds) as f64).round() as u64).max(1);
@@ -131,7 +129,7 @@ impl Options {
 }
 
 /// Bytes of a size as `mkfs.xfs` takes it: a number with k, m, g, t or p.
-fn size(text: &str) -> Result<u64, WorkloadError> {
+fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
     let (number, shift) = match text.char_indices().next_back() {
         Some((at, 'k')) => (&text[..at], 10),
         Some((at, 'm')) => (&text[..at], 20),
@@ -140,9 +138,28 @@ fn size(text: &str) -> Result<u64, WorkloadError> {
         Some((at, 'p')) => (&text[..at], 50),
         _ => (text, 0),
     };
-    let number: u64 = value_of("size", number)?;
+    let number: Option<u64> = number.parse().ok();
+    let number =
+        number.ok_or_else(|| refused(name, text, "a whole number with k, m, g, t or p"))?;
     let bytes = number.checked_mul(1 << shift);
-    bytes.ok_or_else(|| WorkloadError::Arguments(format!("--size {text}: too large")))
+    bytes.ok_or_else(|| refused(name, text, "too large"))
+}
+
+/// ext4 has no larger files (<https://docs.kernel.org/filesystems/ext4/overview.html>: 2^32 blocks of
+/// 4 KiB).
+const EXT4_FILE: u64 = 16 << 40;
+
+/// Whether this can be done on a machine, as far as that is known before.
+pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut disks = machine.disks.iter().flat_map(|disk| &disk.format);
+    let format = disks.find(|format| Path::new(&format.mount) == options.directory);
+    if format.is_some_and(|it| it.filesystem == FileSystem::Ext4) && options.size >= EXT4_FILE {
+        let why = "ext4 has files below 16 TiB: use xfs for the disk";
+        return Err(refused("size", options.size, why));
+    }
+    // How much of the image is real shows when it is made.
+    fits_on_disk(("size", options.size), (&options.directory, 0), machine)
 }
 
 /// Fills the image and repairs it.
@@ -183,7 +200,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     reporter.phase("xfsrepair")?;
     repair(&options, &image, &mut reporter)?;
     reporter.phase("check")?;
-    check(&image, &place, full)?;
+    verify(&image, &place, full)?;
     reporter.phase("")?;
     reporter.note(&format!(
         "{} files; after the repair xfs_repair -n is content, and all {full} inodes are there",
@@ -254,7 +271,7 @@ fn look(image: &Path) -> Program {
 }
 
 /// Makes sure that nothing is left to repair, and nothing was lost.
-fn check(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
+fn verify(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
     look(image).run()?;
     let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;
     let found = mounted.inodes()?;
@@ -325,7 +342,7 @@ mod tests {
         ] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
         }
-        assert_eq!(size("500t").unwrap(), 549_755_813_888_000);
-        assert_eq!(size("4096").unwrap(), 4096);
+        assert_eq!(size("size", "500t").unwrap(), 549_755_813_888_000);
+        assert_eq!(size("size", "4096").unwrap(), 4096);
     }
 }
