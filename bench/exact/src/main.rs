@@ -111,6 +111,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
         command: lab::workloads::command(&manifest, &machine, None)?,
         iterations: 1,
         timeout: Millis(3_600_000),
+        metrics: true,
         userspace: false,
     };
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })

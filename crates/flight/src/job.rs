@@ -138,6 +138,9 @@ pub struct Workload {
     pub iterations: u32,
     /// How long one may take.
     pub timeout: Millis,
+    /// Whether it has metrics: then an iteration that reports no sample has failed.
+    #[serde(default)]
+    pub metrics: bool,
     /// Whether its root is the user space made of packages.
     #[serde(default)]
     pub userspace: bool,

@@ -64,6 +64,7 @@ pub fn job(
             command: command(workload, &experiment.machine)?,
             iterations: iterations(workload, externals),
             timeout: workload.timeout,
+            metrics: !workload.manifest.metrics.is_empty(),
             userspace: !workload.manifest.packages.is_empty(),
         })
     });

@@ -56,6 +56,7 @@ fn initramfs() -> Vec<u8> {
             command: [job::WORKLOADS_PATH.to_owned()].into_iter().chain(arguments).collect(),
             iterations: 1,
             timeout: Millis(600_000),
+            metrics: true,
             userspace: false,
         }],
         ..Job::default()

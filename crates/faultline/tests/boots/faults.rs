@@ -176,9 +176,18 @@ fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
     let manifest = "name = \"gone\"\ndescription = \"\"\ncommand = [\"/nowhere/gone\"]\n\
                     metrics = []\n";
     bench.write("gone.toml", manifest);
+    let silent = "name = \"silent\"\ndescription = \"\"\ncommand = [\"busybox\", \"echo\", \"5 MB/s\"]\n\
+                  metrics = [{ name = \"Rate\", unit = \"MB/s\", mean = \"hmean\" }]\n";
+    bench.write("silent.toml", silent);
+    let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
+    fs::copy(shell, bench.path("busybox")).unwrap();
     let disk = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\n";
     for (workload, told) in [
         ("manifest = \"gone.toml\"", "/nowhere/gone cannot be started (No such file"),
+        (
+            "manifest = \"silent.toml\"\nprogram = \"busybox\"",
+            "it ended well, but printed no figure; it printed last: 5 MB/s",
+        ),
         (
             // What a file system keeps to itself is too much for its 61 MiB.
             "name = \"paralleldd\"\nparameters = { size = 3 }",

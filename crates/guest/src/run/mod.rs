@@ -63,6 +63,12 @@ pub enum RunError {
         /// The end of what it printed.
         output: String,
     },
+    /// It has metrics, and none of their values.
+    #[error("it ended well, but printed no figure{}", printed(.output))]
+    NoFigure {
+        /// The end of what it printed.
+        output: String,
+    },
     /// A line is none of the metric protocol's.
     #[error("it wrote a line that is not of the metric protocol: {0}")]
     Line(#[from] LineError),
@@ -99,11 +105,12 @@ pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Re
         program: workload.command.first().cloned().unwrap_or_default(),
         error,
     })?;
-    let mut attendant = Attendant { watch, child, lines: Lines::default(), tail: Tail::default() };
+    let (lines, tail) = (Lines::default(), Tail::default());
+    let mut attendant = Attendant { watch, child, lines, tail, samples: 0 };
     let ended = attendant.attend(start, workload.timeout);
     let elapsed = start.elapsed().as_secs_f64();
     attendant.child.end();
-    attendant.judge(ended?, workload.timeout)?;
+    attendant.judge(ended?, workload)?;
     let spent = children_time().since(before);
     let usage = Usage { user: spent.user, system: spent.system, elapsed };
     Ok(watch.cut(&Event::End(usage))?)
@@ -115,6 +122,8 @@ struct Attendant<'a> {
     child: Child,
     lines: Lines,
     tail: Tail,
+    /// How many it reported.
+    samples: u64,
 }
 
 impl Attendant<'_> {
@@ -144,12 +153,12 @@ impl Attendant<'_> {
     }
 
     /// Says whether the program, which has ended and all its kin, did what it should.
-    fn judge(&mut self, status: Option<WaitStatus>, limit: Millis) -> Result<(), RunError> {
+    fn judge(&mut self, status: Option<WaitStatus>, workload: &Workload) -> Result<(), RunError> {
         // Nobody is left to write: a pipe's fill, taken in pieces of that size, is all there is.
         self.serve()?;
         let output = self.tail.text();
         let Some(status) = status else {
-            return Err(RunError::Timeout { limit, output });
+            return Err(RunError::Timeout { limit: workload.timeout, output });
         };
         if let Some(signal) = status.terminating_signal() {
             return Err(RunError::Signal { signal, output });
@@ -157,7 +166,11 @@ impl Attendant<'_> {
         match status.exit_status() {
             Some(0) | None => {
                 let rest = self.lines.rest();
-                self.record(&rest)
+                self.record(&rest)?;
+                match workload.metrics && self.samples == 0 {
+                    true => Err(RunError::NoFigure { output }),
+                    false => Ok(()),
+                }
             }
             Some(status) => Err(RunError::Status { status, output }),
         }
@@ -174,6 +187,7 @@ impl Attendant<'_> {
             }
             Line::Sample { metric, label, value } => {
                 self.watch.event(&Event::Sample { metric, label, value })?;
+                self.samples += 1;
             }
             Line::Point { series, value } => self.watch.event(&Event::Point { series, value })?,
             Line::Note(note) => self.watch.event(&Event::Note(note))?,
@@ -189,6 +203,15 @@ mod tests {
 
     /// Runs a shell script as a workload, and gives what was recorded and how it went.
     fn script(script: &str, timeout: u64) -> (Vec<Event>, Result<(), String>) {
+        carry_out(script, timeout, false)
+    }
+
+    /// The same of a workload with metrics.
+    fn measured(script: &str) -> (Vec<Event>, Result<(), String>) {
+        carry_out(script, 60_000, true)
+    }
+
+    fn carry_out(script: &str, timeout: u64, metrics: bool) -> (Vec<Event>, Result<(), String>) {
         let log = Log::new(1 << 20);
         let root = tempfile::tempdir().unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
@@ -197,6 +220,7 @@ mod tests {
             command: ["/bin/sh", "-c", script].map(String::from).into(),
             iterations: 1,
             timeout: Millis(timeout),
+            metrics,
             userspace: false,
         };
         let result = run(&watch, 7, &workload, 2).map_err(|error| error.to_string());
@@ -241,6 +265,7 @@ mod tests {
             command: ["/bin/sh", "-c", script, file.to_str().unwrap()].map(String::from).into(),
             iterations: 1,
             timeout: Millis(60_000),
+            metrics: false,
             userspace: false,
         };
         run(&watch, 0, &workload, 0).unwrap();
@@ -269,6 +294,17 @@ mod tests {
             "it wrote a line that is not of the metric protocol: `fase` is none of phase, sample, \
              series, note"
         );
+    }
+
+    #[test]
+    fn a_workload_with_metrics_reports_samples_or_has_failed() {
+        let told = |text: &str| measured(text).1.err();
+        let silent = "it ended well, but printed no figure";
+        assert_eq!(told("echo note done >&$FAULTLINE_FD"), Some(silent.into()));
+        assert_eq!(told("echo 12 MB/s"), Some(format!("{silent}; it printed last: 12 MB/s")));
+        assert_eq!(told("printf 'sample x 1' >&$FAULTLINE_FD"), None);
+        let (events, _) = measured("true");
+        assert!(matches!(events.as_slice(), [Event::Begin { .. }]), "{events:?}");
     }
 
     #[test]
@@ -306,6 +342,7 @@ mod tests {
             command: vec!["/nonexistent/program".into()],
             iterations: 1,
             timeout: Millis(1000),
+            metrics: false,
             userspace: false,
         };
         let error = run(&watch, 0, &workload, 0).unwrap_err().to_string();
