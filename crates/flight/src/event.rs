@@ -2,8 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::profile::MAX_SLICES;
+
 /// The longest text that the agent puts into one event; it cuts what is longer.
 pub const MAX_TEXT: usize = 64 << 10;
+/// A boot has at most so many cuts, since a profile has room for the two marks of no more ...
+pub const MAX_CUTS: usize = MAX_SLICES / 2 - 1;
+/// ... so many samples ...
+pub const MAX_SAMPLES: usize = 1_000_000;
+/// ... and so many bytes of notes. The agent ends a workload that goes beyond; the host takes no more.
+pub const MAX_NOTES: usize = 1 << 20;
 
 /// Something that happened in the guest, at the time of its frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

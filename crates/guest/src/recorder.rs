@@ -30,6 +30,14 @@ pub enum RecordError {
     /// The job is over, and the log with it.
     #[error("the flight recorder is closed")]
     Closed,
+    /// There is more of something than a boot may have.
+    #[error("more than {most} {what} in one boot are not recorded: report fewer")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// The event has no form in bytes.
     #[error(transparent)]
     Event(#[from] EventError),

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use flight::Event;
+use flight::event::{MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use model::Source;
 
 use crate::clock::{Ticks, boot_time};
@@ -32,6 +33,34 @@ pub struct Watch {
 struct Sources {
     sampler: Sampler,
     log: KernelLog,
+    tally: Tally,
+}
+
+/// What was recorded so far of that of which a boot may have only so much.
+#[derive(Default)]
+struct Tally {
+    cuts: usize,
+    samples: usize,
+    note_bytes: usize,
+}
+
+impl Tally {
+    /// Counts an event, unless it is one too many.
+    fn admit(&mut self, event: &Event) -> Result<(), RecordError> {
+        let (count, more, what, most) = match event {
+            Event::Begin { .. } | Event::Phase(_) | Event::End(_) => {
+                (&mut self.cuts, 1, "phases", MAX_CUTS)
+            }
+            Event::Sample { .. } => (&mut self.samples, 1, "samples", MAX_SAMPLES),
+            Event::Note(note) => (&mut self.note_bytes, note.len(), "bytes of notes", MAX_NOTES),
+            _ => return Ok(()),
+        };
+        if *count + more > most {
+            return Err(RecordError::TooMany { what, most });
+        }
+        *count += more;
+        Ok(())
+    }
 }
 
 impl Watch {
@@ -40,7 +69,8 @@ impl Watch {
         // Boot logs take well below a MiB; a kernel that complains without end gets an eighth.
         let log = KernelLog::open(recorder.capacity() / 8);
         let sampler = Sampler::new(recorder.clone());
-        Self { recorder, root: root.into(), sources: Mutex::new(Sources { sampler, log }) }
+        let sources = Mutex::new(Sources { sampler, log, tally: Tally::default() });
+        Self { recorder, root: root.into(), sources }
     }
 
     /// Opens the files to sample and records which they are.
@@ -82,9 +112,10 @@ impl Watch {
     /// their times.
     ///
     /// # Errors
-    /// When the recorder is full.
+    /// When the recorder is full, or there is more of it than a boot may have.
     pub fn event(&self, event: &Event) -> Result<(), RecordError> {
-        let _ordered = self.lock();
+        let mut ordered = self.lock();
+        ordered.tally.admit(event)?;
         self.recorder.event(boot_time(), event)
     }
 
@@ -92,9 +123,10 @@ impl Watch {
     /// before and after, so that this work is in no phase of it.
     ///
     /// # Errors
-    /// When the recorder is full.
+    /// When the recorder is full, or there are more cuts than a boot may have.
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
+        sources.tally.admit(event)?;
         marker::cut();
         self.drain(&mut sources.log);
         let time = self.cut_time();
@@ -131,6 +163,29 @@ impl Watch {
 mod tests {
     use super::*;
     use crate::recorder::tests::{Entry, Log};
+
+    #[test]
+    fn a_flood_is_ended_at_what_a_boot_may_have() {
+        let log = Log::new(16 << 20);
+        let root = tempfile::tempdir().unwrap();
+        let watch = Watch::new(log.recorder.clone(), root.path());
+        watch.lock().log = KernelLog::none();
+        let phase = Event::Phase("p".into());
+        watch.cut(&Event::Begin { workload: 0, iteration: 0 }).unwrap();
+        for _ in 1..MAX_CUTS {
+            watch.cut(&phase).unwrap();
+        }
+        let told = watch.cut(&phase).unwrap_err().to_string();
+        assert_eq!(told, "more than 32767 phases in one boot are not recorded: report fewer");
+        for _ in 0..MAX_NOTES / 4096 {
+            watch.event(&Event::Note("x".repeat(4096))).unwrap();
+        }
+        let told = watch.event(&Event::Note("x".into())).unwrap_err().to_string();
+        assert!(told.starts_with("more than 1048576 bytes of notes"), "{told}");
+        // What is bounded apart goes on.
+        watch.event(&Event::Sample { metric: "x".into(), label: "".into(), value: 1.0 }).unwrap();
+        assert_eq!(log.events().len(), MAX_CUTS + MAX_NOTES / 4096 + 1);
+    }
 
     #[test]
     fn a_cut_has_one_time_and_its_event_comes_after_the_files() {

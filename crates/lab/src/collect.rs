@@ -4,23 +4,16 @@
 //! may be anything. Work and memory are bounded. Series that go beyond are dropped, which is said;
 //! a recording that goes beyond in anything else is that of a failed boot.
 
-use flight::event::{Event, Hello};
+use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
 use flight::log::Frames;
-use flight::profile::MAX_SLICES;
 use flight::protocol::{is_metric, is_name};
 use model::{Chunk, Sample, Usage};
 
 use crate::series::Series;
 
-/// No boot has more samples than this ...
-const MAX_SAMPLES: usize = 1_000_000;
-/// ... nor more iterations ...
+/// No boot has more iterations.
 const MAX_ITERATIONS: usize = 100_000;
-/// ... nor more cuts: a profile has no room for their slices ...
-const MAX_CUTS: usize = MAX_SLICES / 2;
-/// ... nor more bytes of notes.
-const MAX_NOTES: usize = 1 << 20;
 /// More of the kernel's log than this is not kept.
 const MAX_LOG: usize = 8 << 20;
 
