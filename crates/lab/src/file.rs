@@ -161,8 +161,7 @@ pub fn exact_name(name: &str) -> String {
 pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let form: Result<FileForm, Fault> = toml::from_str(text).map_err(|error| Fault {
-        // "Variant" is a word of this laboratory's own.
-        problem: error.message().replace("unknown variant", "unknown value"),
+        problem: in_plain_words(error.message(), error.span().and_then(|at| key(text, at.start))),
         place: error.span(),
         hint: did_you_mean(error.message()),
     });
@@ -388,6 +387,27 @@ fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest>
         let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
         fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
     })
+}
+
+/// What serde complains of, with the key whose value it complains of.
+fn in_plain_words(message: &str, key: Option<&str>) -> String {
+    let message = message
+        // "Variant" is a word of this laboratory's own.
+        .replace("unknown variant", "unknown value")
+        .replace("expected usize", "expected a whole number")
+        .replace("expected u32", "expected a whole number");
+    match key {
+        Some(key) => format!("{key}: {message}"),
+        None => message,
+    }
+}
+
+/// The key of the value that begins at `start`; none if none begins there.
+fn key(text: &str, start: usize) -> Option<&str> {
+    let before = text.get(..start)?.trim_end().strip_suffix('=')?.trim_end();
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let key = &before[before.trim_end_matches(is_bare).len()..];
+    Some(key).filter(|key| !key.is_empty())
 }
 
 /// A hint for serde's "invalid type: integer `1`, expected a string" and for its "unknown field `a`, expected one of `b`, `c`" and its like.

@@ -12,7 +12,7 @@ pub const DEFAULT_SEEDS: u32 = 5;
 
 /// How many boots there are: a number, or as many as verdicts need.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "boots are a number, or \"auto\"")]
+#[serde(untagged, expecting = "a number of boots, or \"auto\", is wanted")]
 pub enum BootsForm {
     Number(u32),
     Word(Auto),

@@ -1,9 +1,12 @@
 //! The swap space of an experiment file.
 
+use std::fmt;
 use std::ops::Range;
 
 use model::{Bytes, Disk, Swap};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Checked, fault};
@@ -13,32 +16,56 @@ const LEAST: Bytes = Bytes::mib(1);
 /// The longest name of a compression (`drivers/block/zram/zcomp.c` has shorter ones).
 const MAX_ALGORITHM: usize = 32;
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy)]
 enum Kind {
     File,
     Zram,
     Disk,
 }
 
+/// What is there, for errors.
+const KINDS: &str = "kind = \"file\", \"disk\" or \"zram\"";
+
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table, such as { kind = \"zram\", size = \"1G\" }")]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct SwapForm {
-    kind: Kind,
+    kind: Option<Spanned<String>>,
     size: Option<Spanned<Bytes>>,
     disk: Option<Spanned<usize>>,
     algorithm: Option<Spanned<String>>,
+}
+
+/// What is derived would take a list for a table.
+impl<'de> Deserialize<'de> for SwapForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Table;
+
+        impl<'de> Visitor<'de> for Table {
+            type Value = SwapForm;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table, such as { kind = \"zram\", size = \"1G\" }")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<SwapForm, M::Error> {
+                SwapForm::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_map(Table)
+    }
 }
 
 /// The swap space of a machine with these disks.
 pub fn check(form: Spanned<SwapForm>, disks: &[Disk]) -> Checked<Swap> {
     let span = form.span();
     let form = form.into_inner();
-    if let (Some(algorithm), Kind::File | Kind::Disk) = (&form.algorithm, form.kind) {
+    let kind = form.kind(&span)?;
+    if let (Some(algorithm), Kind::File | Kind::Disk) = (&form.algorithm, kind) {
         let hint = "leave algorithm out, or use kind = \"zram\"";
         return fault(algorithm.span(), "only zram compresses", hint);
     }
-    match form.kind {
+    match kind {
         Kind::File => {
             let formatted = |disk: &Disk| disk.format.is_some();
             let hint = "add a [[machine.disk]] with a filesystem for the file";
@@ -76,6 +103,21 @@ pub fn check(form: Spanned<SwapForm>, disks: &[Disk]) -> Checked<Swap> {
 }
 
 impl SwapForm {
+    fn kind(&self, span: &Range<usize>) -> Checked<Kind> {
+        let Some(kind) = &self.kind else {
+            return fault(span.clone(), "the swap space has no kind", format!("add {KINDS}"));
+        };
+        match kind.get_ref().as_str() {
+            "file" => Ok(Kind::File),
+            "disk" => Ok(Kind::Disk),
+            "zram" => Ok(Kind::Zram),
+            other => {
+                let problem = format!("`{other}` is no kind of swap space");
+                fault(kind.span(), problem, format!("use {KINDS}"))
+            }
+        }
+    }
+
     /// The number of the disk that is meant, or else of the first that suits.
     fn disk(
         &self,
@@ -166,10 +208,20 @@ mod tests {
             ("kind = \"zram\", size = \"2M\", disk = 0", "leave disk out"),
             ("kind = \"zram\", size = \"2M\", algorithm = \"a b\"", "that the kernel knows"),
             ("kind = \"zram\", size = 2", "in quotation marks"),
-            ("kind = \"zswap\", size = \"2M\"", "zram"),
+            ("kind = \"zarm\", size = \"2M\"", "use kind = \"file\", \"disk\" or \"zram\""),
+            ("size = \"2M\"", "add kind = \"file\", \"disk\" or \"zram\""),
+            ("kind = 3", "kind: invalid type: integer `3`"),
+            ("knd = \"zram\"", "did you mean `kind`?"),
+            ("kind = \"zram\", size = \"lots\"", "size: `lots` is not a size such as `512M`"),
+            ("kind = \"disk\", disk = \"a\"", "disk: invalid type: string \"a\", expected a whole"),
         ] {
             let error = rendered(&read(&format!("swap = {{ {text} }}")).unwrap_err());
             assert!(error.contains(hint), "{text}: {error}");
+        }
+        for wrong in ["swap = [\"zram\"]", "swap = \"zram\"", "[[machine.swap]]\nkind = \"zram\""] {
+            let error = rendered(&read(wrong).unwrap_err());
+            let table = "expected a table, such as { kind = \"zram\", size = \"1G\" }";
+            assert!(error.contains(table), "{wrong}: {error}");
         }
     }
 }
