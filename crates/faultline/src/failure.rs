@@ -83,6 +83,7 @@ impl From<lab::RunError> for Failure {
             error @ (lab::RunError::NotExact { .. } | lab::RunError::Changed { .. }) => {
                 Self::NotExact(error.to_string())
             }
+            error if error.is_the_users() => Self::Usage(error.to_string()),
             other => Self::Host(other.to_string()),
         }
     }

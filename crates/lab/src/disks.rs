@@ -59,6 +59,17 @@ pub enum DiskError {
     },
 }
 
+impl DiskError {
+    /// Whether the experiment asks for what cannot be, and the host is not at fault.
+    pub fn is_the_users(&self) -> bool {
+        match self {
+            Self::Mkfs { error, .. } => matches!(error, MkfsError::Tool { .. }),
+            Self::TooMuch { .. } => true,
+            Self::File { .. } | Self::Differs { .. } => false,
+        }
+    }
+}
+
 /// What a RAM disk holds at first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents {
@@ -92,27 +103,26 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     Ok(contents)
 }
 
-/// The experiment with the digests of the file systems that its boots begin with, in exact mode:
-/// other programs on other hosts make other ones, and then it is another experiment. To have them,
-/// all are made once below `scratch`.
+/// Makes all file systems once below `scratch`, so that one that cannot be made is told of before
+/// anything boots. Returned is the experiment, in exact mode with the digests of what its boots begin
+/// with: other programs on other hosts make other ones, and then it is another experiment.
 ///
 /// # Errors
 /// As with [`make`].
-pub fn with_digests(
+pub fn tried(
     experiment: &Experiment,
     scratch: &Path,
     library: &Path,
 ) -> Result<Experiment, DiskError> {
     let mut experiment = experiment.clone();
-    if experiment.mode == Mode::Measured {
-        return Ok(experiment);
-    }
     let directory = tempfile::tempdir_in(scratch).map_err(at(scratch))?;
     for (number, disk) in experiment.machine.disks.iter_mut().enumerate() {
         if disk.format.is_some() {
             let image = make_one(number, disk, directory.path(), library)?;
-            let digest = image::digest(&image).map_err(at(&image))?;
-            disk.format.iter_mut().for_each(|format| format.digest = Some(digest.clone()));
+            if experiment.mode == Mode::Exact {
+                let digest = image::digest(&image).map_err(at(&image))?;
+                disk.format.iter_mut().for_each(|format| format.digest = Some(digest.clone()));
+            }
         }
     }
     Ok(experiment)
@@ -294,7 +304,7 @@ mod tests {
             imported: None,
         };
         let directory = tempfile::tempdir().unwrap();
-        let known = |experiment: &_| with_digests(experiment, directory.path(), &any_library());
+        let known = |experiment: &_| tried(experiment, directory.path(), &any_library());
         assert_eq!(known(&experiment).unwrap(), experiment);
         experiment.mode = Mode::Exact;
         let disks = known(&experiment).unwrap().machine.disks;
@@ -303,5 +313,12 @@ mod tests {
         // Without our library no two file systems are the same.
         let error = make(&disks, directory.path(), &any_library()).unwrap_err();
         assert!(matches!(error, DiskError::Differs { number: 1, .. }), "{error}");
+
+        experiment.mode = Mode::Measured;
+        experiment.machine.disks[1].format = Some(format(FileSystem::Ext4, &["-b", "3"]));
+        let error = known(&experiment).unwrap_err();
+        assert!(error.is_the_users(), "{error}");
+        let error = tried(&experiment, directory.path(), Path::new("/none.so")).unwrap_err();
+        assert!(!error.is_the_users(), "{error}");
     }
 }

@@ -101,8 +101,8 @@ impl Lab {
     ) -> Result<RunSummary, RunError> {
         let _lock = self.lock()?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
-        let experiment = &disks::with_digests(experiment, &self.scratch, &self.guest.mkfs)
-            .map_err(BootError::from)?;
+        let experiment =
+            &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref());

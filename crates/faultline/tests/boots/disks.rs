@@ -127,14 +127,18 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
 }
 
 #[test]
-fn a_file_system_that_cannot_be_made_ends_the_run() {
+fn a_file_system_that_cannot_be_made_is_told_before_anything_boots() {
     let bench = Bench::new();
-    let disk = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\nmkfs = [\"-b\", \"3\"]\n";
-    let rest = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"fault\"\n";
-    let text = experiment("unmade", &format!("{disk}{rest}"));
-    let file = bench.write("x.toml", &text.replace("cpus", "accel = \"tcg\"\ncpus"));
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(1);
-    let expected =
-        "the file system of disk 0 cannot be made: mkfs.ext4 fails: mkfs.ext4: invalid block size";
-    assert!(said.err.contains(expected), "{}", said.err);
+    for (format, told) in [
+        ("filesystem = \"ext4\"\nmkfs = [\"-b\", \"3\"]", "mkfs.ext4: invalid block size"),
+        ("filesystem = \"xfs\"", "Filesystem must be larger than 300MB"),
+    ] {
+        let disk = format!("[[machine.disk]]\nsize = \"64M\"\n{format}\n");
+        // Not even a kernel is looked for.
+        let rest = "[[variant]]\nkernel = \"/nowhere\"\n[[workload]]\nname = \"fault\"\n";
+        let file = bench.write("x.toml", &experiment("unmade", &format!("{disk}{rest}")));
+        let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+        let problem = "faultline: the file system of disk 0 cannot be made: mkfs.";
+        assert!(said.err.contains(problem) && said.err.contains(told), "{}", said.err);
+    }
 }

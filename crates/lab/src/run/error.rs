@@ -66,3 +66,10 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] store::Error),
 }
+
+impl RunError {
+    /// Whether the experiment asks for what cannot be, and the host is not at fault.
+    pub fn is_the_users(&self) -> bool {
+        matches!(self, Self::Boot(BootError::Disk(error)) if error.is_the_users())
+    }
+}
