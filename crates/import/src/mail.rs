@@ -1,6 +1,7 @@
 //! A mail, a mailbox, a web page of mails, a patch or a commit message as lines of text: transfer
 //! encoding undone, quoting taken off, headers and patches set apart, each line with its author.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
@@ -103,7 +104,7 @@ struct Unfolder {
 
 /// `bytes` as lines.
 pub fn unfold(bytes: &[u8]) -> Mail {
-    let text = String::from_utf8_lossy(bytes);
+    let text = decoded(bytes);
     let mut raw = text.lines().enumerate().map(|(number, line)| (number + 1, line)).peekable();
     let place = if begins_with_headers(&text) { Place::Headers } else { Place::Body };
     let mut unfolder = Unfolder {
@@ -333,7 +334,19 @@ fn quoted_printable<'a>(
         };
         (last, line) = (number, next.trim_end());
     }
-    (last, String::from_utf8_lossy(&bytes).into_owned())
+    (last, decoded(&bytes).into_owned())
+}
+
+/// Bytes as text: UTF-8, or else lines that are not as Latin-1, whose no-break spaces line tables up.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line| match std::str::from_utf8(line) {
+        Ok(text) => text.to_owned(),
+        Err(_) => line.iter().map(|byte| char::from(*byte)).collect(),
+    };
+    Cow::Owned(bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect())
 }
 
 /// Decodes `=3D` and the like; what is not a code stays as it is.
@@ -411,6 +424,10 @@ mod tests {
         text.map(|line| (line.lines.first, line.depth, line.text.clone())).collect()
     }
 
+    fn texts_of(bytes: &str) -> Vec<String> {
+        texts(bytes).into_iter().map(|(_, _, text)| text).collect()
+    }
+
     #[test]
     fn headers_and_hunks_are_set_apart() {
         let mail = "From: Ada <a@b.c>\nSubject: x\n folded 1 2\n\nText\n---\n\
@@ -460,6 +477,15 @@ mod tests {
             texts(mail),
             [(3, 0, String::new()), (4, 0, "a=1 b c d".to_owned()), (6, 0, "e".to_owned())]
         );
+    }
+
+    #[test]
+    fn latin_1_is_read_line_by_line() {
+        let mail = unfold(b"1\xa0\xa0 2\n\xc3\xa9 3\n");
+        let texts: Vec<_> = mail.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["1   2", "\u{e9} 3"]);
+        let mail = "Subject: x\nContent-Transfer-Encoding: quoted-printable\n\na=A0=A0b\n";
+        assert_eq!(texts_of(mail).last(), Some(&"a  b".to_owned()));
     }
 
     #[test]
