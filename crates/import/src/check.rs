@@ -14,6 +14,9 @@ pub struct Check {
     pub printed: usize,
     /// How many follow from the values.
     pub derived: usize,
+    /// How many of these follow only if they are cut off after their last digit and not rounded,
+    /// which is told of a table where all its percentages follow so.
+    pub cut: usize,
     /// How many can't be told, because nothing of the baseline is left of its rounding, a value is
     /// missing, or the baseline is not in the table.
     pub untold: usize,
@@ -44,6 +47,8 @@ pub enum Clue {
     /// From the values in the other direction: the sign is wrong, or the row's direction is not
     /// that of the rest.
     OtherDirection,
+    /// From the values, but cut off after its last digit and not rounded.
+    CutOff,
     /// From the baseline plus one, which some scripts divide by because it is never 0.
     BaselinePlusOne,
 }
@@ -53,6 +58,8 @@ pub enum Clue {
 /// touch, it is derived. A row without a direction is right if either fits.
 pub fn check(table: &Table) -> Check {
     let mut check = Check::default();
+    // Whether all that can be told is what is left of a longer percentage.
+    let mut all_cut = true;
     let base = match table.baseline {
         Some(Baseline::Column(base)) => Some(base),
         _ => None,
@@ -71,6 +78,8 @@ pub fn check(table: &Table) -> Check {
             let base = base.map(|base| &row.cells[base]);
             let told = directions.iter().map(|better| follows(*better, base?, cell));
             let told: Vec<Option<bool>> = told.collect();
+            let cut = |better: &Better| base.is_some_and(|base| cut_off(*better, base, cell));
+            all_cut &= told.iter().all(Option::is_none) || directions.iter().any(cut);
             match (told.contains(&Some(true)), told.contains(&None)) {
                 (true, _) => check.derived += 1,
                 (false, true) => check.untold += 1,
@@ -92,6 +101,12 @@ pub fn check(table: &Table) -> Check {
             }
         }
     }
+    let is_cut = |finding: &Finding| finding.clue == Some(Clue::CutOff);
+    if all_cut && check.findings.iter().all(is_cut) {
+        check.cut = check.findings.len();
+        check.derived += check.cut;
+        check.findings.clear();
+    }
     check
 }
 
@@ -103,6 +118,9 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     if follows(other, base, new) == Some(true) {
         return Some(Clue::OtherDirection);
     }
+    if cut_off(better, base, new) {
+        return Some(Clue::CutOff);
+    }
     let mut base = base.clone();
     let value = base.value.as_mut()?;
     // The value itself is compared with the true baseline, so it moves too.
@@ -112,6 +130,21 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     moved.value += 1.0;
     *value = shifted;
     (follows(better, &base, &new) == Some(true)).then_some(Clue::BaselinePlusOne)
+}
+
+/// Whether the percentage of `new` is one that follows without the digits after its last.
+fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
+    let (Some(percent), Some((low, high))) = (&new.percent, allowed(better, base, new)) else {
+        return false;
+    };
+    let Figure { value, half, .. } = percent;
+    // What is cut off leads towards 0, by less than a step of the last digit.
+    let (least, most) = match *value {
+        0.0 => (-2.0 * half, 2.0 * half),
+        below if below < 0.0 => (below - 2.0 * half, below),
+        above => (above, above + 2.0 * half),
+    };
+    least - SLACK <= high && low <= most + SLACK
 }
 
 /// Whether the percentage of `new` follows from its value and the baseline's; none if it can't be

@@ -4,8 +4,8 @@ use crate::table::Figure;
 
 /// Longer words are no figures.
 const MAX_LENGTH: usize = 40;
-/// What stands where there is no value.
-const MISSING: [&str; 6] = ["-", "--", "n/a", "N/A", "NaN", "nan"];
+/// What stands where there is no value; a tilde says that it is much like the baseline's.
+const MISSING: [&str; 7] = ["-", "--", "~", "n/a", "N/A", "NaN", "nan"];
 
 /// Whether `word` says that there is no value.
 pub fn is_missing(word: &str) -> bool {

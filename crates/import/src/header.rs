@@ -7,7 +7,21 @@ use crate::row::{Shape, is_rule};
 /// A longer name is none.
 const MAX_NAME: usize = 200;
 /// What stands over labels where names of columns could be taken for a row of figures.
-const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "version", "test", "variant"];
+const HEADINGS: [&str; 13] = [
+    "benchmark",
+    "case",
+    "clients",
+    "commit",
+    "config",
+    "groups",
+    "kernel",
+    "release",
+    "version",
+    "test",
+    "threads",
+    "variant",
+    "workers",
+];
 /// What heads a column of percentages.
 const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
 
@@ -125,7 +139,8 @@ pub fn is_difference(name: &str) -> bool {
 
 /// Whether a word stands over labels, even where what follows it looks like figures.
 pub fn is_heading(word: &str) -> bool {
-    word.starts_with('#') || HEADINGS.contains(&&*word.to_ascii_lowercase())
+    let name = word.strip_suffix(':').unwrap_or(word).to_ascii_lowercase();
+    word.starts_with('#') || HEADINGS.contains(&&*name)
 }
 
 /// The header over the row at `from`, no higher than `top`.

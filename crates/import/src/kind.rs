@@ -73,7 +73,7 @@ const COLUMN_STATISTICS: [&str; 12] = [
 /// A row's label without its statistic, and the statistic: in the field's tables the first word,
 /// in some the second, after the name of a file system or the like.
 pub fn split_label(label: &str) -> (String, String) {
-    let words: Vec<&str> = label.split_whitespace().collect();
+    let words: Vec<&str> = label.split_whitespace().filter(|word| *word != "|").collect();
     if words == DIRECT_SCANS {
         return (String::new(), words.join(" "));
     }

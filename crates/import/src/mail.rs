@@ -23,6 +23,8 @@ const HEADERS: [&str; 8] = [
 ];
 /// Lines beyond these are not read.
 pub const MAX_LINES: usize = 2_000_000;
+/// Gains in percent, and coefficients of variation.
+const LEGEND: &str = "[pct imp](CV)";
 /// Tabs stop at every eighth letter.
 const TAB: usize = 8;
 
@@ -246,7 +248,7 @@ impl Unfolder {
         let (depth, text) = quoting::unquote(line);
         let fits = role == Role::Text && text.len() <= MAX_LINE;
         let author = self.authors.get(depth).copied().flatten();
-        let text = if fits { unframe(expand(text)) } else { String::new() };
+        let text = if fits { without_legend(unframe(expand(text))) } else { String::new() };
         let role = if role == Role::Text && !fits { Role::Apart } else { role };
         self.mail.lines.push(Line { lines: Lines { first, last }, role, depth, text, author });
     }
@@ -412,6 +414,12 @@ fn unframe(text: String) -> String {
     } else {
         text
     }
+}
+
+/// The text without what says beside each name of what stands beside its values: the places stay.
+fn without_legend(text: String) -> String {
+    let blank = " ".repeat(LEGEND.len());
+    if text.contains(LEGEND) { text.replace(LEGEND, &blank).trim_end().to_owned() } else { text }
 }
 
 #[cfg(test)]

@@ -42,7 +42,19 @@ struct Atom {
 enum What {
     Word,
     Value(Option<Figure>),
-    Percent(Option<Figure>, bool),
+    Percent(Percent),
+    Spread(Figure),
+    /// Points at the line.
+    Mark,
+}
+
+/// What stands in brackets, or between marks, after a value.
+#[derive(Clone)]
+struct Percent {
+    figure: Option<Figure>,
+    marked: bool,
+    /// What stands in further brackets: how much the value scatters.
+    spread: Option<Figure>,
 }
 
 /// What `text` looks like.
@@ -57,14 +69,43 @@ pub fn shape(text: &str) -> Shape {
     if matches!(trimmed, "..." | "[...]" | "…") {
         return Shape::Ellipsis;
     }
+    if is_diffstat(trimmed) {
+        return Shape::Other;
+    }
     let atoms = atoms(text);
-    let cells = cells(&atoms);
+    let mut cells = cells(&atoms);
+    if is_numbered(&cells) {
+        cells.remove(0);
+    }
     let labelled = cells.first().is_some_and(|cell| !text[..cell.start].trim().is_empty());
     let any = cells.iter().any(|placed| placed.cell.value.is_some());
     match labelled && any && cells.len() <= MAX_CELLS {
         true => Shape::Row(cells),
         false => Shape::Other,
     }
+}
+
+/// Whether a line's first figure is its label, as a number of clients is: all others have
+/// percentages.
+fn is_numbered(cells: &[Placed]) -> bool {
+    let beside = |placed: &Placed| placed.cell.percent.is_some() || placed.cell.spread.is_some();
+    match cells {
+        [first, others @ ..] => {
+            others.len() > 1 && first.start < 16 && !beside(first) && others.iter().all(beside)
+        }
+        [] => false,
+    }
+}
+
+/// Whether a line counts a patch's changes to a file, as `mm/vmscan.c | 4 --` does.
+fn is_diffstat(text: &str) -> bool {
+    let Some((_, changes)) = text.rsplit_once(" | ") else {
+        return false;
+    };
+    let mut words = changes.split_whitespace();
+    let counts = words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let drawn = words.next().is_some_and(|word| word.bytes().all(|byte| b"+-".contains(&byte)));
+    counts && drawn && words.next().is_none()
 }
 
 /// Whether `word` is nothing but a line drawn.
@@ -75,38 +116,48 @@ pub fn is_rule(word: &str) -> bool {
 
 /// How many figures stand on a line, wherever they do.
 pub fn figures(text: &str) -> usize {
-    let is_figure =
-        |atom: &&Atom| matches!(atom.what, What::Value(Some(_)) | What::Percent(Some(_), _));
+    let is_figure = |atom: &&Atom| {
+        matches!(atom.what, What::Value(Some(_)) | What::Percent(Percent { figure: Some(_), .. }))
+    };
     atoms(text).iter().filter(is_figure).count()
 }
 
-/// The values at the end of a line.
+/// The values at the end of a line, which may end with a mark such as `^`.
 fn cells(atoms: &[Atom]) -> Vec<Placed> {
     let mut cells = Vec::new();
-    let mut rest = atoms;
-    loop {
-        let (value, percent, before) = match rest {
-            [before @ .., value, percent @ Atom { what: What::Percent(..), .. }] => {
-                (value, Some(percent), before)
-            }
-            [before @ .., value] => (value, None, before),
-            [] => break,
-        };
-        let What::Value(figure) = &value.what else {
-            break;
-        };
-        let mut cell = Cell { value: figure.clone(), ..Cell::default() };
-        let mut end = value.end;
-        if let Some(Atom { end: after, what: What::Percent(figure, marked), .. }) = percent {
-            cell.percent = figure.clone();
-            cell.marked = *marked;
-            end = *after;
-        }
-        cells.push(Placed { start: value.start, end, cell });
+    let mut rest = match atoms {
+        [before @ .., Atom { what: What::Mark, .. }] => before,
+        all => all,
+    };
+    while let Some((placed, before)) = last_cell(rest) {
+        cells.push(placed);
         rest = before;
     }
     cells.reverse();
     cells
+}
+
+/// The last value of a line, with what stands beside it, and what stands before it.
+fn last_cell(atoms: &[Atom]) -> Option<(Placed, &[Atom])> {
+    let end = atoms.last()?.end;
+    let (percent, before) = match atoms {
+        [before @ .., Atom { what: What::Percent(percent), .. }] => (Some(percent), before),
+        all => (None, all),
+    };
+    let (spread, before) = match before {
+        [before @ .., Atom { what: What::Spread(figure), .. }] => (Some(figure), before),
+        all => (None, all),
+    };
+    let (Atom { start, what: What::Value(value), .. }, before) = before.split_last()? else {
+        return None;
+    };
+    let cell = Cell {
+        value: value.clone(),
+        percent: percent.and_then(|it| it.figure.clone()),
+        marked: percent.is_some_and(|it| it.marked),
+        spread: spread.or(percent.and_then(|it| it.spread.as_ref())).cloned(),
+    };
+    Some((Placed { start: *start, end, cell }, before))
 }
 
 fn atoms(text: &str) -> Vec<Atom> {
@@ -114,14 +165,18 @@ fn atoms(text: &str) -> Vec<Atom> {
     let mut place = 0;
     while let Some(found) = text[place..].find(|letter: char| letter != ' ') {
         place += found;
-        if let Some((length, figure, marked)) = percent(&text[place..]) {
-            let what = What::Percent(figure, marked);
+        let beside = percent(&text[place..]).map(|(length, it)| (length, What::Percent(it)));
+        if let Some((length, what)) = beside.or_else(|| spread(&text[place..])) {
             atoms.push(Atom { start: place, end: place + length, what });
             place += length;
             continue;
         }
         let end = word_end(text, place);
         let word = &text[place..end];
+        if word == "|" {
+            place = end;
+            continue;
+        }
         let apart = text[..place].ends_with("  ");
         push_word(&mut atoms, marked(word).filter(|_| apart).unwrap_or(word), place);
         place = end;
@@ -163,15 +218,17 @@ fn push_word(atoms: &mut Vec<Atom>, word: &str, start: usize) {
             push(start, start + piece.len(), What::Value(figure(piece)));
             start += piece.len();
         }
+    } else if word.bytes().all(|byte| b"^*<!".contains(&byte)) {
+        push(start, end, What::Mark);
     } else {
         push(start, end, What::Word);
     }
 }
 
-/// A percentage in brackets or between marks at the start of `text`: its length, the figure without
-/// the percent sign, and whether it is between stars. Square brackets and question marks are what
-/// our own verdicts are printed in, and a dash in brackets is a percentage that does not exist.
-fn percent(text: &str) -> Option<(usize, Option<Figure>, bool)> {
+/// A percentage in brackets or between marks at the start of `text`, and its length. Square brackets
+/// and question marks are what our own verdicts are printed in, and a dash or nothing in brackets is
+/// a percentage that does not exist. At the end of a line the bracket may be open.
+fn percent(text: &str) -> Option<(usize, Percent)> {
     let close = match text.bytes().next()? {
         b'(' => b')',
         b'[' => b']',
@@ -179,13 +236,43 @@ fn percent(text: &str) -> Option<(usize, Option<Figure>, bool)> {
         _ => return None,
     };
     let inner = &text[1..];
-    let end = inner.bytes().take(64).position(|byte| byte == close)?;
+    let closed = inner.bytes().take(64).position(|byte| byte == close);
+    let open = || (close == b')' && inner.len() < 16).then_some(inner.len());
+    let end = closed.or_else(open)?;
+    let length = (end + 2).min(text.len());
+    let marked = close == b'*';
+    if let Some((more, spread)) = in_brackets(&text[length..]).filter(|_| close == b']') {
+        let figure = figure(inner[..end].trim())?;
+        let spread = Some(spread);
+        return Some((length + more, Percent { figure: Some(figure), marked, spread }));
+    }
     let figure = match inner[..end].trim() {
-        "-" => None,
-        text => Some(figure(text.strip_suffix('%')?.trim_end())?),
+        "" if close != b')' || closed.is_none() || end < 2 => return None,
+        "-" | "" => None,
+        text => {
+            let number = text.strip_suffix('%').or_else(|| text.strip_suffix("pct"))?;
+            Some(figure(number.trim_end())?)
+        }
     };
     let number = figure.as_ref().is_none_or(|figure| !figure.text.ends_with(['s', '%']));
-    number.then_some((end + 2, figure, close == b'*'))
+    number.then_some((length, Percent { figure, marked, spread: None }))
+}
+
+/// A number in round brackets at the start of `text`, and its length with them.
+fn in_brackets(text: &str) -> Option<(usize, Figure)> {
+    let inner = text.strip_prefix('(')?;
+    let end = inner.bytes().take(64).position(|byte| byte == b')')?;
+    Some((end + 2, figure(inner[..end].trim())?))
+}
+
+/// How much the value before scatters, as in `+- 0.5%`, at the start of `text`.
+fn spread(text: &str) -> Option<(usize, What)> {
+    let marks = ["+-", "+/-", "\u{b1}"];
+    let rest = marks.iter().find_map(|mark| text.strip_prefix(mark))?;
+    let rest = rest.trim_start_matches(' ');
+    let start = text.len() - rest.len();
+    let word = &rest[..word_end(rest, 0)];
+    Some((start + word.len(), What::Spread(figure(word)?)))
 }
 
 #[cfg(test)]
@@ -201,7 +288,9 @@ mod tests {
                 figure.as_ref().map_or("-".to_owned(), |figure| figure.text.clone())
             };
             let star = if placed.cell.marked { "*" } else { "" };
-            format!("{}/{}{star}", text(&placed.cell.value), text(&placed.cell.percent))
+            let spread = placed.cell.spread.as_ref().map(|it| format!("~{}", it.text));
+            let spread = spread.unwrap_or_default();
+            format!("{}{spread}/{}{star}", text(&placed.cell.value), text(&placed.cell.percent))
         };
         cells.iter().map(shown).collect()
     }
@@ -233,6 +322,52 @@ mod tests {
         assert_eq!(cells_of("Kswapd efficiency  99%   81%"), ["99%/-", "81%/-"]);
         assert_eq!(cells_of("-o bhash=101073   6m04s   17m43s"), ["6m04s/-", "17m43s/-"]);
         assert_eq!(cells_of("x   -   3.0"), ["-/-", "3.0/-"]);
+    }
+
+    #[test]
+    fn values_come_with_how_much_they_scatter() {
+        let row = "Hmean   1         183.56  +- 0.21% (        )       516.12  +- 0.57% ( 181.18%)";
+        assert_eq!(cells_of(row), ["183.56~0.21%/-", "516.12~0.57%/181.18"]);
+        let row = "SubAmean  2048   39133.10 +- 45.71 (   0.82%)   53811.86 +-193.04 ( -36.38%)";
+        assert_eq!(cells_of(row), ["39133.10~45.71/0.82", "53811.86~193.04/-36.38"]);
+        let row = " 2-groups     1.00 [ -0.00]( 1.63)     1.05 [ -4.68]( 2.04)  *";
+        assert_eq!(cells_of(row), ["1.00~1.63/-0.00", "1.05~2.04/-4.68"]);
+        assert_eq!(cells_of("a  12 \u{b1} 3%   15 \u{b1}2%"), ["12~3%/-", "15~2%/-"]);
+        for text in ["a   +- 5", "as in [1](2) and [3]()", "a  5 ()"] {
+            assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn percentages_may_be_written_out_or_cut_off() {
+        let row = " 1-groups:         3.92 (0.00 pct)         4.05 (-3.31 pct)";
+        assert_eq!(cells_of(row), ["3.92/0.00", "4.05/-3.31"]);
+        assert_eq!(
+            cells_of("a   68.00 (   0.00%)   66.00 (   2.94%"),
+            ["68.00/0.00", "66.00/2.94"]
+        );
+    }
+
+    #[test]
+    fn a_number_labels_a_line_of_percentages() {
+        assert_eq!(
+            cells_of("   16   452.49 (0.00%)   457.94 (1.20%)"),
+            ["452.49/0.00", "457.94/1.20"]
+        );
+        for text in ["16   452.49   457.94 (1.20%)", "16   452.49 (0.00%)"] {
+            assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bars_and_marks_are_no_figures() {
+        let row = "pgbench-ro      1.14   ~      ~     | 1.11 |  1.14";
+        assert_eq!(cells_of(row), ["1.14/-", "-/-", "-/-", "1.11/-", "1.14/-"]);
+        let row = "Amean  x   7.06 (   0.00%)    8.10 *   8.23%*   ^";
+        assert_eq!(cells_of(row), ["7.06/0.00", "8.10/8.23*"]);
+        for text in [" mm/vmscan.c | 4 --", " mm/vmscan.c |  21 ++--"] {
+            assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]

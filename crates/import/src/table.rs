@@ -152,6 +152,8 @@ pub struct Cell {
     /// Whether that stands between stars. mmtests' stars mean little: they are never passed on to
     /// a table that is computed anew.
     pub marked: bool,
+    /// How much the value scatters, where that stands beside it: in its unit, or in percent of it.
+    pub spread: Option<Figure>,
 }
 
 /// A figure as it was printed.

@@ -242,3 +242,73 @@ fn a_baseline_plus_one_is_recognised() {
     assert_eq!(check.findings.len(), 1);
     assert_eq!(check.findings[0].clue, Some(Clue::BaselinePlusOne));
 }
+
+/// Lines of tbench from a mail on "sched/fair: SIS_NODE" whose author
+/// (K Prateek Nayak, 2023) cuts percentages off.
+const CUT: &str = "
+Clients:      tip                     patched
+    1    452.49 (0.00 pct)       457.94 (1.20 pct)
+    2    862.44 (0.00 pct)       879.99 (2.03 pct)
+    8   2966.77 (0.00 pct)      3040.90 (2.49 pct)
+";
+
+#[test]
+fn percentages_that_are_cut_off_follow_where_all_are() {
+    let table = table(CUT);
+    assert_eq!((table.heading.as_str(), table.columns.len()), ("Clients:", 2));
+    assert_eq!(table.rows[2].label, "8");
+    assert!(table.rows.iter().all(|row| row.better == Some(Better::Higher)));
+    let check = import::check(&table);
+    assert_eq!((check.printed, check.derived, check.cut), (6, 6, 1));
+}
+
+#[test]
+fn one_percentage_that_is_cut_off_among_rounded_ones_is_told() {
+    let rounded = CUT.replace("1.20", "1.25");
+    let check = import::check(&table(&rounded));
+    let clues: Vec<_> = check.findings.iter().map(|finding| finding.clue).collect();
+    // 1.2044 is neither, whether rounded or cut off.
+    assert_eq!(clues, [None, Some(Clue::CutOff)]);
+    assert_eq!((check.derived, check.cut), (4, 0));
+}
+
+/// From "cpufreq / sched: frequency invariance" (Giovanni Gherdovich, 2019): means, how much they
+/// scatter, and gains; brackets without a figure stand beside the baseline.
+const SPREAD: &str = "
+                 5.2.0 vanilla (BASELINE)           5.2.0 intel_pstate/HWP
+- - - - - - - -  - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
+Amean   32        28.78  +- 0.72% (        )         26.61  +- 1.99% (   7.55%)
+Amean   64        20.46  +- 1.85% (        )         19.76  +- 0.35% (   3.42%)
+";
+
+#[test]
+fn what_values_scatter_by_stands_beside_them() {
+    let table = table(SPREAD);
+    assert_eq!(table.columns, ["5.2.0 vanilla (BASELINE)", "5.2.0 intel_pstate/HWP"]);
+    assert_eq!(table.baseline, Some(Baseline::Column(0)));
+    let spread = |row: usize, column: usize| {
+        table.rows[row].cells[column].spread.as_ref().map(|it| it.text.as_str())
+    };
+    assert_eq!((spread(0, 0), spread(1, 1)), (Some("0.72%"), Some("0.35%")));
+    let check = import::check(&table);
+    assert_eq!((check.printed, check.derived), (2, 2));
+}
+
+/// From "EEVDF and latency-nice" (K Prateek Nayak, 2023): normalized means, gains, coefficients of
+/// variation, marks at the ends of lines.
+const NORMALIZED: &str = "
+#workers: base[pct imp](CV)       eevdf[pct imp](CV)     eevdf-curb[pct imp](CV)
+  2     1.00 [ -0.00](11.27)     1.27 [-27.27]( 6.42)     1.14 [-13.64](11.02)  *
+  4     1.00 [ -0.00]( 1.95)     1.00 [ -0.00]( 3.77)     0.93 [  6.67]( 4.22)
+";
+
+#[test]
+fn gains_and_variation_stand_beside_normalized_values() {
+    let table = table(NORMALIZED);
+    assert_eq!(table.columns, ["base", "eevdf", "eevdf-curb"]);
+    assert_eq!(table.rows[1].label, "4");
+    assert_eq!(table.rows[1].better, Some(Better::Lower));
+    assert_eq!(table.rows[1].cells[2].spread.as_ref().unwrap().value, 4.22);
+    let check = import::check(&table);
+    assert_eq!((check.printed, check.derived), (6, 6));
+}

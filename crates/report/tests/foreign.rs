@@ -107,7 +107,7 @@ prop_compose! {
     fn cell(percent: bool)(value in 0_i64..100_000_000, gain in -30_000_i64..30_000, marked in any::<bool>())
         -> Cell {
         let percent = percent.then(|| figure(gain));
-        Cell { value: Some(figure(value)), marked: marked && percent.is_some(), percent }
+        Cell { value: Some(figure(value)), marked: marked && percent.is_some(), percent, spread: None }
     }
 }
 

@@ -17,6 +17,7 @@ pub fn check(found: &Foreign) -> String {
     let sum = checked().fold(Check::default(), |mut sum, (_, check)| {
         sum.printed += check.printed;
         sum.derived += check.derived;
+        sum.cut += check.cut;
         sum.untold += check.untold;
         sum.findings.extend(check.findings.iter().cloned());
         sum
@@ -26,6 +27,9 @@ pub fn check(found: &Foreign) -> String {
 
 fn summary(check: &Check) -> String {
     let mut summary = format!("{}, {} follow", count(check.printed, "percentage"), check.derived);
+    if check.cut > 0 {
+        summary.push_str(&format!(" ({} of them cut off, not rounded)", check.cut));
+    }
     if !check.findings.is_empty() {
         let not = check.findings.len();
         summary.push_str(&format!(", {not} {} not", if not == 1 { "does" } else { "do" }));
@@ -48,6 +52,7 @@ pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
         Some(Clue::OtherDirection) => {
             "; with the other sign it would, unless this row's good direction is unlike the others'"
         }
+        Some(Clue::CutOff) => "; cut off, not rounded, it would",
         Some(Clue::BaselinePlusOne) => "; from the baseline plus 1 it would",
         None => "",
     };

@@ -29,7 +29,7 @@ const HEAD: [&str; 14] = [
 /// None that tables can cause.
 pub fn csv(found: &Foreign) -> Result<String, Error> {
     let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record(HEAD.iter().chain(&["marked", "section"]))?;
+    writer.write_record(HEAD.iter().chain(&["marked", "section", "spread"]))?;
     for table in &found.tables {
         write(table, &mut writer)?;
     }
@@ -64,6 +64,7 @@ fn write(found: &ForeignTable, writer: &mut Writer<Vec<u8>>) -> Result<(), Error
                 &number(cell.percent.as_ref()),
                 if cell.marked { "true" } else { "false" },
                 &row.section,
+                cell.spread.as_ref().map_or("", |spread| &spread.text),
             ])?;
         }
     }

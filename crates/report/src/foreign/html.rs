@@ -58,9 +58,10 @@ fn table(found: &ForeignTable) -> String {
 /// A value, and its percentage beside it.
 fn shown(cell: &Cell) -> String {
     let value = cell.value.as_ref().map_or("-", |value| &value.text);
+    let spread = cell.spread.as_ref().map_or(String::new(), |it| format!(" +- {}", it.text));
     match &cell.percent {
-        Some(percent) if cell.marked => format!("{value} *{:>7}%*", percent.text),
-        Some(percent) => format!("{value} ({:>7}%)", percent.text),
-        None => value.to_owned(),
+        Some(percent) if cell.marked => format!("{value}{spread} *{:>7}%*", percent.text),
+        Some(percent) => format!("{value}{spread} ({:>7}%)", percent.text),
+        None => format!("{value}{spread}"),
     }
 }

@@ -55,6 +55,9 @@ struct RowDocument<'a> {
     values: Vec<Option<f64>>,
     gains: Vec<Option<f64>>,
     marked: Vec<bool>,
+    /// How much the values scatter, as it stands beside them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spreads: Option<Vec<Option<&'a str>>>,
 }
 
 #[derive(Serialize)]
@@ -119,6 +122,8 @@ fn table(found: &ForeignTable) -> TableDocument<'_> {
 fn row(row: &Row) -> RowDocument<'_> {
     let cells = || row.cells.iter();
     let percent = |cell: &Cell| cell.percent.as_ref().map(|percent| percent.value);
+    let spread = |cell: &'_ Cell| cell.spread.is_some();
+    let spreads = || cells().map(|cell| cell.spread.as_ref().map(|spread| spread.text.as_str()));
     RowDocument {
         line: row.line,
         section: some(&row.section),
@@ -128,6 +133,7 @@ fn row(row: &Row) -> RowDocument<'_> {
         values: cells().map(|cell| cell.value.as_ref().map(|value| value.value)).collect(),
         gains: cells().map(percent).collect(),
         marked: cells().map(|cell| cell.marked).collect(),
+        spreads: cells().any(spread).then(|| spreads().collect()),
     }
 }
 
@@ -140,6 +146,7 @@ fn check_document<'a>(found: &'a ForeignTable, check: &'a Check) -> CheckDocumen
         follows: [finding.follows.0, finding.follows.1],
         clue: finding.clue.map(|clue| match clue {
             Clue::OtherDirection => "other direction",
+            Clue::CutOff => "cut off",
             Clue::BaselinePlusOne => "baseline plus one",
         }),
     });

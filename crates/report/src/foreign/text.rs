@@ -1,7 +1,7 @@
 //! The tables in the layout of the field: values as they were printed, gains in parentheses, or
 //! between stars where they stood so.
 
-use import::{Figure, Row, Signs, Table};
+use import::{Cell, Figure, Row, Signs, Table};
 
 use super::{Foreign, ForeignTable, lines};
 use crate::ascii::{escape, excerpt};
@@ -94,7 +94,11 @@ impl Column {
         let cells = || table.rows.iter().map(|row| &row.cells[number]);
         let text =
             |figure: &Option<Figure>| figure.as_ref().map_or("-".to_owned(), |it| escape(&it.text));
-        let values: Vec<String> = cells().map(|cell| text(&cell.value)).collect();
+        let spread = |cell: &Cell| {
+            cell.spread.as_ref().map_or(String::new(), |it| format!(" +- {}", escape(&it.text)))
+        };
+        let value = |cell: &Cell| text(&cell.value) + &spread(cell);
+        let values: Vec<String> = cells().map(value).collect();
         let plus = table.signs == Some(Signs::Change);
         let numbers: Vec<Option<String>> = cells()
             .map(|cell| cell.percent.as_ref().map(|percent| number_of(percent, plus)))
