@@ -286,7 +286,7 @@ fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
     for word in text.split(' ') {
         let (start, end) = (place, place + word.len());
         place = end + 1;
-        if word.is_empty() {
+        if word.is_empty() || word == "|" {
             continue;
         }
         match groups.last_mut().filter(|last| start - last.end < gap) {

@@ -1,6 +1,9 @@
 //! Candidates into tables, or into what could not be read.
 
+use model::Better;
+
 use crate::block::{Block, Lined, blocks, line_up, notes, section};
+use crate::check::follows;
 use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
@@ -345,7 +348,7 @@ fn worth(
     if rows.is_empty() {
         return Err(None);
     }
-    if rows.iter().all(node) && (many || heading == "node") {
+    if rows.iter().all(node) && !block.percent && (many || heading == "node") {
         return Err(Some(DISTANCES));
     }
     match width {
@@ -429,5 +432,18 @@ fn baseline(table: &Table) -> Option<usize> {
         zeros > 0 && 4 * zeros >= 3 * printed
     };
     let none = |column: &usize| percents(*column).all(|percent| percent.is_none());
-    columns.clone().find(zero).or_else(|| columns.find(none))
+    columns.clone().find(zero).or_else(|| columns.find(|it| none(it) && is_compared(table, *it)))
+}
+
+/// Whether the percentages of a table can be about this column: that of several most do not follow
+/// from it says that they are about something else, as shares are.
+fn is_compared(table: &Table, base: usize) -> bool {
+    let follow = |row: &Row, cell: &Cell| {
+        let told = [Better::Lower, Better::Higher].map(|it| follows(it, &row.cells[base], cell));
+        if told.contains(&Some(true)) { Some(true) } else { told[0].and(told[1]) }
+    };
+    let cells = table.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
+    let told: Vec<bool> = cells.filter_map(|(row, cell)| follow(row, cell)).collect();
+    let derived = told.iter().filter(|told| **told).count();
+    told.len() < 2 || 2 * derived >= told.len()
 }

@@ -79,7 +79,8 @@ pub fn shape(text: &str) -> Shape {
     }
     let labelled = cells.first().is_some_and(|cell| !text[..cell.start].trim().is_empty());
     let any = cells.iter().any(|placed| placed.cell.value.is_some());
-    match labelled && any && cells.len() <= MAX_CELLS {
+    // A line of nothing but what is missing is a row where that can't be by chance.
+    match labelled && (any || cells.len() > 2) && cells.len() <= MAX_CELLS {
         true => Shape::Row(cells),
         false => Shape::Other,
     }

@@ -312,3 +312,34 @@ fn gains_and_variation_stand_beside_normalized_values() {
     let check = import::check(&table);
     assert_eq!((check.printed, check.derived), (6, 6));
 }
+
+/// From "x86, sched: Add support for frequency invariance" (Giovanni Gherdovich, 2019): ratios, with
+/// a box about the column that was chosen.
+const BOXED: &str = "
+                                         +------+
+                 I_PSTATE   1C     3C    | 4C   |  8C
+pgbench-ro           1.14   ~      ~     | 1.11 |  1.14
+pgbench-rw           ~      ~      ~     | ~    |  ~
+netperf-udp          1.06   ~      1.06  | 1.05 |  1.07
+                                         +------+
+";
+
+#[test]
+fn bars_set_columns_off_and_tildes_stand_for_what_is_not_told() {
+    let table = table(BOXED);
+    assert_eq!(table.columns, ["I_PSTATE", "1C", "3C", "4C", "8C"]);
+    assert_eq!(table.rows.len(), 3);
+    assert!(table.rows[1].cells.iter().all(|cell| cell.value.is_none()));
+}
+
+#[test]
+fn percentages_of_something_else_are_not_held_against_a_column() {
+    let shares = "
+                   count      time
+read                 120        35 (58.33%)
+write                 80        20 (33.33%)
+sync                  12         5 (8.33%)
+";
+    let check = import::check(&table(shares));
+    assert_eq!((check.printed, check.derived, check.untold), (3, 0, 3));
+}
