@@ -2,7 +2,7 @@
 
 use model::Better;
 
-use crate::table::{Baseline, Cell, Figure, Signs, Table};
+use crate::table::{Cell, Figure, Signs, Table};
 
 /// Room for the arithmetic itself, in percent.
 const SLACK: f64 = 1e-9;
@@ -60,10 +60,8 @@ pub fn check(table: &Table) -> Check {
     let mut check = Check::default();
     // Whether all that can be told is what is left of a longer percentage.
     let mut all_cut = true;
-    let base = match table.baseline {
-        Some(Baseline::Column(base)) => Some(base),
-        _ => None,
-    };
+    let bases: Vec<Option<usize>> =
+        (0..table.columns.len()).map(|column| table.base_of(column)).collect();
     for (row_place, row) in table.rows.iter().enumerate() {
         for (column, cell) in row.cells.iter().enumerate() {
             let Some(percent) = &cell.percent else {
@@ -75,7 +73,7 @@ pub fn check(table: &Table) -> Check {
                 (_, Some(better)) => vec![better],
                 (_, None) => vec![Better::Lower, Better::Higher],
             };
-            let base = base.map(|base| &row.cells[base]);
+            let base = bases[column].map(|base| &row.cells[base]);
             let told = directions.iter().map(|better| follows(*better, base?, cell));
             let told: Vec<Option<bool>> = told.collect();
             let cut = |better: &Better| base.is_some_and(|base| cut_off(*better, base, cell));
@@ -133,7 +131,7 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
 }
 
 /// Whether the percentage of `new` is one that follows without the digits after its last.
-fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
+pub(crate) fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
     let (Some(percent), Some((low, high))) = (&new.percent, allowed(better, base, new)) else {
         return false;
     };

@@ -22,7 +22,8 @@ const MAJORITY: f64 = 0.75;
 /// `gains` says that the table itself calls its percentages gains.
 pub fn infer(table: &mut Table, gains: bool) {
     table.signs = signs(table, gains);
-    let votes: Vec<[usize; 2]> = table.rows.iter().map(|row| votes(table, row)).collect();
+    let bases = bases(table);
+    let votes: Vec<[usize; 2]> = table.rows.iter().map(|row| votes(table, &bases, row)).collect();
     let class = |spread: bool| {
         let rows = table.rows.iter().zip(&votes).filter(|(row, _)| is_spread(row) == spread);
         let sum = rows.fold([0, 0], |sum, (_, row)| [sum[0] + row[0], sum[1] + row[1]]);
@@ -69,10 +70,11 @@ fn signs(table: &Table, gains: bool) -> Option<Signs> {
             return percents.then_some(Signs::Gain);
         }
     };
+    let bases = bases(table);
     let compared = || {
-        table.rows.iter().flat_map(move |row| {
+        table.rows.iter().flat_map(|row| {
             let others = row.cells.iter().enumerate().filter(move |(column, _)| *column != base);
-            others.map(move |(_, cell)| (&row.cells[base], cell))
+            others.map(|(column, cell)| (&row.cells[bases[column].unwrap_or(base)], cell))
         })
     };
     let plus = |cell: &Cell| cell.percent.as_ref().is_some_and(|it| it.text.starts_with('+'));
@@ -87,14 +89,19 @@ fn signs(table: &Table, gains: bool) -> Option<Signs> {
     Some(if change { Signs::Change } else { Signs::Gain })
 }
 
+/// What each column's percentages compare with.
+fn bases(table: &Table) -> Vec<Option<usize>> {
+    (0..table.columns.len()).map(|column| table.base_of(column)).collect()
+}
+
 /// How many percentages of a row say lower, and higher.
-fn votes(table: &Table, row: &Row) -> [usize; 2] {
+fn votes(table: &Table, bases: &[Option<usize>], row: &Row) -> [usize; 2] {
     let Some(Baseline::Column(base)) = table.baseline else {
         return [0, 0];
     };
     let mut votes = [0, 0];
-    for (_, cell) in row.cells.iter().enumerate().filter(|(column, _)| *column != base) {
-        let base = &row.cells[base];
+    for (column, cell) in row.cells.iter().enumerate().filter(|(column, _)| *column != base) {
+        let base = &row.cells[bases[column].unwrap_or(base)];
         let follows = |better| follows(better, base, cell) == Some(true);
         let vote = match (follows(Better::Lower), follows(Better::Higher)) {
             (true, false) => Some(Better::Lower),

@@ -3,7 +3,7 @@
 use model::Better;
 
 use crate::block::{Block, Lined, blocks, line_up, notes, section};
-use crate::check::follows;
+use crate::check::{cut_off, follows};
 use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
@@ -435,15 +435,24 @@ fn baseline(table: &Table) -> Option<usize> {
     columns.clone().find(zero).or_else(|| columns.find(|it| none(it) && is_compared(table, *it)))
 }
 
-/// Whether the percentages of a table can be about this column: that of several most do not follow
-/// from it says that they are about something else, as shares are.
+/// Whether the percentages of a table can be about this column, which has none itself, and others
+/// like it: that of several most do not follow says that they are about something else, as shares
+/// are.
 fn is_compared(table: &Table, base: usize) -> bool {
-    let follow = |row: &Row, cell: &Cell| {
-        let told = [Better::Lower, Better::Higher].map(|it| follows(it, &row.cells[base], cell));
-        if told.contains(&Some(true)) { Some(true) } else { told[0].and(told[1]) }
+    let bases: Vec<Option<usize>> =
+        (0..table.columns.len()).map(|it| table.base_from(base, it)).collect();
+    let follow = |row: &Row, column: usize, cell: &Cell| {
+        let base = &row.cells[bases[column]?];
+        let directions = [Better::Lower, Better::Higher];
+        let told = directions.map(|it| follows(it, base, cell));
+        let cut = directions.iter().any(|it| cut_off(*it, base, cell));
+        if cut || told.contains(&Some(true)) { Some(true) } else { told[0].and(told[1]) }
     };
-    let cells = table.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
-    let told: Vec<bool> = cells.filter_map(|(row, cell)| follow(row, cell)).collect();
+    let told = table.rows.iter().flat_map(|row| {
+        let cells = row.cells.iter().enumerate();
+        cells.filter_map(|(column, cell)| follow(row, column, cell))
+    });
+    let told: Vec<bool> = told.collect();
     let derived = told.iter().filter(|told| **told).count();
     told.len() < 2 || 2 * derived >= told.len()
 }

@@ -115,6 +115,23 @@ impl Table {
         })
     }
 
+    /// The column with which the percentages of `column` compare: the baseline, or where more than
+    /// one column has no percentages, as in pairs of them, the next such to the left.
+    pub(crate) fn base_of(&self, column: usize) -> Option<usize> {
+        match self.baseline {
+            Some(Baseline::Column(base)) => self.base_from(base, column),
+            _ => None,
+        }
+    }
+
+    /// The same, where `base` is the baseline.
+    pub(crate) fn base_from(&self, base: usize, column: usize) -> Option<usize> {
+        let bare =
+            |column: &usize| self.rows.iter().all(|row| row.cells[*column].percent.is_none());
+        let pairs = bare(&base);
+        (0..column).rev().find(|column| pairs && bare(column)).or(Some(base))
+    }
+
     /// The name of the baseline; none if there is no baseline, or if it has no name.
     pub fn baseline_name(&self) -> Option<&str> {
         let name = match self.baseline? {

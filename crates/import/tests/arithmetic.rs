@@ -343,3 +343,19 @@ sync                  12         5 (8.33%)
     let check = import::check(&table(shares));
     assert_eq!((check.printed, check.derived, check.untold), (3, 0, 3));
 }
+
+/// From "ext4: remove unnecessary s_md_lock on update s_mb_last_group" (Baokun Li, 2025): pairs of
+/// columns, of two machines.
+const PAIRS: &str = "
+                     base    patched         base    patched
+mb_optimize_scan=0   4821    7612  (+57.8%)  15371   21647 (+40.8%)
+mb_optimize_scan=1   4784    7568  (+58.1%)   6101    9117 (+49.4%)
+";
+
+#[test]
+fn pairs_of_columns_are_compared_by_pair() {
+    let check = import::check(&table(PAIRS));
+    assert_eq!((check.printed, check.derived), (4, 4));
+    let check = import::check(&table(&PAIRS.replace("+40.8", "+41.8")));
+    assert!(check.findings.iter().any(|finding| (finding.line, finding.column) == (3, 3)));
+}
