@@ -20,7 +20,7 @@ pub struct Form {
 }
 
 /// All forms.
-pub const FORMS: [Form; 16] = [
+pub const FORMS: [Form; 17] = [
     Form { name: "autonumabench", benchmark: "autonumabench", iterations: 2, files: autonumabench },
     Form {
         name: "autonumabench-2019",
@@ -40,6 +40,7 @@ pub const FORMS: [Form; 16] = [
     Form { name: "pagealloc", benchmark: "pagealloc", iterations: 2, files: pagealloc },
     Form { name: "paralleldd", benchmark: "paralleldd", iterations: 2, files: paralleldd },
     Form { name: "pgbench", benchmark: "pgbench", iterations: 2, files: pgbench },
+    Form { name: "pgbench-2018", benchmark: "pgbench", iterations: 2, files: pgbench_2018 },
     Form { name: "stutter", benchmark: "stutter", iterations: 1, files: stutter },
     Form { name: "stutterp", benchmark: "stutterp", iterations: 2, files: stutterp },
     Form { name: "tiobench", benchmark: "tiobench", iterations: 2, files: tiobench },
@@ -238,6 +239,25 @@ fn pgbench(maker: &mut Maker) {
             let transactions = maker.rate(1000.0 * f64::from(clients)) as u64;
             let line = format!("{seconds} {transactions} 4658400 4710160000 300 9000\n");
             maker.add(format!("pgbench-transactions-{clients}.log"), line);
+        }
+    }
+}
+
+/// The same until May 2019: other names, of two threads the transactions of each.
+fn pgbench_2018(maker: &mut Maker) {
+    for clients in [1, 4, 12] {
+        let time = maker.time(1.2, 2.3, 130.0);
+        maker.add(format!("time-{clients}"), time);
+        maker.add(format!("pgbench-raw-{clients}"), "transaction type: <builtin: select only>\n");
+        for thread in 1..=if clients > 1 { 2 } else { 1 } {
+            for second in 0..47 {
+                let transactions = maker.rate(500.0 * f64::from(clients)) as u64;
+                let line = format!(
+                    "{} {transactions} 4658400 4710160000 300 9000\n",
+                    1_540_000_000 + second
+                );
+                maker.add(format!("pgbench-transactions-{clients}-{thread}"), line);
+            }
         }
     }
 }
