@@ -71,7 +71,10 @@ impl Logs {
     fn read(&self) -> (Vec<Boot>, Summary) {
         let directory = Directory::read(&self.path()).unwrap();
         let mut summary = directory.summary();
-        let boots = (0..directory.boots().len()).map(|boot| directory.boot(boot, &mut summary));
+        let boots = (0..directory.boots().len()).map(|number| {
+            let (boot, series) = directory.boot(number, &mut summary);
+            Boot { chunks: series.iter().map(Chunk::from).collect(), ..boot }
+        });
         (boots.collect(), summary)
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use model::Boot;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::{Error, ExperimentId, Store, Trouble};
+use crate::{Error, ExperimentId, Series, Store, Trouble};
 
 /// The number of a boot in its store. Written `b3`, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,20 @@ impl Store {
     /// forgotten ([`Store::forget_failed`]), when the disk is full, or when the store fails
     /// otherwise. Boots kept before are not touched.
     pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.write(|transaction| write::boot(transaction, experiment, boot))
+        self.keep_boot_with(experiment, boot, &[])
+    }
+
+    /// The same for a boot whose chunks, or some of them, are `series`.
+    ///
+    /// # Errors
+    /// As for [`Store::keep_boot`].
+    pub fn keep_boot_with(
+        &mut self,
+        experiment: ExperimentId,
+        boot: &Boot,
+        series: &[Series],
+    ) -> Result<BootId, Error> {
+        self.write(|transaction| write::boot(transaction, experiment, boot, series))
     }
 
     /// The same for a boot that is to be done again: it stays as evidence, but does not count as done.
@@ -68,7 +81,7 @@ impl Store {
     /// As for [`Store::keep_boot`].
     pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.write(|transaction| {
-            let id = write::boot(transaction, experiment, boot)?;
+            let id = write::boot(transaction, experiment, boot, &[])?;
             transaction.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [id.0])?;
             Ok(id)
         })

@@ -2,76 +2,57 @@
 //!
 //! Counters mostly stand still or rise steadily, so each value is kept as its difference from the
 //! one before (the first from 0; nulls are passed over), and so are times. The bytes are a format
-//! number, then [`Deltas`] in postcard's wire format (<https://postcard.jamesmunns.com>), all of
-//! it packed.
+//! number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), all of it
+//! packed.
 
 use std::io;
 
 use model::Column;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::packed;
+use crate::series::Deltas;
 
 /// Number of the only format so far.
 const FORMAT: u8 = 1;
+/// Room enough for a number.
+const ROOM: usize = 10;
 
 #[derive(Deserialize)]
-struct Deltas<'a> {
+struct Kept<'a> {
     times: Vec<i64>,
     #[serde(borrow)]
-    columns: Vec<ColumnDeltas<'a>>,
+    columns: Vec<KeptColumn<'a>>,
 }
 
 #[derive(Deserialize)]
-struct ColumnDeltas<'a> {
+struct KeptColumn<'a> {
     name: &'a str,
     values: Vec<Option<i64>>,
 }
 
-/// A series that is written as [`Deltas`], which are never all in memory.
-#[derive(Serialize)]
-struct Series<'a> {
-    #[serde(serialize_with = "time_deltas")]
-    times: &'a [u64],
-    columns: Vec<SeriesColumn<'a>>,
-}
-
-#[derive(Serialize)]
-struct SeriesColumn<'a> {
-    name: &'a str,
-    #[serde(serialize_with = "value_deltas")]
-    values: &'a [Option<i64>],
-}
-
 /// The packed bytes of a series.
-pub fn encode(times: &[u64], columns: &[Column]) -> io::Result<Vec<u8>> {
-    let all = columns.iter().map(|Column { name, values }| SeriesColumn { name, values });
-    let series = Series { times, columns: all.collect() };
-    // Most take a byte for being there and one or two for the difference.
-    let mut bytes = Vec::with_capacity(3 * times.len() * (1 + columns.len()));
+pub fn encode(times: &[u64], columns: &[Deltas]) -> io::Result<Vec<u8>> {
+    let length = columns.iter().map(|column| column.name().len() + column.bytes().len() + ROOM);
+    let mut bytes = Vec::with_capacity(ROOM * (1 + times.len()) + length.sum::<usize>());
     bytes.push(FORMAT);
-    let bytes = postcard::to_extend(&series, bytes).map_err(io::Error::other)?;
-    packed::pack(&bytes)
-}
-
-fn time_deltas<S: Serializer>(times: &&[u64], serializer: S) -> Result<S::Ok, S::Error> {
     let mut previous = 0;
-    serializer.collect_seq(times.iter().map(|&time| {
+    let deltas = times.iter().map(|&time| {
         let delta = time.wrapping_sub(previous).cast_signed();
         previous = time;
         delta
-    }))
+    });
+    let mut bytes = extend(bytes, &deltas.collect::<Vec<i64>>())?;
+    bytes = extend(bytes, &columns.len())?;
+    for column in columns {
+        bytes = extend(bytes, &(column.name(), column.len()))?;
+        bytes.extend_from_slice(column.bytes());
+    }
+    packed::pack(&bytes)
 }
 
-fn value_deltas<S: Serializer>(values: &&[Option<i64>], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut previous = 0;
-    serializer.collect_seq(values.iter().map(|value| {
-        value.map(|value| {
-            let delta = value.wrapping_sub(previous);
-            previous = value;
-            delta
-        })
-    }))
+fn extend(bytes: Vec<u8>, what: &impl Serialize) -> io::Result<Vec<u8>> {
+    postcard::to_extend(what, bytes).map_err(io::Error::other)
 }
 
 /// The first and the last sample of a series; all of it if it has no more than two.
@@ -99,8 +80,7 @@ fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
         [other, ..] => return Err(io::Error::other(format!("unknown format {other}"))),
         [] => return Err(io::Error::other("it is empty")),
     };
-    let (deltas, rest): (Deltas, _) =
-        postcard::take_from_bytes(series).map_err(io::Error::other)?;
+    let (deltas, rest): (Kept, _) = postcard::take_from_bytes(series).map_err(io::Error::other)?;
     if !rest.is_empty() {
         return Err(io::Error::other(format!("{} bytes too many", rest.len())));
     }
@@ -112,7 +92,7 @@ fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
     Ok((times.collect(), deltas.columns.into_iter().map(column).collect()))
 }
 
-fn column(deltas: ColumnDeltas<'_>) -> Column {
+fn column(deltas: KeptColumn<'_>) -> Column {
     let mut value = 0i64;
     let values = deltas.values.into_iter().map(|delta| {
         delta.map(|delta| {
@@ -134,6 +114,10 @@ mod tests {
         let seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (seed ^ seed >> 31) % 64
+    }
+
+    fn encoded(times: &[u64], columns: &[Column]) -> Vec<u8> {
+        encode(times, &columns.iter().map(Deltas::from).collect::<Vec<_>>()).unwrap()
     }
 
     /// Counters as a busy guest has them, sampled each second with some jitter: of ten, five stand
@@ -162,14 +146,14 @@ mod tests {
     fn series_take_a_small_part_of_their_plain_size() {
         let (times, columns) = vmstat(180, 600);
         let plain = 8 * times.len() * (1 + columns.len());
-        let kept = encode(&times, &columns).unwrap().len();
+        let kept = encoded(&times, &columns).len();
         assert!(kept * 12 < plain, "{kept} of {plain} bytes");
     }
 
     #[test]
     fn any_flipped_bit_is_seen() {
         let (times, columns) = vmstat(10, 20);
-        let packed = encode(&times, &columns).unwrap();
+        let packed = encoded(&times, &columns);
         for byte in 0..packed.len() {
             let mut damaged = packed.clone();
             damaged[byte] ^= 1;
@@ -202,7 +186,7 @@ mod tests {
             times in prop::collection::vec(any::<u64>(), 0..40),
             columns in prop::collection::vec(any_column(), 0..8),
         ) {
-            let packed = encode(&times, &columns).unwrap();
+            let packed = encoded(&times, &columns);
             prop_assert_eq!(decode(&packed).unwrap(), (times, columns));
         }
 

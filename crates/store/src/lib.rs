@@ -11,6 +11,7 @@ mod experiments;
 mod packed;
 mod profile;
 mod schema;
+mod series;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -18,4 +19,5 @@ mod tests;
 pub use boots::{BootId, Detail, Kept};
 pub use error::{Error, Trouble};
 pub use experiments::{ExperimentId, ExperimentRow};
+pub use series::{Deltas, Series};
 pub use store::Store;

@@ -37,9 +37,9 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     let mut failed = false;
     for (number, (variant, replicate)) in directory.boots().enumerate() {
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
-            let boot = directory.boot(number, &mut summary);
+            let (boot, series) = directory.boot(number, &mut summary);
             failed |= !boot.outcome.is_complete();
-            store.keep_boot(id, &boot)?;
+            store.keep_boot_with(id, &boot, &series)?;
             kept += 1;
         }
     }

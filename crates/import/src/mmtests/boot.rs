@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use kernelfiles::klog;
-use model::{Boot, Chunk, HostLoad, Outcome, Problem, ProblemKind, Sample, Source, Usage};
+use model::{Boot, HostLoad, Outcome, Problem, ProblemKind, Sample, Source, Usage};
 use rayon::prelude::*;
+use store::Series;
 
 use super::files;
 use super::iteration::Iteration;
@@ -51,12 +52,12 @@ pub struct Place<'a> {
     pub status: Option<i64>,
 }
 
-/// Makes a boot of the iterations that were run in it.
-pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Watched) {
+/// Makes a boot of the iterations that were run in it, all but its series, which come beside it.
+pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
     let started = iterations.iter().filter_map(|it| it.started).min();
     let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
     let budget = Budget::new(MAX_VALUES);
-    let series: Vec<_> = iterations.par_iter().map(|it| series(it, clock, &budget)).collect();
+    let read: Vec<_> = iterations.par_iter().map(|it| watch(it, clock, &budget)).collect();
 
     let mut boot = Boot {
         variant: place.variant.to_owned(),
@@ -72,11 +73,12 @@ pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Watched) {
     boot.facts.kernel_origin = place.origin.to_owned();
     let mut watched = Watched::default();
     let mut overflowed = false;
-    for series in series {
-        boot.chunks.extend(series.chunks);
-        overflowed |= series.overflowed;
-        watched.unread.extend(series.unread);
-        for (name, samples) in series.monitors {
+    let mut series = Vec::new();
+    for read in read {
+        series.extend(read.series);
+        overflowed |= read.overflowed;
+        watched.unread.extend(read.unread);
+        for (name, samples) in read.monitors {
             let (files, known) = watched.monitors.entry(name).or_default();
             *files += 1;
             *known += samples;
@@ -94,7 +96,7 @@ pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Watched) {
     }
     boot.notes.extend(spans(iterations));
     boot.outcome = outcome(&boot, place, iterations);
-    (boot, watched)
+    (boot, series, watched)
 }
 
 /// The first time at which something was noted, if nothing says when it began.
@@ -203,17 +205,17 @@ fn spans(iterations: &[&Iteration]) -> Vec<String> {
     notes.collect()
 }
 
-/// The series of one iteration.
-struct Series {
-    chunks: Vec<Chunk>,
+/// What the monitors of one iteration saw.
+struct Read {
+    series: Vec<Series>,
     monitors: Vec<(String, usize)>,
     unread: Vec<(String, String)>,
     overflowed: bool,
 }
 
-fn series(iteration: &Iteration, clock: Clock, budget: &Budget) -> Series {
+fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
     let mut all =
-        Series { chunks: Vec::new(), monitors: Vec::new(), unread: Vec::new(), overflowed: false };
+        Read { series: Vec::new(), monitors: Vec::new(), unread: Vec::new(), overflowed: false };
     let results = iteration.benchmarks.iter().filter(|(_, read)| read.is_ok());
     for (name, _) in results {
         let test = iteration.state.tests.get(name).cloned().unwrap_or_default();
@@ -244,7 +246,7 @@ fn series(iteration: &Iteration, clock: Clock, budget: &Budget) -> Series {
             let (times, columns) = table.finish();
             // A sample alone is no series.
             if times.len() > 1 && !columns.is_empty() {
-                all.chunks.push(Chunk {
+                all.series.push(Series {
                     workload: name.clone(),
                     iteration: iteration.number,
                     phase: String::new(),

@@ -34,6 +34,7 @@ use model::{
 };
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use store::Series;
 
 use files::{Entry, Root};
 use iteration::Iteration;
@@ -186,9 +187,9 @@ impl Directory {
         self.boots.iter().map(|place| (&*self.runs[place.run].name, place.replicate))
     }
 
-    /// A boot whole, and what was read of its monitors. `number` is its place among
-    /// [`Directory::boots`].
-    pub fn boot(&self, number: usize, summary: &mut Summary) -> Boot {
+    /// A boot with its series, which are its chunks. What was read of its monitors is added to
+    /// `summary`. `number` is its place among [`Directory::boots`].
+    pub fn boot(&self, number: usize, summary: &mut Summary) -> (Boot, Vec<Series>) {
         let Place { run, replicate, iterations } = &self.boots[number];
         let run = &self.runs[*run];
         let origin = format!("imported from {} ({TOOL})", self.path.display());
@@ -200,7 +201,7 @@ impl Directory {
             status: run.status,
         };
         let iterations: Vec<&Iteration> = run.iterations[iterations.clone()].iter().collect();
-        let (boot, watched) = boot::boot(place, &iterations);
+        let (boot, series, watched) = boot::boot(place, &iterations);
         for (name, (files, samples)) in watched.monitors {
             let known = summary.monitors.entry(name).or_default();
             *known = (known.0 + files, known.1 + samples);
@@ -208,7 +209,7 @@ impl Directory {
         for what in watched.unread {
             *summary.unread.entry(what).or_default() += 1;
         }
-        boot
+        (boot, series)
     }
 
     /// What was read so far, without monitors.

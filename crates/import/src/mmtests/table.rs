@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::Column;
+use store::Deltas;
 
 /// No more columns than this are kept of one source.
 const MAX_COLUMNS: usize = 65_536;
@@ -33,7 +33,7 @@ impl Budget {
 #[derive(Debug)]
 pub struct Table<'a> {
     times: Vec<u64>,
-    columns: Vec<Column>,
+    columns: Vec<Deltas>,
     places: HashMap<String, usize>,
     /// The column that should come next.
     next: usize,
@@ -46,19 +46,19 @@ pub struct Table<'a> {
 
 /// The column whose value should come next.
 pub struct Expected<'a> {
-    column: &'a mut Column,
+    column: &'a mut Deltas,
     next: &'a mut usize,
 }
 
 impl Expected<'_> {
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.column.name
+        self.column.name()
     }
 
     /// Sets its value in the current row.
     pub fn set(self, value: i64) {
-        self.column.values.push(Some(value));
+        self.column.push(value);
         *self.next += 1;
     }
 }
@@ -91,7 +91,7 @@ impl<'a> Table<'a> {
     pub fn expected(&mut self) -> Option<Expected<'_>> {
         let Self { columns, next, times, open, .. } = self;
         let column = columns.get_mut(*next)?;
-        (*open && column.values.len() + 1 == times.len()).then_some(Expected { column, next })
+        (*open && column.len() + 1 == times.len()).then_some(Expected { column, next })
     }
 
     /// Sets a value of the current row; of several of one name the first counts.
@@ -106,10 +106,10 @@ impl<'a> Table<'a> {
             self.overflowed = true;
             return;
         };
-        let values = &mut self.columns[place].values;
-        if values.len() <= before {
-            values.resize(before, None);
-            values.push(Some(value));
+        let column = &mut self.columns[place];
+        if column.len() <= before {
+            column.pad(before);
+            column.push(value);
             self.next = place + 1;
         }
     }
@@ -123,7 +123,7 @@ impl<'a> Table<'a> {
         if self.columns.len() == MAX_COLUMNS || !self.take(1 + before) {
             return None;
         }
-        self.columns.push(Column { name: name.to_owned(), values: vec![None; before] });
+        self.columns.push(Deltas::new(name));
         self.places.insert(name.to_owned(), self.columns.len() - 1);
         Some(self.columns.len() - 1)
     }
@@ -133,9 +133,9 @@ impl<'a> Table<'a> {
         let Some(before) = self.times.len().checked_sub(1).filter(|_| self.open) else {
             return;
         };
-        for column in self.columns.iter_mut().filter(|column| column.values.len() <= before) {
-            column.values.resize(before, None);
-            column.values.push(Some(0));
+        for column in self.columns.iter_mut().filter(|column| column.len() <= before) {
+            column.pad(before);
+            column.push(0);
         }
     }
 
@@ -155,10 +155,10 @@ impl<'a> Table<'a> {
     }
 
     /// Times and columns; a column that ends early has no values from there on.
-    pub fn finish(mut self) -> (Vec<u64>, Vec<Column>) {
+    pub fn finish(mut self) -> (Vec<u64>, Vec<Deltas>) {
         let rows = self.times.len();
         for column in &mut self.columns {
-            column.values.resize(rows, None);
+            column.pad(rows);
         }
         (self.times, self.columns)
     }
@@ -182,8 +182,8 @@ impl<'a> Table<'a> {
 mod tests {
     use super::*;
 
-    fn values(columns: &[Column], name: &str) -> Vec<Option<i64>> {
-        columns.iter().find(|column| column.name == name).unwrap().values.clone()
+    fn values(columns: &[Deltas], name: &str) -> Vec<Option<i64>> {
+        columns.iter().find(|column| column.name() == name).unwrap().values().collect()
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
         }
         assert!(table.overflowed());
         let (times, columns) = table.finish();
-        let kept: usize = columns.iter().map(|column| column.values.len()).sum();
+        let kept: usize = columns.iter().map(Deltas::len).sum();
         assert!(times.len() < PIECE && kept < 2 * PIECE);
     }
 }

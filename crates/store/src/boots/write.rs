@@ -1,26 +1,30 @@
 //! Rows of a boot, written.
 
-use model::{Boot, Column};
+use std::borrow::Cow;
+
+use model::Boot;
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params};
 use sha2::{Digest, Sha256};
 
 use super::{BootId, words};
 use crate::packed::pack;
-use crate::{ExperimentId, Trouble, chunk, profile};
+use crate::{Deltas, ExperimentId, Series, Trouble, chunk, profile};
 
-/// Writes everything of a boot.
+/// Writes everything of a boot, its own chunks and then `series`.
 pub fn boot(
     transaction: &Transaction,
     experiment: ExperimentId,
     boot: &Boot,
+    series: &[Series],
 ) -> Result<BootId, Trouble> {
     let id = row(transaction, experiment, boot)?;
     problems(transaction, id, boot)?;
     notes(transaction, id, boot)?;
     samples(transaction, id, boot)?;
     usage(transaction, id, boot)?;
-    chunks(transaction, id, boot)?;
+    let own = boot.chunks.iter().map(|chunk| Cow::Owned(chunk.into()));
+    chunks(transaction, id, own.chain(series.iter().map(Cow::Borrowed)))?;
     profiles(transaction, id, boot)?;
     Ok(id)
 }
@@ -160,29 +164,33 @@ fn usage(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble
     Ok(())
 }
 
-fn chunks(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
+fn chunks<'a>(
+    connection: &Connection,
+    id: BootId,
+    series: impl Iterator<Item = Cow<'a, Series>>,
+) -> Result<(), Trouble> {
     let sql = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     let mut insert_ends = connection.prepare_cached("INSERT INTO chunk_ends VALUES (?, ?, ?)")?;
-    for (place, chunk) in boot.chunks.iter().enumerate() {
-        let pack = |times: &[u64], columns: &[Column]| {
+    for (place, series) in series.enumerate() {
+        let pack = |times: &[u64], columns: &[Deltas]| {
             chunk::encode(times, columns).map_err(|error| {
-                Trouble::unkeepable(format!("the series of {}", chunk.source), error)
+                Trouble::unkeepable(format!("the series of {}", series.source), error)
             })
         };
-        let packed = pack(&chunk.times, &chunk.columns)?;
-        if chunk.times.len() > 2 {
-            let (times, columns) = chunk::ends(&chunk.times, &chunk.columns);
-            insert_ends.execute(params![id.0, place, pack(&times, &columns)?])?;
+        let packed = pack(&series.times, &series.columns)?;
+        if let [first, _, .., last] = *series.times {
+            let columns: Vec<Deltas> = series.columns.iter().map(Deltas::ends).collect();
+            insert_ends.execute(params![id.0, place, pack(&[first, last], &columns)?])?;
         }
         insert.execute(params![
             id.0,
             place,
-            chunk.workload,
-            chunk.iteration,
-            chunk.phase,
-            chunk.source,
-            chunk.times.len(),
+            series.workload,
+            series.iteration,
+            series.phase,
+            series.source,
+            series.times.len(),
             packed,
         ])?;
     }

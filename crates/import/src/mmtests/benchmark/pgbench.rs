@@ -161,7 +161,7 @@ mod tests {
         let lines: Vec<Line> = (1..=24).map(line).collect();
         // Windows are lines 8 to 11, 12 to 15, 16 to 19 and 20 to 23; the first is left out.
         assert_eq!(rates(&lines), [135.0, 700.0 / 8.0, 215.0]);
-        assert_eq!(rates(&lines[..14]), []);
-        assert_eq!(rates(&[line(1); 40]), []);
+        assert_eq!(rates(&lines[..14]), [0.0; 0]);
+        assert_eq!(rates(&[line(1); 40]), [0.0; 0]);
     }
 }

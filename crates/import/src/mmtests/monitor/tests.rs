@@ -1,5 +1,5 @@
-use model::Column;
 use proptest::prelude::*;
+use store::Deltas;
 
 use super::*;
 use crate::mmtests::table::Budget;
@@ -10,11 +10,11 @@ fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {
     let mut table = Table::new(&budget);
     read(monitor, text.as_bytes(), Clock(1000), &mut table).unwrap();
     let (times, columns) = table.finish();
-    let shown = |column: Column| {
-        let values = column.values.iter();
+    let shown = |column: Deltas| {
+        let values = column.values();
         let values: Vec<_> =
             values.map(|value| value.map_or("-".into(), |value| value.to_string())).collect();
-        format!("{}: {}", column.name, values.join(" "))
+        format!("{}: {}", column.name(), values.join(" "))
     };
     (
         times.iter().map(|time| time / 1_000_000_000).collect(),
@@ -174,9 +174,9 @@ proptest! {
         let (times, columns) = table.finish();
         prop_assert_eq!(times.len(), samples.len());
         for column in columns {
-            for (value, (_, sample)) in column.values.iter().zip(&samples) {
-                let first = sample.iter().find(|(name, _)| *name == column.name);
-                prop_assert_eq!(value, &first.map(|(_, value)| *value));
+            for (value, (_, sample)) in column.values().zip(&samples) {
+                let first = sample.iter().find(|(name, _)| name == column.name());
+                prop_assert_eq!(value, first.map(|(_, value)| *value));
             }
         }
     }
@@ -215,7 +215,7 @@ proptest! {
             let mut table = Table::new(&budget);
             read(monitor, lines.join("\n").as_bytes(), Clock(1000), &mut table).unwrap();
             let (times, columns) = table.finish();
-            prop_assert!(columns.iter().all(|column| column.values.len() == times.len()));
+            prop_assert!(columns.iter().all(|column| column.len() == times.len()));
         }
     }
 }
