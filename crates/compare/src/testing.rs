@@ -50,6 +50,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants: Vec::new(),
         machine: Machine {
             topology: topology(),

@@ -108,6 +108,7 @@ mod tests {
             profile: Profiling::default(),
             guest_digest: String::new(),
             userspace_digest: String::new(),
+            userspace: None,
             variants: Vec::new(),
             machine: Machine {
                 topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),

@@ -22,6 +22,9 @@ pub enum Command {
     /// Fetch, list and remove kernels
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Pin, list, renew and remove the images of packages that workloads run in
+    #[command(subcommand)]
+    Userspace(UserspaceCommand),
     /// Boot the variants of an experiment, run its workloads, keep what they measure
     Run(RunArgs),
     /// Boot one kernel for a look
@@ -77,6 +80,26 @@ pub struct KernelAddArgs {
     /// The name of a kernel of your own [default: the image's release]
     #[arg(long, requires = "image")]
     pub name: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum UserspaceCommand {
+    /// Write down the exact packages of workloads, for experiments to name: `userspace = "FILE"`
+    Lock(UserspaceLockArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct UserspaceLockArgs {
+    /// Workloads that share a user space: names, or files of manifests. It has what their image in the
+    /// cache has, or else what Debian has now
+    #[arg(required_unless_present = "boot", conflicts_with = "boot")]
+    pub workloads: Vec<String>,
+    /// Instead, what this boot had, such as b12
+    #[arg(long, value_parser = boot_number)]
+    pub boot: Option<i64>,
+    /// Write to this file instead of printing
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// The shape of a machine, where no file gives it.

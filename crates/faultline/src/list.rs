@@ -80,25 +80,6 @@ pub fn boot(boot: &Boot) -> String {
     format!("{head}{machine}{}\n{problems}", lines.join("\n"))
 }
 
-/// The day of a time in seconds since 1970, in UTC: `2023-11-14`.
-pub fn date(seconds: u64) -> String {
-    const DAYS_OF_400_YEARS: u64 = 146_097;
-    // Days since 1 March of the year 0, from which leap days come last in their years: those of 400
-    // years are always the same number.
-    let days = seconds / 86_400 + 719_468;
-    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // Months of 31 30 31 30 31 days, again and again.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..10 => (400 * era + year, month + 3),
-        _ => (400 * era + year + 1, month - 9),
-    };
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 /// A number with so many decimals, `-` if it is not known.
 pub fn figure(number: f64, decimals: usize) -> String {
     if number.is_finite() { format!("{number:.decimals$}") } else { "-".to_owned() }
@@ -143,22 +124,6 @@ mod tests {
         let rows = [["a\nb\x1b[2J".to_owned(), "c".to_owned()]];
         let text = columns(["X", "Y"], rows.into_iter());
         assert_eq!(text, "X              Y\na\\nb\\u{1b}[2J  c\n");
-    }
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        // As `date -u -d @SECONDS +%F` prints them.
-        for (seconds, day) in [
-            (0, "1970-01-01"),
-            (951_782_399, "2000-02-28"),
-            (951_782_400, "2000-02-29"),
-            (951_868_800, "2000-03-01"),
-            (1_700_000_000, "2023-11-14"),
-            (4_107_542_399, "2100-02-28"),
-            (4_107_542_400, "2100-03-01"),
-        ] {
-            assert_eq!(date(seconds), day);
-        }
     }
 
     #[test]

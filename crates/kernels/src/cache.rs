@@ -3,7 +3,8 @@
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
 //! kernels/NAME/external/      modules built for it, by the digest of what they were built from
-//! userspace/KEY/              an image of packages, and its record `userspace.json`
+//! userspace/DIGEST/           an image of packages, and its record `userspace.json`
+//! userspace/aliases.json      packages that were asked for, and the DIGEST of the image they mean
 //! aliases.json                what was asked for, and the NAME that was given
 //! apt/SUITE/                  apt's lists
 //! tools/busybox               the shell for guests
@@ -11,8 +12,10 @@
 //! lock                        held while anything of this is changed
 //! ```
 //!
-//! A kernel is made in `tmp` and renamed into its place when it is complete, so readers need no
+//! A kernel or an image is made in `tmp` and renamed into its place when it is complete, so readers need no
 //! lock and never see half of one.
+
+mod userspace;
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -29,7 +32,6 @@ use crate::error::Doing;
 use crate::external::Source;
 use crate::modules::Module;
 use crate::request::{DEBIAN, check_name};
-use crate::userspace::{Mkfs, Userspace, Wanted};
 use crate::{Error, Request, debian, image, record};
 
 const SCHEMA: u32 = 1;
@@ -216,39 +218,6 @@ impl Cache {
         fs::create_dir_all(&place).doing("create", &place)?;
         fs::rename(&built, &path).doing("create", &path)?;
         Ok(Ok(module))
-    }
-
-    /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
-    /// there, it is the one that is meant by these packages, and no network is needed. `mkfs` makes
-    /// the file system.
-    ///
-    /// # Errors
-    /// When the packages cannot be had, or the image cannot be made. Then the cache is as it was.
-    pub fn userspace(
-        &self,
-        packages: &[String],
-        mkfs: Mkfs<'_>,
-        say: &dyn Fn(&str),
-    ) -> Result<Userspace, Error> {
-        let wanted = Wanted::new(packages)?;
-        let home = self.root.join("userspace").join(wanted.key());
-        if let Some(userspace) = wanted.read(&home)? {
-            return Ok(userspace);
-        }
-        let _lock = self.lock(say)?;
-        // Another process may have made it while this one waited.
-        if let Some(userspace) = wanted.read(&home)? {
-            return Ok(userspace);
-        }
-        let stage = self.stage()?;
-        let resolved = debian::resolve(&self.apt(), &wanted.names(), say)?;
-        let made = wanted.make(&resolved, stage.path(), mkfs, say)?;
-        whole(&made)?;
-        let place = self.root.join("userspace");
-        fs::create_dir_all(&place).doing("create", &place)?;
-        fs::rename(&made, &home).doing("create", &home)?;
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        wanted.read(&home)?.ok_or_else(missing).doing("read", &home)
     }
 
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {

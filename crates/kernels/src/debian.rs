@@ -1,6 +1,7 @@
 //! Kernels of the Debian archive: in which suite the wanted one is, its packages fetched and
 //! unpacked. What becomes of the unpacked files is left to the caller.
 
+mod archive;
 mod headers;
 mod releases;
 mod suite;
@@ -13,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use archive::{ARCHITECTURE, Archive};
 pub(crate) use headers::headers;
 use releases::{Package, Release};
 use suite::Suite;
@@ -35,11 +37,10 @@ const NEWEST: &[&str] = &["trixie-backports", "sid"];
 /// Where the shell comes from.
 const SHELL_SUITE: &str = "bookworm";
 const SHELL_PACKAGE: &str = "busybox-static";
-/// Where packages of guests' user space come from: one release, with what was mended since.
+/// The name of the lists that packages of guests' user space come from.
 const USERSPACE: &str = "userspace";
-const USERSPACE_SUITES: &[&str] = &["bookworm", "bookworm-updates", "bookworm-security"];
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Lists are not fetched twice within this time, wanted kernel or not.
 const JUST_NOW: Duration = Duration::from_secs(600);
 
@@ -168,68 +169,6 @@ pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result
     found.ok_or_else(|| Error::Tool { tool: DPKG_DEB.name, problem: problem() })
 }
 
-/// Packages with all that they depend on, ready to be fetched.
-pub(crate) struct Resolved {
-    suite: Suite,
-    packages: Vec<Package>,
-}
-
-impl Resolved {
-    /// The packages as `name=version`, in the order of their names.
-    pub fn versions(&self) -> Vec<String> {
-        self.packages
-            .iter()
-            .map(|package| format!("{}={}", package.name, package.version))
-            .collect()
-    }
-
-    /// Fetches the packages and unpacks them into `root`.
-    pub fn unpack(&self, root: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
-        let bytes: u64 = self.packages.iter().map(|package| package.size).sum();
-        say(&format!("fetching {} packages ({:.1} MB)", self.packages.len(), bytes as f64 / 1e6));
-        fetch_silently(&self.suite, &self.packages, root)
-    }
-}
-
-/// Looks for packages of one release of Debian, and for all that they depend on. Lists are kept in
-/// `directory` for a day; when they cannot be fetched those of the last time serve.
-pub(crate) fn resolve(
-    directory: &Path,
-    names: &[String],
-    say: &dyn Fn(&str),
-) -> Result<Resolved, Error> {
-    resolve_in(Suite::open_all(directory, USERSPACE, USERSPACE_SUITES)?, names, say)
-}
-
-/// The same with the lists of `suite`.
-pub(crate) fn resolve_in(
-    suite: Suite,
-    names: &[String],
-    say: &dyn Fn(&str),
-) -> Result<Resolved, Error> {
-    let updated = match suite.update(DAY, say) {
-        Err(error @ Error::Tool { .. }) => Err(error),
-        other => {
-            other?; // what hinders everything
-            Ok(())
-        }
-    };
-    let resolved = suite.with_dependencies(names);
-    match (resolved, updated) {
-        // Without lists every package is unknown, for a reason that matters more.
-        (Err(_), Err(failure)) => Err(failure),
-        (Err(Error::Tool { problem, .. }), Ok(())) => {
-            Err(Error::Packages { names: names.join(", "), problem })
-        }
-        (packages, updated) => {
-            if let Err(failure) = updated {
-                say(&format!("the lists of {} cannot be fetched: {failure}", suite.name));
-            }
-            Ok(Resolved { packages: packages?, suite })
-        }
-    }
-}
-
 /// Fetches packages and unpacks them into `root`; nothing of the packages themselves stays.
 fn fetch(
     suite: &Suite,
@@ -241,10 +180,6 @@ fn fetch(
         let Package { name, version, size, .. } = package;
         say(&format!("fetching {name} {version} ({:.1} MB)", *size as f64 / 1e6));
     }
-    fetch_silently(suite, packages, root)
-}
-
-fn fetch_silently(suite: &Suite, packages: &[Package], root: &Path) -> Result<(), Error> {
     let debs = root.with_extension("debs");
     fs::create_dir_all(&debs).doing("create", &debs)?;
     suite.download(packages, &debs)?;
@@ -262,77 +197,4 @@ pub(crate) fn unpack(deb: &Path, root: &Path) -> Result<(), Error> {
     let deb = std::path::absolute(deb).doing("find", deb)?;
     DPKG_DEB.run(DPKG_DEB.command().arg("-x").arg(deb).arg(root))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-
-    use super::testing::archive;
-    use super::*;
-
-    const PACKAGES: [(&str, &str, &str, &str); 5] = [
-        ("fio", "3.33-3", "Depends: libaio1 (>= 0.3), dash | bash\nRecommends: python3\n", "fio"),
-        ("libaio1", "1:0.3.113-4+b1", "", "libaio"),
-        ("dash", "0.5.12-2", "", "dash"),
-        ("python3", "3.11", "", "python3"),
-        ("bonnie++", "2.00a", "Depends: libnone\n", "bonnie"),
-    ];
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn packages_come_with_what_they_depend_on() {
-        let directory = tempfile::tempdir().unwrap();
-        let suite = archive(directory.path(), &PACKAGES);
-        let said = RefCell::new(Vec::new());
-        let say = |line: &str| said.borrow_mut().push(line.to_owned());
-        let resolved = resolve_in(suite, &names(&["fio"]), &say).unwrap();
-        let expected = ["dash=0.5.12-2", "fio=3.33-3", "libaio1=1:0.3.113-4+b1"];
-        assert_eq!(resolved.versions(), expected);
-        let tree = directory.path().join("tree");
-        resolved.unpack(&tree, &say).unwrap();
-        let mut files: Vec<_> =
-            fs::read_dir(&tree).unwrap().map(|it| it.unwrap().file_name()).collect();
-        files.sort();
-        assert_eq!(files, ["dash", "fio", "libaio"]);
-        assert!(said.borrow()[1].starts_with("fetching 3 packages ("), "{said:?}");
-    }
-
-    #[test]
-    fn what_cannot_be_had_is_named() {
-        let directory = tempfile::tempdir().unwrap();
-        let suite = archive(directory.path(), &PACKAGES);
-        let fails = |name: &str| {
-            let resolved = resolve_in(suite.clone(), &names(&[name]), &|_| ());
-            resolved.err().unwrap().to_string()
-        };
-        let error = fails("fioo");
-        assert_eq!(
-            error,
-            "Debian has not all that is needed for the packages fioo: Unable to locate package fioo"
-        );
-        let error = fails("bonnie++");
-        assert!(error.contains("needed for the packages bonnie++: "), "{error}");
-    }
-
-    #[test]
-    fn an_archive_that_is_gone_matters_only_without_lists() {
-        let directory = tempfile::tempdir().unwrap();
-        let suite = archive(directory.path(), &PACKAGES);
-        resolve_in(suite.clone(), &names(&["dash"]), &|_| ()).unwrap();
-        fs::remove_dir_all(directory.path().join("archive")).unwrap();
-        suite.forget_age();
-        let said = RefCell::new(String::new());
-        let say = |line: &str| said.borrow_mut().push_str(line);
-        let resolved = resolve_in(suite.clone(), &names(&["dash"]), &say).unwrap();
-        assert_eq!(resolved.versions(), ["dash=0.5.12-2"]);
-        assert!(said.borrow().contains("the lists of fake cannot be fetched: "), "{said:?}");
-        let other = tempfile::tempdir().unwrap();
-        let suite = Suite::with_sources(other.path(), "fake", &testing::sources(directory.path()));
-        let error = resolve_in(suite.unwrap(), &names(&["dash"]), &|_| ()).err().unwrap();
-        assert!(matches!(error, Error::Tool { tool: "apt-get", .. }), "{error}");
-    }
 }

@@ -87,12 +87,29 @@ pub enum Error {
     #[error("`{0}` is not the name of a package: it has lower-case letters, digits and + - .")]
     PackageName(String),
     /// The image of a user space cannot be made.
-    #[error("the image of {names} cannot be made: {problem}")]
-    Image {
-        /// The packages asked for.
-        names: String,
-        /// What went wrong.
+    #[error("the image of a user space cannot be made: {0}")]
+    Image(String),
+    /// Packages of a lock are nowhere to be had.
+    #[error(
+        "Debian's archive has dropped {packages}, and they cannot be had from {snapshot} either: \
+         {problem}; try again when that can be reached, copy the image from a host that has it, or \
+         write the lock anew with `faultline userspace lock`, which makes another image"
+    )]
+    Dropped {
+        /// Names and versions, and what there is instead.
+        packages: String,
+        /// Where they were looked for in the end.
+        snapshot: String,
+        /// Why not there.
         problem: String,
+    },
+    /// A file of a package is not the one that was locked.
+    #[error("{file} is another file than the lock says: its SHA-256 is not {sha256}")]
+    OtherFile {
+        /// Its address.
+        file: String,
+        /// What was locked.
+        sha256: String,
     },
     /// What was given holds no bootable kernel.
     #[error("{}: {problem}", path.display())]

@@ -22,4 +22,5 @@ mod userspace;
 pub use cache::Cache;
 pub use error::Error;
 pub use request::Request;
+pub use userspace::lock::settle as settle_lock;
 pub use userspace::{Mkfs, Userspace};

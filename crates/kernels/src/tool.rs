@@ -20,6 +20,7 @@ const NO_APT: &str = "Debian's kernels are fetched with apt; on a host without i
                       `faultline kernel add --image FILE`";
 
 pub(crate) const APT_GET: Tool = Tool { name: "apt-get", hint: NO_APT };
+pub(crate) const APT_HELPER: Tool = Tool { name: "/usr/lib/apt/apt-helper", hint: NO_APT };
 pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
 pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };

@@ -2,22 +2,26 @@
 //! the image of a file system that guests only read. Nothing of the packages is run, so what their
 //! scripts would do at an installation is done here as far as programs need it, or not at all.
 
+pub mod lock;
 mod tree;
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use model::Bytes;
+use model::{Bytes, UserspaceLock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::debian::Resolved;
+use crate::debian::Archive;
 use crate::error::Doing;
 use crate::{Error, assemble, record};
 
 /// The version of what an image is made of its packages, and of its record.
 const SCHEMA: u32 = 1;
+/// The file of the record, beside the image.
+const RECORD: &str = "userspace.json";
 /// What programs take for granted without depending on it: a shell behind `system(3)`.
 const BASE: &[&str] = &["coreutils", "dash"];
 
@@ -36,16 +40,21 @@ pub struct Userspace {
     pub digest: String,
     /// What is in it, as `name=version` in the order of the names.
     pub packages: Vec<String>,
+    /// The same to the byte; images of old lack it.
+    pub lock: Option<UserspaceLock>,
+    /// When it was made.
+    pub made: SystemTime,
 }
 
 /// What `userspace.json` holds.
 #[derive(Serialize, Deserialize)]
 struct Record {
     schema: u32,
-    wanted: Vec<String>,
     packages: Vec<String>,
     size: Bytes,
     digest: String,
+    #[serde(default)]
+    lock: Option<UserspaceLock>,
 }
 
 /// The packages that are asked for, in order, each once.
@@ -63,23 +72,14 @@ impl Wanted {
         Ok(Self(names))
     }
 
-    /// The name of their image's directory.
-    pub fn key(&self) -> String {
-        let text = format!("{SCHEMA} {}", self.0.join(" "));
-        assemble::digest(text.as_bytes())[..16].to_owned()
+    /// By what the image is known that they mean.
+    pub fn alias(&self) -> String {
+        self.0.join(" ")
     }
 
-    /// The image in its directory `home`, if there is one.
-    pub fn read(&self, home: &Path) -> Result<Option<Userspace>, Error> {
-        let path = home.join("userspace.json");
-        let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
-        if (record.schema, &record.wanted) != (SCHEMA, &self.0) {
-            let problem = format!("it is of {}", record.wanted.join(", "));
-            return Err(Error::Record { path, problem });
-        }
-        let Record { packages, size, digest, .. } = record;
-        let home = std::path::absolute(home).doing("find", home)?;
-        Ok(Some(Userspace { image: home.join("image"), size, digest, packages }))
+    /// The directory of their image where no alias names one: images of old were kept so.
+    pub fn old_place(&self) -> String {
+        name_of(&assemble::digest(format!("{SCHEMA} {}", self.alias()).as_bytes()))
     }
 
     /// Those that are to be fetched with all that they depend on.
@@ -87,39 +87,57 @@ impl Wanted {
         let base = BASE.iter().map(|name| (*name).to_owned());
         base.chain(self.0.iter().cloned()).collect()
     }
+}
 
-    /// Makes the image and its record in a directory within `stage`, and gives that.
-    pub fn make(
-        &self,
-        resolved: &Resolved,
-        stage: &Path,
-        mkfs: Mkfs<'_>,
-        say: &dyn Fn(&str),
-    ) -> Result<PathBuf, Error> {
-        let tree = stage.join("tree");
-        resolved.unpack(&tree, say)?;
-        say(&format!("making a user space of {}", self.0.join(", ")));
-        tree::settle(&tree)?;
-        let home = stage.join("userspace");
-        fs::create_dir(&home).doing("create", &home)?;
-        let image = home.join("image");
-        let size = tree::size(&tree)?;
-        let file = File::create(&image).doing("create", &image)?;
-        file.set_len(size.0).doing("create", &image)?;
-        let failed = |problem| Error::Image { names: self.0.join(", "), problem };
-        mkfs(&tree, &image).map_err(failed)?;
-        let record = Record {
-            schema: SCHEMA,
-            wanted: self.0.clone(),
-            packages: resolved.versions(),
-            size,
-            digest: digest(&image).doing("read", &image)?,
-        };
-        let path = home.join("userspace.json");
-        let record = serde_json::to_vec_pretty(&record).map_err(io::Error::from);
-        fs::write(&path, record.doing("write", &path)?).doing("write", &path)?;
-        Ok(home)
+/// The name of the directory of an image with this SHA-256.
+pub(crate) fn name_of(digest: &str) -> String {
+    digest.chars().take(16).collect()
+}
+
+/// The image in its directory `home`, if there is one.
+pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
+    let path = home.join(RECORD);
+    let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
+    if record.schema != SCHEMA {
+        let problem = format!("its schema is {}, not {SCHEMA}", record.schema);
+        return Err(Error::Record { path, problem });
     }
+    let Record { packages, size, digest, lock, .. } = record;
+    let made = path.metadata().and_then(|record| record.modified()).doing("read", &path)?;
+    let home = std::path::absolute(home).doing("find", home)?;
+    Ok(Some(Userspace { image: home.join("image"), size, digest, packages, lock, made }))
+}
+
+/// Makes the image of a lock and its record in a directory within `stage`, and gives that.
+pub(crate) fn make(
+    lock: &UserspaceLock,
+    archive: &Archive,
+    stage: &Path,
+    mkfs: Mkfs<'_>,
+    say: &dyn Fn(&str),
+) -> Result<PathBuf, Error> {
+    let tree = stage.join("tree");
+    archive.unpack(lock, &tree, say)?;
+    say("making a user space of them");
+    tree::settle(&tree)?;
+    let home = stage.join("userspace");
+    fs::create_dir(&home).doing("create", &home)?;
+    let image = home.join("image");
+    let size = tree::size(&tree)?;
+    let file = File::create(&image).doing("create", &image)?;
+    file.set_len(size.0).doing("create", &image)?;
+    mkfs(&tree, &image).map_err(Error::Image)?;
+    let record = Record {
+        schema: SCHEMA,
+        packages: lock.versions(),
+        size,
+        digest: digest(&image).doing("read", &image)?,
+        lock: Some(lock.clone()),
+    };
+    let path = home.join(RECORD);
+    let record = serde_json::to_vec_pretty(&record).map_err(io::Error::from);
+    fs::write(&path, record.doing("write", &path)?).doing("write", &path)?;
+    Ok(home)
 }
 
 /// Whether a word can name a package (Debian policy, 5.6.7), and means no more to apt: a `-` at the
@@ -146,7 +164,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::debian::{self, testing::archive};
+    use crate::debian::{DAY, testing::archive};
 
     fn wanted(names: &[&str]) -> Result<Wanted, Error> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -171,9 +189,9 @@ mod tests {
 
     #[test]
     fn order_and_repetition_mean_nothing() {
-        let key = |names: &[&str]| wanted(names).unwrap().key();
-        assert_eq!(key(&["fio", "bonnie++", "fio"]), key(&["bonnie++", "fio"]));
-        assert_ne!(key(&["fio"]), key(&["fio", "bonnie++"]));
+        let alias = |names: &[&str]| wanted(names).unwrap().alias();
+        assert_eq!(alias(&["fio", "bonnie++", "fio"]), alias(&["bonnie++", "fio"]));
+        assert_ne!(alias(&["fio"]), alias(&["fio", "bonnie++"]));
     }
 
     #[test]
@@ -185,35 +203,32 @@ mod tests {
             ("coreutils", "9.1-1", "", "bin/true"),
             ("dash", "0.5-1", "", "bin/sh"),
         ];
-        let suite = archive(directory.path(), &packages);
-        let wanted = wanted(&["fio"]).unwrap();
-        let resolved = debian::resolve_in(suite, &wanted.names(), &|_| ()).unwrap();
+        let archive = archive(directory.path(), &packages);
+        let lock = archive.resolve(&wanted(&["fio"]).unwrap().names(), DAY, &|_| ()).unwrap();
         let seen = Cell::new(false);
         let mkfs = |tree: &Path, image: &Path| {
             let library = fs::read_to_string(tree.join("lib/x86_64-linux-gnu/libaio.so.1"));
             seen.set(library.is_ok() && tree.join("usr/bin/sh").is_file());
             fs::write(image, "an image").map_err(|error| error.to_string())
         };
-        let home = wanted.make(&resolved, directory.path(), &mkfs, &|_| ()).unwrap();
+        let home = make(&lock, &archive, directory.path(), &mkfs, &|_| ()).unwrap();
         assert!(seen.get());
-        let userspace = wanted.read(&home).unwrap().unwrap();
+        let userspace = read(&home).unwrap().unwrap();
         let expected = ["coreutils=9.1-1", "dash=0.5-1", "fio=3.33-3", "libaio1=0.3.113"];
         assert_eq!(userspace.packages, expected);
         assert_eq!(userspace.digest, assemble::digest(b"an image"));
-        let error = super::tests::wanted(&["bonnie++"]).unwrap().read(&home).unwrap_err();
-        assert!(error.to_string().contains("it is of fio"), "{error}");
-        assert!(wanted.read(Path::new("/nonexistent")).unwrap().is_none());
+        assert_eq!(userspace.lock, Some(lock));
+        assert!(read(Path::new("/nonexistent")).unwrap().is_none());
     }
 
     #[test]
-    fn an_image_that_cannot_be_made_says_of_what() {
+    fn an_image_that_cannot_be_made_says_why() {
         let directory = tempfile::tempdir().unwrap();
         let packages = [("coreutils", "9", "", "bin/true"), ("dash", "1", "", "bin/sh")];
-        let suite = archive(directory.path(), &packages);
-        let wanted = wanted(&["dash"]).unwrap();
-        let resolved = debian::resolve_in(suite, &wanted.names(), &|_| ()).unwrap();
+        let archive = archive(directory.path(), &packages);
+        let lock = archive.resolve(&wanted(&["dash"]).unwrap().names(), DAY, &|_| ()).unwrap();
         let mkfs = |_: &Path, _: &Path| Err("no room".to_owned());
-        let error = wanted.make(&resolved, directory.path(), &mkfs, &|_| ()).unwrap_err();
-        assert_eq!(error.to_string(), "the image of dash cannot be made: no room");
+        let error = make(&lock, &archive, directory.path(), &mkfs, &|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "the image of a user space cannot be made: no room");
     }
 }

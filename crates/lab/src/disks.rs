@@ -292,6 +292,7 @@ mod tests {
         let mut experiment = Experiment {
             guest_digest: String::new(),
             userspace_digest: String::new(),
+            userspace: None,
             name: "x".into(),
             mode: Mode::Measured,
             profile: Profiling::default(),

@@ -6,6 +6,7 @@ mod mode;
 mod swap;
 #[cfg(test)]
 mod tests;
+mod userspace;
 mod write;
 
 use std::collections::BTreeMap;
@@ -77,6 +78,7 @@ struct FileForm {
     budget: Option<Spanned<Millis>>,
     seeds: Option<Spanned<u32>>,
     profile: Option<Spanned<Profiling>>,
+    userspace: Option<Spanned<PathBuf>>,
     machine: Spanned<MachineForm>,
     #[serde(default)]
     sampler: Option<Spanned<Sampler>>,
@@ -208,6 +210,7 @@ impl FileForm {
             return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
         }
         let workloads = check_workloads(forms, directory, &machine)?;
+        let userspace = userspace::check(self.userspace, directory, &workloads)?;
         machine.limits = limits.complete(&workloads);
         let experiment = Experiment {
             name: self.name.into_inner(),
@@ -215,6 +218,7 @@ impl FileForm {
             profile,
             guest_digest: String::new(),
             userspace_digest: String::new(),
+            userspace,
             variants,
             machine,
             workloads,

@@ -128,6 +128,7 @@ impl Look {
             profile: Profiling::default(),
             guest_digest: String::new(),
             userspace_digest: String::new(),
+            userspace: None,
             variants: vec![Variant {
                 name: self.kernel.clone(),
                 kernel: self.kernel.clone(),

@@ -31,12 +31,13 @@ const MKFS: &[&str] = &[
 /// No disk of a machine has this seed.
 const SEED: usize = MAX_DISKS + 1;
 
-/// The image that an experiment's workloads want, made if need be; none if they want no packages.
-/// `library` makes the file system the same each time.
+/// The image that an experiment's workloads want, made if need be; none if they want no packages. It is
+/// the one that the experiment had before, if the cache still has that; else the one of its lock; else
+/// the one that the packages' names mean. `library` makes the file system the same each time.
 ///
 /// # Errors
 /// When the packages cannot be had or the image not be made.
-pub fn obtain(
+pub(crate) fn obtain(
     experiment: &Experiment,
     cache: &Cache,
     library: &Path,
@@ -46,7 +47,23 @@ pub fn obtain(
     if wanted.is_empty() {
         return Ok(None);
     }
-    cache.userspace(&wanted, &|tree, image| make(tree, image, library), say).map(Some)
+    let digest = &experiment.userspace_digest;
+    if !digest.is_empty()
+        && let Some(image) = cache.userspace_of_digest(digest)?
+    {
+        return Ok(Some(image));
+    }
+    let mkfs = mkfs_with(library);
+    match &experiment.userspace {
+        Some(lock) => cache.userspace_of_lock(lock, &mkfs, say),
+        None => cache.userspace(&wanted, &mkfs, say),
+    }
+    .map(Some)
+}
+
+/// Makes the file system of an image, with the library that makes it the same each time.
+pub fn mkfs_with(library: &Path) -> impl Fn(&Path, &Path) -> Result<(), String> {
+    move |tree, image| make(tree, image, library)
 }
 
 /// Makes the file system in an image.
@@ -64,12 +81,12 @@ fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
 }
 
 /// How a machine has it.
-pub fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
+pub(crate) fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
     ReadOnly { image: &userspace.image, size: userspace.size }
 }
 
 /// How the agent knows it: behind the other memory modules in exact mode, else by its serial number.
-pub fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
+pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
     job::Disk {
         identity: match experiment.mode {
             Mode::Exact => Identity::Handle(handle(experiment.machine.disks.len())),
@@ -87,7 +104,7 @@ pub fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
 }
 
 /// The modules that drive it.
-pub fn modules(mode: Mode) -> Vec<&'static str> {
+pub(crate) fn modules(mode: Mode) -> Vec<&'static str> {
     let kind = match mode {
         Mode::Exact => DiskKind::Pmem,
         Mode::Measured => DiskKind::VirtioBlk,
@@ -102,6 +119,7 @@ mod tests {
 
     use super::*;
     use crate::disks::mkfs::tests::any_library;
+    use crate::guest::Guest;
 
     #[test]
     fn an_image_holds_what_the_directory_does() {
@@ -120,6 +138,25 @@ mod tests {
         let check = Command::new("/usr/sbin/e2fsck").args(["-f", "-n"]).arg(&image).output();
         let check = check.unwrap();
         assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    }
+
+    #[test]
+    fn a_lock_makes_the_same_image_in_any_cache() {
+        if std::env::var_os("FAULTLINE_NETWORK").is_none_or(|value| value != "1") {
+            eprintln!("skipped: it fetches 20 MB from deb.debian.org; set FAULTLINE_NETWORK=1");
+            return;
+        }
+        let library = Guest::find().expect("`make check-long` builds and names it").mkfs;
+        // In file systems that list directories in orders of their own.
+        let directories = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
+        let [one, other] = directories.each_ref().map(|it| Cache::at(it.as_ref().unwrap().path()));
+        let (mkfs, say) = (mkfs_with(&library), |line: &str| eprintln!("{line}"));
+        let made = one.userspace(&["dash".to_owned()], &mkfs, &say).unwrap();
+        let text = crate::lock::write(made.lock.as_ref().unwrap());
+        let lock = crate::lock::read(&text).unwrap();
+        let again = other.userspace_of_lock(&lock, &mkfs, &say).unwrap();
+        assert_eq!(again.digest, made.digest);
+        assert!(fs::read(&again.image).unwrap() == fs::read(&made.image).unwrap());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The built-in workloads and how a manifest becomes a command line.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use guest::workloads as built_in_programs;
 use model::{Machine, Manifest, Swap, WorkloadUse};
@@ -158,6 +160,16 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
             known: all.into_iter().map(|manifest| manifest.name).collect(),
         }),
     }
+}
+
+/// The manifest in a file of the user's own.
+///
+/// # Errors
+/// When there is none, in words that begin with the file's name.
+pub fn read(path: &Path) -> Result<Manifest, String> {
+    let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
+    let text = fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| told(error.to_string()))
 }
 
 /// Sets parameters of a manifest.

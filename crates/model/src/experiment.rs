@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Disk, Manifest, Millis, Profiling, Swap, Topology};
+use crate::{Disk, Manifest, Millis, Profiling, Swap, Topology, UserspaceLock};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -260,6 +260,10 @@ pub struct Experiment {
     /// image makes another experiment. Empty without such workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub userspace_digest: String,
+    /// The packages of that image, where the experiment pins them. Another lock of the same packages
+    /// makes no other experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub userspace: Option<UserspaceLock>,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Where.

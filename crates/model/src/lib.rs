@@ -9,6 +9,7 @@ mod profile;
 mod quantity;
 mod swap;
 mod topology;
+mod userspace;
 mod workload;
 
 pub use boot::{
@@ -24,7 +25,8 @@ pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
     Privilege, Process, Profile, Profiling, Stack, Target,
 };
-pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count};
+pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;
 pub use topology::{CpuSet, Node, Topology, TopologyError};
+pub use userspace::{LockedPackage, UserspaceLock};
 pub use workload::{Better, Manifest, Mean, Metric, Rows};

@@ -270,6 +270,22 @@ fn names_that_do_not_fit_are_listed_in_full() {
 }
 
 #[test]
+fn long_files_go_beside_the_mail() {
+    let mut case = two(Mode::Measured, 1.0);
+    let line = "sha256 = \"dc79\"\n";
+    for (lines, shown) in [(120, true), (121, false)] {
+        case.files.truncate(1);
+        case.files.push(("userspace.lock".into(), line.repeat(lines)));
+        let mail = case.mail(|_| ()).0;
+        assert_eq!(mail.contains(line), shown);
+        assert_eq!(
+            mail.contains("userspace.lock has 121 lines: it goes beside this mail."),
+            !shown
+        );
+    }
+}
+
+#[test]
 fn what_others_ran_has_no_recipe() {
     let mut case = two(Mode::Measured, 1.1);
     let imported = Imported {

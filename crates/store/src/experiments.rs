@@ -54,7 +54,8 @@ impl Store {
             let unkeepable =
                 |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
             let definition = definition(experiment, &["boots"]).map_err(unkeepable)?;
-            let identity = self::definition(experiment, &["boots", "sequential"]);
+            // Of user space the digest tells all that matters.
+            let identity = self::definition(experiment, &["boots", "sequential", "userspace"]);
             let digest = Sha256::digest(identity.map_err(unkeepable)?);
             let sql = "INSERT INTO experiments (name, definition, digest, boots, used)
                 VALUES (?1, ?2, ?3, ?4, (SELECT ifnull(max(used), 0) + 1 FROM experiments))

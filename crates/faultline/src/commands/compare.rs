@@ -70,9 +70,9 @@ fn no_phase(no: &NoPhase) -> Failure {
 
 /// The files by which an experiment is run again, its own first.
 fn files(experiment: &Experiment) -> Vec<(String, String)> {
-    let Written { text, manifests } = file::write(experiment);
+    let Written { text, others } = file::write(experiment);
     let own = (file::file_name(&experiment.name), text);
-    [own].into_iter().chain(manifests).collect()
+    [own].into_iter().chain(others).collect()
 }
 
 fn recipe(files: &[(String, String)]) -> Recipe<'_> {

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::import::mmtests::{Directory, Error, RunSummary, Summary};
-use model::count;
+use model::{count, date};
 use report::escape;
 use store::Store;
 
 use super::{print, store_path};
 use crate::args::{ImportCommand, ImportMmtestsArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
-use crate::list::date;
 
 pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode, Failure> {
     match command {

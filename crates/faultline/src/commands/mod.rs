@@ -11,6 +11,7 @@ pub mod run;
 pub mod selftest;
 pub mod show;
 pub mod table;
+pub mod userspace;
 
 use std::fs;
 use std::io::{self, Write};

@@ -149,6 +149,7 @@ pub fn described(
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants,
         machine,
         workloads,

@@ -72,6 +72,7 @@ fn experiment() -> Experiment {
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants: vec![variant("6.1"), variant("6.10")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),

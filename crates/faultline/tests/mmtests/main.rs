@@ -77,6 +77,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants: Vec::new(),
         machine: Machine {
             topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),

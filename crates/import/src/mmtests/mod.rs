@@ -162,6 +162,7 @@ impl Directory {
             profile: Profiling::default(),
             guest_digest: String::new(),
             userspace_digest: String::new(),
+            userspace: None,
             variants: self.runs.iter().map(variant).collect(),
             machine: Machine {
                 topology: self.topology(),

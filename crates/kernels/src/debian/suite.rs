@@ -4,14 +4,16 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use model::LockedPackage;
 
 use super::releases::{self, Package};
 use crate::Error;
 use crate::error::Doing;
-use crate::tool::{APT_CACHE, APT_GET};
+use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
-const MIRROR: &str = "http://deb.debian.org";
+pub(crate) const MIRROR: &str = "http://deb.debian.org";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Written when the lists are complete; its age is theirs.
 const STAMP: &str = "updated";
@@ -105,23 +107,45 @@ impl Suite {
     }
 
     /// These packages and all that they depend on, recommendations aside, as apt would install them
-    /// where nothing is. Lists that cannot be fetched may be those of the last time.
-    pub fn with_dependencies(&self, names: &[String]) -> Result<Vec<Package>, Error> {
+    /// where nothing is: names and versions. Lists that cannot be fetched may be those of the last
+    /// time.
+    pub fn with_dependencies(&self, names: &[String]) -> Result<Vec<(String, String)>, Error> {
         let mut command = APT_GET.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf"));
         command.args(["--simulate", "--no-install-recommends", "install"]).args(names);
-        let chosen = installed(&APT_GET.run(&mut command)?);
-        let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
-        let mut known = self.packages(&names)?;
-        let is_chosen = |package: &Package| {
-            chosen
-                .iter()
-                .any(|(name, version)| *name == package.name && *version == package.version)
-        };
-        known.retain(is_chosen);
-        known.sort_by(|a, b| a.name.cmp(&b.name));
-        known.dedup_by(|a, b| a.name == b.name);
-        Ok(known)
+        Ok(installed(&APT_GET.run(&mut command)?))
+    }
+
+    /// Where the archive has packages, by `name=version`, and what they are to be; in the order of
+    /// their names. `file` is the whole address.
+    pub fn addresses(&self, versions: &[String]) -> Result<Vec<LockedPackage>, Error> {
+        let mut command = APT_GET.command();
+        command.args(["-q", "-c"]).arg(self.file("apt.conf"));
+        command.args(["-o", "Acquire::ForceHash=SHA256", "--print-uris", "download"]);
+        let said = APT_GET.run(command.args(versions))?;
+        let mut packages: Vec<LockedPackage> = said.lines().filter_map(address).collect();
+        packages.sort_by(|a, b| a.name.cmp(&b.name));
+        packages.dedup_by(|a, b| a.name == b.name);
+        Ok(packages)
+    }
+
+    /// Fetches files by their addresses, each to be of this SHA-256, to these places. One that is
+    /// not to be had, or is another, is not there afterwards, and an error.
+    pub fn fetch(&self, files: &[(String, PathBuf, &str)]) -> Result<(), Error> {
+        let mut command = APT_HELPER.command();
+        command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download-file");
+        for (address, place, digest) in files {
+            command.arg(address).arg(place).arg(format!("SHA256:{digest}"));
+        }
+        APT_HELPER.run(&mut command)?;
+        Ok(())
+    }
+
+    /// When the lists were fetched, in seconds since 1970.
+    pub fn updated(&self) -> Result<u64, Error> {
+        let stamp = self.file(STAMP);
+        let time = stamp.metadata().and_then(|stamp| stamp.modified()).doing("read", &stamp)?;
+        Ok(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
     }
 
     /// Fetches packages into `directory`; apt checks their hashes.
@@ -182,7 +206,7 @@ impl Suite {
     /// Lets the lists be fetched again.
     #[cfg(test)]
     pub fn forget_age(&self) {
-        fs::remove_file(self.file(STAMP)).unwrap();
+        File::open(self.file(STAMP)).unwrap().set_modified(UNIX_EPOCH).unwrap();
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -212,6 +236,33 @@ fn installed(text: &str) -> Vec<(String, String)> {
         Some((name.trim().to_owned(), version.to_owned()))
     };
     text.lines().filter_map(package).collect()
+}
+
+/// A line that `apt-get --print-uris download` prints:
+/// `'http://host/pool/libc6_2.36-9%2bdeb12u14_amd64.deb' libc6_2.36-9+deb12u14_amd64.deb 2759320 SHA256:ba4f...`.
+fn address(line: &str) -> Option<LockedPackage> {
+    let (address, rest) = line.strip_prefix('\'')?.split_once("' ")?;
+    let mut words = rest.split_whitespace();
+    let (file, size, digest) = (words.next()?, words.next()?, words.next()?);
+    let mut parts = file.strip_suffix(".deb")?.split('_');
+    Some(LockedPackage {
+        name: plain(parts.next()?)?,
+        version: plain(parts.next()?)?,
+        file: plain(address)?,
+        size: size.parse().ok()?,
+        sha256: digest.strip_prefix("SHA256:")?.to_owned(),
+    })
+}
+
+/// A text without the escapes of addresses (RFC 3986, 2.1).
+fn plain(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut plain = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        plain.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        plain.extend(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(plain).ok()
 }
 
 /// Reads the paragraphs that `apt-cache show` prints (deb822(5)).
@@ -258,6 +309,28 @@ mod tests {
         let expected =
             [package("one", "1.0-1", 1920, &["a", "b-c", "e", "f"]), package("two", "2", 7, &[])];
         assert_eq!(packages(text), expected);
+    }
+
+    #[test]
+    fn addresses_are_read_as_apt_prints_them() {
+        let line = "'http://deb.debian.org/debian/pool/main/liba/libaio/libaio1_0.3.113-4%2bb1_amd64.deb' \
+                    libaio1_1%3a0.3.113-4+b1_amd64.deb 13404 SHA256:00ff";
+        let expected = LockedPackage {
+            name: "libaio1".into(),
+            version: "1:0.3.113-4+b1".into(),
+            file:
+                "http://deb.debian.org/debian/pool/main/liba/libaio/libaio1_0.3.113-4+b1_amd64.deb"
+                    .into(),
+            size: 13404,
+            sha256: "00ff".into(),
+        };
+        assert_eq!(address(line), Some(expected));
+        for other in ["", "Reading lists...", "'a", "'a' b 1 SHA256:0", "'a' b_1.deb x SHA256:0"] {
+            assert_eq!(address(other), None, "{other}");
+        }
+        for damaged in ["%", "a%2", "%zz", "%ff", "%\u{e9}"] {
+            assert_eq!(plain(damaged), None, "{damaged}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
+use super::archive::Archive;
 use super::suite::Suite;
 
 /// The sources.list(5) of the archive in `directory`. It is not signed.
@@ -14,10 +15,13 @@ pub fn sources(directory: &Path) -> String {
 }
 
 /// An archive of packages, each by name, version, further fields, and the one file that is in it, all in
-/// `directory`; and a suite to read it.
-pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Suite {
+/// `directory`, in place of what was there.
+pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archive {
     let place = directory.join("archive");
-    fs::create_dir(&place).unwrap();
+    for old in [&place, &directory.join("made")] {
+        let _ = fs::remove_dir_all(old);
+    }
+    fs::create_dir_all(place.join("pool")).unwrap();
     let mut index = String::new();
     for (name, version, fields, file) in packages {
         let tree = directory.join("made").join(name);
@@ -30,8 +34,10 @@ pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Suite
         );
         fs::create_dir_all(tree.join("DEBIAN")).unwrap();
         fs::write(tree.join("DEBIAN/control"), &control).unwrap();
-        let deb = place.join(format!("{name}.deb"));
+        let deb = place.join(format!("pool/{name}_{version}.deb"));
+        // The same bytes whenever it is made.
         let made = Command::new("dpkg-deb")
+            .env("SOURCE_DATE_EPOCH", "1")
             .args(["--root-owner-group", "-Zgzip", "-b"])
             .args([&tree, &deb])
             .output()
@@ -41,8 +47,16 @@ pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Suite
         let digest = Sha256::digest(&bytes);
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let size = bytes.len();
-        index += &format!("{control}Filename: ./{name}.deb\nSize: {size}\nSHA256: {digest}\n\n");
+        index += &format!(
+            "{control}Filename: pool/{name}_{version}.deb\nSize: {size}\nSHA256: {digest}\n\n"
+        );
     }
     fs::write(place.join("Packages"), index).unwrap();
-    Suite::with_sources(&directory.join("apt"), "fake", &sources(directory)).unwrap()
+    let suite = Suite::with_sources(&directory.join("apt"), "fake", &sources(directory)).unwrap();
+    Archive {
+        suite,
+        suites: vec!["fake".into()],
+        mirror: format!("copy:{}", directory.display()),
+        snapshot: format!("copy:{}/past", directory.display()),
+    }
 }

@@ -4,6 +4,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use model::Sequential;
 
 use super::*;
+use crate::lock;
 
 const GOOD: &str = r#"
 name = "numa"
@@ -70,6 +71,31 @@ fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
     let error = parse(&directory.path().join("x.toml"), &text, None).unwrap_err();
     assert_eq!(error.to_string(), "a metric called `instructions`");
+}
+
+#[test]
+fn a_lock_is_found_whole_and_has_what_workloads_want() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let told = |workload: &str| {
+        let text = GOOD.replace("boots = 3", "boots = 3\nuserspace = \"u.lock\"");
+        let text = text.replace("name = \"autonuma\"", workload);
+        let disk = "[[machine.disk]]\nsize = \"1G\"\nfilesystem = \"xfs\"\n";
+        parse(&path("x.toml"), &format!("{text}\n{disk}"), None)
+    };
+    let error = told("name = \"tiobench\"").unwrap_err();
+    assert!(error.to_string().ends_with("u.lock: No such file or directory (os error 2)"));
+    let command = format!("`faultline userspace lock tiobench -o {}`", path("u.lock").display());
+    assert!(error.hint.as_ref().unwrap().contains(&command), "{error:?}");
+    assert_eq!(&error.source_code.inner()[error.place.unwrap().offset()..][..8], "\"u.lock\"");
+    std::fs::write(path("u.lock"), lock::write(&lock::tests::lock())).unwrap();
+    assert_eq!(told("name = \"tiobench\"").unwrap().userspace, Some(lock::tests::lock()));
+    let error = told("name = \"bonnie\"").unwrap_err().to_string();
+    let expected = "u.lock: it lacks the package bonnie++, which workload `bonnie` wants";
+    assert!(error.ends_with(expected), "{error}");
+    std::fs::write(path("u.lock"), "architecture = 5").unwrap();
+    let error = told("name = \"tiobench\"").unwrap_err().to_string();
+    assert!(error.contains("u.lock: TOML parse error at line 1"), "{error}");
 }
 
 #[test]

@@ -9,8 +9,10 @@ use toml::{Table, Value};
 use super::{DEFAULT_TIMEOUT, usual_limits};
 use crate::replay::unpinned;
 use crate::sequential::{AT_MOST, MARGIN};
-use crate::workloads;
+use crate::{lock, workloads};
 
+/// The name of the file with the lock of user space.
+const LOCK: &str = "userspace.lock";
 /// Longer lists have a line for each of their values.
 const WIDTH: usize = 76;
 
@@ -19,9 +21,9 @@ const WIDTH: usize = 76;
 pub struct Written {
     /// The experiment's own, in ASCII. What is as usual is left out.
     pub text: String,
-    /// Names and texts of the manifests that it names, beside it: those of workloads that are not
-    /// built in as they were used.
-    pub manifests: Vec<(String, String)>,
+    /// Names and texts of the files that it names, beside it: manifests of workloads that are not
+    /// built in as they were used, and the lock of user space.
+    pub others: Vec<(String, String)>,
 }
 
 /// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named
@@ -34,6 +36,7 @@ pub fn write(experiment: &Experiment) -> Written {
         profile,
         guest_digest: _,
         userspace_digest: _,
+        userspace,
         variants,
         machine,
         workloads,
@@ -60,10 +63,14 @@ pub fn write(experiment: &Experiment) -> Written {
     }
     set(&mut file, "machine", self::machine(&machine, mode, &usual_limits(&workloads)));
     set(&mut file, "variant", variants.into_iter().map(variant).collect::<Vec<_>>());
-    let mut manifests = Vec::new();
-    let workloads = workloads.iter().map(|used| workload(used, &mut manifests));
+    let mut others = Vec::new();
+    let workloads = workloads.iter().map(|used| workload(used, &mut others));
     set(&mut file, "workload", workloads.collect::<Vec<_>>());
-    Written { text: text(&file), manifests }
+    if let Some(userspace) = &userspace {
+        set(&mut file, "userspace", LOCK);
+        others.push((LOCK.to_owned(), lock::write(userspace)));
+    }
+    Written { text: text(&file), others }
 }
 
 fn set(table: &mut Table, key: &str, value: impl Into<Value>) {
@@ -345,9 +352,9 @@ mod tests {
         let mut seen = 0;
         for file in fs::read_dir(directory).unwrap() {
             let experiment = read(&fs::read_to_string(file.unwrap().path()).unwrap());
-            let Written { text, manifests } = write(&experiment);
+            let Written { text, others } = write(&experiment);
             assert_eq!(read(&text), experiment, "{text}");
-            assert_eq!(manifests, []);
+            assert_eq!(others, []);
             assert!(text.lines().all(|line| line.len() <= 78), "{text}");
             seen += 1;
         }
@@ -395,7 +402,7 @@ mod tests {
         let names = experiment.workloads.iter().map(|used| used.manifest.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["autonuma", "again"]);
         let written = write(&experiment);
-        assert!(written.manifests.is_empty(), "{written:?}");
+        assert!(written.others.is_empty(), "{written:?}");
         assert_eq!(read(&written.text), experiment);
     }
 
@@ -414,11 +421,26 @@ mod tests {
         );
         let experiment = parse(&path("x.toml"), &text, None).unwrap();
         let written = write(&experiment);
-        let [(name, manifest)] = written.manifests.as_slice() else { panic!("{written:?}") };
+        let [(name, manifest)] = written.others.as_slice() else { panic!("{written:?}") };
         assert_eq!(name, "own-caf-.toml");
         assert!(manifest.is_ascii());
         fs::write(path(name), manifest).unwrap();
         assert_eq!(parse(&path("x.toml"), &written.text, None).unwrap(), experiment);
+    }
+
+    #[test]
+    fn a_lock_goes_along() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let text = write(&odd("a", "b")).text.replace("autonuma", "tiobench");
+        fs::write(path("own.lock"), lock::write(&lock::tests::lock())).unwrap();
+        let text = format!("userspace = \"own.lock\"\n{text}");
+        let experiment = parse(&path("x.toml"), &text, None).unwrap();
+        assert_eq!(experiment.userspace, Some(lock::tests::lock()));
+        let Written { text, others } = write(&experiment);
+        let [(name, lock)] = &others[..] else { panic!("{others:?}") };
+        fs::write(path(name), lock).unwrap();
+        assert_eq!(parse(&path("x.toml"), &text, None).unwrap(), experiment);
     }
 
     /// An experiment with names and values of any kind.

@@ -21,6 +21,8 @@ pub struct Recipe<'a> {
 const DIGEST_MARK: &str = " sha256:";
 /// How the origin of a package of Debian begins; its version follows, up to a comma.
 const DEBIAN: &str = "Debian ";
+/// Longer files are not for a mail: locks of user space have some hundred lines.
+const MOST_LINES: usize = 120;
 /// Letters for variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -86,6 +88,12 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
     text.push_str(&fold(WIDTH, "  ", "  ", &program));
     text.extend(commands(results, recipe).iter().map(|command| format!("    {command}\n")));
     for (name, file) in recipe.files {
+        let lines = file.lines().count();
+        if lines > MOST_LINES {
+            let said = format!("{} has {lines} lines: it goes beside this mail.", escape(name));
+            text.push_str(&format!("\n{}", fold(WIDTH, "  ", "  ", &said)));
+            continue;
+        }
         text.push_str(&format!("\n  {}:\n\n", escape(name)));
         let indented = file.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n");
         text.extend(indented);

@@ -213,6 +213,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants: Vec::new(),
         machine: Machine {
             disks: Vec::new(),

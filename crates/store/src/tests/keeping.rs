@@ -1,6 +1,6 @@
 //! What is kept comes back, and what counts as done.
 
-use model::{Boot, Experiment, Outcome, Profile, Sequential};
+use model::{Boot, Experiment, Outcome, Profile, Sequential, UserspaceLock};
 
 use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
@@ -247,6 +247,24 @@ fn a_name_means_the_experiment_last_kept_under_it() {
 
     let error = store.find_experiment("nuna").unwrap_err().to_string();
     assert!(error.ends_with("no experiment `nuna`; there are 1, numa"), "{error}");
+}
+
+#[test]
+fn packages_are_pinned_or_not_in_the_same_experiment() {
+    let place = Place::new();
+    let mut store = place.open();
+    let lock = UserspaceLock {
+        architecture: "amd64".into(),
+        suites: Vec::new(),
+        taken: 1,
+        packages: Vec::new(),
+    };
+    let pinned = Experiment { userspace: Some(lock), ..experiment("numa") };
+    let id = store.keep_experiment(&pinned).unwrap();
+    assert_eq!(store.keep_experiment(&experiment("numa")).unwrap(), id);
+    assert_eq!(store.experiment(id).unwrap(), pinned);
+    let other = Experiment { userspace_digest: "00".into(), ..pinned };
+    assert_ne!(store.keep_experiment(&other).unwrap(), id);
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn experiment(name: &str) -> Experiment {
         profile: Profiling::default(),
         guest_digest: String::new(),
         userspace_digest: String::new(),
+        userspace: None,
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),

@@ -1,0 +1,61 @@
+//! `faultline userspace`: the images of packages that workloads run in.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use kernels::Cache;
+use lab::{lock, workloads};
+use model::{Manifest, UserspaceLock};
+use store::BootId;
+
+use super::{existing_store, write_out};
+use crate::args::{UserspaceCommand, UserspaceLockArgs};
+use crate::failure::Failure;
+
+pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<ExitCode, Failure> {
+    let cache = Cache::open()?;
+    match command {
+        UserspaceCommand::Lock(args) => {
+            let lock = match args.boot {
+                Some(boot) => of_boot(store, BootId(boot), &cache)?,
+                None => cache.userspace_lock(&packages(&args)?, &say)?,
+            };
+            write_out(&lock::write(&lock), args.output.as_deref())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(line: &str) {
+    eprintln!("{}", report::escape(line));
+}
+
+/// The packages that workloads want together.
+fn packages(args: &UserspaceLockArgs) -> Result<Vec<String>, Failure> {
+    let manifests = args.workloads.iter().map(|named| manifest(named));
+    let manifests = manifests.collect::<Result<Vec<_>, _>>()?;
+    if let Some(manifest) = manifests.iter().find(|manifest| manifest.packages.is_empty()) {
+        let message = format!("workload `{}` wants no packages", manifest.name);
+        return Err(Failure::Usage(message));
+    }
+    Ok(manifests.into_iter().flat_map(|manifest| manifest.packages).collect())
+}
+
+/// A workload by its name, or by the file of its manifest.
+fn manifest(named: &str) -> Result<Manifest, Failure> {
+    let is_file = named.contains('/') || named.ends_with(".toml");
+    let found = match is_file {
+        true => workloads::read(Path::new(named)),
+        false => workloads::find(named).map_err(|error| error.to_string()),
+    };
+    found.map_err(Failure::Usage)
+}
+
+/// The packages that a boot that is kept had.
+fn of_boot(store: Option<PathBuf>, id: BootId, cache: &Cache) -> Result<UserspaceLock, Failure> {
+    let facts = existing_store(store)?.boot(id)?.boot.facts;
+    if facts.userspace.is_empty() {
+        return Err(Failure::Usage(format!("{id} had no workload with packages")));
+    }
+    Ok(cache.userspace_lock_again(&facts.userspace_digest, &facts.userspace, &say)?)
+}

@@ -1,0 +1,278 @@
+//! The images of user space in the cache. An image never changes; which one is meant by the names of
+//! packages does when it is renewed.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use model::UserspaceLock;
+
+use super::{Cache, whole};
+use crate::Error;
+use crate::aliases::Aliases;
+use crate::debian::{Archive, DAY};
+use crate::error::Doing;
+use crate::userspace::{self, Mkfs, Userspace, Wanted};
+
+impl Cache {
+    /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
+    /// there, it is the one that is meant by these packages until it is renewed, and no network is
+    /// needed. `mkfs` makes the file system.
+    ///
+    /// # Errors
+    /// When the packages cannot be had, or the image cannot be made. Then the cache is as it was.
+    pub fn userspace(
+        &self,
+        packages: &[String],
+        mkfs: Mkfs<'_>,
+        say: &dyn Fn(&str),
+    ) -> Result<Userspace, Error> {
+        self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_packages(packages)
+    }
+
+    /// The image of a lock, the same to the byte each time. If it is in the cache, no network is
+    /// needed.
+    ///
+    /// # Errors
+    /// When a package is not to be had any more, or the image cannot be made.
+    pub fn userspace_of_lock(
+        &self,
+        lock: &UserspaceLock,
+        mkfs: Mkfs<'_>,
+        say: &dyn Fn(&str),
+    ) -> Result<Userspace, Error> {
+        self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_lock(lock)
+    }
+
+    /// The image of this SHA-256, if it is in the cache.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn userspace_of_digest(&self, digest: &str) -> Result<Option<Userspace>, Error> {
+        Ok(self.images()?.into_iter().find(|image| image.digest == digest))
+    }
+
+    /// What these packages mean, to the last byte: what their image in the cache was made of, or,
+    /// without one, what the archive has now.
+    ///
+    /// # Errors
+    /// When the archive has not all of them.
+    pub fn userspace_lock(
+        &self,
+        packages: &[String],
+        say: &dyn Fn(&str),
+    ) -> Result<UserspaceLock, Error> {
+        let wanted = Wanted::new(packages)?;
+        if let Some(Userspace { digest, packages, .. }) = self.meant(&wanted)? {
+            return self.userspace_lock_again(&digest, &packages, say);
+        }
+        let _lock = self.lock(say)?;
+        Archive::open(&self.apt())?.resolve(&wanted.names(), DAY, say)
+    }
+
+    /// The lock of an image that there was once, by its SHA-256 and its packages as `name=version`.
+    ///
+    /// # Errors
+    /// When neither the cache has the image nor the archive all of the packages.
+    pub fn userspace_lock_again(
+        &self,
+        digest: &str,
+        versions: &[String],
+        say: &dyn Fn(&str),
+    ) -> Result<UserspaceLock, Error> {
+        match self.userspace_of_digest(digest)? {
+            Some(Userspace { lock: Some(lock), .. }) => Ok(lock),
+            _ => {
+                let _lock = self.lock(say)?;
+                Archive::open(&self.apt())?.lock_again(versions, DAY, say)
+            }
+        }
+    }
+
+    fn maker<'a>(
+        &'a self,
+        open: &'a dyn Fn() -> Result<Archive, Error>,
+        mkfs: Mkfs<'a>,
+        say: &'a dyn Fn(&str),
+    ) -> Maker<'a> {
+        Maker { cache: self, open, mkfs, say }
+    }
+
+    /// The image that packages mean.
+    fn meant(&self, wanted: &Wanted) -> Result<Option<Userspace>, Error> {
+        let aliases = self.userspace_aliases()?;
+        let old = wanted.old_place();
+        let place = aliases.get(&wanted.alias()).unwrap_or(&old);
+        userspace::read(&self.userspace_directory().join(place))
+    }
+
+    /// Every image.
+    fn images(&self) -> Result<Vec<Userspace>, Error> {
+        let directory = self.userspace_directory();
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.doing("list", &directory)?,
+        };
+        let mut images = Vec::new();
+        for entry in entries {
+            let home = entry.doing("list", &directory)?.path();
+            if home.is_dir() {
+                images.extend(userspace::read(&home)?);
+            }
+        }
+        Ok(images)
+    }
+
+    fn userspace_directory(&self) -> PathBuf {
+        self.root.join("userspace")
+    }
+
+    fn userspace_aliases(&self) -> Result<Aliases, Error> {
+        Aliases::read(self.userspace_directory().join("aliases.json"))
+    }
+}
+
+/// What images are made with.
+struct Maker<'a> {
+    cache: &'a Cache,
+    /// The archive is opened only where it is needed.
+    open: &'a dyn Fn() -> Result<Archive, Error>,
+    mkfs: Mkfs<'a>,
+    say: &'a dyn Fn(&str),
+}
+
+impl Maker<'_> {
+    fn of_packages(&self, packages: &[String]) -> Result<Userspace, Error> {
+        let wanted = Wanted::new(packages)?;
+        if let Some(known) = self.cache.meant(&wanted)? {
+            return Ok(known);
+        }
+        let _lock = self.cache.lock(self.say)?;
+        // Another process may have made it while this one waited.
+        if let Some(known) = self.cache.meant(&wanted)? {
+            return Ok(known);
+        }
+        self.newest(&wanted, DAY)
+    }
+
+    fn of_lock(&self, lock: &UserspaceLock) -> Result<Userspace, Error> {
+        if let Some(known) = self.known(lock)? {
+            return Ok(known);
+        }
+        let _lock = self.cache.lock(self.say)?;
+        match self.known(lock)? {
+            Some(known) => Ok(known),
+            None => self.make(lock, &(self.open)()?),
+        }
+    }
+
+    /// The image of what the archive has now, by lists no older than `age`; from now on these
+    /// packages mean it. For holders of the cache's lock.
+    fn newest(&self, wanted: &Wanted, age: Duration) -> Result<Userspace, Error> {
+        let archive = (self.open)()?;
+        let lock = archive.resolve(&wanted.names(), age, self.say)?;
+        let userspace = match self.known(&lock)? {
+            Some(known) => known,
+            None => self.make(&lock, &archive)?,
+        };
+        let home = userspace.image.parent().and_then(|home| home.file_name()).unwrap_or_default();
+        let mut aliases = self.cache.userspace_aliases()?;
+        aliases.set(&wanted.alias(), &home.to_string_lossy());
+        aliases.write()?;
+        Ok(userspace)
+    }
+
+    /// The image in the cache that was made of the packages of a lock, whenever that was taken.
+    fn known(&self, lock: &UserspaceLock) -> Result<Option<Userspace>, Error> {
+        let is_of = |image: &Userspace| {
+            image.lock.as_ref().is_some_and(|known| known.packages == lock.packages)
+        };
+        Ok(self.cache.images()?.into_iter().find(is_of))
+    }
+
+    fn make(&self, lock: &UserspaceLock, archive: &Archive) -> Result<Userspace, Error> {
+        let stage = self.cache.stage()?;
+        let made = userspace::make(lock, archive, stage.path(), self.mkfs, self.say)?;
+        whole(&made)?;
+        let missing = || io::Error::from(ErrorKind::NotFound);
+        let Userspace { digest, .. } =
+            userspace::read(&made)?.ok_or_else(missing).doing("read", &made)?;
+        let directory = self.cache.userspace_directory();
+        fs::create_dir_all(&directory).doing("create", &directory)?;
+        let home = directory.join(userspace::name_of(&digest));
+        // Other packages may make the same image, of which one is enough.
+        if !home.exists() {
+            fs::rename(&made, &home).doing("create", &home)?;
+        }
+        userspace::read(&home)?.ok_or_else(missing).doing("read", &home)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::debian::testing::archive;
+
+    const PACKAGES: [(&str, &str, &str, &str); 3] = [
+        ("fio", "3.33-3", "", "usr/bin/fio"),
+        ("coreutils", "9.1-1", "", "bin/true"),
+        ("dash", "0.5-1", "", "bin/sh"),
+    ];
+
+    /// An image that is a list of the files in it, with what is in them.
+    fn mkfs(tree: &Path, image: &Path) -> Result<(), String> {
+        let listed = std::process::Command::new("sh")
+            .args(["-c", "cd \"$0\" && find . -type f | LC_ALL=C sort | xargs sha256sum"])
+            .arg(tree)
+            .output();
+        fs::write(image, listed.unwrap().stdout).map_err(|error| error.to_string())
+    }
+
+    fn fio() -> [String; 1] {
+        ["fio".to_owned()]
+    }
+
+    #[test]
+    fn a_lock_makes_the_same_image_in_another_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = archive(directory.path(), &PACKAGES);
+        let open = || Ok(archive.clone());
+        let caches = ["one", "two"].map(|name| Cache::at(directory.path().join(name)));
+        let made = caches[0].maker(&open, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
+        let lock = caches[0].userspace_lock(&fio(), &|line| panic!("{line}")).unwrap();
+        assert_eq!(made.lock.as_ref(), Some(&lock));
+        let again = caches[1].maker(&open, &mkfs, &|_| ()).of_lock(&lock).unwrap();
+        assert_eq!((&again.digest, &again.packages), (&made.digest, &made.packages));
+        assert_ne!(again.image, made.image);
+        assert_eq!(fs::read(&again.image).unwrap(), fs::read(&made.image).unwrap());
+        // The archive is not asked for what is there, by whatever it is asked for.
+        let gone = || panic!("the archive is asked");
+        for cache in &caches {
+            let later = UserspaceLock { taken: 0, ..lock.clone() };
+            let known = cache.maker(&gone, &mkfs, &|_| ()).of_lock(&later).unwrap();
+            assert_eq!(known.digest, made.digest);
+            assert_eq!(cache.userspace_of_digest(&made.digest).unwrap(), Some(known));
+        }
+        let known = caches[0].maker(&gone, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
+        assert_eq!(known, made);
+    }
+
+    #[test]
+    fn images_of_old_are_still_meant() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path());
+        let wanted = Wanted::new(&fio()).unwrap();
+        let home = cache.userspace_directory().join(wanted.old_place());
+        assert!(home.ends_with("d39364c9765fb308"), "{home:?}");
+        fs::create_dir_all(&home).unwrap();
+        let record = r#"{"schema": 1, "wanted": ["fio"], "packages": ["fio=1"], "size": "2M",
+                         "digest": "00"}"#;
+        fs::write(home.join("userspace.json"), record).unwrap();
+        let gone = || panic!("the archive is asked");
+        let known = cache.maker(&gone, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
+        assert_eq!((known.packages.as_slice(), known.lock), (&["fio=1".to_owned()][..], None));
+    }
+}

@@ -1,0 +1,136 @@
+//! Locks that others wrote: what may be in one before apt and a path are made of it.
+
+use model::{LockedPackage, UserspaceLock};
+
+use super::is_name;
+use crate::debian::ARCHITECTURE;
+
+/// More packages than this no workload wants.
+const MOST_PACKAGES: usize = 5000;
+/// Longer versions and paths than these nobody gives.
+const LONGEST: usize = 400;
+
+/// Brings the packages of a lock into the order of their names.
+///
+/// # Errors
+/// When it is not one of packages for guests, in words that follow its file's name.
+pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
+    let UserspaceLock { architecture, suites: _, taken: _, packages } = lock;
+    if architecture != ARCHITECTURE {
+        return Err(format!("it is for {architecture:?}, and guests are {ARCHITECTURE}"));
+    }
+    if packages.is_empty() || packages.len() > MOST_PACKAGES {
+        return Err(format!("it has {} packages, not 1 to {MOST_PACKAGES}", packages.len()));
+    }
+    for package in packages.iter() {
+        if let Some(what) = wrong(package) {
+            return Err(format!("the {what} of {:?} can't be", package.name));
+        }
+    }
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    match packages.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        Some(pair) => Err(format!("it has {} twice", pair[0].name)),
+        None => Ok(()),
+    }
+}
+
+/// What of a package can't be.
+fn wrong(package: &LockedPackage) -> Option<&'static str> {
+    let LockedPackage { name, version, file, size: _, sha256 } = package;
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']);
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    match () {
+        () if !is_name(name) => Some("name"),
+        () if !is_pin(name, version) => Some("version"),
+        () if !letters(file, ".+-~:_/") || !file.split('/').all(is_plain) => Some("file"),
+        () if sha256.len() != 64 || !sha256.bytes().all(is_hex) => Some("SHA-256"),
+        () => None,
+    }
+}
+
+/// Whether these are a package's name and a version (Debian policy, 5.6.12).
+pub(crate) fn is_pin(name: &str, version: &str) -> bool {
+    is_name(name) && letters(version, ".+-~:")
+}
+
+/// Whether a text is of letters, digits and these others.
+fn letters(text: &str, others: &str) -> bool {
+    let known = |letter: char| letter.is_ascii_alphanumeric() || others.contains(letter);
+    !text.is_empty() && text.len() <= LONGEST && text.chars().all(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lock() -> UserspaceLock {
+        let package = |name: &str| LockedPackage {
+            name: name.into(),
+            version: "1:3.33-3+b1".into(),
+            file: format!("debian/pool/main/f/fio/{name}_3.33-3+b1_amd64.deb"),
+            size: 1,
+            sha256: "0123456789abcdef".repeat(4),
+        };
+        UserspaceLock {
+            architecture: "amd64".into(),
+            suites: vec!["bookworm".into()],
+            taken: 1_700_000_000,
+            packages: ["libaio1", "fio"].map(package).into(),
+        }
+    }
+
+    fn told(change: impl Fn(&mut UserspaceLock)) -> String {
+        let mut lock = lock();
+        change(&mut lock);
+        settle(&mut lock).unwrap_err()
+    }
+
+    #[test]
+    fn packages_come_in_the_order_of_their_names() {
+        let mut lock = lock();
+        settle(&mut lock).unwrap();
+        assert_eq!(lock.versions(), ["fio=1:3.33-3+b1", "libaio1=1:3.33-3+b1"]);
+    }
+
+    #[test]
+    fn what_can_not_be_is_told() {
+        assert!(told(|it| it.architecture = "arm64".into()).starts_with("it is for \"arm64\""));
+        assert!(told(|it| it.packages.clear()).starts_with("it has 0 packages"));
+        assert_eq!(told(|it| it.packages[0].name = "fio".into()), "it has fio twice");
+        for file in
+            ["", "/etc/passwd", "debian/../../x", "debian//x", "a b", "x\n", "d/-o", "d/x?y"]
+        {
+            let said = told(|it| it.packages[0].file = file.into());
+            assert_eq!(said, "the file of \"libaio1\" can't be", "{file}");
+        }
+        for version in ["", "1 2", "1_2", "-o Dir=\"\"", "1\u{e9}"] {
+            let said = told(|it| it.packages[1].version = version.into());
+            assert_eq!(said, "the version of \"fio\" can't be", "{version}");
+        }
+        for digest in ["", "00", &"G".repeat(64), &"A".repeat(64)] {
+            let said = told(|it| it.packages[1].sha256 = digest.into());
+            assert_eq!(said, "the SHA-256 of \"fio\" can't be");
+        }
+        assert_eq!(told(|it| it.packages[1].name = "-x".into()), "the name of \"-x\" can't be");
+    }
+
+    proptest! {
+        #[test]
+        fn what_may_be_is_no_option_and_stays_below_the_mirror(
+            name in "[a-z.+-]{0,4}|\\PC{0,6}",
+            version in "[0-9.~:-]{0,4}|\\PC{0,6}",
+            file in "[a-z./-]{0,12}|\\PC{0,6}",
+        ) {
+            let mut lock = lock();
+            lock.packages[0].name = name.clone();
+            lock.packages[0].version = version;
+            lock.packages[0].file = file.clone();
+            if settle(&mut lock).is_ok() {
+                prop_assert!(!name.starts_with('-') && !name.contains(['=', '/', ' ']));
+                prop_assert!(!file.starts_with('/') && file.split('/').all(|part| part != ".."));
+            }
+        }
+    }
+}
