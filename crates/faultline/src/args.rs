@@ -86,6 +86,18 @@ pub struct KernelAddArgs {
 pub enum UserspaceCommand {
     /// Write down the exact packages of workloads, for experiments to name: `userspace = "FILE"`
     Lock(UserspaceLockArgs),
+    /// List the images in the cache
+    List,
+    /// Make images anew of what Debian has now; those of the past stay for boots that had them
+    Renew {
+        /// Workloads that share a user space: names, or files of manifests [default: all images]
+        workloads: Vec<String>,
+    },
+    /// Remove an image from the cache
+    Remove {
+        /// Its digest or how it begins, as `userspace list` prints it
+        image: String,
+    },
 }
 
 #[derive(Debug, Args)]

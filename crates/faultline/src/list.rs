@@ -1,6 +1,10 @@
 //! Lists as text: kernels, experiments, boots. What comes from a guest or a file is escaped.
 
-use model::{Boot, Kernel, count};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::UNIX_EPOCH;
+
+use kernels::{KnownUserspace, Renewed};
+use model::{Boot, Kernel, count, date};
 use report::escape;
 use store::{ExperimentRow, Kept};
 
@@ -16,6 +20,46 @@ pub fn kernels(kernels: &[Kernel]) -> String {
         ]
     });
     columns(["KERNEL", "MODULES", "DIGEST", "ORIGIN"], rows)
+}
+
+/// The images of user space in the cache, a line each.
+pub fn userspaces(known: &[KnownUserspace]) -> String {
+    let rows = known.iter().map(|KnownUserspace { image, wanted }| {
+        let made = image.made.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wanted: Vec<String> = wanted.iter().map(|packages| packages.join(" ")).collect();
+        [
+            image.digest.chars().take(12).collect(),
+            image.size.to_string(),
+            date(made.as_secs()),
+            image.packages.len().to_string(),
+            if wanted.is_empty() { "-".to_owned() } else { wanted.join(", ") },
+        ]
+    });
+    columns(["IMAGE", "SIZE", "MADE", "PACKAGES", "MADE FOR"], rows)
+}
+
+/// What is otherwise in a renewed image, a line each package.
+pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
+    let [was, is] = [old, new].map(|image| {
+        let versions = image.packages.iter().filter_map(|package| package.split_once('='));
+        versions.collect::<BTreeMap<_, _>>()
+    });
+    let names: BTreeSet<&str> = was.keys().chain(is.keys()).copied().collect();
+    let changed = names.into_iter().filter_map(|name| match (was.get(name), is.get(name)) {
+        (was, is) if was == is => None,
+        (Some(was), Some(is)) => Some(format!("  {name} {is}, was {was}\n")),
+        (Some(was), None) => Some(format!("  {name} {was} is no more in it\n")),
+        (None, is) => Some(format!("  {name} {} is new\n", is?)),
+    });
+    let changed: Vec<String> = changed.map(|line| escape(line.trim_end()) + "\n").collect();
+    let wanted = wanted.join(" ");
+    match &changed[..] {
+        [] => format!("{}: has what Debian has now\n", escape(&wanted)),
+        changed => {
+            let digest: String = new.digest.chars().take(12).collect();
+            format!("{}: {digest}\n{}", escape(&wanted), changed.concat())
+        }
+    }
 }
 
 /// The experiments in the store, a line each.
@@ -106,8 +150,10 @@ fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::time::Duration;
 
+    use kernels::Userspace;
+    use model::Bytes;
     use store::ExperimentId;
 
     use super::*;
@@ -117,6 +163,46 @@ mod tests {
         let rows = [["a".to_owned(), "bcd".to_owned()], ["efgh".to_owned(), "i".to_owned()]];
         let text = columns(["X", "Y"], rows.into_iter());
         assert_eq!(text, "X     Y\na     bcd\nefgh  i\n");
+    }
+
+    fn image(packages: &[&str]) -> Userspace {
+        Userspace {
+            image: "/x".into(),
+            size: Bytes::mib(36),
+            digest: "0123456789abcdef".repeat(4),
+            packages: packages.iter().map(|package| (*package).to_owned()).collect(),
+            lock: None,
+            made: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        }
+    }
+
+    #[test]
+    fn images_are_listed_by_what_they_are_for() {
+        let packages = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = vec![packages(&["fio"]), packages(&["fsmark", "xfsprogs"])];
+        let known = KnownUserspace { image: image(&["fio=1", "dash=2"]), wanted };
+        let past = KnownUserspace { wanted: Vec::new(), ..known.clone() };
+        insta::assert_snapshot!(userspaces(&[past, known]), @r"
+        IMAGE         SIZE  MADE        PACKAGES  MADE FOR
+        0123456789ab  36M   2023-11-14  2         -
+        0123456789ab  36M   2023-11-14  2         fio, fsmark xfsprogs
+        ");
+    }
+
+    #[test]
+    fn what_is_new_in_an_image_is_told() {
+        let wanted = vec!["fio".to_owned()];
+        let old = image(&["fio=3.33-3", "libaio1=1", "libc6=2.36-1"]);
+        let new = image(&["fio=3.33-4", "libc6=2.36-1", "libnew=1"]);
+        let same = Renewed { wanted: wanted.clone(), old: old.clone(), new: old.clone() };
+        let told = [Renewed { wanted, old, new }, same].iter().map(renewed).collect::<String>();
+        insta::assert_snapshot!(told, @r"
+        fio: 0123456789ab
+          fio 3.33-4, was 3.33-3
+          libaio1 1 is no more in it
+          libnew 1 is new
+        fio: has what Debian has now
+        ");
     }
 
     #[test]

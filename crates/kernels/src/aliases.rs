@@ -1,5 +1,5 @@
 //! What was asked for and which kernel was given: `debian:6.1` stays the same kernel, however the
-//! archive moves on, until it is asked to be added again.
+//! archive moves on, until it is asked to be added again. So do packages and their image.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,17 +23,22 @@ impl Aliases {
         Ok(Self { path, names })
     }
 
-    /// The kernel's name that an alias stands for.
+    /// The name that an alias stands for.
     pub fn get(&self, alias: &str) -> Option<&str> {
         self.names.get(alias).map(String::as_str)
     }
 
-    /// Lets `alias` stand for the kernel `name`; gives the name it stood for.
+    /// Every alias with the name that it stands for.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(alias, name)| (alias.as_str(), name.as_str()))
+    }
+
+    /// Lets `alias` stand for `name`; gives the name it stood for.
     pub fn set(&mut self, alias: &str, name: &str) -> Option<String> {
         self.names.insert(alias.into(), name.into())
     }
 
-    /// Forgets all aliases of the kernel `name`.
+    /// Forgets all aliases of `name`.
     pub fn forget(&mut self, name: &str) {
         self.names.retain(|_, aliased| aliased != name);
     }

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use model::Kernel;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
 use crate::assemble::{self, Parts};

@@ -89,6 +89,27 @@ pub enum Error {
     /// The image of a user space cannot be made.
     #[error("the image of a user space cannot be made: {0}")]
     Image(String),
+    /// Packages that mean no image cannot be renewed.
+    #[error("no image of {0} in the cache: it is made when an experiment first wants it")]
+    NoImage(String),
+    /// Not one image has a digest that begins so.
+    #[error(
+        "{number} images have a digest that begins with `{digest}`: `faultline userspace list` names them"
+    )]
+    UnknownImage {
+        /// The beginning of a digest.
+        digest: String,
+        /// How many have it.
+        number: usize,
+    },
+    /// The archive does not have a package that was asked for.
+    #[error("there is no package `{package}` in {suites} of Debian")]
+    NoPackage {
+        /// Its name.
+        package: String,
+        /// Where it was looked for.
+        suites: String,
+    },
     /// Packages of a lock are nowhere to be had.
     #[error(
         "Debian's archive has dropped {packages}, and they cannot be had from {snapshot} either: \

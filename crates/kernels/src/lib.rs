@@ -19,8 +19,8 @@ mod request;
 mod tool;
 mod userspace;
 
-pub use cache::Cache;
+pub use cache::{Cache, KnownUserspace, Renewed};
 pub use error::Error;
 pub use request::Request;
 pub use userspace::lock::settle as settle_lock;
-pub use userspace::{Mkfs, Userspace};
+pub use userspace::{Mkfs, Userspace, is_name as is_package_name};

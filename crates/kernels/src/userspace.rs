@@ -108,6 +108,18 @@ pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
     Ok(Some(Userspace { image: home.join("image"), size, digest, packages, lock, made }))
 }
 
+/// What the image in its directory `home` was asked for by, if it is one of old, which tells.
+pub(crate) fn wanted_of_old(home: &Path) -> Result<Option<Wanted>, Error> {
+    #[derive(Deserialize)]
+    struct Record {
+        #[serde(default)]
+        wanted: Vec<String>,
+    }
+    let record = record::read::<Record>(&home.join(RECORD))?;
+    let wanted = record.and_then(|record| Wanted::new(&record.wanted).ok());
+    Ok(wanted.filter(|wanted| home.ends_with(wanted.old_place())))
+}
+
 /// Makes the image of a lock and its record in a directory within `stage`, and gives that.
 pub(crate) fn make(
     lock: &UserspaceLock,
@@ -142,7 +154,7 @@ pub(crate) fn make(
 
 /// Whether a word can name a package (Debian policy, 5.6.7), and means no more to apt: a `-` at the
 /// end would remove it.
-fn is_name(word: &str) -> bool {
+pub fn is_name(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = word.as_bytes();
     bytes.len() >= 2

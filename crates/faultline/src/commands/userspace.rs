@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{lock, workloads};
+use lab::{Guest, lock, workloads};
 use model::{Manifest, UserspaceLock};
 use store::BootId;
 
-use super::{existing_store, write_out};
-use crate::args::{UserspaceCommand, UserspaceLockArgs};
+use super::{existing_store, print, write_out};
+use crate::args::UserspaceCommand;
 use crate::failure::Failure;
+use crate::list;
 
 pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<ExitCode, Failure> {
     let cache = Cache::open()?;
@@ -18,10 +19,18 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
         UserspaceCommand::Lock(args) => {
             let lock = match args.boot {
                 Some(boot) => of_boot(store, BootId(boot), &cache)?,
-                None => cache.userspace_lock(&packages(&args)?, &say)?,
+                None => cache.userspace_lock(&packages(&args.workloads)?, &say)?,
             };
             write_out(&lock::write(&lock), args.output.as_deref())?;
         }
+        UserspaceCommand::List => print(&list::userspaces(&cache.userspaces()?))?,
+        UserspaceCommand::Renew { workloads } => {
+            let Guest { mkfs: library, .. } = Guest::find()?;
+            let mkfs = lab::userspace::mkfs_with(&library);
+            let renewed = cache.renew_userspaces(&packages(&workloads)?, &mkfs, &say)?;
+            print(&renewed.iter().map(list::renewed).collect::<String>())?;
+        }
+        UserspaceCommand::Remove { image } => cache.remove_userspace(&image)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -31,8 +40,8 @@ fn say(line: &str) {
 }
 
 /// The packages that workloads want together.
-fn packages(args: &UserspaceLockArgs) -> Result<Vec<String>, Failure> {
-    let manifests = args.workloads.iter().map(|named| manifest(named));
+fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
+    let manifests = workloads.iter().map(|named| manifest(named));
     let manifests = manifests.collect::<Result<Vec<_>, _>>()?;
     if let Some(manifest) = manifests.iter().find(|manifest| manifest.packages.is_empty()) {
         let message = format!("workload `{}` wants no packages", manifest.name);

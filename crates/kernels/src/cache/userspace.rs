@@ -1,6 +1,7 @@
 //! The images of user space in the cache. An image never changes; which one is meant by the names of
 //! packages does when it is renewed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -14,6 +15,27 @@ use crate::aliases::Aliases;
 use crate::debian::{Archive, DAY};
 use crate::error::Doing;
 use crate::userspace::{self, Mkfs, Userspace, Wanted};
+
+/// An image, and what it is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownUserspace {
+    /// The image.
+    pub image: Userspace,
+    /// The packages that mean it now, each time as they were asked for; none if it is one of the past,
+    /// or of a lock.
+    pub wanted: Vec<Vec<String>>,
+}
+
+/// What became of an image when it was renewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renewed {
+    /// The packages that mean it.
+    pub wanted: Vec<String>,
+    /// The image that they meant before.
+    pub old: Userspace,
+    /// The one that they mean now.
+    pub new: Userspace,
+}
 
 impl Cache {
     /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
@@ -90,6 +112,60 @@ impl Cache {
         }
     }
 
+    /// Every image, the latest last.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn userspaces(&self) -> Result<Vec<KnownUserspace>, Error> {
+        let named = self.named()?;
+        let mut images = self.images()?;
+        images.sort_by(|a, b| (a.made, &a.digest).cmp(&(b.made, &b.digest)));
+        let known = images.into_iter().map(|image| {
+            let wanted = named.iter().filter(|(_, home)| image.image.parent() == Some(home));
+            KnownUserspace { wanted: wanted.map(|(alias, _)| words(alias)).collect(), image }
+        });
+        Ok(known.collect())
+    }
+
+    /// Makes images anew of what the archive has now: those that these packages mean, or without any
+    /// all that some packages mean. Images of the past stay.
+    ///
+    /// # Errors
+    /// When these packages mean no image yet, or the packages cannot be had. What was renewed
+    /// until then stays so.
+    pub fn renew_userspaces(
+        &self,
+        packages: &[String],
+        mkfs: Mkfs<'_>,
+        say: &dyn Fn(&str),
+    ) -> Result<Vec<Renewed>, Error> {
+        let all = match packages {
+            [] => self.named()?.into_keys().map(|alias| words(&alias)).collect(),
+            packages => vec![packages.to_vec()],
+        };
+        self.maker(&|| Archive::open(&self.apt()), mkfs, say).renew(all)
+    }
+
+    /// Removes an image, by the beginning of its digest.
+    ///
+    /// # Errors
+    /// When there is none or more than one that begins so.
+    pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
+        let _lock = self.lock(&|_| ())?;
+        let mut images = self.images()?;
+        images.retain(|image| !digest.is_empty() && image.digest.starts_with(digest));
+        let [Userspace { image, .. }] = &images[..] else {
+            return Err(Error::UnknownImage { digest: digest.into(), number: images.len() });
+        };
+        let home = image.parent().unwrap_or(image);
+        let mut aliases = self.userspace_aliases()?;
+        aliases.forget(&home.file_name().unwrap_or_default().to_string_lossy());
+        aliases.write()?;
+        let stage = self.stage()?;
+        fs::rename(home, stage.path().join("userspace")).doing("remove", home)?;
+        stage.close().doing("remove the files of", home)
+    }
+
     fn maker<'a>(
         &'a self,
         open: &'a dyn Fn() -> Result<Archive, Error>,
@@ -105,6 +181,23 @@ impl Cache {
         let old = wanted.old_place();
         let place = aliases.get(&wanted.alias()).unwrap_or(&old);
         userspace::read(&self.userspace_directory().join(place))
+    }
+
+    /// Where the images are that packages mean, by their aliases.
+    fn named(&self) -> Result<BTreeMap<String, PathBuf>, Error> {
+        let directory = std::path::absolute(self.userspace_directory());
+        let directory = directory.doing("find", &self.root)?;
+        let mut named = BTreeMap::new();
+        for image in self.images()? {
+            let home = image.image.parent().unwrap_or(&directory);
+            if let Some(wanted) = userspace::wanted_of_old(home)? {
+                named.insert(wanted.alias(), home.to_path_buf());
+            }
+        }
+        for (alias, name) in self.userspace_aliases()?.iter() {
+            named.insert(alias.to_owned(), directory.join(name));
+        }
+        Ok(named)
     }
 
     /// Every image.
@@ -167,6 +260,21 @@ impl Maker<'_> {
         }
     }
 
+    fn renew(&self, all: Vec<Vec<String>>) -> Result<Vec<Renewed>, Error> {
+        let _lock = self.cache.lock(self.say)?;
+        let mut age = Duration::ZERO;
+        let mut renewed = Vec::new();
+        for packages in all {
+            let wanted = Wanted::new(&packages)?;
+            let old = self.cache.meant(&wanted)?.ok_or_else(|| Error::NoImage(wanted.alias()))?;
+            // What cannot be fetched is not renewed by what was fetched before.
+            (self.open)()?.suite.update(age, self.say)?;
+            age = DAY;
+            renewed.push(Renewed { new: self.newest(&wanted, DAY)?, wanted: packages, old });
+        }
+        Ok(renewed)
+    }
+
     /// The image of what the archive has now, by lists no older than `age`; from now on these
     /// packages mean it. For holders of the cache's lock.
     fn newest(&self, wanted: &Wanted, age: Duration) -> Result<Userspace, Error> {
@@ -207,6 +315,11 @@ impl Maker<'_> {
         }
         userspace::read(&home)?.ok_or_else(missing).doing("read", &home)
     }
+}
+
+/// The packages of an alias.
+fn words(alias: &str) -> Vec<String> {
+    alias.split(' ').map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -261,6 +374,61 @@ mod tests {
     }
 
     #[test]
+    fn renewed_packages_mean_what_the_archive_has_now() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = archive(directory.path(), &PACKAGES);
+        let open = || Ok(first.clone());
+        let cache = Cache::at(directory.path().join("cache"));
+        let maker = cache.maker(&open, &mkfs, &|_| ());
+        let none = maker.renew(vec![fio().into()]).unwrap_err().to_string();
+        assert!(none.starts_with("no image of fio in the cache"), "{none}");
+        let old = maker.of_packages(&fio()).unwrap();
+        let same = maker.renew(vec![fio().into()]).unwrap();
+        assert_eq!((&same[0].old, &same[0].new), (&old, &old));
+        archive(
+            directory.path(),
+            &[("fio", "3.33-4", "", "usr/bin/fio4"), PACKAGES[1], PACKAGES[2]],
+        );
+        assert_eq!(maker.of_packages(&fio()).unwrap(), old);
+        let renewed = maker.renew(vec![fio().into()]).unwrap();
+        let [Renewed { new, .. }] = &renewed[..] else { panic!("{renewed:?}") };
+        assert_eq!(new.packages, ["coreutils=9.1-1", "dash=0.5-1", "fio=3.33-4"]);
+        assert_eq!(&maker.of_packages(&fio()).unwrap(), new);
+        // The old one stays as it was, for boots that had it.
+        assert_eq!(cache.userspace_of_digest(&old.digest).unwrap().as_ref(), Some(&old));
+        assert!(fs::read(&old.image).unwrap() != fs::read(&new.image).unwrap());
+        let mut known = cache.userspaces().unwrap();
+        known.sort_by_key(|known| known.image.digest != old.digest);
+        let expected = [
+            KnownUserspace { image: old.clone(), wanted: vec![] },
+            KnownUserspace { image: new.clone(), wanted: vec![fio().into()] },
+        ];
+        assert_eq!(known, expected);
+        cache.remove_userspace(&new.digest[..12]).unwrap();
+        assert_eq!(cache.userspaces().unwrap(), expected[..1]);
+        for (digest, number) in [(&*new.digest, 0), ("", 0)] {
+            let error = cache.remove_userspace(digest).unwrap_err();
+            assert!(
+                matches!(error, Error::UnknownImage { number: n, .. } if n == number),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_renewed_without_the_archive() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = archive(directory.path(), &PACKAGES);
+        let cache = Cache::at(directory.path().join("cache"));
+        let open = || Ok(archive.clone());
+        let maker = cache.maker(&open, &mkfs, &|_| ());
+        maker.of_packages(&fio()).unwrap();
+        fs::remove_dir_all(directory.path().join("archive")).unwrap();
+        let error = maker.renew(vec![fio().into()]).unwrap_err();
+        assert!(matches!(error, Error::Tool { tool: "apt-get", .. }), "{error}");
+    }
+
+    #[test]
     fn images_of_old_are_still_meant() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path());
@@ -273,6 +441,8 @@ mod tests {
         fs::write(home.join("userspace.json"), record).unwrap();
         let gone = || panic!("the archive is asked");
         let known = cache.maker(&gone, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
-        assert_eq!((known.packages.as_slice(), known.lock), (&["fio=1".to_owned()][..], None));
+        assert_eq!((known.packages.as_slice(), &known.lock), (&["fio=1".to_owned()][..], &None));
+        let listed = KnownUserspace { image: known, wanted: vec![fio().into()] };
+        assert_eq!(cache.userspaces().unwrap(), [listed]);
     }
 }
