@@ -8,13 +8,16 @@ use zstd::bulk::Compressor;
 /// damaged frame does not fill the memory.
 const LIMIT: usize = 1 << 30;
 
-/// Compresses `bytes`.
-pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+/// The level at which zstd compresses unless there is a reason for another.
+pub const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
+
+/// Compresses `bytes` at a level of zstd.
+pub fn pack(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     if bytes.len() > LIMIT {
         return Err(too_large());
     }
     // All at once, which is faster than as a stream.
-    let mut compressor = Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
+    let mut compressor = Compressor::new(level)?;
     compressor.include_checksum(true)?;
     compressor.compress(bytes)
 }

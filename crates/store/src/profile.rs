@@ -84,7 +84,7 @@ pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
         stacks,
     };
     let bytes = postcard::to_extend(&form, vec![FORMAT]).map_err(io::Error::other)?;
-    packed::pack(&bytes)
+    packed::pack(&bytes, packed::LEVEL)
 }
 
 /// The profile that [`encode`] was given, without workload, iteration and phase; an error for
@@ -183,7 +183,7 @@ mod tests {
             let _ = decode(&bytes);
             bytes[0] = FORMAT;
             let _ = parse(&bytes);
-            let _ = decode_accesses(&packed::pack(&bytes).unwrap());
+            let _ = decode_accesses(&packed::pack(&bytes, packed::LEVEL).unwrap());
         }
     }
 }

@@ -3,6 +3,7 @@
 //! be packed.
 
 use model::{Chunk, Column};
+use serde::{Deserialize, Serialize};
 
 /// The series of one source in one phase of an iteration: a [`Chunk`] with its columns in [`Deltas`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,24 +48,41 @@ impl From<&Series> for Chunk {
     }
 }
 
-/// One counter over time. Each value is the difference from the one before (the first from 0; what
-/// is missing is passed over), as postcard writes an `Option<i64>`
-/// (<https://postcard.jamesmunns.com/wire-format>).
+/// One counter over time. Each value that is there is the difference from the one before, the first
+/// from 0, as postcard writes an `i64` (<https://postcard.jamesmunns.com/wire-format>). Most are
+/// never missing, so gaps are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas {
     name: String,
     bytes: Vec<u8>,
-    length: usize,
-    /// The last value that was not missing.
+    /// The last value that was there.
     previous: i64,
-    /// The last value.
-    last: Option<i64>,
+    gaps: Vec<Gap>,
+    /// Where the last gap ends.
+    gap_end: usize,
+    length: usize,
+}
+
+/// Values that are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// How many there are between the gap before, or the beginning, and this one.
+    pub after: usize,
+    /// How many are missing.
+    pub missing: usize,
 }
 
 impl Deltas {
     /// A counter of this name without values.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), bytes: Vec::new(), length: 0, previous: 0, last: None }
+        Self {
+            name: name.to_owned(),
+            bytes: Vec::new(),
+            previous: 0,
+            gaps: Vec::new(),
+            gap_end: 0,
+            length: 0,
+        }
     }
 
     /// The counter's name within its source.
@@ -86,11 +104,9 @@ impl Deltas {
     pub fn push(&mut self, value: i64) {
         let delta = value.wrapping_sub(self.previous);
         self.previous = value;
-        self.last = Some(value);
         self.length += 1;
-        // By hand, for there is none that comes as often: that it is there, and a varint in which
-        // small differences of either sign are small numbers.
-        self.bytes.push(1);
+        // By hand, for nothing is written as often: a varint, in which small differences of either
+        // sign are small numbers.
         let mut rest = (delta << 1 ^ delta >> 63).cast_unsigned();
         while rest >= 1 << 7 {
             self.bytes.push(rest as u8 | 1 << 7);
@@ -101,43 +117,68 @@ impl Deltas {
 
     /// Lets values be missing until there are `length`.
     pub fn pad(&mut self, length: usize) {
-        if let Some(missing) = length.checked_sub(self.length).filter(|missing| *missing > 0) {
-            self.bytes.resize(self.bytes.len() + missing, 0);
-            self.length = length;
-            self.last = None;
+        let missing = length.saturating_sub(self.length);
+        if missing == 0 {
+            return;
         }
+        match self.gaps.last_mut() {
+            Some(gap) if self.gap_end == self.length => gap.missing += missing,
+            _ => self.gaps.push(Gap { after: self.length - self.gap_end, missing }),
+        }
+        self.length = length;
+        self.gap_end = length;
     }
 
-    /// The values in the form in which they are kept.
+    /// The values.
+    pub fn values(&self) -> Vec<Option<i64>> {
+        let mut rest = &*self.bytes;
+        let deltas = std::iter::from_fn(move || {
+            let (delta, after) = postcard::take_from_bytes(rest).ok()?;
+            rest = after;
+            Some(delta)
+        });
+        values(&self.gaps, deltas)
+    }
+
+    /// The differences of the values that are there, in the form in which they are kept.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The values.
-    pub fn values(&self) -> impl Iterator<Item = Option<i64>> {
-        let mut rest = &*self.bytes;
-        let mut value = 0i64;
-        std::iter::from_fn(move || {
-            let (delta, after) = postcard::take_from_bytes::<Option<i64>>(rest).ok()?;
-            rest = after;
-            Some(delta.map(|delta| {
-                value = value.wrapping_add(delta);
-                value
-            }))
-        })
+    /// What is missing.
+    pub(crate) fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// How many values are there.
+    pub(crate) fn there(&self) -> usize {
+        self.length - self.gaps.iter().map(|gap| gap.missing).sum::<usize>()
     }
 
     /// The first and the last value alone, each of which may be missing. There are two at least.
     pub(crate) fn ends(&self) -> Self {
-        let mut ends = Self::new(&self.name);
-        for (place, value) in [self.values().next().flatten(), self.last].into_iter().enumerate() {
-            match value {
-                Some(value) => ends.push(value),
-                None => ends.pad(place + 1),
-            }
-        }
-        ends
+        let begins = self.gaps.first().is_none_or(|gap| gap.after > 0);
+        let first = postcard::take_from_bytes(&self.bytes).ok().filter(|_| begins);
+        let last = (self.gap_end < self.length).then_some(self.previous);
+        let values = vec![first.map(|(first, _)| first), last];
+        Self::from(&Column { name: self.name.clone(), values })
     }
+}
+
+/// The values of which `deltas` are there.
+pub fn values(gaps: &[Gap], deltas: impl Iterator<Item = i64>) -> Vec<Option<i64>> {
+    let mut value = 0i64;
+    let mut there = deltas.map(|delta| {
+        value = value.wrapping_add(delta);
+        Some(value)
+    });
+    let mut values = Vec::new();
+    for gap in gaps {
+        values.extend(there.by_ref().take(gap.after));
+        values.resize(values.len() + gap.missing, None);
+    }
+    values.extend(there);
+    values
 }
 
 impl From<&Column> for Deltas {
@@ -155,7 +196,7 @@ impl From<&Column> for Deltas {
 
 impl From<&Deltas> for Column {
     fn from(deltas: &Deltas) -> Self {
-        Self { name: deltas.name.clone(), values: deltas.values().collect() }
+        Self { name: deltas.name.clone(), values: deltas.values() }
     }
 }
 
@@ -175,7 +216,7 @@ mod tests {
             prop_assert_eq!(deltas.len(), column.values.len());
             prop_assert_eq!(&Column::from(&deltas), &column);
             let ends = [column.values.first(), column.values.last()];
-            prop_assert!(deltas.ends().values().eq(ends.map(|value| *value.unwrap())));
+            prop_assert_eq!(deltas.ends().values(), ends.map(|value| *value.unwrap()));
         }
     }
 }

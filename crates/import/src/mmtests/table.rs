@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn values(columns: &[Deltas], name: &str) -> Vec<Option<i64>> {
-        columns.iter().find(|column| column.name() == name).unwrap().values().collect()
+        columns.iter().find(|column| column.name() == name).unwrap().values()
     }
 
     #[test]

@@ -8,8 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params}
 use sha2::{Digest, Sha256};
 
 use super::{BootId, words};
-use crate::packed::pack;
-use crate::{Deltas, ExperimentId, Series, Trouble, chunk, profile};
+use crate::{Deltas, ExperimentId, Series, Trouble, chunk, packed, profile};
 
 /// Writes everything of a boot, its own chunks and then `series`.
 pub fn boot(
@@ -32,8 +31,8 @@ pub fn boot(
 fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Trouble> {
     let facts = &boot.facts;
     let (outcome, detail) = words::of_outcome(&boot.outcome);
-    let console =
-        pack(boot.console.as_bytes()).map_err(|error| Trouble::unkeepable("the console", error))?;
+    let console = packed::pack(boot.console.as_bytes(), packed::LEVEL)
+        .map_err(|error| Trouble::unkeepable("the console", error))?;
     // The guest's u64 are kept as the same 64 bits: a wrong one must not lose the boot.
     connection
         .prepare_cached(
@@ -105,7 +104,8 @@ fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
     if known.is_some() {
         return Ok(known);
     }
-    let packed = pack(text.as_bytes()).map_err(|error| Trouble::unkeepable("a text", error))?;
+    let packed = packed::pack(text.as_bytes(), packed::LEVEL)
+        .map_err(|error| Trouble::unkeepable("a text", error))?;
     let id = connection
         .prepare_cached("INSERT INTO texts (digest, packed) VALUES (?, ?)")?
         .insert(params![digest.as_slice(), packed])?;

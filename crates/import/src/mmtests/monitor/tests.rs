@@ -11,7 +11,7 @@ fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {
     read(monitor, text.as_bytes(), Clock(1000), &mut table).unwrap();
     let (times, columns) = table.finish();
     let shown = |column: Deltas| {
-        let values = column.values();
+        let values = column.values().into_iter();
         let values: Vec<_> =
             values.map(|value| value.map_or("-".into(), |value| value.to_string())).collect();
         format!("{}: {}", column.name(), values.join(" "))
@@ -174,7 +174,7 @@ proptest! {
         let (times, columns) = table.finish();
         prop_assert_eq!(times.len(), samples.len());
         for column in columns {
-            for (value, (_, sample)) in column.values().zip(&samples) {
+            for (value, (_, sample)) in column.values().into_iter().zip(&samples) {
                 let first = sample.iter().find(|(name, _)| name == column.name());
                 prop_assert_eq!(value, first.map(|(_, value)| *value));
             }
