@@ -26,8 +26,9 @@ const LATENCIES: [(&str, &str); 12] = [
     ("dr", "RandCreate:del"),
 ];
 
-/// Names and units of the rates, and their places among the figures of version 1.98 and of
-/// versions 1.03 and before (bonnie++, `bon_csv2html`).
+/// Names and units of the rates, and their places among the figures of format 1.98 and of
+/// versions 1.03 and before (bonnie++, `bon_csv2html`). Formats 1.96 and 1.97 lack the two figures about
+/// seeks that 1.98 has before all rates.
 const RATES: [(&str, &str, usize, usize); 12] = [
     ("SeqOut char", "K/s", 9, 2),
     ("SeqOut block", "K/s", 11, 4),
@@ -88,16 +89,19 @@ fn is_figures(line: &str) -> bool {
 /// The rates of a line. What was too quick to measure is `+++++`; that and 0 are none.
 fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     let figures: Vec<&str> = line.split(',').take(64).collect();
-    let new = match number(figures[0]) {
-        Some(_) if figures[0] == "1.98" => true,
-        Some(_) => {
-            gather.remark("figures of bonnie++ other than 1.98 and 1.03 are not read".to_owned());
+    // The first figure is the format's version; it had none to 1.03, and there is the host's name.
+    let lacking = match figures[0] {
+        "1.98" => Some(0),
+        "1.96" | "1.97" => Some(2),
+        other if number(other).is_some() => {
+            gather
+                .remark("a format of bonnie++'s figures that is not known is not read".to_owned());
             return Ok(());
         }
-        None => false,
+        _ => None,
     };
     for (name, _, place, old_place) in RATES {
-        let figure = figures.get(if new { place } else { old_place });
+        let figure = figures.get(lacking.map_or(old_place, |lacking| place - lacking));
         let rate = figure.and_then(|figure| number(figure.trim()));
         if let Some(rate) = rate.filter(|&rate| rate > 0.0) {
             gather.sample(name, "", rate)?;

@@ -123,8 +123,24 @@ fn older_rates_of_bonnie_are_read_too() {
         ("RandCreate del", 18221.0),
     ];
     assert_eq!(operations(&parsed), named(expected));
-    let other = read("bonniepp", &logs(&[("bonnie", "1.97,1.97,machine,1,2\n")])).unwrap();
-    assert_eq!(other.remarks, ["figures of bonnie++ other than 1.98 and 1.03 are not read"]);
+    let other = read("bonniepp", &logs(&[("bonnie", "1.95,1.95,machine,1,2\n")])).unwrap();
+    assert_eq!(other.remarks, ["a format of bonnie++'s figures that is not known is not read"]);
+}
+
+#[test]
+fn formats_of_bonnie_without_seeks_are_read() {
+    // What bonnie++ 2.00a of Debian 12 prints of 64 MiB.
+    let new = "1.98,2.00a,host,1,1795295477,64M,,8192,5,1309,34,+++++,+++,+++++,+++,2370,43,+++++,+++,\
+               +++++,+++,1,,,,,+++++,+++,+++++,+++,+++++,+++,+++++,+++,512,12,+++++,+++,26168us,8106us,4079us\n";
+    let old = new.replace("1.98,2.00a", "1.97,1.97").replace(",8192,5,", ",");
+    let rates = |line: &str| parsed("bonnie", &[("bonnie", line)]).samples;
+    let found = rates(new);
+    let found: Vec<_> = found.iter().map(|sample| (sample.metric.as_str(), sample.value)).collect();
+    assert_eq!(
+        found,
+        [("SeqOut char", 1309.0), ("SeqIn char", 2370.0), ("RandCreate read", 512.0)]
+    );
+    assert_eq!(rates(&old), rates(new));
 }
 
 #[test]
@@ -198,7 +214,7 @@ fn text() -> impl Strategy<Value = String> {
         "(Sequential|Random) (Reads|Writes)",
         " ?[a-z0-9. ]{0,30}[0-9#.]{0,8}",
         "([0-9]{0,3}|[0-9]{15,25}) [0-9]{0,25}( [0-9]{0,20})?",
-        "(1.98|machine|1e9)(,[0-9+.]{0,3}){0,40}",
+        "(1.98|1.97|machine|1e9)(,[0-9+.]{0,3}){0,40}",
         Just(format!("1.98{}", ",9".repeat(400))),
         "(wr|sk|dr) [0-9.a-z-]{0,9}",
         Just(format!("wr {}", "9".repeat(400))),
