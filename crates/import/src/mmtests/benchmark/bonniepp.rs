@@ -1,8 +1,11 @@
 //! bonnie++: latencies and rates of reading, writing and creating files.
 //!
 //! Files `bonnie-detail`, a line for each measured latency, and `bonnie`, what the program prints,
-//! with a line of figures separated by commas. mmtests has a table of each; the latencies come
-//! first here.
+//! with a line of figures separated by commas; until June 2019 `bonnie-detail.N` and `bonnie.N`, one a
+//! repetition, and for some time `bonnie++-detail` and `bonnie++`. mmtests has a table of each; the
+//! latencies come first here.
+
+use std::borrow::Cow;
 
 use model::Better;
 
@@ -46,17 +49,30 @@ const RATES: [(&str, &str, usize, usize); 12] = [
 
 /// Reads the logs; false if there are none.
 pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
-    let detail = logs.text("bonnie-detail");
-    let figures = logs.text("bonnie");
+    let detail = files(logs, "-detail");
+    let figures = files(logs, "");
     gather.metric(primary(metric("latency", "us", Better::Lower, FOUR)));
     for (name, unit, ..) in RATES {
         gather.metric(primary(metric(name, unit, Better::Higher, TWO)));
     }
-    latencies(detail.as_deref().unwrap_or_default(), gather)?;
+    for text in &detail {
+        latencies(text, gather)?;
+    }
     for line in figures.iter().flat_map(|text| text.lines()).filter(|line| is_figures(line)) {
         rates(line, gather)?;
     }
-    Ok(detail.is_some() || figures.is_some())
+    Ok(!detail.is_empty() || !figures.is_empty())
+}
+
+/// The file whose name ends so, or those of repetitions, in their order.
+fn files<'a>(logs: &'a Logs, suffix: &str) -> Vec<Cow<'a, str>> {
+    let names = ["bonnie", "bonnie++"].map(|name| format!("{name}{suffix}"));
+    if let Some(one) = names.iter().find_map(|name| logs.text(name)) {
+        return vec![one];
+    }
+    let repeated = logs.between(&format!("{}.", names[0]), "");
+    let repeated = repeated.into_iter().filter(|(number, _)| number.parse::<u32>().is_ok());
+    repeated.map(|(_, text)| text).collect()
 }
 
 fn latencies(detail: &str, gather: &mut Gather) -> Result<(), Unreadable> {

@@ -128,6 +128,28 @@ fn older_rates_of_bonnie_are_read_too() {
 }
 
 #[test]
+fn repetitions_of_bonnie_have_files_of_their_own() {
+    let line = |rate: u32| format!("machine,16G,,,{rate},26\n");
+    let (first, second, tenth) = (line(500), line(600), line(700));
+    let files = [
+        ("noprofile/bonnie.1", first.as_str()),
+        ("noprofile/bonnie.10", tenth.as_str()),
+        ("noprofile/bonnie.2", second.as_str()),
+        ("noprofile/bonnie.time", "0.1user\n"),
+        ("noprofile/bonnie-detail.1", "wr 71\n"),
+        ("noprofile/bonnie-detail.2", "wr 72\n"),
+    ];
+    let expected = [
+        ("latency-SeqOut:block", 71.0),
+        ("latency-SeqOut:block", 72.0),
+        ("SeqOut block", 500.0),
+        ("SeqOut block", 600.0),
+        ("SeqOut block", 700.0),
+    ];
+    assert_eq!(operations(&parsed("bonnie", &files)), named(expected));
+}
+
+#[test]
 fn formats_of_bonnie_without_seeks_are_read() {
     // What bonnie++ 2.00a of Debian 12 prints of 64 MiB.
     let new = "1.98,2.00a,host,1,1795295477,64M,,8192,5,1309,34,+++++,+++,+++++,+++,2370,43,+++++,+++,\
