@@ -80,7 +80,7 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
     let told = |workload: &str| {
         let text = GOOD.replace("boots = 3", "boots = 3\nuserspace = \"u.lock\"");
         let text = text.replace("name = \"autonuma\"", workload);
-        let disk = "[[machine.disk]]\nsize = \"1G\"\nfilesystem = \"xfs\"\n";
+        let disk = "[[machine.disk]]\nsize = \"64G\"\nfilesystem = \"xfs\"\n";
         parse(&path("x.toml"), &format!("{text}\n{disk}"), None)
     };
     let error = told("name = \"tiobench\"").unwrap_err();

@@ -432,7 +432,8 @@ mod tests {
     fn a_lock_goes_along() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let text = write(&odd("a", "b")).text.replace("autonuma", "tiobench");
+        let own = "tiobench\"\nparameters = { size = 1 }\n#\"";
+        let text = write(&odd("a", "b")).text.replace("autonuma", own);
         fs::write(path("own.lock"), lock::write(&lock::tests::lock())).unwrap();
         let text = format!("userspace = \"own.lock\"\n{text}");
         let experiment = parse(&path("x.toml"), &text, None).unwrap();
