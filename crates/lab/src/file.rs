@@ -170,6 +170,31 @@ pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, 
     form.and_then(|form| form.in_mode(mode).check(directory)).map_err(|fault| fault.at(path, text))
 }
 
+/// The error of an experiment file one of whose manifests wants a package that Debian does not have,
+/// as `problem` says; none if no manifest of it does.
+pub fn package_error(
+    path: &Path,
+    text: &str,
+    package: &str,
+    problem: &str,
+) -> Option<Box<FileError>> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let form: FileForm = toml::from_str(text).ok()?;
+    let mut manifests =
+        form.workloads.into_inner().into_iter().filter_map(|it| it.into_inner().manifest);
+    let of_it = manifests.find(|named| {
+        let manifest = read_manifest(named, directory);
+        manifest.is_ok_and(|manifest| manifest.packages.iter().any(|it| it == package))
+    })?;
+    let file = directory.join(of_it.get_ref());
+    let fault = Fault {
+        problem: format!("{}: {problem}", file.display()),
+        place: Some(of_it.span()),
+        hint: Some(format!("look for its right name at https://packages.debian.org/{package}")),
+    };
+    Some(fault.at(path, text))
+}
+
 impl Fault {
     /// The error for people, with the file's text.
     fn at(self, path: &Path, text: &str) -> Box<FileError> {
@@ -387,10 +412,17 @@ fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest>
         let problem = format!("{}: {error}", file.display());
         fault(path.span(), problem, "a manifest is found relative to the experiment file")
     })?;
-    toml::from_str(&text).or_else(|error: toml::de::Error| {
+    let manifest: Manifest = toml::from_str(&text).or_else(|error: toml::de::Error| {
         let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
         fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
-    })
+    })?;
+    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
+        Some(wrong) => {
+            let problem = format!("{}: `{wrong}` is not the name of a package", file.display());
+            fault(path.span(), problem, "it has lower-case letters, digits and + - .")
+        }
+        None => Ok(manifest),
+    }
 }
 
 /// What serde complains of, with the key whose value it complains of.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use kernels::Cache;
 use lab::sequential::{self, Unfit};
 use lab::workloads::WorkloadError;
-use lab::{Ending, Guest, Lab, Libraries, Manner, RunSummary, file, workloads};
+use lab::{Ending, Guest, Lab, Libraries, Manner, RunError, RunSummary, file, workloads};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
@@ -31,11 +31,23 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let manner = Manner { retry_failed: args.retry_failed, verify: args.exact.verify };
     let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
     display.finish();
-    let summary = summary?;
+    let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
     let see = format!("see `faultline{store_option} compare {id}`");
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
     Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// Why there was no run: a package that a manifest of the user's own misspells is an error of the file.
+fn failed(args: &RunArgs, error: RunError) -> Failure {
+    if let RunError::Kernel(no @ kernels::Error::NoPackage { package, .. }) = &error
+        && let Some(path) = &args.experiment
+        && let Ok(text) = fs::read_to_string(path)
+        && let Some(error) = file::package_error(path, &text, package, &no.to_string())
+    {
+        return error.into();
+    }
+    error.into()
 }
 
 /// The laboratory of the store that was named, or of the user's own.

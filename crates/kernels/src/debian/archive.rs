@@ -54,10 +54,23 @@ impl Archive {
         say: &dyn Fn(&str),
     ) -> Result<UserspaceLock, Error> {
         self.with_lists(names, age, say, || {
-            let packages = self.suite.with_dependencies(names)?.into_iter();
+            let resolved = self.suite.with_dependencies(names);
+            let packages = resolved.or_else(|error| Err(self.unknown(names)?.unwrap_or(error)));
+            let packages = packages?.into_iter();
             let versions = packages.map(|(name, version)| format!("{name}={version}"));
             self.lock(&versions.collect::<Vec<_>>())
         })
+    }
+
+    /// The first of these names that no package has, as an error.
+    fn unknown(&self, names: &[String]) -> Result<Option<Error>, Error> {
+        for name in names {
+            if self.suite.versions(name)?.is_empty() {
+                let suites = self.suites.join(", ");
+                return Ok(Some(Error::NoPackage { package: name.clone(), suites }));
+            }
+        }
+        Ok(None)
     }
 
     /// The lock of these packages alone, given as `name=version`, by lists no older than `age`.
@@ -313,11 +326,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let archive = archive(directory.path(), &PACKAGES);
         let fails = |name: &str| resolve(&archive, name).unwrap_err().to_string();
-        let error = fails("fioo");
-        assert_eq!(
-            error,
-            "Debian has not all that is needed for the packages fioo: Unable to locate package fioo"
-        );
+        assert_eq!(fails("fioo"), "there is no package `fioo` in fake of Debian");
+        // The lists know this name, since another package depends on it.
+        assert_eq!(fails("libnone"), "there is no package `libnone` in fake of Debian");
         let error = fails("bonnie++");
         assert!(error.contains("needed for the packages bonnie++: "), "{error}");
     }

@@ -74,6 +74,30 @@ fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
 }
 
 #[test]
+fn a_package_that_is_none_is_told_by_its_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.toml");
+    let manifest = |package: &str| {
+        let text = format!(
+            "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\npackages = [\"fio\", \"{package}\"]\n\
+             [[metrics]]\nname = \"a\"\nunit = \"\"\nmean = \"amean\"\n"
+        );
+        std::fs::write(directory.path().join("own.toml"), text).unwrap();
+    };
+    let text = GOOD.replace("name = \"autonuma\"", "manifest = \"own.toml\"");
+    manifest("Bonnie");
+    let error = parse(&path, &text, None).unwrap_err().to_string();
+    assert!(error.ends_with("own.toml: `Bonnie` is not the name of a package"), "{error}");
+    manifest("boney");
+    assert!(parse(&path, &text, None).is_ok());
+    let problem = "there is no package `boney`";
+    let error = package_error(&path, &text, "boney", problem).unwrap();
+    assert!(error.to_string().ends_with("own.toml: there is no package `boney`"), "{error}");
+    assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
+    assert!(package_error(&path, &text, "postgresql-15", problem).is_none());
+}
+
+#[test]
 fn a_lock_is_found_whole_and_has_what_workloads_want() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
