@@ -25,11 +25,22 @@ pub enum Shape {
     RareMode,
     /// Normal, and each run near to the one before it in the same boot.
     Autocorrelated,
+    /// Lognormal, of a normal figure that is near to the one before it.
+    AutocorrelatedSkewed,
 }
 
 impl Shape {
     pub const ALL: [Self; 5] =
         [Self::Normal, Self::Skewed, Self::Bimodal, Self::RareMode, Self::Autocorrelated];
+    /// How what follows each other within a boot scatters.
+    pub const WITHIN: [Self; 6] = [
+        Self::Normal,
+        Self::Skewed,
+        Self::Bimodal,
+        Self::RareMode,
+        Self::Autocorrelated,
+        Self::AutocorrelatedSkewed,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,6 +49,7 @@ impl Shape {
             Self::Bimodal => "bimodal 50:50",
             Self::RareMode => "bimodal 80:20",
             Self::Autocorrelated => "autocorrelated",
+            Self::AutocorrelatedSkewed => "skewed autocorr.",
         }
     }
 }
@@ -137,10 +149,7 @@ impl Chance {
     fn draw(&mut self, shape: Shape) -> f64 {
         match shape {
             Shape::Normal | Shape::Autocorrelated => self.normal(),
-            Shape::Skewed => {
-                let e = std::f64::consts::E;
-                (self.normal().exp() - e.sqrt()) / (e * (e - 1.0)).sqrt()
-            }
+            Shape::Skewed | Shape::AutocorrelatedSkewed => skewed(self.normal()),
             Shape::Bimodal => self.modes(0.5),
             Shape::RareMode => self.modes(0.2),
         }
@@ -155,18 +164,29 @@ impl Chance {
     }
 
     /// So many runs of one boot, in the order in which they follow each other.
-    fn runs(&mut self, shape: Shape, count: usize) -> impl Iterator<Item = f64> {
+    pub fn runs(&mut self, shape: Shape, count: usize) -> impl Iterator<Item = f64> {
         let mut last = None;
-        (0..count).map(move |_| {
-            let fresh = self.draw(shape);
-            let run = match (shape, last) {
-                (Shape::Autocorrelated, Some(last)) => {
-                    CORRELATION * last + (1.0 - CORRELATION * CORRELATION).sqrt() * fresh
-                }
-                _ => fresh,
-            };
-            last = Some(run);
-            run
+        (0..count).map(move |_| match shape {
+            Shape::Autocorrelated => self.following(&mut last),
+            Shape::AutocorrelatedSkewed => skewed(self.following(&mut last)),
+            _ => self.draw(shape),
         })
     }
+
+    /// A normal figure near to the last one.
+    fn following(&mut self, last: &mut Option<f64>) -> f64 {
+        let fresh = self.normal();
+        let run = match *last {
+            Some(last) => CORRELATION * last + (1.0 - CORRELATION * CORRELATION).sqrt() * fresh,
+            None => fresh,
+        };
+        *last = Some(run);
+        run
+    }
+}
+
+/// Of a normal figure: lognormal, of mean 0 and standard deviation 1.
+fn skewed(normal: f64) -> f64 {
+    let e = std::f64::consts::E;
+    (normal.exp() - e.sqrt()) / (e * (e - 1.0)).sqrt()
 }

@@ -20,6 +20,7 @@ mod steady;
 mod student;
 mod summary;
 mod trend;
+mod warmup;
 
 pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
@@ -36,3 +37,4 @@ pub use steady::{Steady, steady};
 pub use student::{Estimate, Welch, welch};
 pub use summary::Summary;
 pub use trend::trend;
+pub use warmup::{WarmUp, warm_up};

@@ -85,7 +85,7 @@ pub fn steady(values: &[f64]) -> Option<Steady> {
     if leading > 0 {
         segments.insert(0, (0, &values[..leading]));
     }
-    let found = classify(&segments, values.len());
+    let found = classify(&segments, leading > 0, values.len());
     let steady = match found {
         Steady::Flat => &rest[..],
         Steady::Warmup { until } | Steady::Slowdown { until } => {
@@ -96,10 +96,12 @@ pub fn steady(values: &[f64]) -> Option<Steady> {
     Some(if is_drifting(steady) { Steady::None } else { found })
 }
 
-/// What segments, each with where it starts, say of a series of `n` values.
-fn classify(segments: &[(usize, &[f64])], n: usize) -> Steady {
+/// What segments, each with where it starts, say of a series of `n` values. Where it starts with
+/// outliers, these lie too far from the rest to be equal to it, whatever their own spread.
+fn classify(segments: &[(usize, &[f64])], starts_far: bool, n: usize) -> Steady {
     let (_, last) = segments[segments.len() - 1];
-    let is_equal = |segment: &&(usize, &[f64])| is_equal(segment.1, last);
+    let is_equal =
+        |segment: &&(usize, &[f64])| !(starts_far && segment.0 == 0) && is_equal(segment.1, last);
     let Some(steady) = segments.iter().rev().take_while(is_equal).last() else {
         return Steady::None;
     };
