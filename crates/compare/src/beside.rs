@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use crate::luck::Seeds;
 use crate::operations::{Operation, operations};
-use crate::{Difference, Results, VariantBoots, Verdict};
+use crate::warmup::leave_out;
+use crate::{Difference, Judging, Results, VariantBoots, Verdict};
 
 /// The confidence of the intervals of measured gains.
 const CONFIDENCE: f64 = 0.95;
@@ -181,6 +182,7 @@ pub fn beside(measured: &Results<'_>, exact: &Results<'_>, baseline: &str) -> Ve
                 times: [time.clone(), new.clone()],
                 counts: [count.clone(), new_count.clone()],
                 seeds: exact.experiment.boots,
+                judging: Judging::of(measured),
             };
             all.extend(pair.beside());
         }
@@ -195,6 +197,7 @@ struct Pair<'a> {
     times: [VariantBoots<'a>; 2],
     counts: [VariantBoots<'a>; 2],
     seeds: u32,
+    judging: Judging,
 }
 
 impl Pair<'_> {
@@ -202,7 +205,8 @@ impl Pair<'_> {
         let emulated = self.times.iter().flat_map(VariantBoots::complete);
         let emulated = emulated.map(|boot| &*boot.facts.accel).any(|it| it == Accel::Tcg.name());
         let guests = operations(self.workload, &self.counts, Mode::Exact);
-        let times = operations(self.workload, &self.times, Mode::Measured);
+        let mut times = operations(self.workload, &self.times, Mode::Measured);
+        leave_out(&mut times, &self.judging);
         let directed = times.iter().filter_map(|time| Some((time, time.metric.better?)));
         directed
             .map(|(time, better)| {

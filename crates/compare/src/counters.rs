@@ -71,6 +71,7 @@ pub fn table(
         kind: Kind::Counters,
         left_out: left_out(workload, columns),
         units: Vec::new(),
+        warm_ups: Vec::new(),
         oddities: Vec::new(),
         rows,
         pooled: pools

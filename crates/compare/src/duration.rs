@@ -63,6 +63,7 @@ pub fn table(
         pooled: pools.iter().map(pooled).collect(),
         left_out: Vec::new(),
         units: Vec::new(),
+        warm_ups: Vec::new(),
         oddities: Vec::new(),
         rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),
     }

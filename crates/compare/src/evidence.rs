@@ -18,6 +18,8 @@ pub struct Judging {
     pub confidence: f64,
     /// At which look, where boots may end early; then no others count than those looked at.
     pub look: Option<Look>,
+    /// Whether what precedes a steady state within boots counts all the same.
+    pub warm_up_counts: bool,
 }
 
 impl Judging {
@@ -39,7 +41,7 @@ impl Judging {
 
 impl Default for Judging {
     fn default() -> Self {
-        Self { margin: 0.01, confidence: 0.95, look: None }
+        Self { margin: 0.01, confidence: 0.95, look: None, warm_up_counts: false }
     }
 }
 

@@ -30,6 +30,7 @@ mod sequential;
 mod table;
 #[cfg(test)]
 mod testing;
+mod warmup;
 
 use model::{Boot, Experiment, Mode, Outcome};
 use serde::Serialize;
@@ -52,6 +53,7 @@ pub use phases::{NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
 pub use table::{Kind, Pool, Row, Statistic, Table};
+pub use warmup::{Beginnings, Repeated, WarmUp};
 
 /// A boot as it was kept.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use crate::luck::Seeds;
 use crate::oddities::oddities;
 use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
+use crate::warmup::leave_out;
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
@@ -22,7 +23,11 @@ pub fn table(
     judging: &Judging,
 ) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
-    let operations = operations(workload, columns, mode);
+    let mut operations = operations(workload, columns, mode);
+    let warm_ups = match mode {
+        Mode::Measured => leave_out(&mut operations, judging),
+        Mode::Exact => Vec::new(),
+    };
     let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
     let decimals = decimals(&parts);
     let lines = lines(&parts, mode);
@@ -44,6 +49,7 @@ pub fn table(
         pooled: columns.iter().map(|column| pool(&workload.name, column)).collect(),
         left_out: Vec::new(),
         units: units(&operations),
+        warm_ups,
         oddities: match mode {
             Mode::Measured => oddities(&operations, columns),
             Mode::Exact => Vec::new(),

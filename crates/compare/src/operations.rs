@@ -42,10 +42,12 @@ impl Operation<'_> {
 pub struct BootSamples<'a> {
     /// The boot.
     pub boot: &'a Boot,
-    /// Its samples, in the order they were taken; at least one.
+    /// Its samples that count, in the order they were taken; at least one.
     pub values: Vec<f64>,
     /// The iteration of each.
     pub iterations: Vec<u32>,
+    /// Samples that do not count, since they precede the steady state ([`crate::warmup`]).
+    pub left_out: Vec<f64>,
 }
 
 impl BootSamples<'_> {
@@ -96,6 +98,7 @@ pub fn operations<'a>(
                         boot,
                         values: vec![sample.value],
                         iterations: vec![sample.iteration],
+                        left_out: Vec::new(),
                     }),
                 }
             }

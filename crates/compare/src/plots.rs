@@ -13,7 +13,7 @@ mod tracks;
 
 use model::{ACCESSES_SOURCE, Source};
 
-use crate::{Results, baseline_first};
+use crate::{Judging, Results, baseline_first};
 
 pub use scatter::{BootDots, Dot, Scatter};
 pub use series::{Curve, Panel};
@@ -49,8 +49,8 @@ pub struct Plots {
 }
 
 /// What there is to draw of each workload, in the order of the experiment, with the variant
-/// `baseline` first as in [`crate::compare()`].
-pub fn plots(results: &Results<'_>, baseline: usize) -> Vec<Plots> {
+/// `baseline` first as in [`crate::compare()`], judged as there.
+pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<Plots> {
     let columns = baseline_first(&results.variants, baseline);
     let mode = results.experiment.mode;
     let mut all: Vec<Plots> = results
@@ -59,7 +59,8 @@ pub fn plots(results: &Results<'_>, baseline: usize) -> Vec<Plots> {
         .iter()
         .map(|used| {
             let name = &used.manifest.name;
-            let (scatters, scatters_left_out) = scatter::scatters(&used.manifest, &columns, mode);
+            let (scatters, scatters_left_out) =
+                scatter::scatters(&used.manifest, &columns, mode, judging);
             let tracks: Vec<_> = columns.iter().map(|it| tracks::tracks(name, it)).collect();
             Plots {
                 workload: name.clone(),

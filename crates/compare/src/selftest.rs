@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::figures::BootFigures;
 use crate::operations::operations;
+use crate::warmup::leave_out;
 use crate::{
     Comparison, HostRange, Judging, KeptBoot, Kind, Results, Row, Table, VariantBoots, Verdict,
 };
@@ -169,7 +170,7 @@ fn resolutions(
     let rows = tables.flat_map(|table| {
         let pool =
             together.tables.iter().filter(of_metrics).find(|it| it.workload == table.workload);
-        let drifts = drifts(results, &table.workload);
+        let drifts = drifts(results, &table.workload, &comparison.judging);
         let means = table.rows.iter().filter(|row| row.statistic.is_mean());
         means.map(move |row| {
             let same = |it: &&Row| (&it.metric, it.statistic) == (&row.metric, row.statistic);
@@ -198,12 +199,13 @@ fn resolutions(
 }
 
 /// How far each operation of a workload drifts, by name.
-fn drifts(results: &Results<'_>, workload: &str) -> BTreeMap<String, Drift> {
+fn drifts(results: &Results<'_>, workload: &str, judging: &Judging) -> BTreeMap<String, Drift> {
     let mut workloads = results.experiment.workloads.iter().map(|used| &used.manifest);
     let Some(manifest) = workloads.find(|manifest| manifest.name == workload) else {
         return BTreeMap::new();
     };
-    let operations = operations(manifest, &results.variants, Mode::Measured);
+    let mut operations = operations(manifest, &results.variants, Mode::Measured);
+    leave_out(&mut operations, judging);
     let drifts = operations.into_iter().filter_map(|operation| {
         let figures = operation.figures();
         let values = figures.iter().flat_map(BootFigures::by_block);

@@ -27,10 +27,12 @@ pub struct Look {
 
 impl Judging {
     /// How differences of measured mode are to be judged that an experiment's boots show: as usual,
-    /// or, where boots may end early, at the last look at as many blocks as are done.
+    /// or, where boots may end early, at the last look at as many blocks as are done. What another tool
+    /// measured is counted as that tool does it, warm-up and all.
     pub fn of(results: &Results<'_>) -> Self {
         let Some(sequential) = results.experiment.sequential else {
-            return Self::default();
+            let warm_up_counts = results.experiment.imported.is_some();
+            return Self { warm_up_counts, ..Self::default() };
         };
         let most = results.experiment.boots;
         match last_look(blocks_done(results).min(most)) {
@@ -51,6 +53,7 @@ impl Judging {
             margin,
             confidence: 1.0 - Self::default().alpha() * look.share,
             look: Some(Look { number: look.number, of, boots: look.units, next }),
+            warm_up_counts: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::luck::Seeds;
-use crate::{Difference, Evidence, Judging, Lack, Oddity, Variation, Verdict};
+use crate::{Difference, Evidence, Judging, Lack, Oddity, Variation, Verdict, WarmUp};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -226,6 +226,9 @@ pub struct Table {
     pub units: Vec<(String, String)>,
     /// The lines.
     pub rows: Vec<Row>,
+    /// What precedes a steady state within boots and is left out, in measured mode, of metrics; and
+    /// what is no more than suspected.
+    pub warm_ups: Vec<WarmUp>,
     /// What means do not tell of the values behind them, in measured mode, of metrics.
     pub oddities: Vec<Oddity>,
 }

@@ -350,12 +350,24 @@ pub struct CompareArgs {
     /// those that only prepare what is measured, as the workload says]
     #[arg(long)]
     pub phase: Vec<String>,
+    /// Count what precedes a steady state within boots, or leave it out [default: exclude; include of
+    /// what another tool measured]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub warmup: Option<Warmup>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Warmup {
+    /// Count all
+    Include,
+    /// Leave it out where it is sure
+    Exclude,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,7 @@
 
 use compare::{
     Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Pool, Row, Sources, Table, Variant,
-    Verdict,
+    Verdict, WarmUp,
 };
 use model::Mode;
 use serde::Serialize;
@@ -58,6 +58,8 @@ struct TableDocument<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [String],
     rows: Vec<RowDocument<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warm_ups: &'a [WarmUp],
     oddities: &'a [Oddity],
 }
 
@@ -120,6 +122,7 @@ fn table(table: &Table) -> TableDocument<'_> {
         pooled: &table.pooled,
         left_out: &table.left_out,
         rows: table.rows.iter().map(row).collect(),
+        warm_ups: &table.warm_ups,
         oddities: &table.oddities,
     }
 }

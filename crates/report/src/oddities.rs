@@ -1,6 +1,7 @@
-//! Below a table of metrics: what means do not tell of the values behind them.
+//! Below a table of metrics: what means do not tell of the values behind them, and what is left out
+//! of them.
 
-use compare::{Comparison, Odd, Oddity, Peak, Table};
+use compare::{Comparison, Odd, Oddity, Peak, Repeated, Table, WarmUp};
 use model::count;
 
 use crate::ascii::escape;
@@ -14,6 +15,10 @@ const MAX_BOOTS: usize = 10;
 
 /// What is said below them.
 pub const ALL_COUNT: &str = "All of these count in the figures. Iterations are numbered from 0.";
+/// Before what is left out.
+pub const LEFT_OUT: &str = "Left out:";
+/// How to have it.
+const INCLUDE: &str = "--warmup include counts it";
 
 /// The oddities of `table` by kind, escaped, a sentence each without its point. Kinds of which there
 /// are none are left out.
@@ -24,14 +29,34 @@ pub fn topics(
     let topics = ["Outliers:", "Modes:", "Warm-up:", "Not steady:"];
     let named = topics.map(|topic| {
         let oddities = table.oddities.iter().filter(|it| self::topic(&it.what) == topic);
-        let mut named: Vec<String> = oddities.map(|it| sentence(it, table, comparison)).collect();
-        if let Some(more @ 1..) = named.len().checked_sub(MAX_NAMES) {
-            named.truncate(MAX_NAMES);
-            named.push(format!("{more} more"));
-        }
-        (topic, named)
+        let named = oddities.map(|it| sentence(it, table, comparison));
+        let suspected = table.warm_ups.iter().flat_map(|it| match topic {
+            "Warm-up:" => suspected(it, table, comparison),
+            "Not steady:" => never(it, comparison),
+            _ => Vec::new(),
+        });
+        (topic, few(named.chain(suspected).collect()))
     });
     named.into_iter().filter(|(_, named)| !named.is_empty())
+}
+
+/// What is left out of the figures of `table`, a sentence each without its point.
+pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
+    let left_out = table.warm_ups.iter().filter(|it| it.first > 0 && !it.counted);
+    let mut named = few(left_out.map(|it| first(it, table, comparison)).collect());
+    if let Some(last) = named.last_mut() {
+        last.push_str(&format!(" ({INCLUDE})"));
+    }
+    named
+}
+
+/// As many as are named.
+fn few(mut named: Vec<String>) -> Vec<String> {
+    if let Some(more @ 1..) = named.len().checked_sub(MAX_NAMES) {
+        named.truncate(MAX_NAMES);
+        named.push(format!("{more} more"));
+    }
+    named
 }
 
 /// The same as text. Nothing where there are none.
@@ -43,7 +68,94 @@ pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     if !text.is_empty() {
         text.push_str(&layout.lines("", ALL_COUNT));
     }
+    let left_out = left_out(table, comparison);
+    if !left_out.is_empty() {
+        text.push_str(&layout.lines(&format!("{:<12}", LEFT_OUT), &left_out.join("; ")));
+    }
     text
+}
+
+/// A warm-up that is sure: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5 of 6 boots
+/// of 6.1 (812.00 on average, then 1030.22)`, and so on.
+fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
+    let WarmUp { metric, of, repeated, first, .. } = warm_up;
+    let figure = figures(metric, table);
+    let each = match of {
+        Repeated::Iterations => "iterations of each boot",
+        Repeated::Samples => "samples of each iteration",
+    };
+    let columns = comparison.variants.iter().zip(&warm_up.columns).filter(|(_, it)| it.boots > 0);
+    let columns = columns.map(|(variant, it)| {
+        let boots =
+            format!("{} of {} of {}", it.warm, count(it.boots, "boot"), escape(&variant.name));
+        match it.before.zip(it.steady) {
+            Some((before, steady)) => {
+                format!("{boots} ({} on average, then {})", figure(&before), figure(&steady))
+            }
+            None => boots,
+        }
+    });
+    let first_of = match (first, range(*repeated)) {
+        (1, all) => format!("the first of {all}"),
+        (_, all) => format!("the first {first} of {all}"),
+    };
+    format!(
+        "{}: {first_of} {each}, warm-up in {}",
+        escape(metric),
+        columns.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Warm-up that counts: as it is asked for, or since too few boots show it.
+fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<String> {
+    let WarmUp { metric, of, repeated, first: sure, counted, .. } = warm_up;
+    match (sure, counted, of) {
+        (1.., true, _) => return vec![first(warm_up, table, comparison)],
+        (1.., false, _) | (0, _, Repeated::Iterations) => return Vec::new(),
+        (0, _, Repeated::Samples) => {}
+    }
+    let columns = comparison.variants.iter().zip(&warm_up.columns);
+    let warm = columns.filter(|(_, it)| it.warm > 0).map(|(variant, it)| {
+        format!(
+            "{} {}: {} of {} {} with warm-up, of up to {} of {} samples",
+            escape(&variant.name),
+            escape(metric),
+            it.warm,
+            count(it.boots, "boot"),
+            if it.warm == 1 { "begins" } else { "begin" },
+            it.longest,
+            range(*repeated)
+        )
+    });
+    warm.collect()
+}
+
+/// Boots whose samples never get steady.
+fn never(warm_up: &WarmUp, comparison: &Comparison) -> Vec<String> {
+    let columns = comparison.variants.iter().zip(&warm_up.columns);
+    let never = columns.filter(|(_, it)| it.never > 0 && warm_up.of == Repeated::Samples);
+    let never = never.map(|(variant, it)| {
+        format!(
+            "{} {}: {} of {} still {} at the end of iterations",
+            escape(&variant.name),
+            escape(&warm_up.metric),
+            it.never,
+            count(it.boots, "boot"),
+            if it.never == 1 { "changes" } else { "change" }
+        )
+    });
+    never.collect()
+}
+
+fn range([least, most]: [usize; 2]) -> String {
+    if least == most { format!("{most}") } else { format!("{least} to {most}") }
+}
+
+/// How values of a metric are printed.
+fn figures(metric: &str, table: &Table) -> impl Fn(&f64) -> String {
+    let decimals = table.rows.iter().find(|row| row.metric == metric && row.unit != "%");
+    let decimals = decimals.map_or(2, |row| row.decimals);
+    move |value| decimal(Some(*value), decimals)
 }
 
 fn topic(what: &Odd) -> &'static str {
@@ -56,9 +168,7 @@ fn topic(what: &Odd) -> &'static str {
 }
 
 fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
-    let decimals = table.rows.iter().find(|row| row.metric == oddity.metric && row.unit != "%");
-    let decimals = decimals.map_or(2, |row| row.decimals);
-    let figure = |value: &f64| decimal(Some(*value), decimals);
+    let figure = figures(&oddity.metric, table);
     let metric = escape(&oddity.metric);
     let of = match comparison.variants.len() {
         1 => metric,

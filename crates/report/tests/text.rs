@@ -82,6 +82,35 @@ fn odd_values_are_shown_and_count() {
     insta::assert_snapshot!(&text[from..until]);
 }
 
+/// Boots of an iteration of 40 samples and one of few more: the second metric is warm in `warm` boots.
+fn warming(variant: u32, warm: u32) -> Vec<Boot> {
+    let mut boots = blocks(5, 1.0, variant.into());
+    for (boot, number) in boots.iter_mut().zip(0..) {
+        boot.samples.clear();
+        let level = |at: u32| 50.0 + f64::from(7 * (at + number + variant) % 11);
+        for (label, warm) in [("NUMA01\x1b", 5), ("NUMA02", warm)] {
+            let slow = |at: u32| if number < warm && at < 3 { 80.0 } else { 0.0 };
+            let times: Vec<f64> = (0..40 + number).map(|at| level(at) + slow(at)).collect();
+            measure(boot, "System", label, &times);
+        }
+        boot.samples.iter_mut().for_each(|sample| sample.iteration = 0);
+    }
+    boots
+}
+
+#[test]
+fn a_warm_up_is_left_out_and_told() {
+    let (base, new) = (warming(1, 0), warming(2, 1));
+    let text = text(&[("6.1", &base), ("6.12\x1b", &new)]);
+    let from = text.find("Variation:").unwrap();
+    let until = from + text[from..].find("\n\n").unwrap();
+    assert!(widest(&text[from..until]) <= 100);
+    insta::assert_snapshot!(&text[from..until]);
+    // The largest value of the steady state, not of the start.
+    let max = text.lines().find(|line| line.contains("Max") && line.contains("NUMA01")).unwrap();
+    assert!(max.contains(" 60.00 "), "{max}");
+}
+
 #[test]
 fn three_variants_with_long_names() {
     let text = text(&[

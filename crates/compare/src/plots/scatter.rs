@@ -3,8 +3,9 @@
 use model::{Better, Boot, Manifest, Mode};
 use stats::outliers;
 
-use crate::VariantBoots;
 use crate::operations::{BootSamples, Operation, operations};
+use crate::warmup::leave_out;
+use crate::{Judging, VariantBoots};
 
 /// More operations of a workload than this are not drawn: first come those with a good direction.
 const MAX_SCATTERS: usize = 24;
@@ -34,12 +35,13 @@ pub struct Scatter {
 pub struct BootDots {
     /// The boot's name, such as `b3`.
     pub boot: String,
-    /// Its samples in the order they were taken; of very many the extremes, those that lie far out,
-    /// and an even choice of the others.
+    /// Its samples in the order they were taken, those before the others that do not count as they
+    /// precede a steady state; of very many the extremes, those that lie far out, and an even choice
+    /// of the others.
     pub dots: Vec<Dot>,
     /// How many samples there are.
     pub samples: usize,
-    /// The boot's own figure, their mean; none if they have none.
+    /// The boot's own figure, the mean of those that count; none if they have none.
     pub mean: Option<f64>,
 }
 
@@ -58,8 +60,12 @@ pub fn scatters(
     workload: &Manifest,
     columns: &[VariantBoots<'_>],
     mode: Mode,
+    judging: &Judging,
 ) -> (Vec<Scatter>, usize) {
     let mut operations = operations(workload, columns, mode);
+    if mode == Mode::Measured {
+        leave_out(&mut operations, judging);
+    }
     let all = operations.len();
     if all > MAX_SCATTERS {
         operations.sort_by_key(|operation| {
@@ -108,14 +114,16 @@ fn dots(
     let mut places = 0..;
     let mut dots = |it: &BootSamples<'_>| BootDots {
         boot: name_of(it.boot, column),
-        dots: it
-            .values
-            .iter()
-            .filter(|value| value.is_finite())
-            .zip(&mut places)
-            .map(|(&value, place)| Dot { value, outlier: far.contains(&place) })
-            .collect(),
-        samples: it.values.len(),
+        dots: {
+            let finite = |value: &&f64| value.is_finite();
+            let left_out = it.left_out.iter().filter(finite);
+            let left_out = left_out.map(|&value| Dot { value, outlier: false });
+            let counted = it.values.iter().filter(finite).zip(&mut places);
+            let counted =
+                counted.map(|(&value, place)| Dot { value, outlier: far.contains(&place) });
+            left_out.chain(counted).collect()
+        },
+        samples: it.left_out.len() + it.values.len(),
         mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
     };
     boots.iter().map(&mut dots).collect()

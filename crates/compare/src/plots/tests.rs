@@ -13,7 +13,7 @@ fn plotted_on(boots: &[&[Boot]], baseline: usize) -> Plots {
     let variants: Vec<_> = (0..boots.len()).map(|number| variant(&number.to_string())).collect();
     let experiment = experiment(Mode::Measured, 2, vec![manifest()]);
     let results = Results { experiment: &experiment, variants: columns(&variants, boots) };
-    plots(&results, baseline).remove(0)
+    plots(&results, baseline, &Judging::default()).remove(0)
 }
 
 /// A series of one source, a value a second from second `begin` on.

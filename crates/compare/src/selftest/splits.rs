@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::figures::BootFigures;
 use crate::operations::operations;
+use crate::warmup::leave_out;
 use crate::{Judging, Results};
 
 /// More blocks than this are split at random, into `2^this` splits.
@@ -29,7 +30,8 @@ pub struct Splits {
 pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     let workloads = results.experiment.workloads.iter().map(|used| &used.manifest);
     let judged = workloads.filter_map(|manifest| {
-        let operations = operations(manifest, &results.variants, Mode::Measured);
+        let mut operations = operations(manifest, &results.variants, Mode::Measured);
+        leave_out(&mut operations, judging);
         let primary = operations.iter().filter(|operation| {
             operation.metric.better.is_some() && manifest.is_primary(&operation.metric)
         });

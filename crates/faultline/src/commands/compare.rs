@@ -10,7 +10,7 @@ use report::{Console, Page, Recipe};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
 use super::{existing_store, write_out};
-use crate::args::{CompareArgs, Format};
+use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -29,7 +29,13 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     let own = lab::results(&counted, &kept);
     let judging = Judging::of(&own);
-    let judging = Judging { margin: args.margin.unwrap_or(judging.margin), ..judging };
+    let judging = Judging {
+        margin: args.margin.unwrap_or(judging.margin),
+        warm_up_counts: args
+            .warmup
+            .map_or(judging.warm_up_counts, |warmup| warmup == Warmup::Include),
+        ..judging
+    };
     let mut comparison = ::compare::compare(&own, baseline, &judging);
     if let Some((other_id, other, kept)) = counterpart(&store, &experiment)? {
         let other = lab::results(&other, &kept);
@@ -53,7 +59,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             report::page(&Page {
                 comparison: &comparison,
                 results: &own,
-                plots: &plots(&lab::results(&experiment, &drawn), baseline),
+                plots: &plots(&lab::results(&experiment, &drawn), baseline, &judging),
                 consoles: &consoles(&store, &comparison)?,
                 recipe: &recipe(&files(&experiment)),
             })

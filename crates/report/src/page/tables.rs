@@ -7,7 +7,7 @@ use model::Mean;
 use super::{figure, svg};
 use crate::ascii::excerpt;
 use crate::heading;
-use crate::oddities::{ALL_COUNT, topics};
+use crate::oddities::{ALL_COUNT, LEFT_OUT, left_out, topics};
 use crate::table::{Cells, below, cells, moved};
 
 /// What stands together: rows of one statistic, by whatever mean.
@@ -81,6 +81,10 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
         }
         @if !odd.is_empty() {
             p class="note" { (ALL_COUNT) }
+        }
+        @let left_out = left_out(table, comparison);
+        @if !left_out.is_empty() {
+            p class="note" { b { (LEFT_OUT) } " " (left_out.join("; ")) "." }
         }
     }
 }

@@ -193,7 +193,7 @@ pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Compa
     report::page(&Page {
         comparison: &comparison,
         results: &results,
-        plots: &plots(&results, 0),
+        plots: &plots(&results, 0, &Judging::default()),
         consoles: &consoles,
         recipe: &Recipe { version: "0.1.0", files: &[FILE.map(str::to_owned).into()] },
     })

@@ -1,0 +1,300 @@
+//! What precedes a steady state within boots, and is left out of the figures.
+//!
+//! Where it is sure that boots warm up ([`stats::warm_up`]), as many first values are left out of
+//! every boot of every variant: as many as the longest warm-up takes. A start-up that is left out of
+//! one side alone would be a difference that no kernel made, and a boot that is cut by its own luck
+//! alone is compared with others over another span of its life. What is left out is told.
+
+use std::collections::BTreeMap;
+
+use model::Mean;
+use serde::Serialize;
+use stats::{Summary, warm_up};
+
+use crate::Judging;
+use crate::operations::{BootSamples, Operation, mean_of};
+
+/// Iterations of fewer samples are not looked into: the boot's iterations are looked at instead.
+const MIN_SAMPLES: usize = 20;
+
+/// How an operation begins.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WarmUp {
+    /// The operation, as rows name it.
+    pub metric: String,
+    /// Of what the first are meant.
+    pub of: Repeated,
+    /// Fewest and most of these, in any boot.
+    pub repeated: [usize; 2],
+    /// So many first ones are warm-up, surely; 0 if that can't be said.
+    pub first: usize,
+    /// Whether they count all the same, as was asked for.
+    pub counted: bool,
+    /// What the boots of each variant say.
+    pub columns: Vec<Beginnings>,
+}
+
+/// What is repeated and may begin with a warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeated {
+    /// The iterations of a boot.
+    Iterations,
+    /// The samples of an iteration, in the order they were taken.
+    Samples,
+}
+
+/// How the boots of a variant begin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Beginnings {
+    /// Boots in which that can be told.
+    pub boots: usize,
+    /// How many of them begin with a warm-up.
+    pub warm: usize,
+    /// The longest of these.
+    pub longest: usize,
+    /// How many still change at their end.
+    pub never: usize,
+    /// The mean over boots of what precedes the steady state; none where that is not sure.
+    pub before: Option<f64>,
+    /// The mean over boots of the steady state, likewise.
+    pub steady: Option<f64>,
+}
+
+/// Looks at how `operations` begin, and leaves out what is warm-up unless `judging` has it counted.
+/// Returns what there is to tell: of iterations only what is sure, for the others are told boot by boot
+/// (`oddities`).
+pub fn leave_out(operations: &mut [Operation<'_>], judging: &Judging) -> Vec<WarmUp> {
+    operations.iter_mut().filter_map(|operation| of_operation(operation, judging)).collect()
+}
+
+fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<WarmUp> {
+    let mean = operation.metric.mean;
+    let mut boots = operation.columns.iter().flatten();
+    let of = match boots.any(|boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES)) {
+        true => Repeated::Samples,
+        false => Repeated::Iterations,
+    };
+    let all: Vec<Vec<Series>> = operation
+        .columns
+        .iter()
+        .map(|boots| boots.iter().map(|boot| series(boot, of, mean)).collect())
+        .collect();
+    let found: Vec<stats::WarmUp> = operation
+        .columns
+        .iter()
+        .zip(&all)
+        .map(|(boots, all)| {
+            let looked_at = boots.iter().zip(all).filter(|(it, _)| judging.counts(it.boot.block));
+            warm_up(&looked_at.map(|(_, series)| &series[..]).collect::<Vec<_>>())
+        })
+        .collect();
+    let lengths = || all.iter().flatten().flatten().map(Vec::len);
+    let repeated = [lengths().min()?, lengths().max()?];
+    // As within one variant, no boot may lose more.
+    let longest =
+        found.iter().map(|it| it.until).filter(|first| 4 * first <= 3 * repeated[0]).max();
+    let first = longest.unwrap_or(0);
+    let is_odd = found.iter().any(|it| it.warm + it.never > 0);
+    if first == 0 && !(is_odd && of == Repeated::Samples) {
+        return None;
+    }
+    let beginnings = |(boots, found): (&mut Vec<BootSamples<'_>>, &stats::WarmUp)| {
+        let mut means = [Vec::new(), Vec::new()];
+        for boot in boots {
+            let [before, steady] = split(boot, first, of);
+            means[0].extend(mean_of(&before.values, mean));
+            means[1].extend(mean_of(&steady.values, mean));
+            if !judging.warm_up_counts {
+                boot.left_out.extend(before.values);
+                (boot.values, boot.iterations) = (steady.values, steady.iterations);
+            }
+        }
+        let [before, steady] = means.map(|means| Summary::of(&means).map(|it| it.amean));
+        let &stats::WarmUp { units, warm, longest, never, .. } = found;
+        let sure = |mean: Option<f64>| mean.filter(|_| first > 0);
+        Beginnings {
+            boots: units,
+            warm,
+            longest,
+            never,
+            before: sure(before),
+            steady: sure(steady),
+        }
+    };
+    Some(WarmUp {
+        metric: operation.name.clone(),
+        of,
+        repeated,
+        first,
+        counted: judging.warm_up_counts,
+        columns: operation.columns.iter_mut().zip(&found).map(beginnings).collect(),
+    })
+}
+
+/// What a boot shows in order of time.
+type Series = Vec<Vec<f64>>;
+
+fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
+    let iterations = by_iteration(boot).into_values();
+    match of {
+        Repeated::Samples => iterations.collect(),
+        // What has no mean is no witness.
+        Repeated::Iterations => {
+            vec![iterations.map(|it| mean_of(&it, mean).unwrap_or(f64::NAN)).collect()]
+        }
+    }
+}
+
+fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<f64>> {
+    let mut iterations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (iteration, value) in boot.iterations.iter().zip(&boot.values) {
+        iterations.entry(*iteration).or_default().push(*value);
+    }
+    iterations
+}
+
+/// Values with the iteration of each.
+#[derive(Default)]
+struct Part {
+    values: Vec<f64>,
+    iterations: Vec<u32>,
+}
+
+/// The values of the first `first`, and the others.
+fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Part; 2] {
+    let mut parts = [Part::default(), Part::default()];
+    let numbers: Vec<u32> = by_iteration(boot).into_keys().collect();
+    let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
+    for (iteration, value) in boot.iterations.iter().zip(&boot.values) {
+        let seen = seen.entry(*iteration).or_default();
+        let place = match of {
+            Repeated::Samples => *seen,
+            Repeated::Iterations => numbers.partition_point(|number| number < iteration),
+        };
+        *seen += 1;
+        let part = &mut parts[usize::from(place >= first)];
+        part.values.push(*value);
+        part.iterations.push(*iteration);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Boot, Mode};
+
+    use super::*;
+    use crate::operations::operations;
+    use crate::testing::{boot, columns, deviations, manifest, sample, variant};
+    use crate::{Look, VariantBoots};
+
+    /// Boots of so many iterations of so many samples about 100, `more` by boot and sample.
+    fn boots(
+        count: u32,
+        iterations: u32,
+        samples: usize,
+        seed: usize,
+        more: impl Fn(u32, usize, u32) -> f64,
+    ) -> Vec<Boot> {
+        let mut deviations = deviations().skip(1000 * seed);
+        let of = |number: u32| {
+            let mut boot = Boot { block: number, ..boot(number) };
+            for iteration in 0..iterations {
+                for at in 0..samples {
+                    let value = 100.0 + deviations.next().unwrap() + more(number, at, iteration);
+                    boot.samples.push(sample("Elapsed", "", iteration, value));
+                }
+            }
+            boot
+        };
+        (0..count).map(of).collect()
+    }
+
+    fn no_more(_: u32, _: usize, _: u32) -> f64 {
+        0.0
+    }
+
+    /// What is told, and how many samples each boot has left.
+    fn found(sides: [&[Boot]; 2], judging: &Judging) -> (Vec<WarmUp>, Vec<Vec<usize>>) {
+        let (variants, manifest) = (["a", "b"].map(variant), manifest());
+        let columns: Vec<VariantBoots<'_>> = columns(&variants, &sides);
+        let mut operations = operations(&manifest, &columns, Mode::Measured);
+        let told = leave_out(&mut operations, judging);
+        let left = |boots: &Vec<BootSamples<'_>>| boots.iter().map(|it| it.values.len()).collect();
+        (told, operations[0].columns.iter().map(left).collect())
+    }
+
+    #[test]
+    fn what_one_side_warms_up_is_left_out_of_both() {
+        let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
+        let (base, new) = (boots(4, 2, 40, 1, no_more), boots(4, 2, 40, 2, warm));
+        let (told, left) = found([&base, &new], &Judging::default());
+        assert_eq!(left, [vec![74; 4], vec![74; 4]]);
+        let [WarmUp { of, repeated, first, counted, columns, .. }] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert_eq!((*of, *repeated, *first), (Repeated::Samples, [40, 40], 3));
+        assert!(!counted && columns[0].warm == 0 && columns[1].warm == 4);
+        let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1.0;
+        assert!(near(columns[0].before, 100.0) && near(columns[1].before, 120.0));
+        assert!(near(columns[0].steady, 100.0) && near(columns[1].steady, 100.0));
+    }
+
+    #[test]
+    fn it_counts_where_that_is_asked_for() {
+        let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
+        let side = boots(4, 1, 40, 1, warm);
+        let judging = Judging { warm_up_counts: true, ..Judging::default() };
+        let (told, left) = found([&side, &side], &judging);
+        assert_eq!(left, [vec![40; 4], vec![40; 4]]);
+        assert!(told[0].counted && told[0].first == 3);
+    }
+
+    #[test]
+    fn first_iterations_are_left_out_where_they_are_many() {
+        let warm = |_, _, iteration| if iteration < 4 { 30.0 } else { 0.0 };
+        let side = boots(3, 30, 2, 3, warm);
+        let (told, left) = found([&side, &side], &Judging::default());
+        assert_eq!(left, [vec![52; 3], vec![52; 3]]);
+        assert_eq!((told[0].of, told[0].first), (Repeated::Iterations, 4));
+    }
+
+    #[test]
+    fn what_few_boots_show_is_told_and_counts() {
+        let one = |boot, at, _| if boot == 1 && at < 5 { 20.0 } else { 0.0 };
+        let (base, new) = (boots(5, 1, 40, 1, no_more), boots(5, 1, 40, 2, one));
+        let (told, left) = found([&base, &new], &Judging::default());
+        assert_eq!(left, [vec![40; 5], vec![40; 5]]);
+        assert_eq!((told[0].first, told[0].columns[1].warm, told[0].columns[1].longest), (0, 1, 5));
+        assert_eq!(told[0].columns[1].before, None);
+        // Of iterations it is told elsewhere.
+        let one = |boot, _, iteration| if boot == 1 && iteration < 5 { 20.0 } else { 0.0 };
+        let side = boots(5, 40, 1, 2, one);
+        assert_eq!(found([&side, &side], &Judging::default()).0, []);
+    }
+
+    #[test]
+    fn steady_boots_and_short_ones_keep_all() {
+        let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
+        let (long, short) = (boots(4, 1, 40, 1, no_more), boots(4, 1, 12, 2, warm));
+        assert_eq!(found([&long, &long], &Judging::default()).0, []);
+        assert_eq!(found([&short, &short], &Judging::default()).0, []);
+        // What would take too much of one boot is left out of none.
+        let warm = boots(4, 1, 40, 2, warm);
+        let tiny = boots(4, 1, 3, 1, no_more);
+        let (told, left) = found([&tiny, &warm], &Judging::default());
+        assert_eq!((told[0].first, &left[1]), (0, &vec![40; 4]));
+    }
+
+    /// Boots that a look does not see have no say, and are cut like the others.
+    #[test]
+    fn a_look_rests_on_its_own_boots() {
+        let warm = |boot, at, _| if boot >= 4 && at < 3 { 20.0 } else { 0.0 };
+        let side = boots(12, 1, 40, 1, warm);
+        let look = Look { number: 1, of: 3, boots: 4, next: 6 };
+        let judging = Judging { look: Some(look), ..Judging::default() };
+        assert_eq!(found([&side, &side], &judging).0, []);
+        assert_eq!(found([&side, &side], &Judging::default()).0[0].first, 3);
+    }
+}
