@@ -68,6 +68,9 @@ pub struct Module {
 pub struct Disk {
     /// How it is found.
     pub identity: Identity,
+    /// The modules that drive it, which a kernel may have built in.
+    #[serde(default)]
+    pub drivers: Vec<String>,
     /// Its size.
     pub size: Bytes,
     /// The name that it gets, a link to what the kernel calls it.

@@ -174,6 +174,7 @@ pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
             }
             DiskKind::VirtioBlk | DiskKind::Nvme => Identity::Serial(serial(number)),
         },
+        drivers: drivers(disk.kind),
         size: disk.size,
         device: Disk::device(number),
         contents: (disk.kind == DiskKind::Ram).then(|| contents_path(number)),
@@ -184,6 +185,11 @@ pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
         }),
     };
     disks.iter().enumerate().map(disk).collect()
+}
+
+/// The modules that drive disks of a kind, as the agent knows them.
+pub fn drivers(kind: DiskKind) -> Vec<String> {
+    kind.modules().iter().map(|module| (*module).to_owned()).collect()
 }
 
 /// Where the contents of a RAM disk lie in the guest.
@@ -246,6 +252,7 @@ mod tests {
             Identity::Name("ram1".into()),
         ];
         assert_eq!(identities, expected);
+        assert_eq!(told[0].drivers, ["virtio_pci", "virtio_blk"]);
         assert_eq!(told[5].contents.as_deref(), Some("/faultline/disks/5"));
         assert_eq!((told[4].device.as_str(), &told[4].mount), ("/dev/disk4", &None));
         assert_eq!(told[1].mount.as_ref().unwrap().filesystem, "xfs");

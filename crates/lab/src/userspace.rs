@@ -7,7 +7,7 @@ use kernels::{Cache, Userspace};
 use machine::disks::{ReadOnly, USERSPACE_SERIAL, handle};
 use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
 
-use crate::disks::mkfs;
+use crate::disks::{self, mkfs};
 
 /// What the kernel calls it is of no matter: this is its name in the guest.
 const DEVICE: &str = "/dev/userspace";
@@ -92,6 +92,7 @@ pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Dis
             Mode::Exact => Identity::Handle(handle(experiment.machine.disks.len())),
             Mode::Measured => Identity::Serial(USERSPACE_SERIAL.into()),
         },
+        drivers: disks::drivers(kind(experiment.mode)),
         size: userspace.size,
         device: DEVICE.into(),
         contents: None,
@@ -105,11 +106,14 @@ pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Dis
 
 /// The modules that drive it.
 pub(crate) fn modules(mode: Mode) -> Vec<&'static str> {
-    let kind = match mode {
+    [kind(mode).modules(), &[FileSystem::Ext4.name()]].concat()
+}
+
+fn kind(mode: Mode) -> DiskKind {
+    match mode {
         Mode::Exact => DiskKind::Pmem,
         Mode::Measured => DiskKind::VirtioBlk,
-    };
-    [kind.modules(), &[FileSystem::Ext4.name()]].concat()
+    }
 }
 
 #[cfg(test)]

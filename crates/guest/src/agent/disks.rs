@@ -49,8 +49,10 @@ const FLAGS: [(&str, MountFlags); 11] = [
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The kernel does not show it.
-    #[error("{device} ({identity}) has not appeared within {} s", PATIENCE.as_secs())]
+    #[error("{device} ({identity}) has not appeared within {} s{}", PATIENCE.as_secs(), without(.lacking))]
     Absent {
+        /// Those of its drivers that the kernel has not.
+        lacking: Vec<String>,
         /// The name that it should have got.
         device: String,
         /// How it was looked for.
@@ -96,6 +98,16 @@ pub enum DiskError {
         /// The kernel's answer.
         error: io::Error,
     },
+}
+
+fn without(drivers: &[String]) -> String {
+    match drivers {
+        [] => String::new(),
+        drivers => format!(
+            ": the kernel has no {}, neither built in nor as a module",
+            drivers.join(" and no ")
+        ),
+    }
 }
 
 fn as_what(Mount { filesystem, options, .. }: &Mount) -> String {
@@ -167,10 +179,21 @@ fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, Di
                 Identity::Handle(handle) => format!("memory module {handle}"),
                 Identity::Serial(serial) => format!("serial number {serial}"),
             };
-            return Err(DiskError::Absent { device: disk.device.clone(), identity });
+            let (device, mut lacking) = (disk.device.clone(), disk.drivers.clone());
+            lacking.retain(|driver| !has_driver(&root.join("sys"), driver));
+            return Err(DiskError::Absent { lacking, device, identity });
         }
         thread::sleep(LOOK);
     }
+}
+
+/// Whether the kernel has a driver: one that is a module, or has parameters, is in `/sys/module`, and
+/// one of a bus with that.
+fn has_driver(sys: &Path, name: &str) -> bool {
+    let of_buses = fs::read_dir(sys.join("bus")).into_iter().flatten().flatten();
+    let names = [name.to_owned(), name.replace('_', "-")];
+    let has = |directory: PathBuf| names.iter().any(|name| directory.join(name).exists());
+    has(sys.join("module")) || of_buses.into_iter().any(|bus| has(bus.path().join("drivers")))
 }
 
 fn find(root: &Path, identity: &Identity) -> Option<String> {
@@ -300,6 +323,7 @@ mod tests {
     fn disk(identity: Identity) -> Disk {
         Disk {
             identity,
+            drivers: vec!["virtio_pci".into(), "virtio_blk".into()],
             size: Bytes::mib(1),
             device: "/dev/disk0".into(),
             contents: None,
@@ -336,7 +360,19 @@ mod tests {
         assert_eq!(name(Identity::Serial("disk1".into())).unwrap(), "vda");
         assert_eq!(name(Identity::Name("ram0".into())).unwrap(), "ram0");
         let error = name(Identity::Serial("disk2".into())).unwrap_err().to_string();
-        assert_eq!(error, "/dev/disk0 (serial number disk2) has not appeared within 60 s");
+        let absent = "/dev/disk0 (serial number disk2) has not appeared within 60 s";
+        let lacks = |drivers| {
+            format!("{absent}: the kernel has no {drivers}, neither built in nor as a module")
+        };
+        assert_eq!(error, lacks("virtio_pci and no virtio_blk"));
+        for (driver, expected) in [
+            ("bus/pci/drivers/virtio-pci", lacks("virtio_blk")),
+            ("module/virtio_blk", absent.to_owned()),
+        ] {
+            fs::create_dir_all(root.path().join("sys").join(driver)).unwrap();
+            let error = name(Identity::Serial("disk2".into())).unwrap_err().to_string();
+            assert_eq!(error, expected);
+        }
         let wanted = disk(Identity::Name(String::new()));
         assert!(check_size(root.path(), "vda", &wanted).is_ok());
         let error = check_size(root.path(), "nvme0n1", &wanted).unwrap_err().to_string();

@@ -14,6 +14,7 @@ use crate::{reason, sys};
 
 /// The device of zram; the module makes one (`num_devices`).
 const ZRAM: &str = "/dev/zram0";
+const ZRAM_SYSFS: &str = "/sys/block/zram0";
 /// Its settings (`Documentation/admin-guide/blockdev/zram.rst`).
 const ZRAM_ALGORITHM: &str = "/sys/block/zram0/comp_algorithm";
 const ZRAM_SIZE: &str = "/sys/block/zram0/disksize";
@@ -36,6 +37,7 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
         Swap::File { path, size } => make_file(path, size.0).map_err(at(path, "make the file"))?,
         Swap::Disk { .. } => {}
         Swap::Zram { size, algorithm } => {
+            look_for(Path::new(ZRAM_SYSFS)).map_err(at(ZRAM, "use it"))?;
             choose(algorithm).map_err(at(ZRAM_ALGORITHM, "choose the compression"))?;
             let failed = at(ZRAM_SIZE, "set the size");
             fs::write(ZRAM_SIZE, size.0.to_string()).map_err(failed)?;
@@ -75,6 +77,14 @@ fn device(swap: &Swap) -> &str {
         Swap::File { path, .. } => path,
         Swap::Disk { device } => device,
         Swap::Zram { .. } => ZRAM,
+    }
+}
+
+/// Looks for what a driver shows of its device.
+fn look_for(place: &Path) -> io::Result<()> {
+    match place.exists() {
+        true => Ok(()),
+        false => Err(io::Error::other("the kernel has no zram, neither built in nor as a module")),
     }
 }
 
@@ -169,6 +179,11 @@ mod tests {
         let swap = Swap::Disk { device: "/nonexistent/disk".into() };
         let error = set_up(&swap).unwrap_err().to_string();
         let expected = "swap space: /nonexistent/disk: cannot write the header (No such file";
+        assert!(error.starts_with(expected), "{error}");
+        let zram = |place| look_for(Path::new(place)).map_err(at(ZRAM, "use it"));
+        assert!(zram("/sys").is_ok());
+        let error = zram("/nonexistent/zram0").unwrap_err().to_string();
+        let expected = "swap space: /dev/zram0: cannot use it (the kernel has no zram, neither";
         assert!(error.starts_with(expected), "{error}");
     }
 }
