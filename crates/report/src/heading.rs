@@ -38,11 +38,22 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
     }
 }
 
+/// So many phases are named one by one.
+const FEW: usize = 4;
+
 /// Phases that a table of counters leaves out: `; without create, fill and what is in no phase`.
 fn left_out(table: &Table) -> String {
     let named = table.left_out.iter().filter(|phase| !phase.is_empty());
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
-    if phases.len() < table.left_out.len() {
+    let is_all = phases.len() == table.left_out.len();
+    if phases.len() > FEW {
+        let by_end =
+            folded(&phases, |phase| phase.rsplit_once('-').map(|(_, end)| ("*-", end, "")));
+        let by_begin =
+            folded(&phases, |phase| phase.split_once('-').map(|(begin, _)| ("", begin, "-*")));
+        phases = if by_end.len() <= by_begin.len() { by_end } else { by_begin };
+    }
+    if !is_all {
         phases.push("what is in no phase".to_owned());
     }
     match phases.as_slice() {
@@ -50,6 +61,29 @@ fn left_out(table: &Table) -> String {
         [only] => format!("; without {only}"),
         [rest @ .., last] => format!("; without {} and {last}", rest.join(", ")),
     }
+}
+
+/// Phases that are alike as one, with their number: `*-fill (5)`.
+fn folded<'a>(
+    phases: &'a [String],
+    alike: impl Fn(&'a str) -> Option<(&'static str, &'a str, &'static str)>,
+) -> Vec<String> {
+    let mut groups: Vec<(Option<_>, Vec<&String>)> = Vec::new();
+    for phase in phases {
+        let pattern = alike(phase);
+        let known = groups.iter_mut().find(|(known, _)| pattern.is_some() && *known == pattern);
+        match known {
+            Some((_, group)) => group.push(phase),
+            None => groups.push((pattern, vec![phase])),
+        }
+    }
+    let named = groups.into_iter().map(|(pattern, group)| match (pattern, group.as_slice()) {
+        (Some((before, same, after)), [_, _, ..]) => {
+            format!("{before}{same}{after} ({})", group.len())
+        }
+        _ => group[0].clone(),
+    });
+    named.collect()
 }
 
 /// Boots and iterations, said once if they are the same for every column.

@@ -17,6 +17,8 @@ const MIN_WIDTH: usize = 12;
 const MIN_GAIN_WIDTH: usize = 7;
 /// Longer labels push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 60;
+/// So many counters that did not move are named.
+const FEW: usize = 8;
 /// Figures from here on are printed in powers of ten.
 const HUGE: f64 = 1e15;
 /// Said under every table that has times in it.
@@ -99,14 +101,30 @@ pub struct Still {
 }
 
 impl Still {
-    /// Them, named.
+    /// The first of them, named, and how many there are besides.
     pub fn sentences(&self) -> Vec<String> {
+        self.listed(FEW)
+    }
+
+    /// All of them, named.
+    pub fn whole(&self) -> Vec<String> {
+        self.listed(usize::MAX)
+    }
+
+    fn listed(&self, most: usize) -> Vec<String> {
         let lists = [
             ("Zero in every column: ", &self.everywhere),
             ("Zero where the kernel counts it: ", &self.where_counted),
         ];
         let lists = lists.into_iter().filter(|(_, labels)| !labels.is_empty());
-        lists.map(|(first, labels)| format!("{first}{}.", labels.join(", "))).collect()
+        let listed = |(first, labels): (&str, &Vec<String>)| match labels.get(most..) {
+            Some([_, _, ..]) => {
+                let (named, more) = (labels[..most].join(", "), labels.len() - most);
+                format!("{first}{named} and {more} more (all are in --format json).")
+            }
+            _ => format!("{first}{}.", labels.join(", ")),
+        };
+        lists.map(listed).collect()
     }
 }
 

@@ -229,6 +229,27 @@ fn a_column_without_boots_does_not_hide_what_others_count() {
 }
 
 #[test]
+fn of_many_counters_that_stood_still_some_are_named() {
+    let old = [reclaiming(true)];
+    let mut comparison = compared(&[("4.7", &old)]);
+    let mut said = |count: usize| {
+        let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
+        let rows = &mut counters.unwrap().rows;
+        let zero = compare::Row { values: vec![Some(0.0)], ..rows[0].clone() };
+        let zeros =
+            (0..count).map(|number| compare::Row { metric: number.to_string(), ..zero.clone() });
+        *rows = zeros.collect();
+        printed(&comparison).replace('\n', " ")
+    };
+    let text = said(9);
+    assert!(text.contains("Zero in every column: 0, 1, 2, 3, 4, 5, 6, 7, 8. "), "{text}");
+    let text = said(47);
+    let expected =
+        "Zero in every column: 0, 1, 2, 3, 4, 5, 6, 7 and 39 more (all are in --format json). ";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn phases_that_are_not_counted_are_named() {
     let old = [reclaiming(true)];
     let mut comparison = compared(&[("4.7", &old)]);
@@ -237,6 +258,17 @@ fn phases_that_are_not_counted_are_named() {
     let text = printed(&comparison).replace('\n', " ");
     let expected = "1 boot x 1 iteration; without create\\n, fill and what is in no phase";
     assert!(text.contains(expected), "{text}");
+
+    let mut said = |phases: &[&str]| {
+        let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
+        counters.unwrap().left_out = phases.iter().map(|&phase| phase.to_owned()).collect();
+        printed(&comparison).replace('\n', " ")
+    };
+    let text = said(&["", "cg.S-fill", "cg.S-verify", "ep.S-fill", "ep.S-verify", "is.S-warm-up"]);
+    let expected = "; without *-fill (2), *-verify (2), is.S-warm-up and what is in no phase";
+    assert!(text.contains(expected), "{text}");
+    let text = said(&["init", "warmup-1", "warmup-12", "warmup-21", "warmup-5"]);
+    assert!(text.contains("; without init and warmup-* (4)"), "{text}");
 }
 
 #[test]

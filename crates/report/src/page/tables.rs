@@ -72,7 +72,7 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
                 }
             }
         }
-        @for line in still.sentences().into_iter().chain(below(table, comparison, true)) {
+        @for line in still.whole().into_iter().chain(below(table, comparison, true)) {
             p class="note" { (line) }
         }
         @let odd: Vec<_> = topics(table, comparison).collect();
