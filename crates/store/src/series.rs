@@ -101,6 +101,7 @@ impl Deltas {
     }
 
     /// Adds a value.
+    #[inline]
     pub fn push(&mut self, value: i64) {
         let delta = value.wrapping_sub(self.previous);
         self.previous = value;

@@ -44,25 +44,6 @@ pub struct Table<'a> {
     overflowed: bool,
 }
 
-/// The column whose value should come next.
-pub struct Expected<'a> {
-    column: &'a mut Deltas,
-    next: &'a mut usize,
-}
-
-impl Expected<'_> {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.column.name()
-    }
-
-    /// Sets its value in the current row.
-    pub fn set(self, value: i64) {
-        self.column.push(value);
-        *self.next += 1;
-    }
-}
-
 impl<'a> Table<'a> {
     /// An empty one.
     pub fn new(budget: &'a Budget) -> Self {
@@ -87,18 +68,32 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The column that should come next, where it has no value in this row yet.
-    pub fn expected(&mut self) -> Option<Expected<'_>> {
-        let Self { columns, next, times, open, .. } = self;
-        let column = columns.get_mut(*next)?;
-        (*open && column.len() + 1 == times.len()).then_some(Expected { column, next })
+    /// Sets values of the current row in the columns that should come next, as long as they have none
+    /// and `value` knows one for their names.
+    pub fn go_on(&mut self, mut value: impl FnMut(&str) -> Option<i64>) {
+        if !self.open {
+            return;
+        }
+        let rows = self.times.len();
+        for column in &mut self.columns[self.next..] {
+            if column.len() + 1 != rows {
+                return;
+            }
+            let Some(value) = value(column.name()) else {
+                return;
+            };
+            column.push(value);
+            self.next += 1;
+        }
     }
 
     /// Sets a value of the current row; of several of one name the first counts.
     pub fn set(&mut self, name: &str, value: i64) {
-        if let Some(expected) = self.expected().filter(|it| it.name() == name) {
-            return expected.set(value);
-        }
+        let mut value = Some(value);
+        self.go_on(|next| value.take_if(|_| next == name));
+        let Some(value) = value else {
+            return;
+        };
         let Some(before) = self.times.len().checked_sub(1).filter(|_| self.open) else {
             return;
         };

@@ -21,12 +21,12 @@ impl Reader {
     pub fn read(&mut self, block: &[u8], table: &mut Table<'_>) {
         let mut rest = block;
         while !rest.is_empty() {
-            if let Some(expected) = table.expected().filter(|_| self.begun)
-                && let Some((value, after)) = counter(expected.name(), rest)
-            {
-                expected.set(value);
-                rest = after;
-                continue;
+            if self.begun {
+                table.go_on(|name| {
+                    let (value, after) = counter(name, rest)?;
+                    rest = after;
+                    Some(value)
+                });
             }
             let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
             self.line(&rest[..end], table);
