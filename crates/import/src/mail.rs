@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::quoting;
 use crate::table::Lines;
 
@@ -96,6 +99,8 @@ struct Unfolder {
     declared: bool,
     /// Whether the part at hand is text.
     is_text: bool,
+    /// Whether its lines that begin with a space have one more than was written (RFC 3676).
+    is_stuffed: bool,
     /// The author of each depth of quoting, by place.
     authors: Vec<Option<usize>>,
     /// The places of authors.
@@ -115,6 +120,7 @@ pub fn unfold(bytes: &[u8]) -> Mail {
         encoding: Encoding::Plain,
         declared: false,
         is_text: true,
+        is_stuffed: false,
         authors: Vec::new(),
         places: HashMap::new(),
         before: String::new(),
@@ -147,17 +153,11 @@ impl Unfolder {
                 return self.push(number, number, Role::Apart, line);
             }
             Place::Headers => self.place = Place::Body,
-            Place::Hunk(old, new) => match in_hunk(line, old, new) {
-                Some(place) => {
-                    self.place = place;
-                    return self.push(number, number, Role::Apart, line);
-                }
-                None => self.place = Place::Body,
-            },
-            Place::Body => {}
+            Place::Hunk(..) if self.hunk(number, line) => return,
+            Place::Hunk(..) | Place::Body => {}
         }
         match self.encoding {
-            Encoding::Base64 if self.is_text => self.push(number, number, Role::Encoded, line),
+            Encoding::Base64 if self.is_text => self.base64(number, line, following),
             Encoding::Base64 => self.push(number, number, Role::Apart, line),
             Encoding::Plain => self.body(number, number, line),
             Encoding::QuotedPrintable => {
@@ -167,12 +167,72 @@ impl Unfolder {
         }
     }
 
+    /// Takes a line of a hunk; false if that has ended before.
+    fn hunk(&mut self, number: usize, line: &str) -> bool {
+        let Place::Hunk(old, new) = self.place else {
+            return false;
+        };
+        let place = in_hunk(line, old, new);
+        self.place = place.unwrap_or(Place::Body);
+        if place.is_some() {
+            self.push(number, number, Role::Apart, line);
+        }
+        place.is_some()
+    }
+
+    /// A part in base64, to the line that is none of it.
+    fn base64<'a>(
+        &mut self,
+        number: usize,
+        line: &'a str,
+        following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+    ) {
+        let mut encoded = vec![(number, line.trim())];
+        let in_part = |line: &str| {
+            let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+            !line.is_empty() && line.bytes().all(digit)
+        };
+        while let Some((number, line)) = following.next_if(|(_, line)| in_part(line.trim())) {
+            encoded.push((number, line.trim()));
+        }
+        let text: String = encoded.iter().map(|(_, line)| *line).collect();
+        let Ok(bytes) = STANDARD.decode(text) else {
+            for (number, line) in encoded {
+                self.push(number, number, Role::Encoded, line);
+            }
+            return;
+        };
+        // The line of the file on which a byte stands: four letters make three bytes.
+        let mut ends = Vec::with_capacity(encoded.len());
+        let mut letters = 0;
+        for (number, line) in &encoded {
+            letters += line.len();
+            ends.push((letters / 4 * 3, *number));
+        }
+        let at = |byte: usize| {
+            let place = ends.partition_point(|(end, _)| *end <= byte).min(ends.len() - 1);
+            ends[place].1
+        };
+        let mut start = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            let line = decoded(line);
+            let line = line.trim_end_matches(['\r', '\n']);
+            if !self.hunk(at(start), line) {
+                self.body(at(start), at(end - 1), line);
+            }
+            start = end;
+        }
+        self.place = Place::Body;
+    }
+
     /// Whether a line is the first of headers, or stands before them.
     fn begins_headers(&mut self, line: &str) -> bool {
         if is_mailbox_mark(line) {
             self.authors.clear();
             self.encoding = Encoding::Plain;
             self.is_text = true;
+            self.is_stuffed = false;
             return true;
         }
         if self.place != Place::Body {
@@ -184,6 +244,7 @@ impl Unfolder {
     /// Takes what a header tells; false if the line is none.
     fn header(&mut self, line: &str) -> bool {
         if line.starts_with([' ', '\t']) || is_mailbox_mark(line) {
+            self.is_stuffed |= is_flowed(line);
             return true;
         }
         let Some(name) = header_name(line) else {
@@ -193,6 +254,7 @@ impl Unfolder {
         if name == "From" || name == "Author" {
             self.set_author(0, quoting::name_of(&unencoded(value)));
         } else if name.eq_ignore_ascii_case("Content-Type") {
+            self.is_stuffed = is_flowed(value);
             self.is_text = !value.contains('/') || value.to_ascii_lowercase().starts_with("text/");
             if !self.declared {
                 self.encoding = Encoding::Plain;
@@ -209,6 +271,7 @@ impl Unfolder {
     }
 
     fn body(&mut self, first: usize, last: usize, line: &str) {
+        let line = line.strip_prefix(' ').filter(|_| self.is_stuffed).unwrap_or(line);
         if let Some(place) = begins_hunk(line) {
             self.place = place;
             return self.push(first, last, Role::Apart, line);
@@ -285,6 +348,11 @@ fn is_mailbox_mark(line: &str) -> bool {
             .rsplit(' ')
             .next()
             .is_some_and(|year| year.len() == 4 && year.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// Whether a `Content-Type` says that lines are stuffed, as those of flowed text are.
+fn is_flowed(value: &str) -> bool {
+    value.to_ascii_lowercase().contains("format=flowed")
 }
 
 /// The hunk that a line such as `@@ -1,7 +1,8 @@` heads.
@@ -374,9 +442,17 @@ fn decode(line: &str, bytes: &mut Vec<u8>) {
 fn unencoded(value: &str) -> String {
     let decoded = || {
         let (charset, rest) = value.strip_prefix("=?")?.split_once('?')?;
-        let (word, after) = rest.strip_prefix(['q', 'Q'])?.strip_prefix('?')?.split_once("?=")?;
-        let mut bytes = Vec::new();
-        decode(&word.replace('_', " "), &mut bytes);
+        let (encoding, rest) = rest.split_once('?')?;
+        let (word, after) = rest.split_once("?=")?;
+        let bytes = match encoding {
+            "q" | "Q" => {
+                let mut bytes = Vec::new();
+                decode(&word.replace('_', " "), &mut bytes);
+                bytes
+            }
+            "b" | "B" => STANDARD.decode(word).ok()?,
+            _ => return None,
+        };
         let text = String::from_utf8(bytes).ok()?;
         charset.eq_ignore_ascii_case("utf-8").then(|| text + after)
     };
@@ -508,8 +584,37 @@ mod tests {
         let roles = |role| mail.lines.iter().filter(|line| line.role == role).count();
         let has = |text: &str| mail.lines.iter().any(|line| line.text == text);
         assert!(has("A") && has("=41"));
-        // The blank line after the headers belongs to the part.
-        assert_eq!(roles(Role::Encoded), 2);
+        assert_eq!(roles(Role::Encoded), 0);
+    }
+
+    #[test]
+    fn base64_is_read_with_the_lines_on_which_it_stands() {
+        // "Results:\n@@ -1 +1 @@\n-a  1 2\n+b  1 3\nAmean  1.50  2.50\n> last\n", in lines of 20 letters.
+        let mail = "From: =?utf-8?B?QWTDoQ==?= <a@b.c>\nContent-Transfer-Encoding: base64\n\n\
+                    UmVzdWx0czoKQEAgLTEg\nKzEgQEAKLWEgIDEgMgor\nYiAgMSAzCkFtZWFuICAx\n\
+                    LjUwICAyLjUwCj4gbGFz\ndAo=\n";
+        let mail = unfold(mail.as_bytes());
+        let text =
+            mail.lines.iter().filter(|line| line.role == Role::Text && !line.text.is_empty());
+        let found: Vec<_> = text
+            .map(|line| (line.lines.first, line.lines.last, line.depth, line.text.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [(4, 4, 0, "Results:"), (6, 7, 0, "Amean  1.50  2.50"), (7, 8, 1, "last")]
+        );
+        assert_eq!(mail.author(&mail.lines[4]).as_deref(), Some("Ad\u{e1}"));
+        let broken = unfold(b"Content-Transfer-Encoding: base64\n\nAA*\n");
+        assert_eq!(broken.lines.last().map(|line| line.role), Some(Role::Encoded));
+    }
+
+    #[test]
+    fn flowed_text_is_unstuffed() {
+        let mail = |kind: &str| {
+            format!("Subject: x\nContent-Type: text/plain;\n {kind}\n\n  a  1\nb  2\n")
+        };
+        assert_eq!(texts_of(&mail("format=flowed"))[1..], [" a  1", "b  2"]);
+        assert_eq!(texts_of(&mail("charset=utf-8"))[1..], ["  a  1", "b  2"]);
     }
 
     #[test]
