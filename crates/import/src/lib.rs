@@ -3,7 +3,7 @@
 //! bytes in, tables out; where they come from and how they are printed again is for others.
 //!
 //! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
-//! [`row`] takes a line apart, [`block`] gathers rows, [`header`] finds their columns' names,
+//! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`] gathers rows, [`header`] finds their columns' names,
 //! [`read`] makes tables of them. Then [`direction`] says which way each row is good, [`rebase`]
 //! sets a table against another column, [`check`] recomputes what is printed.
 
@@ -21,6 +21,7 @@ mod read;
 mod rebase;
 mod row;
 mod table;
+mod wrapped;
 
 pub use check::{Check, Clue, Finding, check};
 pub use read::read;

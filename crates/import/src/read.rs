@@ -11,6 +11,7 @@ use crate::mail::{MAX_LINES, Mail, Role, unfold};
 use crate::names::Known;
 use crate::row::{Placed, Shape, figures};
 use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
+use crate::wrapped::joined;
 
 /// Longer lines are no titles.
 const MAX_TITLE: usize = 60;
@@ -38,7 +39,8 @@ struct Candidate {
 /// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web
 /// page's text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes passed over.
 pub fn read(bytes: &[u8]) -> Document {
-    let mail = unfold(bytes);
+    let mut mail = unfold(bytes);
+    mail.lines = joined(mail.lines);
     let lines = line_up(&mail.lines);
     let candidates = candidates(&lines);
     let mut known = Known::default();
@@ -297,7 +299,7 @@ impl Reader<'_> {
             self.unread(first, end - 1, BARS);
         } else if bare {
             self.unread(first, end - 1, UNLABELLED);
-        } else if end - first > 1 {
+        } else if end - first > 1 || is_statistic(text) {
             self.unread(first, end - 1, BETWEEN_WORDS);
         }
     }
@@ -322,7 +324,14 @@ impl Reader<'_> {
     fn unread(&mut self, first: usize, last: usize, why: &'static str) {
         self.used[first..=last].fill(true);
         let lines = self.span(first, last);
-        self.document.unread.push(Unread { lines, why });
+        let before = self.document.unread.last_mut();
+        let near = |it: &&mut Unread| {
+            it.why == why && (1..3).contains(&lines.first.saturating_sub(it.lines.last))
+        };
+        match before.filter(near).filter(|_| why == BETWEEN_WORDS) {
+            Some(before) => before.lines.last = lines.last,
+            None => self.document.unread.push(Unread { lines, why }),
+        }
     }
 
     fn span(&self, first: usize, last: usize) -> Lines {
@@ -358,6 +367,12 @@ fn worth(
         _ if !many && is_precise(&rows[0]) => Ok(()),
         _ => Err(many.then_some(NO_NAMES)),
     }
+}
+
+/// Whether a line begins as rows of the field's tables do.
+fn is_statistic(text: &str) -> bool {
+    let (statistic, _) = kind::split_label(text);
+    !statistic.is_empty() && text.trim_start().starts_with(&statistic)
 }
 
 /// Whether a row can't be prose: one word, and figures that all have the same decimals.

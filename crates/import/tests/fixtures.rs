@@ -100,3 +100,14 @@ fn all_percentages_of_the_fixtures_follow() {
         }
     }
 }
+
+#[test]
+fn what_cannot_be_read_is_listed_line_by_line() {
+    // Percentages torn apart: every second line is what is left of the one before.
+    let text = "Amean     syst-NUMA01      11664.40 (   0.00%)    11616.17 *   0.=\n41%*\n\
+                Amean     syst-NUMA02          1.55 (   0.00%)        9.31 *-499.=\n26%*\n";
+    let document = import::read(text.as_bytes());
+    assert!(document.tables.is_empty());
+    let lines: Vec<_> = document.unread.iter().map(|unread| unread.lines).collect();
+    assert_eq!(lines, [Lines { first: 1, last: 3 }]);
+}
