@@ -157,8 +157,9 @@ pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
 
 /// The workloads of `a` that `b` runs too.
 fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = &'a Manifest> {
-    let same =
-        |a: &WorkloadUse, b: &WorkloadUse| a.manifest == b.manifest && a.program == b.program;
+    let same = |a: &WorkloadUse, b: &WorkloadUse| {
+        a.manifest == b.manifest && a.programs().eq(b.programs())
+    };
     let own = a.workloads.iter().filter(move |a| b.workloads.iter().any(|b| same(a, b)));
     own.map(|used| &used.manifest)
 }

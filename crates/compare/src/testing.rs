@@ -25,6 +25,7 @@ pub fn manifest() -> Manifest {
         command: Vec::new(),
         parameters: Default::default(),
         preparation: Vec::new(),
+        binaries: None,
         modules: Vec::new(),
         packages: Vec::new(),
         metrics: vec![
@@ -42,8 +43,13 @@ pub fn topology() -> Topology {
 
 /// An experiment with these workloads.
 pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
-    let used =
-        |manifest| WorkloadUse { manifest, program: None, iterations: 1, timeout: Millis(1000) };
+    let used = |manifest| WorkloadUse {
+        manifest,
+        program: None,
+        binaries: Vec::new(),
+        iterations: 1,
+        timeout: Millis(1000),
+    };
     Experiment {
         name: String::new(),
         mode,

@@ -119,7 +119,13 @@ mod tests {
 
     fn used(name: &str) -> WorkloadUse {
         let manifest = workloads::find(name).unwrap();
-        WorkloadUse { manifest, program: None, iterations: 3, timeout: model::Millis(1) }
+        WorkloadUse {
+            manifest,
+            program: None,
+            binaries: Vec::new(),
+            iterations: 3,
+            timeout: model::Millis(1),
+        }
     }
 
     /// A kernel with these modules as files, and xfs built in.

@@ -21,6 +21,7 @@ use model::{
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::binaries;
 use crate::sequential::{self, Unfit};
 use crate::workloads::{self, WorkloadError, nearest};
 use machine::MachineForm;
@@ -120,6 +121,7 @@ struct WorkloadForm {
     called: Option<String>,
     manifest: Option<Spanned<PathBuf>>,
     program: Option<PathBuf>,
+    binaries: Option<Spanned<PathBuf>>,
     iterations: Option<Spanned<u32>>,
     timeout: Option<Millis>,
     parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
@@ -377,9 +379,19 @@ impl WorkloadForm {
             }
             _ => refuse(place.clone(), &error),
         })?;
+        let binaries = match &self.binaries {
+            None => Vec::new(),
+            Some(path) if self.program.is_some() => {
+                let hint = "program is one of your own, binaries a directory of several";
+                return fault(path.span(), "both program and binaries", hint);
+            }
+            Some(path) => binaries::find(&manifest, &directory.join(path.get_ref()))
+                .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
+        };
         let mut used = WorkloadUse {
             manifest,
             program: self.program.map(|program| directory.join(program)),
+            binaries,
             iterations,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
         };

@@ -101,11 +101,12 @@ fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The command of a workload, with the place of the program of the user's own, if there is one.
+/// The command of a workload, with the places of the programs of the user's own, if there are any.
 pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
     let place = |program: &PathBuf| program_path(&workload.manifest.name, program);
-    let program = workload.program.as_ref().map(place);
-    workloads::command(&workload.manifest, machine, program.as_deref())
+    let places: Vec<String> = workload.programs().map(place).collect();
+    let places = (!places.is_empty()).then(|| places.join(","));
+    workloads::command(&workload.manifest, machine, places.as_deref())
 }
 
 /// Where a program of the user's own lies in the guest: by workload, since two may have programs
@@ -142,7 +143,7 @@ pub fn initramfs(
         }
     }
     for workload in workloads {
-        if let Some(program) = &workload.program {
+        for program in workload.programs() {
             archive.program(&program_path(&workload.manifest.name, program), &read(program)?);
         }
     }

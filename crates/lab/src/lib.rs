@@ -2,6 +2,7 @@
 //! recorded, keeps it, and goes on where an earlier run stopped. How a VM is run, a kernel found
 //! and a boot stored is left to the crates below.
 
+mod binaries;
 mod boot;
 mod clock;
 mod collect;

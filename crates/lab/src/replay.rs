@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kernels::Userspace;
 use machine::{Emulator, Engine};
-use model::{Boot, Experiment, Mode, Outcome};
+use model::{Boot, Experiment, Mode, Outcome, WorkloadUse};
 use store::{BootId, Kept};
 
 use crate::boot::{BootError, Bootable};
@@ -172,7 +172,7 @@ pub(crate) fn unpinned(mut experiment: Experiment) -> Experiment {
     for variant in &mut experiment.variants {
         cut_digest(&mut variant.kernel);
     }
-    for program in experiment.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
+    for program in experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
         if let Some(mut path) = program.to_str().map(str::to_owned) {
             cut_digest(&mut path);
             *program = path.into();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, Outcome};
+use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
@@ -270,7 +270,7 @@ impl Lab {
         for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
             variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
         }
-        for program in pinned.workloads.iter_mut().filter_map(|used| used.program.as_mut()) {
+        for program in pinned.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
             // One that cannot be read fails its boots, and tells why there.
             if let Ok(bytes) = fs::read(&*program) {
                 program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));

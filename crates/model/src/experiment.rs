@@ -235,10 +235,25 @@ pub struct WorkloadUse {
     pub manifest: Manifest,
     /// A program of the user's own to put into the guest.
     pub program: Option<PathBuf>,
+    /// Several of them instead, for a workload that runs one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binaries: Vec<PathBuf>,
     /// Repetitions inside a boot.
     pub iterations: u32,
     /// How long one iteration may take.
     pub timeout: Millis,
+}
+
+impl WorkloadUse {
+    /// All programs of the user's own.
+    pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.program.iter().chain(&self.binaries)
+    }
+
+    /// The same, to be changed.
+    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        self.program.iter_mut().chain(&mut self.binaries)
+    }
 }
 
 /// Variants x workloads x boots x iterations on one machine.

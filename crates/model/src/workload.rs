@@ -100,6 +100,11 @@ pub struct Manifest {
     /// in no phase, a `*` for anything. Tables of counters leave them out unless they are asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
+    /// What programs of the user's own are called, where it can run several of one directory: a
+    /// parameter's name in braces stands for each of its values, which commas part, or for any word if
+    /// it has none. Their places in the guest, parted by commas, are `{program}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binaries: Option<String>,
     /// Kernel modules the program wants: the kernel's, or of the laboratory's own, which are built for
     /// each kernel.
     #[serde(default)]

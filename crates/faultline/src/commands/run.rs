@@ -184,7 +184,13 @@ pub fn workload(
     if iterations == 0 {
         return Err(Failure::Usage("--iterations wants 1 or more".into()));
     }
-    Ok(WorkloadUse { manifest, program: None, iterations, timeout: file::DEFAULT_TIMEOUT })
+    Ok(WorkloadUse {
+        manifest,
+        program: None,
+        binaries: Vec::new(),
+        iterations,
+        timeout: file::DEFAULT_TIMEOUT,
+    })
 }
 
 fn refused(error: WorkloadError) -> Failure {

@@ -1,6 +1,8 @@
 //! Workloads that want no packages, on the oldest and the newest kernel: the tables have the field's
 //! rows, and the kernels' own counters agree that what is said to have happened did happen.
 
+use std::process::Command;
+
 use crate::common::{Bench, experiment};
 use model::{Boot, Chunk, Source};
 
@@ -145,6 +147,52 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
     assert!(phase(boot, "pagealloc", "odr3-16384").is_empty());
     assert!(boot.notes.iter().any(|note| note.contains("odr3-16384")), "{:?}", boot.notes);
     assert!(boot.problems.is_empty(), "{:?}", boot.problems);
+}
+
+/// What a program of NPB prints at its end, if it is called `cg.S.x`; another is not verified.
+const NPB: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    const char *name = strrchr(argv[0], '/') + 1;
+    printf(" %c%c Benchmark Completed.\n", name[0] - 32, name[1] - 32);
+    printf(" Class           = S\n Time in seconds = %s.25\n", getenv("OMP_NUM_THREADS"));
+    printf(" Mop/s total     = 1.5\n Verification    = %s\n",
+           strcmp(name, "cg.S.x") ? "UNSUCCESSFUL" : "SUCCESSFUL");
+    return 0;
+}
+"#;
+
+#[test]
+fn programs_of_a_directory_are_run_and_counted_if_verified() {
+    let bench = Bench::new();
+    let source = bench.write("npb.c", NPB);
+    std::fs::create_dir(bench.path("bin")).unwrap();
+    for name in ["cg.S.x", "ft.S.x"] {
+        let program = bench.path("bin").join(name);
+        let mut compiler = Command::new("gcc");
+        let built = compiler.args(["-static", "-o"]).args([&program, &source]).status();
+        assert!(built.unwrap().success());
+    }
+    let workload =
+        "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"nas\"\nbinaries = \"bin\"\n";
+    let text = experiment("npb", workload);
+    let file = bench.write("x.toml", &format!("{text}parameters = {{ benchmarks = \"cg,is\" }}\n"));
+    let refused = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    assert!(refused.err.contains("bin has no program is.S.x"), "{}", refused.err);
+    let file = bench.write("x.toml", &text);
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let [boot] = &bench.boots()[..] else { panic!("not one boot") };
+    assert_eq!(values(boot, "cg.S", ""), [4.25]);
+    assert_eq!(values(boot, "ft.S", ""), [0.0; 0]);
+    let notes = boot.notes.join("\n");
+    assert!(
+        notes.contains("ft.S.x does not count: it says of its verification: UNSUCC"),
+        "{notes}"
+    );
+    let phases: Vec<&str> = boot.chunks.iter().map(|chunk| chunk.phase.as_str()).collect();
+    assert!(phases.contains(&"cg.S.x") && phases.contains(&"ft.S.x"), "{phases:?}");
 }
 
 fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {

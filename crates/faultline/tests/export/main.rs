@@ -51,6 +51,7 @@ fn experiment() -> Experiment {
         command: Vec::new(),
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
+        binaries: None,
         modules: Vec::new(),
         packages: Vec::new(),
         metrics: vec![
@@ -84,6 +85,7 @@ fn experiment() -> Experiment {
         workloads: vec![WorkloadUse {
             manifest,
             program: None,
+            binaries: Vec::new(),
             iterations: 1,
             timeout: Millis(1000),
         }],

@@ -67,6 +67,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         command: Vec::new(),
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
+        binaries: None,
         modules: Vec::new(),
         packages: Vec::new(),
         metrics,
@@ -89,6 +90,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         workloads: vec![WorkloadUse {
             manifest,
             program: None,
+            binaries: Vec::new(),
             iterations: 1,
             timeout: Millis(1000),
         }],

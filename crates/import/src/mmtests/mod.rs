@@ -282,11 +282,13 @@ impl Directory {
                     command: Vec::new(),
                     parameters: BTreeMap::new(),
                     preparation: Vec::new(),
+                    binaries: None,
                     modules: Vec::new(),
                     packages: Vec::new(),
                     metrics,
                 },
                 program: None,
+                binaries: Vec::new(),
                 iterations: iterations as u32,
                 timeout: Millis(0),
             }

@@ -123,6 +123,36 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
 }
 
 #[test]
+fn programs_of_a_directory_are_found_before_anything_boots() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir(path("bin")).unwrap();
+    for name in ["cg.S.x", "ft.S.x"] {
+        std::fs::write(path("bin").join(name), name).unwrap();
+    }
+    let read = |rest: &str| {
+        let own = format!("name = \"nas\"\nbinaries = \"bin\"\n{rest}");
+        let text = GOOD.replace("name = \"autonuma\"", &own);
+        parse(&path("x.toml"), &text, None).map_err(|error| (rendered(&error), text))
+    };
+    let all = read("").unwrap();
+    let programs = ["cg.S.x", "ft.S.x"].map(|name| path("bin").join(name));
+    assert_eq!(all.workloads[0].binaries, programs);
+    let command = crate::job::command(&all.workloads[0], &all.machine).unwrap().join(" ");
+    let places = "--program /faultline/programs/nas/cg.S.x,/faultline/programs/nas/ft.S.x";
+    assert!(command.ends_with(places), "{command}");
+    let some = read("parameters = { benchmarks = \"ft\" }").unwrap();
+    assert_eq!(some.workloads[0].binaries, programs[1..]);
+    let written = write(&some).text;
+    assert_eq!(parse(&path("y.toml"), &written, None).unwrap(), some, "{written}");
+    let (error, _) = read("parameters = { benchmarks = \"ft,is\" }").unwrap_err();
+    assert!(error.contains("bin has no program is.S.x"), "{error}");
+    assert!(error.contains("there are: cg.S.x, ft.S.x"), "{error}");
+    let (error, _) = read("program = \"bin/cg.S.x\"").unwrap_err();
+    assert!(error.contains("both program and binaries"), "{error}");
+}
+
+#[test]
 fn exact_mode_has_seeds() {
     let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text), None).unwrap();
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");

@@ -166,7 +166,7 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    let WorkloadUse { manifest, program, iterations, timeout } = used;
+    let WorkloadUse { manifest, program, binaries, iterations, timeout } = used;
     let mut table = Table::new();
     match as_built_in(manifest) {
         Some((name, parameters)) => {
@@ -188,6 +188,10 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     }
     if let Some(name) = program.as_ref().and_then(|program| program.file_name()) {
         set(&mut table, "program", name.to_string_lossy().into_owned());
+    }
+    let directory = binaries.first().and_then(|program| program.parent());
+    if let Some(name) = directory.and_then(|directory| directory.file_name()) {
+        set(&mut table, "binaries", name.to_string_lossy().into_owned());
     }
     if *iterations != 1 {
         set(&mut table, "iterations", *iterations);
@@ -397,7 +401,7 @@ mod tests {
     #[test]
     fn a_workload_is_there_twice_under_two_names() {
         let text = write(&odd("a", "b")).text
-            + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = 3 }\n";
+            + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = \"1,2,3,4\" }\n";
         let experiment = read(&text);
         let names = experiment.workloads.iter().map(|used| used.manifest.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["autonuma", "again"]);

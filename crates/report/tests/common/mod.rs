@@ -29,6 +29,7 @@ pub fn manifest() -> Manifest {
         command: Vec::new(),
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
+        binaries: None,
         modules: Vec::new(),
         packages: Vec::new(),
         metrics: vec![
@@ -205,8 +206,13 @@ pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<Variant
 
 /// An experiment with the workload of all tests on four CPUs and two nodes.
 pub fn experiment(mode: Mode, boots: u32) -> Experiment {
-    let used =
-        WorkloadUse { manifest: manifest(), program: None, iterations: 1, timeout: Millis(1000) };
+    let used = WorkloadUse {
+        manifest: manifest(),
+        program: None,
+        binaries: Vec::new(),
+        iterations: 1,
+        timeout: Millis(1000),
+    };
     Experiment {
         name: "test".into(),
         mode,

@@ -71,6 +71,7 @@ fn experiment(name: &str) -> Experiment {
         command: vec!["autonuma".into(), "{program}".into()],
         parameters: [("program".into(), "numa01".into())].into(),
         preparation: vec!["fill".into()],
+        binaries: None,
         modules: vec![],
         packages: vec!["fio".into()],
         metrics: vec![metric],
@@ -93,6 +94,7 @@ fn experiment(name: &str) -> Experiment {
         workloads: vec![WorkloadUse {
             manifest,
             program: Some("/usr/local/bin/autonuma".into()),
+            binaries: Vec::new(),
             iterations: 3,
             timeout: Millis(60_000),
         }],

@@ -142,27 +142,36 @@ struct Options {
     /// Bytes of the machine.
     memory: u64,
     /// The user's own, to be run instead.
-    program: Option<PathBuf>,
+    programs: Vec<PathBuf>,
 }
 
 impl Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found =
-            Self { benchmarks: Vec::new(), class: Class::S, threads: 0, memory: 0, program: None };
-        let mut cpus = 1;
+        let mut found = Self {
+            benchmarks: Vec::new(),
+            class: Class::S,
+            threads: 0,
+            memory: 0,
+            programs: Vec::new(),
+        };
+        let (mut cpus, mut benchmarks) = (1, String::new());
         options(arguments, |name, value| {
             match name {
                 "benchmarks" | "threads" | "program" if value.is_empty() => {}
-                "benchmarks" => found.benchmarks = list(name, value)?,
+                "benchmarks" => benchmarks = value.to_owned(),
                 "class" => found.class = value_of(name, value)?,
                 "threads" => found.threads = within(name, value, 1, MOST_THREADS)?,
                 "cpus" => cpus = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
-                "program" => found.program = Some(value.into()),
+                "program" => found.programs = list(name, value)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
+        // Of the user's own there are more than of ours.
+        if found.programs.is_empty() && !benchmarks.is_empty() {
+            found.benchmarks = list("benchmarks", &benchmarks)?;
+        }
         if found.threads == 0 {
             found.threads = cpus;
         }
@@ -203,18 +212,18 @@ impl Options {
 /// Whether this can be done on a machine, as far as that is known before.
 pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
-    match options.program {
-        Some(_) => Ok(()),
-        None => options.fitting().map(|_| ()),
+    if options.programs.is_empty() {
+        options.fitting()?;
     }
+    Ok(())
 }
 
-/// Runs the benchmarks one after the other, or the user's own program.
+/// Runs the benchmarks one after the other, or the user's own programs.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
-    if let Some(program) = &options.program {
-        return own::run(program, options.threads, &mut reporter);
+    if !options.programs.is_empty() {
+        return own::run(&options.programs, options.threads, &mut reporter);
     }
     let (fitting, others) = options.fitting()?;
     for why in others {
@@ -325,7 +334,7 @@ mod tests {
     fn the_manifest_gives_options_and_all_metrics() {
         let (manifest, arguments) = manifest("nas");
         let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
-        assert_eq!((options.class, options.threads, &options.program), (Class::S, 4, &None));
+        assert_eq!((options.class, options.threads, options.programs.len()), (Class::S, 4, 0));
         assert_eq!(options.fitting().unwrap(), (Benchmark::ALL.into(), Vec::new()));
         for benchmark in Benchmark::ALL {
             for class in Class::ALL {
@@ -364,6 +373,14 @@ mod tests {
         assert!(
             told("", "S", "65536").unwrap_err().starts_with("--class S: ep.S wants 2 MiB, and ")
         );
+    }
+
+    #[test]
+    fn programs_of_the_users_own_may_be_of_other_benchmarks() {
+        let arguments = ["--benchmarks", "ft,cg", "--program", "/p/nas/ft.S.x,/p/nas/cg.S.x"];
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let expected = ["/p/nas/ft.S.x", "/p/nas/cg.S.x"].map(PathBuf::from);
+        assert_eq!((options.programs, options.benchmarks), (expected.into(), Vec::new()));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! A program of the NAS Parallel Benchmarks that the user has built: it is run, and its figures are
-//! those that it prints, if it finds its result right.
+//! Programs of the NAS Parallel Benchmarks that the user has built: they are run, and their figures are
+//! those that they print, if they find their results right.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::WorkloadError;
 use super::super::program::{Program, ProgramError};
@@ -40,8 +40,39 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// Runs the program, all of it in one phase, for it does not tell its parts.
-pub fn run(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+/// Runs the programs one after the other. Of several those count that find their results right, and
+/// what is wrong with the others is noted; of one, or of none, it is an error.
+pub fn run(
+    programs: &[PathBuf],
+    threads: usize,
+    reporter: &mut Reporter,
+) -> Result<(), WorkloadError> {
+    let mut failures = Vec::new();
+    for program in programs {
+        match run_one(program, threads, reporter) {
+            // The reporter's: nobody listens any more.
+            Err(error @ WorkloadError::Io { .. }) => return Err(error),
+            Err(error) => failures.push(error),
+            Ok(()) => {}
+        }
+    }
+    if failures.len() < programs.len() {
+        for failure in failures {
+            reporter.note(&failure.to_string())?;
+        }
+        return Ok(());
+    }
+    match failures.len() {
+        0 | 1 => failures.pop().map_or(Ok(()), Err),
+        _ => {
+            let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            Err(WorkloadError::Child(told.join("; ")))
+        }
+    }
+}
+
+/// Runs a program, all of it in one phase, for it does not tell its parts.
+fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     reporter.phase(&phase(program))?;
     let output = Program::new(program).env("OMP_NUM_THREADS", threads.to_string()).run();
     let output = output.map_err(|error| match error {
@@ -170,16 +201,25 @@ mod tests {
 
     /// Runs a script as the program, and gives the lines reported.
     fn lines(script: &str) -> Result<Vec<String>, String> {
+        lines_of(&[("cg S.x", script)])
+    }
+
+    /// The same of several by their names.
+    fn lines_of(scripts: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
-        let program = directory.path().join("cg S.x");
         // By another process: a child that another test starts could hold our file open, and what is
         // open for writing does not run.
         let write = r#"printf '#!/bin/sh\n%s' "$1" > "$0"; chmod 755 "$0""#;
-        let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status();
-        assert!(written.unwrap().success());
+        let programs = scripts.iter().map(|(name, script)| {
+            let program = directory.path().join(name);
+            let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status();
+            assert!(written.unwrap().success());
+            program
+        });
+        let programs: Vec<PathBuf> = programs.collect();
         let path = directory.path().join("lines");
         let mut reporter = Reporter::to(File::create(&path).unwrap());
-        run(&program, 2, &mut reporter).map_err(|error| error.to_string())?;
+        run(&programs, 2, &mut reporter).map_err(|error| error.to_string())?;
         let text = read_to_string(File::open(&path).unwrap()).unwrap();
         Ok(text.lines().map(str::to_owned).collect())
     }
@@ -194,12 +234,32 @@ mod tests {
     }
 
     #[test]
+    fn of_several_programs_those_count_that_are_verified() {
+        let script = |output: &str| format!("cat <<END\n{output}END\n");
+        let cg = script(OUTPUT);
+        let ft =
+            script(&OUTPUT.replace("CG", "FT").replace("      SUCCESSFUL", "    UNSUCCESSFUL"));
+        let lines = lines_of(&[("ft.S.x", &ft), ("cg.S.x", &cg), ("is.S.x", "exit 3")]).unwrap();
+        let begin = |word: &str| {
+            lines.iter().filter(|line| line.starts_with(word)).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(begin("phase "), ["phase ft.S.x", "phase cg.S.x", "phase is.S.x"]);
+        assert_eq!(begin("sample cg.S "), ["sample cg.S 0.050000"]);
+        assert_eq!(begin("sample ft"), [""; 0]);
+        let notes = begin("note ");
+        assert!(notes[1].contains("ft.S.x does not count: it says of its verification: UNSUCC"));
+        assert!(notes[2].contains("failed (exit status: 3)"), "{notes:?}");
+        let none = lines_of(&[("ft.S.x", &ft), ("is.S.x", "exit 3")]).unwrap_err();
+        assert!(none.contains("UNSUCCESSFUL; ") && none.contains("exit status: 3"), "{none}");
+    }
+
+    #[test]
     fn a_program_that_fails_says_so() {
         assert!(lines("exit 3").unwrap_err().contains("failed (exit status: 3)"));
         assert!(lines("kill -9 $$").unwrap_err().contains("signal: 9"));
         assert!(lines("echo hello").unwrap_err().contains("`Benchmark Completed`"));
         let mut reporter = Reporter::to(tempfile::tempfile().unwrap());
-        let missing = run(Path::new("/no/such"), 1, &mut reporter).unwrap_err().to_string();
+        let missing = run(&["/no/such".into()], 1, &mut reporter).unwrap_err().to_string();
         assert!(missing.contains("is it linked statically?"), "{missing}");
     }
 

@@ -1,0 +1,144 @@
+//! Programs of the user's own that a workload runs, all of one directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::Manifest;
+
+/// What stands for any word in a name.
+const ANY: &str = "*";
+/// So many names of what there is instead are told.
+const TOLD: usize = 12;
+
+/// The programs of a directory that a manifest wants with its parameters, in their order.
+///
+/// # Errors
+/// What is wrong, and what to do about it.
+pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<PathBuf>, (String, String)> {
+    let Some(pattern) = &manifest.binaries else {
+        let problem = format!("workload `{}` takes no directory of programs", manifest.name);
+        return Err((problem, "program = \"FILE\" runs one of your own in place of its".into()));
+    };
+    let there = files(directory)
+        .map_err(|error| (format!("{}: {error}", directory.display()), String::new()))?;
+    let mut found: Vec<&str> = Vec::new();
+    for name in names(pattern, manifest) {
+        let mut fitting: Vec<&str> =
+            there.iter().map(String::as_str).filter(|it| fits(it, &name)).collect();
+        fitting.retain(|it| !found.contains(it));
+        if fitting.is_empty() && !found.iter().any(|it| fits(it, &name)) {
+            let problem = format!("{} has no program {name}", directory.display());
+            return Err((problem, instead(&there)));
+        }
+        found.extend(fitting);
+    }
+    Ok(found.into_iter().map(|name| directory.join(name)).collect())
+}
+
+/// The names that a pattern means: a parameter in it stands for each of its values, and one without
+/// a value for any word.
+fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
+    let mut names = vec![pattern.to_owned()];
+    for (parameter, value) in &manifest.parameters {
+        let place = format!("{{{parameter}}}");
+        let values = value.split(',').map(str::trim).filter(|value| !value.is_empty());
+        let values: Vec<&str> = values.collect();
+        let values = if values.is_empty() { &[ANY][..] } else { &values };
+        if pattern.contains(&place) {
+            let filled = |name: &String| {
+                values.iter().map(|value| name.replace(&place, value)).collect::<Vec<_>>()
+            };
+            names = names.iter().flat_map(filled).collect();
+        }
+    }
+    names
+}
+
+/// Whether a file is called so.
+fn fits(file: &str, name: &str) -> bool {
+    match name.split_once(ANY) {
+        None => file == name,
+        Some((begin, end)) => {
+            let word = file.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
+            let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            word.is_some_and(|word| !word.is_empty() && is_plain(word))
+        }
+    }
+}
+
+/// The names of the files in a directory, in order.
+fn files(directory: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        names.extend(name.filter(|_| path.is_file()).map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn instead(there: &[String]) -> String {
+    match there.len() {
+        0 => "it has no file at all".into(),
+        1..=TOLD => format!("there are: {}", there.join(", ")),
+        more => format!("there are: {}, and {} more", there[..TOLD].join(", "), more - TOLD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads;
+
+    /// What is found in a directory of these files, by their names.
+    fn found(files: &[&str], benchmarks: &str, class: &str) -> Result<Vec<String>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            fs::write(directory.path().join(file), "").unwrap();
+        }
+        fs::create_dir(directory.path().join("mg.S.x")).unwrap();
+        let mut manifest = workloads::find("nas").unwrap();
+        for (name, value) in [("benchmarks", benchmarks), ("class", class)] {
+            *manifest.parameters.get_mut(name).unwrap() = value.to_owned();
+        }
+        let found = find(&manifest, directory.path()).map_err(|(problem, hint)| {
+            format!("{problem}: {hint}").replace(directory.path().to_str().unwrap(), "DIR")
+        })?;
+        let name = |path: PathBuf| path.strip_prefix(&directory).unwrap().to_str().unwrap().into();
+        Ok(found.into_iter().map(name).collect())
+    }
+
+    const FILES: [&str; 6] = ["ft.S.x", "cg.S.x", "cg.A.x", "ep.S.x", "cg.S.x.old", "README"];
+
+    #[test]
+    fn programs_are_those_that_the_parameters_name() {
+        let names = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(found(&FILES, "", "S"), names(&["cg.S.x", "ep.S.x", "ft.S.x"]));
+        assert_eq!(found(&FILES, "ft, cg,ft", "S"), names(&["ft.S.x", "cg.S.x"]));
+        assert_eq!(found(&FILES, "cg", "S,A"), names(&["cg.S.x", "cg.A.x"]));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let there = "there are: README, cg.A.x, cg.S.x, cg.S.x.old, ep.S.x, ft.S.x";
+        assert_eq!(found(&FILES, "mg", "S"), Err(format!("DIR has no program mg.S.x: {there}")));
+        assert_eq!(found(&FILES, "", "C"), Err(format!("DIR has no program *.C.x: {there}")));
+        let other = found(&FILES, "../cg", "S").unwrap_err();
+        assert!(other.starts_with("DIR has no program ../cg.S.x"), "{other}");
+        assert_eq!(
+            found(&[], "cg", "S").unwrap_err(),
+            "DIR has no program cg.S.x: it has no file at all"
+        );
+    }
+
+    #[test]
+    fn what_takes_no_directory_says_so() {
+        let manifest = workloads::find("truncate").unwrap();
+        let (problem, _) = find(&manifest, Path::new(".")).unwrap_err();
+        assert_eq!(problem, "workload `truncate` takes no directory of programs");
+        let manifest = workloads::find("nas").unwrap();
+        let (problem, _) = find(&manifest, Path::new("/nonexistent")).unwrap_err();
+        assert_eq!(problem, "/nonexistent: No such file or directory (os error 2)");
+    }
+}
