@@ -49,7 +49,9 @@ fn cuts(shape: Shape, boots: usize, values: usize, start: (f64, f64)) -> Vec<usi
 
 /// Prints both. Whether figures that are steady are cut seldom enough.
 pub fn warm_ups() -> bool {
-    println!("\nSteady from the start: values are left out, in percent of comparisons, of 20, 40, 80");
+    println!(
+        "\nSteady from the start: values are left out, in percent of comparisons, of 20, 40, 80"
+    );
     println!("and 160 values a boot:");
     let heading = BOOTS.map(|boots| format!("{:>24}", format!("{boots} boots a side")));
     println!("{:<20}{}", "", heading.concat());

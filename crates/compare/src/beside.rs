@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use model::{Accel, Better, Boot, Experiment, INSTRUCTIONS, Manifest, Mode, WorkloadUse};
+use model::{Accel, Better, Boot, Experiment, INSTRUCTIONS, Mode, WorkloadUse};
 use serde::Serialize;
 
 use crate::luck::Seeds;
@@ -155,13 +155,13 @@ pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
         && common(a, b).next().is_some()
 }
 
-/// The workloads of `a` that `b` runs too.
-fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = &'a Manifest> {
+/// The workloads of `a` that `b` runs too, as both use them.
+fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a WorkloadUse; 2]> {
     let same = |a: &WorkloadUse, b: &WorkloadUse| {
         a.manifest == b.manifest && a.programs().eq(b.programs())
     };
-    let own = a.workloads.iter().filter(move |a| b.workloads.iter().any(|b| same(a, b)));
-    own.map(|used| &used.manifest)
+    let own = a.workloads.iter();
+    own.filter_map(move |a| Some([a, b.workloads.iter().find(|b| same(a, b))?]))
 }
 
 /// What a measured and an exact experiment of the same variants say together of each operation
@@ -193,7 +193,8 @@ pub fn beside(measured: &Results<'_>, exact: &Results<'_>, baseline: &str) -> Ve
 
 /// A variant against the baseline, the first of each pair of columns.
 struct Pair<'a> {
-    workload: &'a Manifest,
+    /// As it is used to measure, and to count.
+    workload: [&'a WorkloadUse; 2],
     variant: &'a str,
     times: [VariantBoots<'a>; 2],
     counts: [VariantBoots<'a>; 2],
@@ -205,8 +206,8 @@ impl Pair<'_> {
     fn beside(&self) -> Vec<Beside> {
         let emulated = self.times.iter().flat_map(VariantBoots::complete);
         let emulated = emulated.map(|boot| &*boot.facts.accel).any(|it| it == Accel::Tcg.name());
-        let guests = operations(self.workload, &self.counts, Mode::Exact);
-        let mut times = operations(self.workload, &self.times, Mode::Measured);
+        let guests = operations(self.workload[1], &self.counts, Mode::Exact);
+        let mut times = operations(self.workload[0], &self.times, Mode::Measured);
         leave_out(&mut times, &self.judging);
         let directed = times.iter().filter_map(|time| Some((time, time.metric.better?)));
         directed
@@ -231,7 +232,7 @@ impl Pair<'_> {
         let pairs = pairs(time);
         let gain = gain(better, &pairs);
         let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
-            let figure = |boot: &Boot| instructions(boot, self.workload, label, time.phase);
+            let figure = |boot: &Boot| instructions(boot, self.workload[1], label, time.phase);
             alone.then(|| self.difference(figure)).flatten()
         });
         let guest = guest.and_then(|guest| {
@@ -243,7 +244,7 @@ impl Pair<'_> {
         let counted = [total, user, kernel, guest];
         let unseen = unseen(&counted);
         Beside {
-            workload: self.workload.name.clone(),
+            workload: self.workload[0].manifest.name.clone(),
             metric: time.name.clone(),
             variant: self.variant.to_owned(),
             blocks: pairs.len(),
@@ -294,9 +295,10 @@ fn gain(better: Better, pairs: &[(f64, f64)]) -> Option<Gain> {
 
 /// Instructions that an iteration of `workload` took, in `phase` or in all of it: the mean over the
 /// boot's iterations.
-fn instructions(boot: &Boot, workload: &Manifest, label: &str, phase: &str) -> Option<f64> {
+fn instructions(boot: &Boot, used: &WorkloadUse, label: &str, phase: &str) -> Option<f64> {
     let samples = boot.samples.iter().filter(|sample| {
-        sample.workload == workload.name
+        sample.workload == used.manifest.name
+            && used.counts(sample.iteration)
             && sample.metric == INSTRUCTIONS
             && sample.label == label
             && (phase.is_empty() || sample.phase == phase)

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Section, Span};
-use model::{Boot, Manifest, Source, Topology};
+use model::{Boot, Manifest, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
@@ -22,14 +22,15 @@ const GUESS: &str = "NUMA hint local percent";
 /// prepare; the mean over the complete boots. Shares and rates are taken of the means, for they do not
 /// average. In exact mode, `seeds` says how many each variant wants.
 pub fn table(
-    workload: &Manifest,
+    used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     topology: &Topology,
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
+    let workload = &used.manifest;
     let pools: Vec<Vec<Counted>> =
-        columns.iter().map(|column| boots(workload, column, topology)).collect();
+        columns.iter().map(|column| boots(used, column, topology)).collect();
     let phases = phases(&pools);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
@@ -76,7 +77,10 @@ pub fn table(
         rows,
         pooled: pools
             .iter()
-            .map(|boots| Pool { iterations: boots.iter().map(Counted::iterations).collect() })
+            .map(|boots| Pool {
+                iterations: boots.iter().map(Counted::iterations).collect(),
+                warmup: used.warmup,
+            })
             .collect(),
     }
 }
@@ -112,16 +116,18 @@ fn left_out(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<String> {
 
 /// Each complete boot that counted something and has it all.
 fn boots<'a>(
-    workload: &Manifest,
+    used: &WorkloadUse,
     column: &VariantBoots<'a>,
     topology: &Topology,
 ) -> Vec<Counted<'a>> {
-    let counts = |phase: &str| !workload.prepares(phase);
+    let workload = &used.manifest;
+    let counts = |iteration: u32, phase: &str| used.counts(iteration) && !workload.prepares(phase);
     let counted = |boot: &'a Boot| {
         let chunks = boot.chunks.iter().filter(|it| it.workload == workload.name);
-        let chunks = chunks.filter(|it| it.is_of(Source::Vmstat) && counts(&it.phase));
+        let chunks =
+            chunks.filter(|it| it.is_of(Source::Vmstat) && counts(it.iteration, &it.phase));
         let mut accesses = accesses(boot, &workload.name, topology);
-        accesses.retain(|it| counts(it.phase));
+        accesses.retain(|it| counts(it.iteration, it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Counted {
             boot,
@@ -249,7 +255,7 @@ mod tests {
     use model::{Privilege, Problem, ProblemKind, Target};
 
     use super::*;
-    use crate::testing::{accessed, boot, chunk, columns, manifest, topology, variant};
+    use crate::testing::{accessed, boot, chunk, columns, manifest, topology, used, variant};
 
     fn faults(all: i64, local: i64) -> [(&'static str, i64); 2] {
         [("numa_hint_faults", all), ("numa_hint_faults_local", local)]
@@ -263,7 +269,7 @@ mod tests {
         let variants = vec![variant(""); boots.len()];
         let preparation = preparation.iter().map(|&phase| phase.to_owned()).collect();
         let workload = Manifest { preparation, ..manifest() };
-        table(&workload, &columns(&variants, boots), &topology(), None, &Judging::default())
+        table(&used(workload), &columns(&variants, boots), &topology(), None, &Judging::default())
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -423,7 +429,7 @@ mod tests {
         let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
-        let table = table(&manifest(), &columns, &topology(), Some(2), &Judging::default());
+        let table = table(&used(manifest()), &columns, &topology(), Some(2), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert_eq!(row.verdicts, [None, None]);

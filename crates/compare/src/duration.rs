@@ -1,6 +1,6 @@
 //! The table of durations: what a boot spent on a workload.
 
-use model::{Boot, Usage};
+use model::{Boot, Usage, WorkloadUse};
 use stats::Summary;
 
 use crate::figures::BootFigures;
@@ -17,16 +17,16 @@ const TIMES: [Time; 3] = [
     ("Elapsed", |usage| usage.elapsed),
 ];
 
-/// User, System and Elapsed of `workload`: the sum over a boot's iterations, the mean over the
-/// complete boots. No direction: what a workload does in a fixed time costs more when more is
+/// User, System and Elapsed of a workload: the sum over a boot's iterations that count, the mean over
+/// the complete boots. No direction: what a workload does in a fixed time costs more when more is
 /// done. In exact mode, `seeds` says how many each variant wants.
 pub fn table(
-    workload: &str,
+    used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
-    let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(workload, column)).collect();
+    let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(used, column)).collect();
     let mut rows = TIMES.map(|(label, time)| {
         let values = pools.iter().map(|boots| mean(boots, time)).collect();
         let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
@@ -56,9 +56,10 @@ pub fn table(
     }
     let pooled = |boots: &Vec<Spent>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),
+        warmup: used.warmup,
     };
     Table {
-        workload: workload.to_owned(),
+        workload: used.manifest.name.clone(),
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
         left_out: Vec::new(),
@@ -94,11 +95,11 @@ fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
     Some(Summary::of(&totals)?.amean)
 }
 
-/// Each complete boot that ran `workload`.
-fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
+/// Each complete boot that ran the workload.
+fn boots<'a>(used: &WorkloadUse, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
     let spent = |boot: &'a Boot| {
-        let usage = boot.usage.iter().filter(|usage| usage.workload == workload);
-        Spent { boot, iterations: usage.collect() }
+        let usage = boot.usage.iter().filter(|usage| usage.workload == used.manifest.name);
+        Spent { boot, iterations: usage.filter(|usage| used.counts(usage.iteration)).collect() }
     };
     column.complete().map(spent).filter(|spent| !spent.iterations.is_empty()).collect()
 }
@@ -106,7 +107,7 @@ fn boots<'a>(workload: &str, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{boot, columns, variant};
+    use crate::testing::{boot, columns, manifest, used, variant};
 
     fn usage(workload: &str, iteration: u32, user: f64) -> Usage {
         Usage { workload: workload.into(), iteration, user, system: 0.0, elapsed: 2.0 * user }
@@ -119,8 +120,12 @@ mod tests {
             vec![usage("autonuma", 0, 1.0), usage("autonuma", 1, 2.0), usage("other", 0, 50.0)];
         boots[1].usage = vec![usage("autonuma", 0, 4.0), usage("autonuma", 1, 5.0)];
         let variants = ["a", "b"].map(variant);
-        let table =
-            table("autonuma", &columns(&variants, &[&boots, &[]]), None, &Judging::default());
+        let table = table(
+            &used(manifest()),
+            &columns(&variants, &[&boots, &[]]),
+            None,
+            &Judging::default(),
+        );
         let values: Vec<_> = table.rows.iter().map(|row| row.values[0]).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
         assert_eq!(table.rows[0].values[1], None);
@@ -132,7 +137,8 @@ mod tests {
         let boots = [boot(0)];
         let variants = [variant("a")];
         assert_eq!(
-            table("autonuma", &columns(&variants, &[&boots]), None, &Judging::default()).rows,
+            table(&used(manifest()), &columns(&variants, &[&boots]), None, &Judging::default())
+                .rows,
             []
         );
     }

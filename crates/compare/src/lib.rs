@@ -196,11 +196,10 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
-        let name = &used.manifest.name;
         [
-            metrics::table(&used.manifest, &columns, seeds, judging),
-            duration::table(name, &columns, seeds, judging),
-            counters::table(&used.manifest, &columns, topology, seeds, judging),
+            metrics::table(used, &columns, seeds, judging),
+            duration::table(used, &columns, seeds, judging),
+            counters::table(used, &columns, topology, seeds, judging),
         ]
     });
     Comparison {
@@ -318,6 +317,53 @@ mod tests {
         assert_eq!((&*failed.boot, &*failed.outcome), ("b0", outcome));
         let max = comparison.tables[0].rows.last().unwrap();
         assert_eq!(max.values, [Some(2.0), None]);
+    }
+
+    /// In both modes, whatever is looked at.
+    #[test]
+    fn iterations_before_those_that_count_are_told_apart() {
+        let of = |replicate: u32| {
+            let mut boot = Boot { block: replicate, ..boot(replicate) };
+            for (iteration, time) in [(0, 50.0), (1, 30.0), (2, 10.0), (3, 12.0)] {
+                boot.samples.push(sample("Elapsed", "", iteration, time));
+                boot.chunks.push(testing::chunk(iteration, "", &[("pgmajfault", time as i64)]));
+                boot.usage.push(model::Usage {
+                    workload: "autonuma".into(),
+                    iteration,
+                    user: 0.0,
+                    system: 0.0,
+                    elapsed: time,
+                });
+            }
+            boot
+        };
+        let boots: Vec<Boot> = (0..3).map(of).collect();
+        for mode in [Mode::Measured, Mode::Exact] {
+            let mut experiment = experiment(mode, 3, vec![manifest()]);
+            experiment.workloads[0].iterations = 2;
+            experiment.workloads[0].warmup = 2;
+            let variants = ["a", "b"].map(testing::variant);
+            let variants = columns(&variants, &[&boots, &boots]);
+            let results = Results { experiment: &experiment, variants };
+            let tables = super::compare(&results, 0, &Judging::default()).tables;
+            let [metrics, durations, counters] = &tables[..] else { panic!("{tables:?}") };
+            assert!(tables.iter().all(|table| table.pooled[0].iterations == [2; 3]));
+            let value = |table: &Table, statistic, metric: &str| {
+                let mut rows = table.rows.iter();
+                rows.find(|row| row.statistic == statistic && row.metric == metric).unwrap().values
+                    [1]
+            };
+            assert_eq!(value(metrics, Statistic::Amean, "Elapsed"), Some(11.0));
+            assert_eq!(value(durations, Statistic::Amean, "Elapsed"), Some(22.0));
+            assert_eq!(value(counters, Statistic::Amean, "Major Faults"), Some(22.0));
+            let [told] = &metrics.warm_ups[..] else { panic!("{:?}", metrics.warm_ups) };
+            assert_eq!(
+                (told.first, told.repeated, told.asked, told.counted),
+                (2, [4; 2], true, false)
+            );
+            let column = &told.columns[1];
+            assert_eq!((column.before, column.steady), (Some(40.0), Some(11.0)));
+        }
     }
 
     #[test]

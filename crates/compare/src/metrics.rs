@@ -3,31 +3,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows};
+use model::{Better, Boot, INSTRUCTIONS, Metric, Mode, Rows, WorkloadUse};
 
 use crate::judge::judge;
 use crate::luck::Seeds;
 use crate::oddities::oddities;
 use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
-use crate::warmup::leave_out;
+use crate::warmup::{asked, leave_out};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
 /// order of the manifest's metrics, and within a metric in the order in which they were first
 /// seen. In exact mode, `seeds` says of how many each variant wants figures.
 pub fn table(
-    workload: &Manifest,
+    used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
-    let mut operations = operations(workload, columns, mode);
-    let warm_ups = match mode {
-        Mode::Measured => leave_out(&mut operations, judging),
-        Mode::Exact => Vec::new(),
-    };
+    let workload = &used.manifest;
+    let mut operations = operations(used, columns, mode);
+    let mut warm_ups = asked(&operations, used);
+    if mode == Mode::Measured {
+        warm_ups.extend(leave_out(&mut operations, judging));
+    }
     let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
     let decimals = decimals(&parts);
     let lines = lines(&parts, mode);
@@ -46,7 +47,7 @@ pub fn table(
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
-        pooled: columns.iter().map(|column| pool(&workload.name, column)).collect(),
+        pooled: columns.iter().map(|column| pool(used, column)).collect(),
         left_out: Vec::new(),
         units: units(&operations),
         warm_ups,
@@ -89,14 +90,16 @@ fn units(operations: &[Operation<'_>]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn pool(workload: &str, column: &VariantBoots<'_>) -> Pool {
+fn pool(used: &WorkloadUse, column: &VariantBoots<'_>) -> Pool {
     let iterations = |boot: &Boot| {
         let samples = boot.samples.iter();
-        let of_workload = samples.filter(|sample| sample.workload == workload);
+        let of_workload = samples.filter(|sample| sample.workload == used.manifest.name);
+        let of_workload = of_workload.filter(|sample| used.counts(sample.iteration));
         let numbers: BTreeSet<u32> = of_workload.map(|sample| sample.iteration).collect();
         numbers.len()
     };
-    Pool { iterations: column.complete().map(iterations).filter(|&count| count > 0).collect() }
+    let iterations = column.complete().map(iterations).filter(|&count| count > 0);
+    Pool { iterations: iterations.collect(), warmup: used.warmup }
 }
 
 /// Decimals of a percentage, whatever it is of.
@@ -202,7 +205,7 @@ fn needed(least: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{boot, columns, manifest, sample, variant};
+    use crate::testing::{boot, columns, manifest, sample, used, variant};
 
     fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
         let mut boot = boot(0);
@@ -213,7 +216,7 @@ mod tests {
 
     fn compared(base: &[Boot], new: &[Boot]) -> Table {
         let variants = ["base", "new"].map(variant);
-        table(&manifest(), &columns(&variants, &[base, new]), None, &Judging::default())
+        table(&used(manifest()), &columns(&variants, &[base, new]), None, &Judging::default())
     }
 
     fn names(table: &Table) -> Vec<String> {
@@ -319,7 +322,8 @@ mod tests {
         manifest.metrics[1].decimals = Some(2);
         let base = boots(&[("Elapsed", "", 120.0), ("Rate", "", 0.02), ("CPU", "", 0.02)]);
         let variants = ["base"].map(variant);
-        let table = table(&manifest, &columns(&variants, &[&base]), None, &Judging::default());
+        let table =
+            table(&used(manifest), &columns(&variants, &[&base]), None, &Judging::default());
         let decimals = |statistic, metric| row(&table, statistic, metric).decimals;
         assert_eq!(decimals(Statistic::CoeffVar, "Elapsed"), 4);
         assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
@@ -333,8 +337,12 @@ mod tests {
         manifest.metrics[0].rows = Rows::Distribution;
         let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
         let variants = ["base", "new"].map(variant);
-        let table =
-            table(&manifest, &columns(&variants, &[&base, &base]), Some(2), &Judging::default());
+        let table = table(
+            &used(manifest),
+            &columns(&variants, &[&base, &base]),
+            Some(2),
+            &Judging::default(),
+        );
         let names = names(&table);
         assert_eq!(
             names[5..9],
@@ -359,7 +367,12 @@ mod tests {
 
     fn judged(base: &[Boot], new: &[Boot], wanted: u32) -> Table {
         let variants = ["base", "new"].map(variant);
-        table(&manifest(), &columns(&variants, &[base, new]), Some(wanted), &Judging::default())
+        table(
+            &used(manifest()),
+            &columns(&variants, &[base, new]),
+            Some(wanted),
+            &Judging::default(),
+        )
     }
 
     fn row<'a>(table: &'a Table, statistic: Statistic, metric: &str) -> &'a Row {

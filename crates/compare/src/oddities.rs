@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::operations::operations;
-    use crate::testing::{boot, columns, deviations, manifest, sample, variant};
+    use crate::testing::{boot, columns, deviations, manifest, sample, used, variant};
 
     /// What is odd in boots of these iterations, named `b0` and so on.
     fn odd(metric: &str, boots: &[Vec<f64>]) -> Vec<Odd> {
@@ -229,9 +229,9 @@ mod tests {
             Boot { samples: samples.collect(), block: number, ..boot(number) }
         };
         let boots: Vec<Boot> = (0..).zip(boots).map(of).collect();
-        let (variants, manifest) = ([variant("6.1")], manifest());
+        let (variants, used) = ([variant("6.1")], used(manifest()));
         let columns = columns(&variants, &[&boots]);
-        let operations = operations(&manifest, &columns, Mode::Measured);
+        let operations = operations(&used, &columns, Mode::Measured);
         let found = oddities(&operations, &columns);
         assert!(found.iter().all(|it| it.variant == "6.1" && it.metric == metric));
         found.into_iter().map(|it| it.what).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample};
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample, WorkloadUse};
 use stats::Summary;
 
 use crate::VariantBoots;
@@ -46,11 +46,16 @@ pub struct BootSamples<'a> {
     pub values: Vec<f64>,
     /// The iteration of each.
     pub iterations: Vec<u32>,
-    /// Samples that do not count, since they precede the steady state ([`crate::warmup`]).
+    /// Samples that do not count, since they are warm-up ([`crate::warmup`]).
     pub left_out: Vec<f64>,
 }
 
-impl BootSamples<'_> {
+impl<'a> BootSamples<'a> {
+    /// Those of a boot that has none.
+    fn none(boot: &'a Boot) -> Self {
+        Self { boot, values: Vec::new(), iterations: Vec::new(), left_out: Vec::new() }
+    }
+
     /// The boot's own figure, the mean of its samples. None if they have no such mean.
     pub fn mean(&self, mean: Mean) -> Option<f64> {
         mean_of(&self.values, mean)
@@ -72,12 +77,14 @@ pub fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
 }
 
 /// The operations of `workload` in the complete boots of `columns`, in the order of their ranks,
-/// and within a metric in the order in which they were first seen.
+/// and within a metric in the order in which they were first seen. What iterations before those that
+/// count measured is left out of them.
 pub fn operations<'a>(
-    workload: &'a Manifest,
+    used: &'a WorkloadUse,
     columns: &[VariantBoots<'a>],
     mode: Mode,
 ) -> Vec<Operation<'a>> {
+    let workload = &used.manifest;
     let mut operations: Vec<Operation<'a>> = Vec::new();
     let mut places: HashMap<[&str; 3], usize> = HashMap::new();
     for (number, column) in columns.iter().enumerate() {
@@ -89,21 +96,23 @@ pub fn operations<'a>(
                     operations.len() - 1
                 });
                 let boots = &mut operations[place].columns[number];
-                match boots.last_mut().filter(|last| std::ptr::eq(last.boot, boot)) {
-                    Some(known) => {
-                        known.values.push(sample.value);
-                        known.iterations.push(sample.iteration);
-                    }
-                    None => boots.push(BootSamples {
-                        boot,
-                        values: vec![sample.value],
-                        iterations: vec![sample.iteration],
-                        left_out: Vec::new(),
-                    }),
+                if !boots.last().is_some_and(|last| std::ptr::eq(last.boot, boot)) {
+                    boots.push(BootSamples::none(boot));
+                }
+                let Some(known) = boots.last_mut() else { continue };
+                if used.counts(sample.iteration) {
+                    known.values.push(sample.value);
+                    known.iterations.push(sample.iteration);
+                } else {
+                    known.left_out.push(sample.value);
                 }
             }
         }
     }
+    for boots in operations.iter_mut().flat_map(|operation| &mut operation.columns) {
+        boots.retain(|boot| !boot.values.is_empty());
+    }
+    operations.retain(|operation| operation.columns.iter().any(|boots| !boots.is_empty()));
     operations.sort_by_key(|operation| operation.rank);
     operations
 }

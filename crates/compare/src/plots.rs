@@ -59,8 +59,7 @@ pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<P
         .iter()
         .map(|used| {
             let name = &used.manifest.name;
-            let (scatters, scatters_left_out) =
-                scatter::scatters(&used.manifest, &columns, mode, judging);
+            let (scatters, scatters_left_out) = scatter::scatters(used, &columns, mode, judging);
             let tracks: Vec<_> = columns.iter().map(|it| tracks::tracks(name, it)).collect();
             Plots {
                 workload: name.clone(),

@@ -200,11 +200,11 @@ fn resolutions(
 
 /// How far each operation of a workload drifts, by name.
 fn drifts(results: &Results<'_>, workload: &str, judging: &Judging) -> BTreeMap<String, Drift> {
-    let mut workloads = results.experiment.workloads.iter().map(|used| &used.manifest);
-    let Some(manifest) = workloads.find(|manifest| manifest.name == workload) else {
+    let mut workloads = results.experiment.workloads.iter();
+    let Some(used) = workloads.find(|used| used.manifest.name == workload) else {
         return BTreeMap::new();
     };
-    let mut operations = operations(manifest, &results.variants, Mode::Measured);
+    let mut operations = operations(used, &results.variants, Mode::Measured);
     leave_out(&mut operations, judging);
     let drifts = operations.into_iter().filter_map(|operation| {
         let figures = operation.figures();

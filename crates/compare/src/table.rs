@@ -104,8 +104,15 @@ impl Serialize for Statistic {
 /// How much stands behind one column of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pool {
-    /// Number of iterations of each boot that counts.
+    /// Number of iterations that count of each boot that counts.
     pub iterations: Vec<usize>,
+    /// Iterations before them that do not count, as the experiment says.
+    #[serde(skip_serializing_if = "is_none")]
+    pub warmup: u32,
+}
+
+fn is_none(warmup: &u32) -> bool {
+    *warmup == 0
 }
 
 /// One line of a table.

@@ -41,15 +41,20 @@ pub fn topology() -> Topology {
     Topology::even(4, Bytes::mib(512), 2).unwrap()
 }
 
-/// An experiment with these workloads.
-pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
-    let used = |manifest| WorkloadUse {
+/// A workload, run once in each boot.
+pub fn used(manifest: Manifest) -> WorkloadUse {
+    WorkloadUse {
         manifest,
         program: None,
         binaries: Vec::new(),
         iterations: 1,
+        warmup: 0,
         timeout: Millis(1000),
-    };
+    }
+}
+
+/// An experiment with these workloads.
+pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
     Experiment {
         name: String::new(),
         mode,

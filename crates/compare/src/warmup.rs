@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Mean;
+use model::{Mean, WorkloadUse};
 use serde::Serialize;
 use stats::{Summary, warm_up};
 
@@ -30,6 +30,8 @@ pub struct WarmUp {
     pub first: usize,
     /// Whether they count all the same, as was asked for.
     pub counted: bool,
+    /// Whether the experiment says that they are warm-up; else that was found.
+    pub asked: bool,
     /// What the boots of each variant say.
     pub columns: Vec<Beginnings>,
 }
@@ -59,6 +61,43 @@ pub struct Beginnings {
     pub before: Option<f64>,
     /// The mean over boots of the steady state, likewise.
     pub steady: Option<f64>,
+}
+
+/// What is left out of `operations` as the experiment says how many iterations of a boot come before
+/// those that count.
+pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
+    let left_out = |operation: &&Operation<'_>| {
+        operation.columns.iter().flatten().any(|boot| !boot.left_out.is_empty())
+    };
+    let warm_up = |operation: &Operation<'_>| {
+        let beginnings = |boots: &Vec<BootSamples<'_>>| {
+            let means = boots.iter().map(|boot| {
+                [&boot.left_out, &boot.values].map(|it| mean_of(it, operation.metric.mean))
+            });
+            let mean = |part: usize| {
+                let means: Vec<f64> = means.clone().filter_map(|means| means[part]).collect();
+                Summary::of(&means).map(|it| it.amean)
+            };
+            Beginnings {
+                boots: boots.len(),
+                warm: boots.len(),
+                longest: used.warmup as usize,
+                never: 0,
+                before: mean(0),
+                steady: mean(1),
+            }
+        };
+        WarmUp {
+            metric: operation.name.clone(),
+            of: Repeated::Iterations,
+            repeated: [used.repetitions() as usize; 2],
+            first: used.warmup as usize,
+            counted: false,
+            asked: true,
+            columns: operation.columns.iter().map(beginnings).collect(),
+        }
+    };
+    operations.iter().filter(left_out).map(warm_up).collect()
 }
 
 /// Looks at how `operations` begin, and leaves out what is warm-up unless `judging` has it counted.
@@ -128,6 +167,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
         repeated,
         first,
         counted: judging.warm_up_counts,
+        asked: false,
         columns: operation.columns.iter_mut().zip(&found).map(beginnings).collect(),
     })
 }
@@ -186,7 +226,7 @@ mod tests {
 
     use super::*;
     use crate::operations::operations;
-    use crate::testing::{boot, columns, deviations, manifest, sample, variant};
+    use crate::testing::{boot, columns, deviations, manifest, sample, used, variant};
     use crate::{Look, VariantBoots};
 
     /// Boots of so many iterations of so many samples about 100, `more` by boot and sample.
@@ -217,9 +257,9 @@ mod tests {
 
     /// What is told, and how many samples each boot has left.
     fn found(sides: [&[Boot]; 2], judging: &Judging) -> (Vec<WarmUp>, Vec<Vec<usize>>) {
-        let (variants, manifest) = (["a", "b"].map(variant), manifest());
+        let (variants, used) = (["a", "b"].map(variant), used(manifest()));
         let columns: Vec<VariantBoots<'_>> = columns(&variants, &sides);
-        let mut operations = operations(&manifest, &columns, Mode::Measured);
+        let mut operations = operations(&used, &columns, Mode::Measured);
         let told = leave_out(&mut operations, judging);
         let left = |boots: &Vec<BootSamples<'_>>| boots.iter().map(|it| it.values.len()).collect();
         (told, operations[0].columns.iter().map(left).collect())

@@ -124,6 +124,7 @@ mod tests {
             program: None,
             binaries: Vec::new(),
             iterations: 3,
+            warmup: 0,
             timeout: model::Millis(1),
         }
     }

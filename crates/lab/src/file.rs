@@ -93,7 +93,7 @@ struct FileForm {
 /// minute.
 pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     let iterations =
-        workloads.iter().map(|used| used.timeout.0.saturating_mul(used.iterations.into()));
+        workloads.iter().map(|used| used.timeout.0.saturating_mul(used.repetitions().into()));
     let run = iterations.fold(MINUTE.0, u64::saturating_add);
     Limits { run: Millis(run), ..Limits::default() }
 }
@@ -123,6 +123,8 @@ struct WorkloadForm {
     program: Option<PathBuf>,
     binaries: Option<Spanned<PathBuf>>,
     iterations: Option<Spanned<u32>>,
+    #[serde(default)]
+    warmup: u32,
     timeout: Option<Millis>,
     parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
@@ -393,6 +395,7 @@ impl WorkloadForm {
             program: self.program.map(|program| directory.join(program)),
             binaries,
             iterations,
+            warmup: self.warmup,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
         };
         workloads::check(&used, machine).or_else(|error| {

@@ -84,7 +84,7 @@ pub fn job(
 
 /// How often a workload is run on a kernel.
 pub fn iterations(workload: &WorkloadUse, externals: &Externals) -> u32 {
-    externals.missing(workload).map_or(workload.iterations, |_| 0)
+    externals.missing(workload).map_or(workload.repetitions(), |_| 0)
 }
 
 /// A module as the agent loads it.

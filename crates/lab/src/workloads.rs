@@ -303,6 +303,7 @@ mod tests {
                 program,
                 binaries: Vec::new(),
                 iterations: 1,
+                warmup: 0,
                 timeout: Millis(1),
             };
             let error = check(&used, &machine(Vec::new())).err()?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Disk, Manifest, Millis, Profiling, Swap, Topology, UserspaceLock};
+use crate::{Boot, Disk, Manifest, Millis, Profiling, Swap, Topology, UserspaceLock};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -238,8 +238,11 @@ pub struct WorkloadUse {
     /// Several of them instead, for a workload that runs one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binaries: Vec<PathBuf>,
-    /// Repetitions inside a boot.
+    /// Repetitions inside a boot that count.
     pub iterations: u32,
+    /// Repetitions before them that do not: the first ones of each boot.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup: u32,
     /// How long one iteration may take.
     pub timeout: Millis,
 }
@@ -254,6 +257,29 @@ impl WorkloadUse {
     pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         self.program.iter_mut().chain(&mut self.binaries)
     }
+
+    /// How often it is run in a boot.
+    pub fn repetitions(&self) -> u32 {
+        self.iterations.saturating_add(self.warmup)
+    }
+
+    /// Whether what was measured in this iteration of a boot counts.
+    pub fn counts(&self, iteration: u32) -> bool {
+        iteration >= self.warmup
+    }
+
+    /// Takes profiles and series of iterations that do not count out of a boot.
+    pub fn keep_counted(&self, boot: &mut Boot) {
+        let stays = |workload: &str, iteration: u32| {
+            workload != self.manifest.name || self.counts(iteration)
+        };
+        boot.profiles.retain(|profile| stays(&profile.workload, profile.iteration));
+        boot.chunks.retain(|chunk| stays(&chunk.workload, chunk.iteration));
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Variants x workloads x boots x iterations on one machine.

@@ -113,12 +113,16 @@ fn amount(pool: &Pool, boot: &str) -> String {
     let boots = pool.iterations.len();
     let least = pool.iterations.iter().min();
     let most = pool.iterations.iter().max();
+    let warmup = match pool.warmup {
+        0 => String::new(),
+        warmup => format!(" after {warmup} of warm-up"),
+    };
     match (least, most) {
         (Some(least), Some(most)) if least == most => {
-            format!("{} x {}", count(boots, boot), count(*most, "iteration"))
+            format!("{} x {}{warmup}", count(boots, boot), count(*most, "iteration"))
         }
         (Some(least), Some(most)) => {
-            format!("{} x {least} to {most} iterations", count(boots, boot))
+            format!("{} x {least} to {most} iterations{warmup}", count(boots, boot))
         }
         _ => format!("no {boot}"),
     }

@@ -76,34 +76,38 @@ pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
 }
 
 /// A warm-up that is sure: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5 of 6 boots
-/// of 6.1 (812.00 on average, then 1030.22)`, and so on.
+/// of 6.1 (812.00 on average, then 1030.22)`, and so on. Where the experiment says how long it is, that
+/// is said once, above the table: `txn-4: 812.00 on average, then 1030.22 in 6.1`.
 fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
-    let WarmUp { metric, of, repeated, first, .. } = warm_up;
+    let WarmUp { metric, of, repeated, first, asked, .. } = warm_up;
     let figure = figures(metric, table);
+    let columns = comparison.variants.iter().zip(&warm_up.columns).filter(|(_, it)| it.boots > 0);
+    let columns = columns.map(|(variant, it)| {
+        let name = escape(&variant.name);
+        let means = it.before.zip(it.steady).map(|(before, steady)| {
+            format!("{} on average, then {}", figure(&before), figure(&steady))
+        });
+        let boots = || format!("{} of {} of {name}", it.warm, count(it.boots, "boot"));
+        match (means, asked) {
+            (Some(means), true) => format!("{means} in {name}"),
+            (Some(means), false) => format!("{} ({means})", boots()),
+            (None, _) => boots(),
+        }
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let metric = escape(metric);
+    if *asked {
+        return format!("{metric}: {columns}");
+    }
     let each = match of {
         Repeated::Iterations => "iterations of each boot",
         Repeated::Samples => "samples of each iteration",
     };
-    let columns = comparison.variants.iter().zip(&warm_up.columns).filter(|(_, it)| it.boots > 0);
-    let columns = columns.map(|(variant, it)| {
-        let boots =
-            format!("{} of {} of {}", it.warm, count(it.boots, "boot"), escape(&variant.name));
-        match it.before.zip(it.steady) {
-            Some((before, steady)) => {
-                format!("{boots} ({} on average, then {})", figure(&before), figure(&steady))
-            }
-            None => boots,
-        }
-    });
     let first_of = match (first, range(*repeated)) {
         (1, all) => format!("the first of {all}"),
         (_, all) => format!("the first {first} of {all}"),
     };
-    format!(
-        "{}: {first_of} {each}, warm-up in {}",
-        escape(metric),
-        columns.collect::<Vec<_>>().join(", ")
-    )
+    format!("{metric}: {first_of} {each}, warm-up in {columns}")
 }
 
 /// Warm-up that counts: as it is asked for, or since too few boots show it.

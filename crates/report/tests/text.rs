@@ -112,6 +112,17 @@ fn a_warm_up_is_left_out_and_told() {
 }
 
 #[test]
+fn iterations_of_warm_up_are_told_in_every_heading() {
+    let variants = [variant("6.1"), variant("6.12")];
+    let (old, new) = (blocks(3, 1.0, 1), blocks(3, 1.1, 2));
+    let text = printed(&common::compare_after(1, columns(&variants, &[&old, &new])));
+    let headings = text.lines().filter(|line| line.contains("1 iteration after 1 of warm-up"));
+    assert_eq!(headings.count(), 3, "{text}");
+    let from = text.find("Left out:").unwrap();
+    insta::assert_snapshot!(&text[from..from + text[from..].find("\n\n").unwrap()]);
+}
+
+#[test]
 fn three_variants_with_long_names() {
     let text = text(&[
         ("4.16.0-rc4-schedtip-20180309", &boots(1.0)),

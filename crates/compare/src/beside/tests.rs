@@ -1,7 +1,7 @@
-use model::{Setting, Topology, Variant};
+use model::{Manifest, Setting, Topology, Variant};
 
 use super::*;
-use crate::testing::{boot, columns, experiment, manifest, sample, variant};
+use crate::testing::{boot, columns, experiment, manifest, sample, used, variant};
 
 /// One boot a block, in which each operation takes so long.
 fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
@@ -193,7 +193,7 @@ fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
         let sample = sample(INSTRUCTIONS, "total", iteration, count);
         boot.samples.push(model::Sample { phase: phase.into(), ..sample });
     }
-    let of = |phase| instructions(&boot, &manifest(), "total", phase);
+    let of = |phase| instructions(&boot, &used(manifest()), "total", phase);
     assert_eq!((of("a"), of("b"), of("")), (Some(5.5), Some(7.5), Some(13.0)));
     assert_eq!(of("c"), None);
 }

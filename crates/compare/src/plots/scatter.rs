@@ -1,6 +1,6 @@
 //! Every sample of a metric, boot by boot, and how they are distributed.
 
-use model::{Better, Boot, Manifest, Mode};
+use model::{Better, Boot, Mode, WorkloadUse};
 use stats::outliers;
 
 use crate::operations::{BootSamples, Operation, operations};
@@ -57,19 +57,19 @@ pub struct Dot {
 
 /// The operations that are drawn, and the number of those that are not.
 pub fn scatters(
-    workload: &Manifest,
+    used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     mode: Mode,
     judging: &Judging,
 ) -> (Vec<Scatter>, usize) {
-    let mut operations = operations(workload, columns, mode);
+    let mut operations = operations(used, columns, mode);
     if mode == Mode::Measured {
         leave_out(&mut operations, judging);
     }
     let all = operations.len();
     if all > MAX_SCATTERS {
         operations.sort_by_key(|operation| {
-            (operation.metric.better.is_none(), !workload.is_primary(&operation.metric))
+            (operation.metric.better.is_none(), !used.manifest.is_primary(&operation.metric))
         });
         operations.truncate(MAX_SCATTERS);
         operations.sort_by_key(|operation| operation.rank);

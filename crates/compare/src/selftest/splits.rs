@@ -28,9 +28,9 @@ pub struct Splits {
 /// Judges every split of the boots of two variants in which each block has one boot on each side, a
 /// split and its mirror image being the same. Nothing where fewer than 3 blocks have boots of both.
 pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
-    let workloads = results.experiment.workloads.iter().map(|used| &used.manifest);
-    let judged = workloads.filter_map(|manifest| {
-        let mut operations = operations(manifest, &results.variants, Mode::Measured);
+    let judged = results.experiment.workloads.iter().filter_map(|used| {
+        let manifest = &used.manifest;
+        let mut operations = operations(used, &results.variants, Mode::Measured);
         leave_out(&mut operations, judging);
         let primary = operations.iter().filter(|operation| {
             operation.metric.better.is_some() && manifest.is_primary(&operation.metric)

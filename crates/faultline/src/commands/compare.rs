@@ -22,11 +22,14 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         None => 0,
     };
     let kept = results(&store, id)?;
-    let counted = match args.phase.as_slice() {
+    let mut counted = match args.phase.as_slice() {
         [] => experiment.clone(),
         phases => with_phases(&experiment, kept.iter().map(|kept| &kept.boot), phases)
             .map_err(|no| no_phase(&no))?,
     };
+    if args.warmup == Some(Warmup::Include) {
+        counted.workloads.iter_mut().for_each(|used| used.warmup = 0);
+    }
     let own = lab::results(&counted, &kept);
     let judging = Judging::of(&own);
     let judging = Judging {

@@ -43,7 +43,10 @@ fn explain_difference(
     let store = existing_store(store)?;
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
     let workload = workload(&experiment, args.workload.as_deref())?;
-    let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
+    let mut kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
+    for used in &experiment.workloads {
+        kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
+    }
     let side = |name: &str| -> Result<VariantBoots<'_>, Failure> {
         Ok(lab::column(&experiment.variants[place_of(&experiment, name)?], &kept))
     };

@@ -189,6 +189,7 @@ pub fn workload(
         program: None,
         binaries: Vec::new(),
         iterations,
+        warmup: 0,
         timeout: file::DEFAULT_TIMEOUT,
     })
 }

@@ -52,7 +52,11 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
     }
     for used in &experiment.workloads {
         let iterations = count(used.iterations as usize, "iteration");
-        let _ = writeln!(text, "workload {}: {iterations}", escape(&used.manifest.name));
+        let warmup = match used.warmup {
+            0 => String::new(),
+            warmup => format!(", after {warmup} of warm-up"),
+        };
+        let _ = writeln!(text, "workload {}: {iterations}{warmup}", escape(&used.manifest.name));
         for (name, value) in &used.manifest.parameters {
             let _ = writeln!(text, "  {} = {}", escape(name), escape(value));
         }

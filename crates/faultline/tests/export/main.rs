@@ -87,6 +87,7 @@ fn experiment() -> Experiment {
             program: None,
             binaries: Vec::new(),
             iterations: 1,
+            warmup: 0,
             timeout: Millis(1000),
         }],
         sampler: Sampler::default(),

@@ -92,6 +92,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
             program: None,
             binaries: Vec::new(),
             iterations: 1,
+            warmup: 0,
             timeout: Millis(1000),
         }],
         sampler: Sampler::default(),

@@ -290,6 +290,7 @@ impl Directory {
                 program: None,
                 binaries: Vec::new(),
                 iterations: iterations as u32,
+                warmup: 0,
                 timeout: Millis(0),
             }
         });

@@ -56,10 +56,23 @@ fn a_good_file_is_read() {
     let off = &experiment.variants[1].settings;
     let sysctl = Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "0".into() };
     assert_eq!((off.len(), &off[0]), (2, &sysctl));
-    assert_eq!(experiment.workloads[0].iterations, 2);
+    assert_eq!((experiment.workloads[0].iterations, experiment.workloads[0].warmup), (2, 0));
     assert_eq!(experiment.machine.topology.cpus(), 4);
     assert_eq!(experiment.sampler, Sampler::default());
     assert_eq!(experiment.machine.limits.run, Millis(2 * DEFAULT_TIMEOUT.0 + MINUTE.0));
+}
+
+#[test]
+fn iterations_may_be_warm_up() {
+    let text = GOOD.replace("iterations = 2", "iterations = 2\nwarmup = 3");
+    let experiment = parse(Path::new("x.toml"), &text, None).unwrap();
+    let used = &experiment.workloads[0];
+    assert_eq!((used.iterations, used.warmup, used.repetitions()), (2, 3, 5));
+    assert!(!used.counts(2) && used.counts(3));
+    assert_eq!(experiment.machine.limits.run, Millis(5 * DEFAULT_TIMEOUT.0 + MINUTE.0));
+    // What another experiment says, another experiment is.
+    let plain = parse(Path::new("x.toml"), GOOD, None).unwrap();
+    assert!(!serde_json::to_string(&plain).unwrap().contains("warmup"));
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    let WorkloadUse { manifest, program, binaries, iterations, timeout } = used;
+    let WorkloadUse { manifest, program, binaries, iterations, warmup, timeout } = used;
     let mut table = Table::new();
     match as_built_in(manifest) {
         Some((name, parameters)) => {
@@ -195,6 +195,9 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     }
     if *iterations != 1 {
         set(&mut table, "iterations", *iterations);
+    }
+    if *warmup != 0 {
+        set(&mut table, "warmup", *warmup);
     }
     if *timeout != DEFAULT_TIMEOUT {
         set(&mut table, "timeout", timeout.to_string());
@@ -421,7 +424,8 @@ mod tests {
         fs::write(path("m.toml"), manifest).unwrap();
         let text = write(&odd("a", "b")).text.replace(
             "name = \"autonuma\"",
-            "manifest = \"m.toml\"\nprogram = \"own\"\niterations = 3\ntimeout = \"5m\"",
+            "manifest = \"m.toml\"\nprogram = \"own\"\niterations = 3\nwarmup = 2\n\
+             timeout = \"5m\"",
         );
         let experiment = parse(&path("x.toml"), &text, None).unwrap();
         let written = write(&experiment);

@@ -211,6 +211,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         program: None,
         binaries: Vec::new(),
         iterations: 1,
+        warmup: 0,
         timeout: Millis(1000),
     };
     Experiment {
@@ -238,7 +239,13 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
 
 /// Compares columns in measured mode; the first is the baseline.
 pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
-    let experiment = experiment(Mode::Measured, 2);
+    compare_after(0, columns)
+}
+
+/// The same, the first iterations of each boot being so many of warm-up.
+pub fn compare_after(warmup: u32, columns: Vec<VariantBoots<'_>>) -> Comparison {
+    let mut experiment = experiment(Mode::Measured, 2);
+    experiment.workloads[0].warmup = warmup;
     compare(&Results { experiment: &experiment, variants: columns }, 0, &Judging::default())
 }
 

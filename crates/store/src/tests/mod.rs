@@ -96,6 +96,7 @@ fn experiment(name: &str) -> Experiment {
             program: Some("/usr/local/bin/autonuma".into()),
             binaries: Vec::new(),
             iterations: 3,
+            warmup: 1,
             timeout: Millis(60_000),
         }],
         sampler: Sampler::default(),
