@@ -1,0 +1,138 @@
+//! What `faultline compare` counts of boots that warm up.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use model::{Boot, Experiment, Imported, Outcome, Sample, Usage};
+use serde_json::{Value, json};
+use store::Store;
+
+const MANIFEST: &str = "name = \"serve\"\ndescription = \"\"\ncommand = [\"/faultline/serve\"]\n\
+                        [[metrics]]\nname = \"Latency\"\nunit = \"ms\"\nbetter = \"lower\"\n\
+                        mean = \"amean\"\nprimary = true\n";
+const EXPERIMENT: &str = "name = \"warm\"\nboots = 4\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
+                          [[variant]]\nname = \"a\"\nkernel = \"debian:6.1\"\n\
+                          [[variant]]\nname = \"b\"\nkernel = \"debian:6.1\"\n\
+                          [[workload]]\nmanifest = \"serve.toml\"\niterations = 1\nwarmup = 1\n";
+
+/// What an iteration of warm-up takes, what the others take for the first three samples, and then.
+const COLD: f64 = 90.0;
+const WARMING: f64 = 30.0;
+const WARM: f64 = 10.0;
+const SAMPLES: u32 = 40;
+
+/// A store with boots of the experiment, imported or not.
+fn store(directory: &Path, imported: bool) -> PathBuf {
+    std::fs::write(directory.join("serve.toml"), MANIFEST).unwrap();
+    let mut experiment: Experiment =
+        lab::file::parse(&directory.join("warm.toml"), EXPERIMENT, None).unwrap();
+    experiment.imported = imported.then(|| Imported {
+        tool: "mmtests".into(),
+        directory: directory.to_owned(),
+        digest: String::new(),
+    });
+    let path = directory.join(format!("{imported}.db"));
+    let mut store = Store::open(&path).unwrap();
+    let id = store.keep_experiment(&experiment).unwrap();
+    for block in 0..experiment.boots {
+        for variant in ["a", "b"] {
+            store.keep_boot(id, &boot(variant, block)).unwrap();
+        }
+    }
+    path
+}
+
+fn boot(variant: &str, block: u32) -> Boot {
+    let sample = |iteration, value| Sample {
+        workload: "serve".into(),
+        iteration,
+        phase: String::new(),
+        metric: "Latency".into(),
+        label: String::new(),
+        value,
+    };
+    let usage = |iteration| Usage {
+        workload: "serve".into(),
+        iteration,
+        user: 1.0,
+        system: 1.0,
+        elapsed: if iteration == 0 { COLD } else { WARM },
+    };
+    let level = |at| if at < 3 { WARMING } else { WARM };
+    let counted = (0..SAMPLES).map(|at| {
+        let luck = f64::from((7 * at + 3 * block) % 11) - 5.0;
+        sample(1, level(at) + luck / 100.0)
+    });
+    Boot {
+        variant: variant.into(),
+        replicate: block,
+        block,
+        outcome: Outcome::Complete,
+        samples: [sample(0, COLD)].into_iter().chain(counted).collect(),
+        usage: [0, 1].map(usage).into(),
+        ..Boot::default()
+    }
+}
+
+/// The tables of metrics and of durations.
+fn tables(store: &Path, arguments: &[&str]) -> [Value; 2] {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    command.arg("--store").arg(store).args(["compare", "--format", "json"]).args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    [0, 1].map(|place| document["tables"][place].clone())
+}
+
+fn value(table: &Value, statistic: &str, metric: &str) -> f64 {
+    let mut rows = table["rows"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["statistic"] == statistic && row["metric"] == metric).unwrap();
+    assert_eq!(row["values"].as_array().unwrap().len(), 2);
+    row["values"][1].as_f64().unwrap()
+}
+
+fn is_near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() < 0.1
+}
+
+/// The mean of the samples of an iteration.
+const MIXED: f64 = (3.0 * WARMING + (SAMPLES - 3) as f64 * WARM) / SAMPLES as f64;
+
+#[test]
+fn the_steady_state_is_what_counts() {
+    let directory = tempfile::tempdir().unwrap();
+    let [metrics, durations] = tables(&store(directory.path(), false), &[]);
+    assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
+    assert!(is_near(value(&metrics, "Max", "Latency"), WARM));
+    assert_eq!(value(&durations, "Amean", "Elapsed"), WARM);
+    assert_eq!(durations["pooled"][1], json!({ "iterations": [1, 1, 1, 1], "warmup": 1 }));
+    let told = metrics["warm_ups"].as_array().unwrap();
+    let said = told.iter().map(|it| [&it["of"], &it["first"], &it["asked"], &it["counted"]]);
+    let [iterations, samples] = said.collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!(iterations, [&json!("iterations"), &json!(1), &json!(true), &json!(false)]);
+    assert_eq!(samples, [&json!("samples"), &json!(3), &json!(false), &json!(false)]);
+    assert_eq!(told[0]["columns"][1]["before"], COLD);
+    assert!(is_near(told[1]["columns"][1]["before"].as_f64().unwrap(), WARMING));
+}
+
+#[test]
+fn all_counts_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let [metrics, durations] = tables(&store(directory.path(), false), &["--warmup", "include"]);
+    assert_eq!(value(&metrics, "Max", "Latency"), COLD);
+    assert_eq!(value(&durations, "Amean", "Elapsed"), COLD + WARM);
+    let told = metrics["warm_ups"].as_array().unwrap();
+    assert!(!told.is_empty() && told.iter().all(|it| it["counted"] == true), "{told:?}");
+}
+
+/// Its rows are defined over all samples.
+#[test]
+fn what_another_tool_measured_counts_as_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(directory.path(), true);
+    let [metrics, _] = tables(&store, &[]);
+    assert!(is_near(value(&metrics, "Amean", "Latency"), MIXED));
+    assert_eq!(metrics["warm_ups"].as_array().unwrap().last().unwrap()["counted"], true);
+    let [metrics, _] = tables(&store, &["--warmup", "exclude"]);
+    assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
+}
