@@ -7,7 +7,7 @@
 //! | `warmup-N` | N clients, not counted |
 //! | `steady-N` | N clients, counted |
 //!
-//! The rate is that of each twelfth of a steady phase, or of 2 seconds if that is longer; latencies are
+//! The rate is that of each fortieth of a steady phase, or of 2 seconds if that is longer; latencies are
 //! of all its transactions. What pgbench says it did, what its log holds, and what the server counted
 //! must agree. All figures are reported between phases, whose names would else be part of theirs.
 
@@ -30,8 +30,9 @@ use server::Server;
 /// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
 /// accounts: 61 accounts fit on a page of 8 KiB, and 366 on one of the index.
 const UNIT: f64 = (100_000 / 61 + 100_000 / 366) as f64 * 8192.0;
-/// So many rates are reported of a steady phase, each of at least so many seconds.
-const WINDOWS: (u32, u32) = (12, 2);
+/// So many rates are reported of a steady phase, each of at least so many seconds: from 20 on, whether it
+/// begins with a warm-up can be told.
+const WINDOWS: (u32, u32) = (40, 2);
 /// Latencies that are reported, in percent of the transactions that were at least as quick.
 const PERCENTILES: [(&str, f64); 4] =
     [("lat-p50", 50.0), ("lat-p95", 95.0), ("lat-p99", 99.0), ("lat-max", 100.0)];
