@@ -1,0 +1,125 @@
+//! What holds of any boots, however odd.
+
+use model::{Boot, Count, Function, Instructions, Process, Profile};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Any profile of any phase, its sums consistent or not.
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let number = || prop_oneof![4 => 0..1000u64, 1 => any::<u64>()];
+    let count =
+        (number(), 0..50u64).prop_map(|(instructions, entries)| Count { instructions, entries });
+    let function = (
+        "[a-c](\\.(part|isra)\\.0)?(\\.cold)?|\\PC{0,3}",
+        "(nfs)?",
+        prop::collection::vec(count, 0..3),
+    )
+        .prop_map(|(name, module, counts)| Function { name, module, counts });
+    let process = (0..3u32, "[a-b]|\\PC{0,3}", prop::collection::vec(number(), 0..3))
+        .prop_map(|(id, name, instructions)| Process { id, name, instructions });
+    let cpu = (number(), number(), number()).prop_map(|(user, kernel, firmware)| Instructions {
+        user,
+        kernel,
+        firmware,
+    });
+    let parts = (
+        0..2u32,
+        "(fill|run)?",
+        prop::collection::vec(cpu, 0..3),
+        prop::collection::vec(function, 0..6),
+        prop::collection::vec(process, 0..4),
+    );
+    parts.prop_map(|(iteration, phase, cpus, functions, processes)| Profile {
+        workload: WORKLOAD.into(),
+        iteration,
+        phase,
+        cpus,
+        functions,
+        processes,
+        ..Profile::default()
+    })
+}
+
+fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
+    let boot = prop::collection::vec(any_profile(), 1..4).prop_map(seed);
+    prop::collection::vec(boot, 1..4)
+}
+
+/// The same seeds, told in another order.
+fn turned(boots: &[Boot]) -> Vec<Boot> {
+    let turned = boots.iter().rev().cloned().map(|mut boot| {
+        for profile in &mut boot.profiles {
+            profile.cpus.reverse();
+            profile.functions.reverse();
+            profile.processes.reverse();
+        }
+        boot
+    });
+    turned.collect()
+}
+
+/// By how much the kernel's instructions exceed those of functions, in all boots.
+fn in_no_function(boots: &[Boot], phase: Option<&str>) -> i128 {
+    let profiles = boots.iter().flat_map(|boot| &boot.profiles);
+    let own = profiles.filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    let excess = own.map(|profile| {
+        let kernel: i128 = profile.cpus.iter().map(|it| i128::from(it.kernel)).sum();
+        let counts = profile.functions.iter().flat_map(|it| &it.counts);
+        kernel - counts.map(|it| i128::from(it.instructions)).sum::<i128>()
+    });
+    excess.sum()
+}
+
+proptest! {
+    #[test]
+    fn contributions_add_up_whatever_was_counted(base in any_seeds(), new in any_seeds()) {
+        let explanation = explained(&base, &new);
+        let all = explanation.all.as_ref().unwrap();
+        let share = |boots: &[Boot]| explanation.denominator / boots.len() as i128;
+        for section in std::iter::once(all).chain(&explanation.phases) {
+            let sum: i128 = section.contributions.iter().map(|it| it.change).sum();
+            let phase = section.phase.as_deref();
+            let missing = in_no_function(&new, phase) * share(&new)
+                - in_no_function(&base, phase) * share(&base);
+            prop_assert_eq!(sum + missing, section.change);
+            prop_assert!(section.in_no_function != 0 || missing == 0);
+            for it in &section.contributions {
+                if let Some(split) = it.calls.as_ref().and_then(|calls| calls.split) {
+                    prop_assert_eq!(split.by_cost + split.by_number, it.change);
+                }
+            }
+        }
+        let phases: i128 = explanation.phases.iter().map(|section| section.change).sum();
+        prop_assert_eq!(phases, all.change);
+        let total = |boots: &[Boot]| -> i128 {
+            let cpus = boots.iter().flat_map(|boot| &boot.profiles).flat_map(|it| &it.cpus);
+            cpus.map(|it| i128::from(it.user) + i128::from(it.kernel) + i128::from(it.firmware)).sum()
+        };
+        let change = total(&new) * base.len() as i128 - total(&base) * new.len() as i128;
+        let both = (base.len() * new.len()) as i128;
+        prop_assert_eq!(all.change * both, change * explanation.denominator);
+    }
+
+    #[test]
+    fn the_order_of_the_input_does_not_matter(base in any_seeds(), new in any_seeds()) {
+        let told = explained(&base, &new);
+        let retold = explained(&turned(&base), &turned(&new));
+        prop_assert_eq!(&told.all, &retold.all);
+        for section in &told.phases {
+            prop_assert_eq!(Some(section), retold.section(section.phase.as_deref()));
+        }
+    }
+
+    #[test]
+    fn exchanged_sides_change_every_sign(base in any_seeds(), new in any_seeds()) {
+        let there = explained(&base, &new).all.unwrap();
+        let back = explained(&new, &base).all.unwrap();
+        let changes = |section: &Section, sign: i128| {
+            let rows = section.contributions.iter();
+            rows.map(|it| (it.subject.clone(), sign * it.change)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(changes(&there, 1), changes(&back, -1));
+        prop_assert_eq!(there.per_entry, back.per_entry);
+    }
+}
