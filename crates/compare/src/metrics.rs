@@ -59,11 +59,11 @@ pub fn table(
     }
 }
 
-/// What is printed in each line: those of [`Rows::Usual`], then brief ones, then distributions,
-/// statistic by statistic; at last luck.
+/// What is printed in each line: those of [`Rows::Usual`], then brief ones, means alone, and
+/// distributions, statistic by statistic; at last luck.
 fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
     let mut lines = Vec::new();
-    for rows in [Rows::Usual, Rows::Brief, Rows::Distribution] {
+    for rows in [Rows::Usual, Rows::Brief, Rows::Mean, Rows::Distribution] {
         let parts = parts.iter().filter(|part| part.operation.metric.rows == rows);
         let parts: Vec<_> = parts.map(|part| (part, statistics(&part.operation.metric))).collect();
         let count = parts.iter().map(|(_, statistics)| statistics.len()).max().unwrap_or(0);
@@ -329,6 +329,17 @@ mod tests {
         assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
         assert_eq!(decimals(Statistic::Min, "CPU"), 4);
         assert_eq!(decimals(Statistic::CoeffVar, "CPU"), 2);
+    }
+
+    #[test]
+    fn means_alone_follow_the_usual_rows() {
+        let mut manifest = manifest();
+        manifest.metrics[0].rows = Rows::Mean;
+        let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
+        let variants = ["base", "new"].map(variant);
+        let table =
+            table(&manifest, &columns(&variants, &[&base, &base]), None, &Judging::default());
+        assert_eq!(names(&table)[5..], ["BHmean.95 Rate", "Amean Elapsed"]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub fn statistics(metric: &Metric) -> Vec<Statistic> {
     let (mut rows, best) = match metric.rows {
         Rows::Usual => (vec![Min, mean, stddev, coeffvar, Max], vec![Best(metric.mean)]),
         Rows::Brief => (vec![Min, mean], Vec::new()),
+        Rows::Mean => (vec![mean], Vec::new()),
         Rows::Distribution => {
             let quantiles = [25, 50, 75, 90, 93, 95, 99].map(Quantile);
             let rows = [Min].into_iter().chain(quantiles).chain([Max, Statistic::Mean]);
@@ -112,6 +113,7 @@ mod tests {
         let time = metric(Mean::Amean, Some(Better::Lower), Rows::Usual);
         assert_eq!(names(&time), "Min Amean Stddev CoeffVar Max BAmean.95");
         assert_eq!(names(&Metric { rows: Rows::Brief, ..time }), "Min Amean");
+        assert_eq!(names(&Metric { rows: Rows::Mean, ..rate }), "Hmean");
     }
 
     /// The labels of the table "stutter" of "Move LRU page reclaim from zones to nodes v8" (Mel

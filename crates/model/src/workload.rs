@@ -70,6 +70,8 @@ pub enum Rows {
     Usual,
     /// The smallest value and the mean, for metrics of very many operations.
     Brief,
+    /// The mean alone, for what stands beside the metrics that matter.
+    Mean,
     /// The whole distribution, for latencies: extremes, quartiles, percentiles, the mean, and the
     /// means of the best 99, 95, 90, 50, 10, 5 and 1 %.
     Distribution,
