@@ -47,8 +47,7 @@ fn left_out(table: &Table) -> String {
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
     let is_all = phases.len() == table.left_out.len();
     if phases.len() > FEW {
-        let by_end =
-            folded(&phases, |phase| phase.rsplit_once('-').map(|(_, end)| ("*-", end, "")));
+        let by_end = folded(&phases, |phase| phase.split_once('-').map(|(_, end)| ("*-", end, "")));
         let by_begin =
             folded(&phases, |phase| phase.split_once('-').map(|(begin, _)| ("", begin, "-*")));
         phases = if by_end.len() <= by_begin.len() { by_end } else { by_begin };

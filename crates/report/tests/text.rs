@@ -275,8 +275,18 @@ fn phases_that_are_not_counted_are_named() {
         counters.unwrap().left_out = phases.iter().map(|&phase| phase.to_owned()).collect();
         printed(&comparison).replace('\n', " ")
     };
-    let text = said(&["", "cg.S-fill", "cg.S-verify", "ep.S-fill", "ep.S-verify", "is.S-warm-up"]);
-    let expected = "; without *-fill (2), *-verify (2), is.S-warm-up and what is in no phase";
+    let text = said(&[
+        "",
+        "cg.S-fill",
+        "cg.S-verify",
+        "ep.S-fill",
+        "ep.S-verify",
+        "cg.S-warm-up",
+        "is.S-warm-up",
+        "init",
+    ]);
+    let expected =
+        "; without *-fill (2), *-verify (2), *-warm-up (2), init and what is in no phase";
     assert!(text.contains(expected), "{text}");
     let text = said(&["init", "warmup-1", "warmup-12", "warmup-21", "warmup-5"]);
     assert!(text.contains("; without init and warmup-* (4)"), "{text}");
