@@ -338,7 +338,7 @@ mod tests {
         let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
         let variants = ["base", "new"].map(variant);
         let table =
-            table(&manifest, &columns(&variants, &[&base, &base]), None, &Judging::default());
+            table(&used(manifest), &columns(&variants, &[&base, &base]), None, &Judging::default());
         assert_eq!(names(&table)[5..], ["BHmean.95 Rate", "Amean Elapsed"]);
     }
 
