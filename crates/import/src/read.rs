@@ -9,6 +9,7 @@ use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{MAX_LINES, Mail, Role, unfold};
 use crate::names::Known;
+use crate::robot::{self, Robot};
 use crate::row::{Placed, Shape, figures};
 use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
@@ -41,7 +42,11 @@ struct Candidate {
 pub fn read(bytes: &[u8]) -> Document {
     let mut mail = unfold(bytes);
     mail.lines = joined(mail.lines);
-    let lines = line_up(&mail.lines);
+    let mut lines = line_up(&mail.lines);
+    let robots = robot::find(&lines);
+    for lined in robots.iter().flat_map(|it| it.first..=it.last).collect::<Vec<_>>() {
+        lines[lined].shape = Shape::Other;
+    }
     let candidates = candidates(&lines);
     let mut known = Known::default();
     candidates.iter().filter_map(|it| it.header.as_ref()).for_each(|it| it.teach(&mut known));
@@ -54,9 +59,12 @@ pub fn read(bytes: &[u8]) -> Document {
         used: notes(&mail.lines),
         before: None,
     };
+    robots.iter().for_each(|robot| reader.used[robot.first..=robot.last].fill(true));
     candidates.iter().for_each(|candidate| reader.candidate(candidate));
+    robots.into_iter().for_each(|robot| reader.robot(robot));
     reader.leftovers();
     let mut document = reader.document;
+    document.tables.sort_by_key(|table| table.lines.first);
     if mail.cut {
         let lines = Lines { first: MAX_LINES + 1, last: MAX_LINES + 1 };
         document.unread.push(Unread { lines, why: TOO_LONG });
@@ -173,6 +181,31 @@ impl Reader<'_> {
         self.used[first..=block.last()].fill(true);
         let gains = fold_differences(&mut table);
         finish(&mut table, gains);
+        self.document.tables.push(table);
+    }
+
+    fn robot(&mut self, robot: Robot) {
+        let row = |(place, label, cells): (usize, String, Vec<Cell>)| Row {
+            line: self.lines[place].line.lines.first,
+            section: String::new(),
+            statistic: String::new(),
+            label,
+            better: None,
+            cells,
+        };
+        let rows = robot.rows.into_iter().map(row).collect();
+        let mut table = Table {
+            lines: self.span(robot.first, robot.last),
+            author: self.mail.author(self.lines[robot.first].line),
+            kind: Kind::Figures,
+            title: String::new(),
+            heading: String::new(),
+            columns: robot.columns,
+            baseline: None,
+            signs: None,
+            rows,
+        };
+        finish(&mut table, false);
         self.document.tables.push(table);
     }
 

@@ -359,3 +359,43 @@ fn pairs_of_columns_are_compared_by_pair() {
     let check = import::check(&table(&PAIRS.replace("+40.8", "+41.8")));
     assert!(check.findings.iter().any(|finding| (finding.line, finding.column) == (3, 3)));
 }
+
+/// From "[ext4] 4e8fc10115: fio.write_iops 330.6% improvement" (kernel test robot); the last row is from
+/// further down.
+const ROBOT: &str = "
+commit:
+  27bc446e2d (\"ext4: limit the length of per-inode prealloc list\")
+  4e8fc10115 (\"ext4: Optimize file overwrites\")
+
+27bc446e2def38db 4e8fc10115a6978060fe8a90f6a
+---------------- ---------------------------
+         %stddev     %change         %stddev
+             \\          |                \\
+      0.12 \u{b1}106%      -0.1        0.01        fio.latency_100us%
+     14780 \u{b1}  3%      -9.4%      13390        fio.time.involuntary_context_switches
+ 5.426e+08 \u{b1}  5%    +330.6%  2.337e+09 \u{b1}  6%  fio.workload
+
+    -47.00           -45.7%     -25.50        sched_debug.cpu.nr_uninterruptible.min
+";
+
+#[test]
+fn tables_of_the_test_robot_have_their_labels_last() {
+    let table = table(ROBOT);
+    assert_eq!(table.columns, ["27bc446e2def38db", "4e8fc10115a6978060fe8a90f6a"]);
+    assert_eq!((table.lines.first, table.lines.last), (6, 14));
+    assert_eq!(table.signs, Some(import::Signs::Change));
+    let row = |place: usize| {
+        let text =
+            |it: &Option<import::Figure>| it.as_ref().map_or("-".into(), |it| it.text.clone());
+        let row = &table.rows[place];
+        let cells = row.cells.iter().flat_map(|cell| [&cell.value, &cell.spread, &cell.percent]);
+        format!("{}: {}", row.label, cells.map(text).collect::<Vec<String>>().join(" "))
+    };
+    // A difference of percents is no percentage of the other.
+    assert_eq!(row(0), "fio.latency_100us%: 0.12 106% - 0.01 - -");
+    assert_eq!(row(2), "fio.workload: 5.426e+08 5% - 2.337e+09 6% +330.6");
+    let check = import::check(&table);
+    assert_eq!((check.printed, check.derived, check.findings), (3, 2, vec![]));
+    let check = import::check(&self::table(&ROBOT.replace("-9.4%", "-9.9%")));
+    assert_eq!(check.findings.len(), 1);
+}
