@@ -11,6 +11,7 @@
 mod block;
 mod check;
 mod direction;
+mod encoding;
 mod figure;
 mod header;
 mod kind;

@@ -1,0 +1,143 @@
+//! Transfer encodings undone: quoted-printable, base64, encoded words of headers; and bytes as text.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::mail::header_name;
+
+/// A line with the lines that it goes on in, decoded, and the number of the last of them.
+pub fn quoted_printable<'a>(
+    number: usize,
+    line: &'a str,
+    following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+) -> (usize, String) {
+    let mut last = number;
+    let mut bytes = Vec::new();
+    let mut line = line.trim_end();
+    // A mark between parts may end like a line that goes on.
+    let mark = line.starts_with("--")
+        && following.peek().is_some_and(|(_, next)| header_name(next).is_some());
+    loop {
+        let soft = line.strip_suffix('=').filter(|_| !mark);
+        decode(soft.unwrap_or(line), &mut bytes);
+        if soft.is_none() {
+            break;
+        }
+        let Some((number, next)) = following.next() else {
+            break;
+        };
+        (last, line) = (number, next.trim_end());
+    }
+    (last, decoded(&bytes).into_owned())
+}
+
+/// Bytes as text: UTF-8, or else lines that are not as Latin-1, whose no-break spaces line tables up.
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line| match std::str::from_utf8(line) {
+        Ok(text) => text.to_owned(),
+        Err(_) => line.iter().map(|byte| char::from(*byte)).collect(),
+    };
+    Cow::Owned(bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect())
+}
+
+/// Decodes `=3D` and the like; what is not a code stays as it is.
+fn decode(line: &str, bytes: &mut Vec<u8>) {
+    let mut rest = line.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digit = |place: usize| char::from(*after.get(place)?).to_digit(16);
+        let code = (byte == b'=').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
+        match code.and_then(|code| u8::try_from(code).ok()) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+}
+
+/// A header's value that begins with an encoded word, `=?utf-8?q?Ad=61?=`, decoded.
+pub fn unencoded(value: &str) -> String {
+    let decoded = || {
+        let (charset, rest) = value.strip_prefix("=?")?.split_once('?')?;
+        let (encoding, rest) = rest.split_once('?')?;
+        let (word, after) = rest.split_once("?=")?;
+        let bytes = match encoding {
+            "q" | "Q" => {
+                let mut bytes = Vec::new();
+                decode(&word.replace('_', " "), &mut bytes);
+                bytes
+            }
+            "b" | "B" => STANDARD.decode(word).ok()?,
+            _ => return None,
+        };
+        let text = String::from_utf8(bytes).ok()?;
+        charset.eq_ignore_ascii_case("utf-8").then(|| text + after)
+    };
+    decoded().unwrap_or_else(|| value.to_owned())
+}
+
+/// A decoded line, after the first and the last line of the file on which it stands.
+pub type Decoded = (usize, usize, String);
+
+/// A part in base64 that begins with `line` and ends before what can be none of it; or its lines as
+/// they are, if they are not base64.
+pub fn base64<'a>(
+    number: usize,
+    line: &'a str,
+    following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+) -> Result<Vec<Decoded>, Vec<(usize, &'a str)>> {
+    let mut encoded = vec![(number, line.trim())];
+    let in_part = |line: &str| {
+        let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        !line.is_empty() && line.bytes().all(digit)
+    };
+    while let Some((number, line)) = following.next_if(|(_, line)| in_part(line.trim())) {
+        encoded.push((number, line.trim()));
+    }
+    let text: String = encoded.iter().map(|(_, line)| *line).collect();
+    let Ok(bytes) = STANDARD.decode(text) else {
+        return Err(encoded);
+    };
+    // Up to which byte each line of the file goes: four letters make three bytes.
+    let mut letters = 0;
+    let ends = encoded.iter().map(|(number, line)| {
+        letters += line.len();
+        (letters / 4 * 3, *number)
+    });
+    let ends: Vec<(usize, usize)> = ends.collect();
+    let at = |byte: usize| {
+        let place = ends.partition_point(|(end, _)| *end <= byte).min(ends.len() - 1);
+        ends[place].1
+    };
+    let mut start = 0;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        let end = start + line.len();
+        let text = decoded(line).trim_end_matches(['\r', '\n']).to_owned();
+        let decoded = (at(start), at(end - 1), text);
+        start = end;
+        decoded
+    });
+    Ok(lines.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_names_are_decoded() {
+        assert_eq!(unencoded("=?UTF-8?q?Ad=C3=A1_B?= <a@b.c>"), "Ad\u{e1} B <a@b.c>");
+        assert_eq!(unencoded("=?x?b?QQ==?= <a@b.c>"), "=?x?b?QQ==?= <a@b.c>");
+        assert_eq!(unencoded("Ada <a@b.c>"), "Ada <a@b.c>");
+    }
+}
