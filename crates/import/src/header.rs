@@ -1,6 +1,7 @@
 //! The names over the columns, on one line or two.
 
 use crate::block::{Block, Lined, section};
+use crate::figure::figure;
 use crate::names::{Known, Run, split};
 use crate::row::{Shape, is_rule};
 
@@ -21,6 +22,11 @@ const HEADINGS: [&str; 13] = [
     "threads",
     "variant",
     "workers",
+];
+/// Units that stand behind values.
+const UNITS: [&str; 16] = [
+    "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "ms", "msec", "s", "sec", "secs", "kB", "KB", "KiB",
+    "MB", "MiB", "GB",
 ];
 /// What heads a column of percentages.
 const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
@@ -246,6 +252,10 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     if words.iter().any(|word| word.text.len() > MAX_NAME) {
         return None;
     }
+    // Values with their units are no names.
+    if !wide.is_empty() && wide.iter().any(|group| is_quantity(group.text)) {
+        return None;
+    }
     // Versions can't be mistaken, even where the line has lost its indent.
     let version = |group: &Group<'_>| {
         group.text.starts_with(|first: char| first.is_ascii_digit()) && group.text.contains('.')
@@ -277,6 +287,12 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     }
     let some = words.len() < width && over_values(&words);
     some.then_some(Said::Some(words))
+}
+
+/// Whether a text is a figure and its unit, as `52.6 us` is.
+fn is_quantity(text: &str) -> bool {
+    let is_figure = |word: &str| figure(word).is_some();
+    text.split_once(' ').is_some_and(|(value, unit)| is_figure(value) && UNITS.contains(&unit))
 }
 
 /// Words with fewer than `gap` spaces between them, as one.

@@ -33,7 +33,7 @@ const TAB: usize = 8;
 pub enum Role {
     /// Text, possibly blank.
     Text,
-    /// A header of a mail, or part of a patch: no place for a table.
+    /// A header of a mail, part of a patch, or of a kernel's log: no place for a table.
     Apart,
     /// Text in a transfer encoding that is not undone.
     Encoded,
@@ -284,7 +284,7 @@ impl Unfolder {
 
     fn push(&mut self, first: usize, last: usize, role: Role, line: &str) {
         let (depth, text) = quoting::unquote(line);
-        let fits = role == Role::Text && text.len() <= MAX_LINE;
+        let fits = role == Role::Text && text.len() <= MAX_LINE && !is_log(text);
         let author = self.authors.get(depth).copied().flatten();
         let text = if fits { without_legend(unframe(expand(text))) } else { String::new() };
         let role = if role == Role::Text && !fits { Role::Apart } else { role };
@@ -328,6 +328,16 @@ fn is_mailbox_mark(line: &str) -> bool {
 /// Whether a `Content-Type` says that lines are stuffed, as those of flowed text are.
 fn is_flowed(value: &str) -> bool {
     value.to_ascii_lowercase().contains("format=flowed")
+}
+
+/// Whether a line is of the kernel's log: `[   97.003812] ...`.
+fn is_log(text: &str) -> bool {
+    let stamp = text.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let time = stamp.and_then(|(stamp, _)| stamp.trim_start().split_once('.'));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    time.is_some_and(|(seconds, micros)| {
+        !seconds.is_empty() && digits(seconds) && micros.len() == 6 && digits(micros)
+    })
 }
 
 /// The hunk that a line such as `@@ -1,7 +1,8 @@` heads.
@@ -416,6 +426,12 @@ mod tests {
         let texts = texts(mail);
         let lines: Vec<_> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
         assert_eq!(lines, ["", "Text", "---", "after"]);
+    }
+
+    #[test]
+    fn lines_of_a_kernels_log_are_set_apart() {
+        let lines = "[   97.003812] RBP: 01 R08: 02\n> [  0.5] x\n[1] 5 6\n";
+        assert_eq!(texts_of(lines), ["[  0.5] x", "[1] 5 6"]);
     }
 
     #[test]

@@ -111,3 +111,18 @@ fn what_cannot_be_read_is_listed_line_by_line() {
     let lines: Vec<_> = document.unread.iter().map(|unread| unread.lines).collect();
     assert_eq!(lines, [Lines { first: 1, last: 3 }]);
 }
+
+#[test]
+fn values_with_units_are_no_names_of_columns() {
+    let text = "\
+| Metric             | Without Patch | With Patch |
+|--------------------|---------------|------------|
+| Sleep Interval     | 50 us         | 50 us      |
+| Actual Sleep time  | 52.639 us     | 52.627 us  |
+| Wakeups            | 579817        | 579298     |
+| Usage              | 47815         | 2030160    |
+";
+    let document = import::read(text.as_bytes());
+    let names = document.tables.iter().flat_map(|table| &table.columns);
+    assert!(names.clone().all(|name| !name.contains("us")), "{:?}", names.collect::<Vec<_>>());
+}
