@@ -154,6 +154,10 @@ impl Unfolder {
             Place::Hunk(..) | Place::Body => {}
         }
         match self.encoding {
+            // A mark between parts.
+            Encoding::Base64 if line.starts_with("--") => {
+                self.push(number, number, Role::Apart, line);
+            }
             Encoding::Base64 if self.is_text => self.base64(number, line, following),
             Encoding::Base64 => self.push(number, number, Role::Apart, line),
             Encoding::Plain => self.body(number, number, line),
@@ -517,8 +521,9 @@ mod tests {
             [(4, 4, 0, "Results:"), (6, 7, 0, "Amean  1.50  2.50"), (7, 8, 1, "last")]
         );
         assert_eq!(mail.author(&mail.lines[4]).as_deref(), Some("Ad\u{e1}"));
-        let broken = unfold(b"Content-Transfer-Encoding: base64\n\nAA*\n");
-        assert_eq!(broken.lines.last().map(|line| line.role), Some(Role::Encoded));
+        let broken = unfold(b"Content-Transfer-Encoding: base64\n\nAA*\n--mark\n");
+        let roles: Vec<Role> = broken.lines.iter().map(|line| line.role).collect();
+        assert_eq!(roles[1..], [Role::Encoded, Role::Apart]);
     }
 
     #[test]

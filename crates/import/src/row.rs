@@ -219,11 +219,17 @@ fn push_word(atoms: &mut Vec<Atom>, word: &str, start: usize) {
             push(start, start + piece.len(), What::Value(figure(piece)));
             start += piece.len();
         }
-    } else if word.bytes().all(|byte| b"^*<!".contains(&byte)) {
+    } else if is_mark(word) {
         push(start, end, What::Mark);
     } else {
         push(start, end, What::Word);
     }
+}
+
+/// Whether a word only points at its line, as `^` and `<---` do.
+fn is_mark(word: &str) -> bool {
+    let points = word.contains(['^', '*', '<', '!']);
+    points && word.bytes().all(|byte| b"^*<!-=".contains(&byte))
 }
 
 /// A percentage in brackets or between marks at the start of `text`, and its length. Square brackets
@@ -266,8 +272,14 @@ fn in_brackets(text: &str) -> Option<(usize, Figure)> {
     Some((end + 2, figure(inner[..end].trim())?))
 }
 
-/// How much the value before scatters, as in `+- 0.5%`, at the start of `text`.
+/// How much the value before scatters, as in `+- 0.5%` or `(+/-0.5)`, at the start of `text`.
 fn spread(text: &str) -> Option<(usize, What)> {
+    if let Some(inner) = text.strip_prefix('(') {
+        let end = inner.bytes().take(64).position(|byte| byte == b')')?;
+        let (length, what) =
+            spread(&inner[..end]).filter(|_| inner.starts_with(['+', '\u{b1}']))?;
+        return inner[length..end].trim().is_empty().then_some((end + 2, what));
+    }
     let marks = ["+-", "+/-", "\u{b1}"];
     let rest = marks.iter().find_map(|mark| text.strip_prefix(mark))?;
     let rest = rest.trim_start_matches(' ');
@@ -334,6 +346,10 @@ mod tests {
         let row = " 2-groups     1.00 [ -0.00]( 1.63)     1.05 [ -4.68]( 2.04)  *";
         assert_eq!(cells_of(row), ["1.00~1.63/-0.00", "1.05~2.04/-4.68"]);
         assert_eq!(cells_of("a  12 \u{b1} 3%   15 \u{b1}2%"), ["12~3%/-", "15~2%/-"]);
+        assert_eq!(
+            cells_of("GB/s   18.51 (+/-0.19)  97.86 (+/- 0.01)"),
+            ["18.51~0.19/-", "97.86~0.01/-"]
+        );
         for text in ["a   +- 5", "as in [1](2) and [3]()", "a  5 ()"] {
             assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
         }
@@ -366,6 +382,8 @@ mod tests {
         assert_eq!(cells_of(row), ["1.14/-", "-/-", "-/-", "1.11/-", "1.14/-"]);
         let row = "Amean  x   7.06 (   0.00%)    8.10 *   8.23%*   ^";
         assert_eq!(cells_of(row), ["7.06/0.00", "8.10/8.23*"]);
+        let row = "Amean  elsp   191.32 (   0.00%)      104.46 *  45.40%*  <---";
+        assert_eq!(cells_of(row), ["191.32/0.00", "104.46/45.40*"]);
         for text in [" mm/vmscan.c | 4 --", " mm/vmscan.c |  21 ++--"] {
             assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
         }
