@@ -58,11 +58,24 @@ impl Block {
                     false => vec![with],
                 }
             }
-            false => vec![most, least, least.saturating_sub(1)],
+            false if self.may_end_with_numbers(least) => {
+                vec![most, least, least.saturating_sub(1)]
+            }
+            false => vec![most, least],
         };
         widths.dedup();
         widths.retain(|width| *width > 0);
         widths
+    }
+
+    /// Whether the first of each row's last `width` values can end its label: a whole number.
+    fn may_end_with_numbers(&self, width: usize) -> bool {
+        let whole = |cells: &[Placed]| {
+            let first = cells.len().checked_sub(width).and_then(|place| cells.get(place));
+            let figure = first.and_then(|placed| placed.cell.value.as_ref());
+            figure.is_none_or(|figure| !figure.text.contains('.'))
+        };
+        self.rows.iter().all(|(_, cells)| whole(cells))
     }
 
     /// Whether a column has nothing but 0 %.

@@ -399,3 +399,21 @@ fn tables_of_the_test_robot_have_their_labels_last() {
     let check = import::check(&self::table(&ROBOT.replace("-9.4%", "-9.9%")));
     assert_eq!(check.findings.len(), 1);
 }
+
+/// From "mm: add new syscall pidfd_set_mempolicy()" (Zhongkun He, 2022), an attachment: names that
+/// have run together so that nothing tells where the one ends.
+const RUN_TOGETHER: &str = "
+                baseline_statumpol_cout_proc_status_po
+                baseline_statusmpol_cout_proc_status_pol
+Duration User           0.10        0.12
+Duration System         0.27        0.28
+Duration Elapsed      723.94      726.94
+";
+
+#[test]
+fn a_value_is_no_end_of_a_label_under_names_that_have_run_together() {
+    let table = table(RUN_TOGETHER);
+    assert_eq!(table.kind, import::Kind::Duration);
+    assert_eq!(table.columns, ["", ""]);
+    assert_eq!((table.rows[0].label.as_str(), table.rows[0].cells.len()), ("User", 2));
+}
