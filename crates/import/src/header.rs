@@ -302,7 +302,7 @@ fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
     for word in text.split(' ') {
         let (start, end) = (place, place + word.len());
         place = end + 1;
-        if word.is_empty() || word == "|" {
+        if word.is_empty() || matches!(word, "|" | "/") {
             continue;
         }
         match groups.last_mut().filter(|last| start - last.end < gap) {

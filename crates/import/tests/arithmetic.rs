@@ -417,3 +417,17 @@ fn a_value_is_no_end_of_a_label_under_names_that_have_run_together() {
     assert_eq!(table.columns, ["", ""]);
     assert_eq!((table.rows[0].label.as_str(), table.rows[0].cells.len()), ("User", 2));
 }
+
+#[test]
+fn a_stroke_after_names_is_none() {
+    // From "sched/numa: Complete scanning of inactive VMAs when there is no alternative" (Mel Gorman, 2023).
+    let text = "
+                     6.6.0-rc2   6.6.0-rc2
+                  sched-numabtrace-v1 sched-numabselective-v1 /
+  Duration User       91201.80    63506.64
+  Duration System      2015.53     1819.78
+  Duration Elapsed     1234.77      868.37
+";
+    let names = ["6.6.0-rc2-sched-numabtrace-v1", "6.6.0-rc2-sched-numabselective-v1"];
+    assert_eq!(table(text).columns, names);
+}
