@@ -194,7 +194,7 @@ pub fn package_error(
     let fault = Fault {
         problem: format!("{}: {problem}", file.display()),
         place: Some(of_it.span()),
-        hint: Some(format!("look for its right name at https://packages.debian.org/{package}")),
+        hint: Some("https://packages.debian.org tells the names of packages".into()),
     };
     Some(fault.at(path, text))
 }
