@@ -1,7 +1,7 @@
 //! The images of user space in the cache. An image never changes; which one is meant by the names of
 //! packages does when it is renewed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -146,24 +146,28 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).renew(all)
     }
 
-    /// Removes an image, by the beginning of its digest.
+    /// Removes an image, by the beginning of its digest, and those that are the same to the byte.
     ///
     /// # Errors
-    /// When there is none or more than one that begins so.
+    /// When there is none, or others begin so too.
     pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let mut images = self.images()?;
         images.retain(|image| !digest.is_empty() && image.digest.starts_with(digest));
-        let [Userspace { image, .. }] = &images[..] else {
-            return Err(Error::UnknownImage { digest: digest.into(), number: images.len() });
-        };
-        let home = image.parent().unwrap_or(image);
-        let mut aliases = self.userspace_aliases()?;
-        aliases.forget(&home.file_name().unwrap_or_default().to_string_lossy());
-        aliases.write()?;
+        let digests: BTreeSet<&str> = images.iter().map(|image| &*image.digest).collect();
+        if digests.len() != 1 {
+            return Err(Error::UnknownImage { digest: digest.into(), number: digests.len() });
+        }
         let stage = self.stage()?;
-        fs::rename(home, stage.path().join("userspace")).doing("remove", home)?;
-        stage.close().doing("remove the files of", home)
+        let mut aliases = self.userspace_aliases()?;
+        for home in images.iter().filter_map(|image| image.image.parent()) {
+            let name = home.file_name().unwrap_or_default();
+            aliases.forget(&name.to_string_lossy());
+            aliases.write()?;
+            fs::rename(home, stage.path().join(name)).doing("remove", home)?;
+        }
+        let directory = stage.path().to_owned();
+        stage.close().doing("remove the files in", &directory)
     }
 
     fn maker<'a>(
@@ -444,5 +448,12 @@ mod tests {
         assert_eq!((known.packages.as_slice(), &known.lock), (&["fio=1".to_owned()][..], &None));
         let listed = KnownUserspace { image: known, wanted: vec![fio().into()] };
         assert_eq!(cache.userspaces().unwrap(), [listed]);
+        // Another one that is the same to the byte goes with it.
+        let other = cache.userspace_directory().join("00");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("userspace.json"), record).unwrap();
+        assert_eq!(cache.userspaces().unwrap().len(), 2);
+        cache.remove_userspace("0").unwrap();
+        assert_eq!(cache.userspaces().unwrap(), []);
     }
 }
