@@ -5,7 +5,7 @@ mod common;
 use common::{boot, boots, columns, experiment, measure, variant};
 use compare::{Comparison, Evidence, Judging, Results, Verdict, compare};
 use import::{Baseline, check, read};
-use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, Variant};
+use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant};
 use proptest::prelude::*;
 use report::Recipe;
 
@@ -283,6 +283,24 @@ fn long_files_go_beside_the_mail() {
             !shown
         );
     }
+}
+
+#[test]
+fn packages_are_pinned_or_told_how() {
+    let mut case = two(Mode::Measured, 1.0);
+    let told = "Its packages are written down by `faultline userspace lock --boot b";
+    assert!(!case.mail(|_| ()).0.contains(told));
+    case.experiment.userspace_digest = "00".into();
+    case.boots[0][0].facts.userspace = vec!["fio=3.33-3".into()];
+    let mail = case.mail(|_| ()).0;
+    assert!(mail.contains(told), "{mail}");
+    case.experiment.userspace = Some(UserspaceLock {
+        architecture: "amd64".into(),
+        suites: Vec::new(),
+        taken: 0,
+        packages: Vec::new(),
+    });
+    assert!(!case.mail(|_| ()).0.contains(told));
 }
 
 #[test]

@@ -83,6 +83,10 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
             escape(&experiment.userspace_digest)
         );
         text.push_str(&fold(WIDTH, "  ", "      ", &said));
+        if let Some(command) = lock_command(results) {
+            let said = format!("Its packages are written down by `{command}` where it ran.");
+            text.push_str(&fold(WIDTH, "      ", "      ", &said));
+        }
     }
     let program = format!("By faultline {}:", escape(recipe.version));
     text.push_str(&fold(WIDTH, "  ", "  ", &program));
@@ -116,6 +120,18 @@ pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
         commands.push(format!("faultline compare {}", quoted(&experiment.name)));
     }
     commands
+}
+
+/// The command that pins the packages of user space where boots were kept; none if the experiment pins
+/// them itself, or had none.
+pub fn lock_command(results: &Results<'_>) -> Option<String> {
+    let experiment = results.experiment;
+    if experiment.userspace_digest.is_empty() || experiment.userspace.is_some() {
+        return None;
+    }
+    let mut boots = results.variants.iter().flat_map(|column| &column.boots);
+    let boot = boots.find(|kept| !kept.boot.facts.userspace.is_empty())?;
+    Some(format!("faultline userspace lock --boot {} -o userspace.lock", quoted(&boot.name)))
 }
 
 /// What a variant's boots say of themselves: the first that is complete, or else the first.

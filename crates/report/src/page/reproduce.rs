@@ -7,7 +7,7 @@ use model::{BootFacts, Mode};
 
 use super::Page;
 use crate::ascii::{escape, excerpt};
-use crate::mail::reproduce::{commands, facts, kernel_and_digest};
+use crate::mail::reproduce::{commands, facts, kernel_and_digest, lock_command};
 
 pub fn section(page: &Page<'_>) -> Markup {
     let experiment = page.results.experiment;
@@ -45,6 +45,9 @@ pub fn section(page: &Page<'_>) -> Markup {
                     " User space in the guest (" (escape(&experiment.packages().join(", ")))
                     "): SHA-256 "
                     code class="digest" { (excerpt(&experiment.userspace_digest)) } "."
+                    @if let Some(command) = lock_command(page.results) {
+                        " Its packages are written down by " code { (escape(&command)) } " where it ran."
+                    }
                 }
             }
         }
