@@ -47,10 +47,12 @@ pub fn text(comparison: &Comparison) -> String {
     if comparison.tables.is_empty() {
         parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
     }
-    parts.extend(comparison.tables.iter().map(|table| {
-        let below = verdicts::text(table, comparison).unwrap_or_default();
-        table::text(table, comparison) + &below
-    }));
+    parts.extend(
+        comparison
+            .tables
+            .iter()
+            .map(|table| table::text(table, comparison) + &verdicts::text(table, comparison)),
+    );
     parts.extend(beside::text(comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")

@@ -27,11 +27,10 @@ pub struct Layout {
     pub marks: bool,
 }
 
-/// What boots say of `table`, all columns together. None in exact mode, and of a table without means.
-pub fn text(table: &Table, comparison: &Comparison) -> Option<String> {
+/// What boots say of `table`, all columns together; empty where there is nothing to say.
+pub fn text(table: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
-    let text = verdicts(table, comparison, &layout)? + &beside(table, comparison, &layout)?;
-    (!text.is_empty()).then_some(text)
+    verdicts(table, comparison, &layout).unwrap_or_default() + &beside(table, comparison, &layout)
 }
 
 /// The verdicts on all columns; empty if there are none. None in exact mode.
@@ -41,13 +40,15 @@ pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Opti
         .then(|| columns.map(|column| on_column(table, comparison, column, layout)).collect())
 }
 
-/// What else differs, and how far boots lie apart. None in exact mode.
-pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
-    (comparison.mode == Mode::Measured).then(|| {
-        others(table, comparison, layout)
-            + &variation(table, comparison, layout)
-            + &oddities::text(table, comparison, layout)
-    })
+/// What else differs, and how far boots lie apart; in exact mode, what is left out alone.
+pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+    let odd = oddities::text(table, comparison, layout);
+    match comparison.mode {
+        Mode::Measured => {
+            others(table, comparison, layout) + &variation(table, comparison, layout) + &odd
+        }
+        Mode::Exact => odd,
+    }
 }
 
 /// A row of means that has a verdict, or that may have one.

@@ -68,14 +68,35 @@ fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
 
 /// Compares columns in exact mode, `wanted` seeds of each wanted.
 fn compared(wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
+    compared_after(0, wanted, variants)
+}
+
+/// The same, the first iterations of each boot being so many of warm-up.
+fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     let names: Vec<_> = variants.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = variants.iter().map(|(_, boots)| *boots).collect();
-    let experiment = experiment(Mode::Exact, wanted);
+    let mut experiment = experiment(Mode::Exact, wanted);
+    experiment.workloads[0].warmup = warmup;
     compare(
         &Results { experiment: &experiment, variants: columns(&names, &boots) },
         0,
         &Judging::default(),
     )
+}
+
+#[test]
+fn iterations_of_warm_up_are_left_out_and_told() {
+    let seed = |replicate, warm: f64| {
+        let mut boot = boot(replicate);
+        measure(&mut boot, "Elapsed", "NUMA01", &[warm, 20.0 + f64::from(replicate)]);
+        boot
+    };
+    let (base, new) = ([seed(0, 60.0), seed(1, 62.0)], [seed(0, 80.0), seed(1, 84.0)]);
+    let text = printed(&compared_after(1, 2, &[("6.1", &base), ("6.12", &new)]));
+    let told = "Left out:   Elapsed-NUMA01: 61.00 on average, then 20.50 in 6.1, 82.00 on average, \
+                then 20.50 in\n            6.12 (--warmup include counts it)\n";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("1 iteration after 1 of warm-up"), "{text}");
 }
 
 /// The text, checked for what holds for all of it.

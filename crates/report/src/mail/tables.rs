@@ -74,7 +74,7 @@ fn one(table: &Table, comparison: &Comparison) -> String {
     for sentence in still.sentences().into_iter().chain(below).chain(beyond) {
         text.push_str(&fold(WIDTH, "", "", &sentence));
     }
-    text + &verdicts::beside(table, comparison, &LAYOUT).unwrap_or_default()
+    text + &verdicts::beside(table, comparison, &LAYOUT)
 }
 
 /// The rows of `table` beside the baseline and as many other columns as find room, part by part.

@@ -6,6 +6,7 @@ use model::count;
 
 use super::{convergence, distribution, dots, series, svg, tables};
 use crate::ascii::excerpt;
+use crate::oddities::left_out;
 use crate::verdicts;
 
 pub fn section(
@@ -34,7 +35,8 @@ pub fn section(
                     }
                 }
             }
-            @for text in metrics.iter().filter_map(|table| verdicts::text(table, comparison)) {
+            @let said = metrics.iter().map(|table| verdicts::text(table, comparison));
+            @for text in said.filter(|text| !text.is_empty()) {
                 details {
                     summary { "What the boots say" }
                     pre tabindex="0" { (text) }
@@ -47,11 +49,15 @@ pub fn section(
 
 fn drawn(plots: &Plots, comparison: &Comparison) -> Markup {
     let mean_of = |name: &str| mean_row(comparison, &plots.workload, name);
+    let mut own = comparison.tables.iter().filter(|table| table.workload == plots.workload);
     html! {
         @if !plots.scatters.is_empty() {
             h3 { "Every sample" }
             (keys(comparison))
             p class="note" { (dots::legend(comparison)) }
+            @if own.any(|table| !left_out(table, comparison).is_empty()) {
+                p class="note" { "What is left out as warm-up is drawn, and is in no mean and no curve." }
+            }
             div class="plots" {
                 @for scatter in &plots.scatters {
                     (dots::figure(scatter, mean_of(&scatter.name), comparison))
