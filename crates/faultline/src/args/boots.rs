@@ -1,0 +1,127 @@
+//! On which machine, by which clock and how often kernels boot, where no file says it.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use model::{Accel, Bytes, Millis, Mode, Profiling, Share};
+
+/// The shape of a machine, where no file gives it.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// CPUs
+    #[arg(long, default_value_t = 4)]
+    pub cpus: u32,
+    /// Memory of all nodes together
+    #[arg(long, default_value = "2G")]
+    pub memory: Bytes,
+    /// NUMA nodes, which share CPUs and memory evenly
+    #[arg(long, default_value_t = 2)]
+    pub nodes: u32,
+    /// How the machine executes
+    #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
+    pub accel: AccelArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AccelArg {
+    /// KVM where a guest really boots under it, else emulation
+    Auto,
+    /// Hardware virtualisation
+    Kvm,
+    /// Emulation
+    Tcg,
+}
+
+impl From<AccelArg> for Accel {
+    fn from(accel: AccelArg) -> Self {
+        match accel {
+            AccelArg::Auto => Self::Auto,
+            AccelArg::Kvm => Self::Kvm,
+            AccelArg::Tcg => Self::Tcg,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BootsArg {
+    Number(u32),
+    Auto,
+}
+
+impl FromStr for BootsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            (_, Ok(number)) if number > 0 => Ok(Self::Number(number)),
+            _ => Err("expected a number of boots, 1 or more, or auto".into()),
+        }
+    }
+}
+
+/// When boots end that end early.
+#[derive(Debug, Args)]
+pub struct SequentialArgs {
+    /// With --boots auto: the most boots of each kernel [default: 32]
+    #[arg(long, value_name = "BOOTS", requires = "boots")]
+    pub at_most: Option<u32>,
+    /// With --boots auto: a smaller difference is none [default: 1%]
+    #[arg(long, value_name = "PERCENT", requires = "boots")]
+    pub margin: Option<Share>,
+    /// With --boots auto: begin no further block of boots after so long, such as 2h
+    #[arg(long, value_name = "TIME", requires = "boots")]
+    pub budget: Option<Millis>,
+}
+
+/// By which clock kernels are compared.
+#[derive(Debug, Args)]
+pub struct ExactArgs {
+    /// By time, or exactly, by instructions [default: as the file says, else measured]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// Exact mode: seeds, and so boots, of each kernel [default: 5]
+    #[arg(long)]
+    pub seeds: Option<u32>,
+    /// Exact mode: what to count besides instructions
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
+    pub profile: Vec<ProfileArg>,
+    /// Exact mode: boot everything twice, and compare all that the boots leave behind
+    #[arg(long)]
+    pub verify: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Time
+    Measured,
+    /// Instructions
+    Exact,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Measured => Self::Measured,
+            ModeArg::Exact => Self::Exact,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileArg {
+    /// Loads and stores by CPU and node
+    Accesses,
+    /// Instructions by call path
+    Stacks,
+}
+
+impl ExactArgs {
+    /// What to count besides instructions.
+    pub fn profiling(&self) -> Profiling {
+        Profiling {
+            accesses: self.profile.contains(&ProfileArg::Accesses),
+            stacks: self.profile.contains(&ProfileArg::Stacks),
+        }
+    }
+}
