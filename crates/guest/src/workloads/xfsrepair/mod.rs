@@ -128,20 +128,26 @@ impl Options {
     }
 }
 
-/// Bytes of a size as `mkfs.xfs` takes it: a number with k, m, g, t or p.
+/// Bytes of a size as `mkfs.xfs` takes it (its manual): a number, of sectors with s, of blocks with b,
+/// or with k, m, g, t or p. Sectors and blocks have the sizes that it gives them by itself.
 fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
-    let (number, shift) = match text.char_indices().next_back() {
-        Some((at, 'k')) => (&text[..at], 10),
-        Some((at, 'm')) => (&text[..at], 20),
-        Some((at, 'g')) => (&text[..at], 30),
-        Some((at, 't')) => (&text[..at], 40),
-        Some((at, 'p')) => (&text[..at], 50),
-        _ => (text, 0),
+    let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+    let shift = match &*text[number.len()..].to_ascii_lowercase() {
+        "" => Some(0),
+        "s" => Some(9),
+        "k" => Some(10),
+        "b" => Some(12),
+        "m" => Some(20),
+        "g" => Some(30),
+        "t" => Some(40),
+        "p" => Some(50),
+        _ => None,
     };
-    let number: Option<u64> = number.parse().ok();
-    let number =
-        number.ok_or_else(|| refused(name, text, "a whole number with k, m, g, t or p"))?;
-    let bytes = number.checked_mul(1 << shift);
+    let is_whole = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    let Some(shift) = shift.filter(|_| is_whole) else {
+        return Err(refused(name, text, "a whole number, alone or with s, b, k, m, g, t or p"));
+    };
+    let bytes = number.parse().ok().and_then(|number: u64| number.checked_mul(1 << shift));
     bytes.ok_or_else(|| refused(name, text, "too large"))
 }
 
@@ -333,6 +339,11 @@ mod tests {
             ["--size", "1x"],
             ["--size", "99999999p"],
             ["--size", "t"],
+            ["--size", "99999999999999999999"],
+            ["--log", ""],
+            ["--log", "64mb"],
+            ["--log", "+64m"],
+            ["--log", "64m,version=1"],
             ["--spread", "0"],
             ["--files", "-1"],
             ["--bhash", "x"],
@@ -344,5 +355,14 @@ mod tests {
         }
         assert_eq!(size("size", "500t").unwrap(), 549_755_813_888_000);
         assert_eq!(size("size", "4096").unwrap(), 4096);
+    }
+
+    #[test]
+    fn a_log_is_as_long_as_mkfs_says() {
+        // mkfs.xfs 6.1 makes logs of 16384 blocks of 4096 bytes of each.
+        for text in ["64M", "64m", "16384b", "16384B", "131072s", "65536k", "67108864"] {
+            assert_eq!(parse(&["--log", text]).unwrap().log, text);
+            assert_eq!(size("log", text).unwrap(), 64 << 20, "{text}");
+        }
     }
 }
