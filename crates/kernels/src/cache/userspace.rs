@@ -295,11 +295,17 @@ impl Maker<'_> {
         Ok(userspace)
     }
 
-    /// The image in the cache that was made of the packages of a lock, whenever that was taken.
+    /// The image in the cache that was made of the packages of a lock, whenever that was taken and
+    /// wherever the archive had them: point releases move what was mended.
     fn known(&self, lock: &UserspaceLock) -> Result<Option<Userspace>, Error> {
-        let is_of = |image: &Userspace| {
-            image.lock.as_ref().is_some_and(|known| known.packages == lock.packages)
+        let bytes = |lock: &UserspaceLock| {
+            let packages = lock.packages.iter();
+            let bytes = packages.map(|it| (it.name.clone(), it.version.clone(), it.sha256.clone()));
+            bytes.collect::<Vec<_>>()
         };
+        let wanted = bytes(lock);
+        let is_of =
+            |image: &Userspace| image.lock.as_ref().is_some_and(|known| bytes(known) == wanted);
         Ok(self.cache.images()?.into_iter().find(is_of))
     }
 
@@ -368,7 +374,8 @@ mod tests {
         // The archive is not asked for what is there, by whatever it is asked for.
         let gone = || panic!("the archive is asked");
         for cache in &caches {
-            let later = UserspaceLock { taken: 0, ..lock.clone() };
+            let mut later = UserspaceLock { taken: 0, ..lock.clone() };
+            later.packages[0].file = "archive/elsewhere.deb".into();
             let known = cache.maker(&gone, &mkfs, &|_| ()).of_lock(&later).unwrap();
             assert_eq!(known.digest, made.digest);
             assert_eq!(cache.userspace_of_digest(&made.digest).unwrap(), Some(known));
