@@ -98,7 +98,8 @@ pub enum UserspaceCommand {
     },
     /// Remove an image from the cache
     Remove {
-        /// Its digest or how it begins, as `userspace list` prints it
+        /// Its digest or how it begins, as `userspace list` prints it; of a damaged one its directory's
+        /// name
         image: String,
     },
 }

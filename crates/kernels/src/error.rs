@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A record of the cache cannot be understood.
-    #[error("{}: {problem} (remove its directory and add the kernel again)", path.display())]
+    #[error("{}: {problem} (remove its directory, and it can be made or added anew)", path.display())]
     Record {
         /// The record.
         path: PathBuf,

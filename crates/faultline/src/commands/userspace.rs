@@ -23,7 +23,7 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
             };
             write_out(&lock::write(&lock), args.output.as_deref())?;
         }
-        UserspaceCommand::List => print(&list::userspaces(&cache.userspaces()?))?,
+        UserspaceCommand::List => print(&list::userspaces(&cache.userspaces(&say)?))?,
         UserspaceCommand::Renew { workloads } => {
             let Guest { mkfs: library, .. } = Guest::find()?;
             let mkfs = lab::userspace::mkfs_with(&library);

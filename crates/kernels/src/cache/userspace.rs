@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::UserspaceLock;
@@ -72,7 +72,7 @@ impl Cache {
     /// # Errors
     /// When the cache cannot be read.
     pub fn userspace_of_digest(&self, digest: &str) -> Result<Option<Userspace>, Error> {
-        Ok(self.images()?.into_iter().find(|image| image.digest == digest))
+        Ok(self.images(&|_| ())?.into_iter().find(|image| image.digest == digest))
     }
 
     /// What these packages mean, to the last byte: what their image in the cache was made of, or,
@@ -112,13 +112,13 @@ impl Cache {
         }
     }
 
-    /// Every image, the latest last.
+    /// Every image, the latest last. Damaged ones are told.
     ///
     /// # Errors
     /// When the cache cannot be read.
-    pub fn userspaces(&self) -> Result<Vec<KnownUserspace>, Error> {
+    pub fn userspaces(&self, say: &dyn Fn(&str)) -> Result<Vec<KnownUserspace>, Error> {
         let named = self.named()?;
-        let mut images = self.images()?;
+        let mut images = self.images(say)?;
         images.sort_by(|a, b| (a.made, &a.digest).cmp(&(b.made, &b.digest)));
         let known = images.into_iter().map(|image| {
             let wanted = named.iter().filter(|(_, home)| image.image.parent() == Some(home));
@@ -128,7 +128,7 @@ impl Cache {
     }
 
     /// Makes images anew of what the archive has now: those that these packages mean, or without any
-    /// all that some packages mean. Images of the past stay.
+    /// all that some packages mean. Images of the past stay, and so do damaged ones, which are told.
     ///
     /// # Errors
     /// When these packages mean no image yet, or the packages cannot be had. What was renewed
@@ -140,27 +140,41 @@ impl Cache {
         say: &dyn Fn(&str),
     ) -> Result<Vec<Renewed>, Error> {
         let all = match packages {
-            [] => self.named()?.into_keys().map(|alias| words(&alias)).collect(),
+            [] => {
+                self.images(say)?;
+                let whole =
+                    self.named()?.into_iter().filter(|(_, home)| userspace::read(home).is_ok());
+                whole.map(|(alias, _)| words(&alias)).collect()
+            }
             packages => vec![packages.to_vec()],
         };
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).renew(all)
     }
 
-    /// Removes an image, by the beginning of its digest, and those that are the same to the byte.
+    /// Removes an image, by the beginning of its digest, and those that are the same to the byte; or
+    /// a damaged one, by the name of its directory.
     ///
     /// # Errors
     /// When there is none, or others begin so too.
     pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
-        let mut images = self.images()?;
-        images.retain(|image| !digest.is_empty() && image.digest.starts_with(digest));
-        let digests: BTreeSet<&str> = images.iter().map(|image| &*image.digest).collect();
-        if digests.len() != 1 {
-            return Err(Error::UnknownImage { digest: digest.into(), number: digests.len() });
+        let homes = self.homes()?.into_iter();
+        let damaged = |home: &PathBuf| {
+            home.file_name().is_some_and(|name| name == digest) && userspace::read(home).is_err()
+        };
+        let mut homes: Vec<PathBuf> = homes.filter(damaged).collect();
+        if homes.is_empty() {
+            let mut images = self.images(&|_| ())?;
+            images.retain(|image| !digest.is_empty() && image.digest.starts_with(digest));
+            let digests: BTreeSet<&str> = images.iter().map(|image| &*image.digest).collect();
+            if digests.len() != 1 {
+                return Err(Error::UnknownImage { digest: digest.into(), number: digests.len() });
+            }
+            homes.extend(images.iter().filter_map(|it| it.image.parent()).map(Path::to_path_buf));
         }
         let stage = self.stage()?;
         let mut aliases = self.userspace_aliases()?;
-        for home in images.iter().filter_map(|image| image.image.parent()) {
+        for home in &homes {
             let name = home.file_name().unwrap_or_default();
             aliases.forget(&name.to_string_lossy());
             aliases.write()?;
@@ -192,7 +206,7 @@ impl Cache {
         let directory = std::path::absolute(self.userspace_directory());
         let directory = directory.doing("find", &self.root)?;
         let mut named = BTreeMap::new();
-        for image in self.images()? {
+        for image in self.images(&|_| ())? {
             let home = image.image.parent().unwrap_or(&directory);
             if let Some(wanted) = userspace::wanted_of_old(home)? {
                 named.insert(wanted.alias(), home.to_path_buf());
@@ -204,21 +218,36 @@ impl Cache {
         Ok(named)
     }
 
-    /// Every image.
-    fn images(&self) -> Result<Vec<Userspace>, Error> {
+    /// Every image. Damaged ones are told, and left out: they must not hinder the others.
+    fn images(&self, say: &dyn Fn(&str)) -> Result<Vec<Userspace>, Error> {
+        let mut images = Vec::new();
+        for home in self.homes()? {
+            match userspace::read(&home) {
+                Ok(image) => images.extend(image),
+                Err(error) => {
+                    let name = home.file_name().unwrap_or_default().display();
+                    say(&format!("{error}; `faultline userspace remove {name}` removes the image"));
+                }
+            }
+        }
+        Ok(images)
+    }
+
+    /// The directories of all images.
+    fn homes(&self) -> Result<Vec<PathBuf>, Error> {
         let directory = self.userspace_directory();
         let entries = match fs::read_dir(&directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.doing("list", &directory)?,
         };
-        let mut images = Vec::new();
+        let mut homes = Vec::new();
         for entry in entries {
             let home = entry.doing("list", &directory)?.path();
             if home.is_dir() {
-                images.extend(userspace::read(&home)?);
+                homes.push(home);
             }
         }
-        Ok(images)
+        Ok(homes)
     }
 
     fn userspace_directory(&self) -> PathBuf {
@@ -306,7 +335,7 @@ impl Maker<'_> {
         let wanted = bytes(lock);
         let is_of =
             |image: &Userspace| image.lock.as_ref().is_some_and(|known| bytes(known) == wanted);
-        Ok(self.cache.images()?.into_iter().find(is_of))
+        Ok(self.cache.images(&|_| ())?.into_iter().find(is_of))
     }
 
     fn make(&self, lock: &UserspaceLock, archive: &Archive) -> Result<Userspace, Error> {
@@ -319,8 +348,12 @@ impl Maker<'_> {
         let directory = self.cache.userspace_directory();
         fs::create_dir_all(&directory).doing("create", &directory)?;
         let home = directory.join(userspace::name_of(&digest));
-        // Other packages may make the same image, of which one is enough.
-        if !home.exists() {
+        // Other packages may make the same image, of which one is enough if it is whole.
+        if !matches!(userspace::read(&home), Ok(Some(_))) {
+            if home.exists() {
+                let damaged = stage.path().join("damaged");
+                fs::rename(&home, damaged).doing("remove", &home)?;
+            }
             fs::rename(&made, &home).doing("create", &home)?;
         }
         userspace::read(&home)?.ok_or_else(missing).doing("read", &home)
@@ -334,7 +367,7 @@ fn words(alias: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::cell::RefCell;
 
     use super::*;
     use crate::debian::testing::archive;
@@ -408,7 +441,7 @@ mod tests {
         // The old one stays as it was, for boots that had it.
         assert_eq!(cache.userspace_of_digest(&old.digest).unwrap().as_ref(), Some(&old));
         assert!(fs::read(&old.image).unwrap() != fs::read(&new.image).unwrap());
-        let mut known = cache.userspaces().unwrap();
+        let mut known = cache.userspaces(&|line| panic!("{line}")).unwrap();
         known.sort_by_key(|known| known.image.digest != old.digest);
         let expected = [
             KnownUserspace { image: old.clone(), wanted: vec![] },
@@ -416,7 +449,7 @@ mod tests {
         ];
         assert_eq!(known, expected);
         cache.remove_userspace(&new.digest[..12]).unwrap();
-        assert_eq!(cache.userspaces().unwrap(), expected[..1]);
+        assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), expected[..1]);
         for (digest, number) in [(&*new.digest, 0), ("", 0)] {
             let error = cache.remove_userspace(digest).unwrap_err();
             assert!(
@@ -454,13 +487,48 @@ mod tests {
         let known = cache.maker(&gone, &mkfs, &|_| ()).of_packages(&fio()).unwrap();
         assert_eq!((known.packages.as_slice(), &known.lock), (&["fio=1".to_owned()][..], &None));
         let listed = KnownUserspace { image: known, wanted: vec![fio().into()] };
-        assert_eq!(cache.userspaces().unwrap(), [listed]);
+        assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), [listed]);
         // Another one that is the same to the byte goes with it.
         let other = cache.userspace_directory().join("00");
         fs::create_dir(&other).unwrap();
         fs::write(other.join("userspace.json"), record).unwrap();
-        assert_eq!(cache.userspaces().unwrap().len(), 2);
+        assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap().len(), 2);
         cache.remove_userspace("0").unwrap();
-        assert_eq!(cache.userspaces().unwrap(), []);
+        assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), []);
+    }
+
+    #[test]
+    fn a_damaged_image_hinders_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = archive(directory.path(), &PACKAGES);
+        let open = || Ok(archive.clone());
+        let cache = Cache::at(directory.path().join("cache"));
+        let maker = cache.maker(&open, &mkfs, &|_| ());
+        let other = maker.of_packages(&["dash".to_owned()]).unwrap();
+        let fio = maker.of_packages(&fio()).unwrap();
+        let lock = fio.lock.clone().unwrap();
+        let home = fio.image.parent().unwrap();
+        fs::write(home.join("userspace.json"), "{").unwrap();
+
+        let said = RefCell::new(Vec::new());
+        let say = |line: &str| said.borrow_mut().push(line.to_owned());
+        let listed = cache.userspaces(&say).unwrap();
+        assert_eq!(listed.into_iter().map(|known| known.image).collect::<Vec<_>>(), [other]);
+        let name = &fio.digest[..16];
+        let [line] = &said.borrow()[..] else { panic!("{said:?}") };
+        assert!(line.contains(&home.display().to_string()), "{line}");
+        let remedy = format!("`faultline userspace remove {name}` removes the image");
+        assert!(line.ends_with(&remedy), "{line}");
+
+        let mended = maker.of_lock(&lock).unwrap();
+        assert_eq!((&mended.image, &mended.digest), (&fio.image, &fio.digest));
+        assert_eq!(maker.of_packages(&["fio".to_owned()]).unwrap(), mended);
+        fs::write(home.join("userspace.json"), "{").unwrap();
+        for wrong in ["", ".", "..", &name[..12]] {
+            assert!(cache.remove_userspace(wrong).is_err(), "{wrong}");
+        }
+        cache.remove_userspace(name).unwrap();
+        assert!(!home.exists());
+        assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap().len(), 1);
     }
 }
