@@ -9,6 +9,9 @@ use crate::debian::ARCHITECTURE;
 const MOST_PACKAGES: usize = 5000;
 /// Longer versions and paths than these nobody gives.
 const LONGEST: usize = 400;
+/// More bytes than these no package has: three files, of each of which ar(5) writes the size in ten
+/// digits (deb(5)).
+const LARGEST: u64 = 3 * 10_u64.pow(10);
 
 /// Brings the packages of a lock into the order of their names.
 ///
@@ -36,13 +39,14 @@ pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
 
 /// What of a package can't be.
 fn wrong(package: &LockedPackage) -> Option<&'static str> {
-    let LockedPackage { name, version, file, size: _, sha256 } = package;
+    let LockedPackage { name, version, file, size, sha256 } = package;
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']);
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     match () {
         () if !is_name(name) => Some("name"),
         () if !is_pin(name, version) => Some("version"),
         () if !letters(file, ".+-~:_/") || !file.split('/').all(is_plain) => Some("file"),
+        () if *size > LARGEST => Some("size"),
         () if sha256.len() != 64 || !sha256.bytes().all(is_hex) => Some("SHA-256"),
         () => None,
     }
@@ -113,6 +117,11 @@ mod tests {
             let said = told(|it| it.packages[1].sha256 = digest.into());
             assert_eq!(said, "the SHA-256 of \"fio\" can't be");
         }
+        for size in [LARGEST + 1, u64::MAX / 2] {
+            let said = told(|it| it.packages[1].size = size);
+            assert_eq!(said, "the size of \"fio\" can't be");
+        }
+        assert!(LARGEST.checked_mul(MOST_PACKAGES as u64).is_some());
         assert_eq!(told(|it| it.packages[1].name = "-x".into()), "the name of \"-x\" can't be");
     }
 
