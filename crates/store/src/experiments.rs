@@ -44,8 +44,8 @@ impl Store {
     /// Keeps an experiment. One with the same name and definition is the same experiment and keeps
     /// its number, whatever it says of how many boots there are to be: it then wants the larger
     /// number of boots. Once boots have been judged as they came in they stay so: a later definition
-    /// may judge them by another margin, but not as if nobody had looked. Any other change makes
-    /// another experiment.
+    /// may judge them by another margin, but not as if nobody had looked. A lock of its user space is
+    /// kept until another is given. Any other change makes another experiment.
     ///
     /// # Errors
     /// When the definition has no JSON form (a path that is not UTF-8), or the store fails.
@@ -61,7 +61,11 @@ impl Store {
                 VALUES (?1, ?2, ?3, ?4, (SELECT ifnull(max(used), 0) + 1 FROM experiments))
                 ON CONFLICT (name, digest)
                 DO UPDATE SET boots = max(boots, excluded.boots), used = excluded.used,
-                    definition = CASE ?5 WHEN TRUE THEN excluded.definition ELSE definition END
+                    definition = json_patch(
+                        CASE ?5 WHEN TRUE THEN excluded.definition ELSE definition END,
+                        json_object('userspace', json(coalesce(
+                            json_extract(excluded.definition, '$.userspace'),
+                            json_extract(definition, '$.userspace')))))
                 RETURNING id";
             let Experiment { name, boots, sequential, .. } = experiment;
             let values = params![name, definition, digest.as_slice(), boots, sequential.is_some()];

@@ -253,16 +253,32 @@ fn a_name_means_the_experiment_last_kept_under_it() {
 fn packages_are_pinned_or_not_in_the_same_experiment() {
     let place = Place::new();
     let mut store = place.open();
-    let lock = UserspaceLock {
+    let lock = |taken| UserspaceLock {
         architecture: "amd64".into(),
-        suites: Vec::new(),
-        taken: 1,
+        suites: vec!["bookworm".into()],
+        taken,
         packages: Vec::new(),
     };
-    let pinned = Experiment { userspace: Some(lock), ..experiment("numa") };
-    let id = store.keep_experiment(&pinned).unwrap();
-    assert_eq!(store.keep_experiment(&experiment("numa")).unwrap(), id);
-    assert_eq!(store.experiment(id).unwrap(), pinned);
+    let free = experiment("numa");
+    let pinned = Experiment { userspace: Some(lock(1)), ..free.clone() };
+    let later = Experiment { userspace: Some(lock(2)), ..free.clone() };
+    let auto = |of: &Experiment| Experiment {
+        sequential: Some(Sequential { margin: 0.01, budget: None }),
+        ..of.clone()
+    };
+    let id = store.keep_experiment(&free).unwrap();
+    for (now, expected) in [
+        (&free, &free),
+        (&pinned, &pinned),
+        (&free, &pinned),
+        (&later, &later),
+        (&auto(&free), &auto(&later)),
+        (&auto(&pinned), &auto(&pinned)),
+        (&free, &auto(&pinned)),
+    ] {
+        assert_eq!(store.keep_experiment(now).unwrap(), id);
+        assert_eq!(&store.experiment(id).unwrap(), expected);
+    }
     let other = Experiment { userspace_digest: "00".into(), ..pinned };
     assert_ne!(store.keep_experiment(&other).unwrap(), id);
 }
