@@ -238,8 +238,10 @@ impl FileForm {
         if forms.is_empty() {
             return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
         }
+        let sources: Vec<String> =
+            forms.iter().map(|form| form.get_ref().source(directory)).collect();
         let workloads = check_workloads(forms, directory, &machine)?;
-        let userspace = userspace::check(self.userspace, directory, &workloads)?;
+        let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
         machine.limits = limits.complete(&workloads);
         let experiment = Experiment {
             name: self.name.into_inner(),
@@ -344,6 +346,14 @@ fn check_workloads(
 }
 
 impl WorkloadForm {
+    /// The name of the built-in workload, or the file of the manifest.
+    fn source(&self, directory: &Path) -> String {
+        match &self.manifest {
+            Some(manifest) => directory.join(manifest.get_ref()).display().to_string(),
+            None => self.name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
+        }
+    }
+
     fn check(
         self,
         place: Range<usize>,

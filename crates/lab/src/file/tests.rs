@@ -124,6 +124,18 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
     assert!(error.to_string().ends_with("u.lock: No such file or directory (os error 2)"));
     let command = format!("`faultline userspace lock tiobench -o {}`", path("u.lock").display());
     assert!(error.hint.as_ref().unwrap().contains(&command), "{error:?}");
+    // Whatever workloads are called here, the command knows them by these.
+    let own = "name = \"own\"\ndescription = \"\"\ncommand = [\"x\"]\npackages = [\"fio\"]\n\
+               metrics = []\n";
+    std::fs::write(path("own.toml"), own).unwrap();
+    let twice = "name = \"tiobench\"\nas = \"large\"\n[[workload]]\nname = \"tiobench\"\n\
+                 [[workload]]\nmanifest = \"own.toml\"\nas = \"mine\"\n";
+    let error = told(twice).unwrap_err();
+    let (own, lock) = (path("own.toml"), path("u.lock"));
+    let command =
+        format!("`faultline userspace lock {} tiobench -o {}`", own.display(), lock.display());
+    assert!(error.hint.as_ref().unwrap().contains(&command), "{error:?}");
+    let error = told("name = \"tiobench\"").unwrap_err();
     assert_eq!(&error.source_code.inner()[error.place.unwrap().offset()..][..8], "\"u.lock\"");
     std::fs::write(path("u.lock"), lock::write(&lock::tests::lock())).unwrap();
     assert_eq!(told("name = \"tiobench\"").unwrap().userspace, Some(lock::tests::lock()));

@@ -1,5 +1,6 @@
 //! The lock of user space that an experiment file names.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,23 +14,23 @@ use crate::lock;
 /// Longer files are no locks.
 const LONGEST: u64 = 8 << 20;
 
-/// The lock in this file, if one is named: it is to have all packages that workloads want.
+/// The lock in this file, if one is named: it is to have all packages that workloads want. Each of
+/// `sources` is the name of a built-in workload or the file of a manifest, whatever the workload is
+/// called here.
 pub fn check(
     path: Option<Spanned<PathBuf>>,
     directory: &Path,
     workloads: &[WorkloadUse],
+    sources: &[String],
 ) -> Checked<Option<UserspaceLock>> {
     let Some(path) = path else { return Ok(None) };
     let file = directory.join(path.get_ref());
-    let with_packages = workloads.iter().filter(|used| !used.manifest.packages.is_empty());
-    let names: Vec<&str> = with_packages.map(|used| &*used.manifest.name).collect();
+    let sources = workloads.iter().zip(sources);
+    let with_packages = sources.filter(|(used, _)| !used.manifest.packages.is_empty());
+    let sources: BTreeSet<&str> = with_packages.map(|(_, source)| source.as_str()).collect();
     let remedy = || {
-        format!(
-            "write it with `faultline userspace lock {} -o {}`; for a workload of your own name its \
-             manifest",
-            names.join(" "),
-            file.display()
-        )
+        let sources = sources.iter().copied().collect::<Vec<_>>().join(" ");
+        format!("write it with `faultline userspace lock {sources} -o {}`", file.display())
     };
     let told =
         |problem: String| fault(path.span(), format!("{}: {problem}", file.display()), remedy());
