@@ -32,6 +32,8 @@ pub use write::{Written, file_name, write};
 
 /// Samples come no closer together than this.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
+/// The name of a workload is not longer than this, in bytes.
+const LONGEST_NAME: usize = 100;
 const MINUTE: Millis = Millis(60_000);
 /// How long an iteration may take when the file does not say.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
@@ -118,7 +120,7 @@ struct VariantForm {
 struct WorkloadForm {
     name: Option<Spanned<String>>,
     #[serde(rename = "as")]
-    called: Option<String>,
+    called: Option<Spanned<String>>,
     manifest: Option<Spanned<PathBuf>>,
     program: Option<PathBuf>,
     binaries: Option<Spanned<PathBuf>>,
@@ -371,6 +373,11 @@ impl WorkloadForm {
                 return fault(place, "a workload without name or manifest", hint);
             }
         };
+        let called = match self.called {
+            Some(name) => (name.span(), name.into_inner()),
+            None => (place.clone(), manifest.name.clone()),
+        };
+        let called = check_name(called.0, called.1)?;
         if manifest.metrics.iter().any(|metric| metric.name == INSTRUCTIONS) {
             let hint = "exact mode adds one of this name to every workload: call it otherwise";
             return fault(place, format!("a metric called `{INSTRUCTIONS}`"), hint);
@@ -415,11 +422,22 @@ impl WorkloadForm {
             };
             refuse(given.map_or(place, |(_, value)| value), &error)
         })?;
-        if let Some(name) = self.called {
-            used.manifest.name = name;
-        }
+        used.manifest.name = called;
         Ok(used)
     }
+}
+
+/// What a workload is called. Samples without a name are outside any workload, and in the guest it
+/// is a directory in a list of programs.
+fn check_name(place: Range<usize>, name: String) -> Checked<String> {
+    let is_short = !name.trim().is_empty() && name.len() <= LONGEST_NAME;
+    let fits = |letter: char| !letter.is_control() && !"/,".contains(letter);
+    if is_short && name.chars().all(fits) && ![".", ".."].contains(&&*name) {
+        return Ok(name);
+    }
+    let problem = format!("`{}` can't be the name of a workload", name.escape_debug());
+    let hint = format!("1 to {LONGEST_NAME} bytes without / and comma: it names a directory too");
+    fault(place, problem, hint)
 }
 
 fn built_in(name: &Spanned<String>) -> Checked<Manifest> {

@@ -87,6 +87,35 @@ fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
 }
 
 #[test]
+fn a_workload_is_called_what_a_table_and_a_directory_can_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let read = |workload: &str| {
+        let text = GOOD.replace("name = \"autonuma\"", workload);
+        parse(&directory.path().join("x.toml"), &text, None)
+    };
+    let long = "x".repeat(101);
+    for name in ["", " ", ".", "..", "a/b", "../a", "a,b", "a\\nb", &long] {
+        let manifest =
+            format!("name = \"{name}\"\ndescription = \"\"\ncommand = [\"x\"]\nmetrics = []\n");
+        std::fs::write(directory.path().join("own.toml"), manifest).unwrap();
+        let own = "manifest = \"own.toml\"";
+        assert_eq!(
+            read(&format!("{own}\nas = \"own\"")).unwrap().workloads[0].manifest.name,
+            "own"
+        );
+        let called = format!("\"{name}\"");
+        let renamed = format!("name = \"autonuma\"\nas = {called}");
+        for (workload, place) in [(own, "\"own.toml\""), (&*renamed, &*called)] {
+            let error = read(workload).unwrap_err();
+            assert_eq!(error.to_string(), format!("`{name}` can't be the name of a workload"));
+            let text = &error.source_code.inner()[error.place.unwrap().offset()..];
+            assert!(text.starts_with(place), "{text}");
+        }
+    }
+    assert!(read("name = \"autonuma\"\nas = \"large (2 G)\"").is_ok());
+}
+
+#[test]
 fn a_package_that_is_none_is_told_by_its_manifest() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.toml");
