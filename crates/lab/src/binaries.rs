@@ -54,16 +54,12 @@ fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Whether a file is called so.
+/// Whether a file is called so. Words that stand for any are of letters and digits.
 fn fits(file: &str, name: &str) -> bool {
-    match name.split_once(ANY) {
-        None => file == name,
-        Some((begin, end)) => {
-            let word = file.strip_prefix(begin).and_then(|rest| rest.strip_suffix(end));
-            let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            word.is_some_and(|word| !word.is_empty() && is_plain(word))
-        }
-    }
+    let Some((begin, end)) = name.split_once(ANY) else { return file == name };
+    let Some(rest) = file.strip_prefix(begin) else { return false };
+    let longest = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    (1..=longest).any(|length| fits(&rest[length..], end))
 }
 
 /// The names of the files in a directory, in order.
@@ -117,6 +113,20 @@ mod tests {
         assert_eq!(found(&FILES, "", "S"), names(&["cg.S.x", "ep.S.x", "ft.S.x"]));
         assert_eq!(found(&FILES, "ft, cg,ft", "S"), names(&["ft.S.x", "cg.S.x"]));
         assert_eq!(found(&FILES, "cg", "S,A"), names(&["cg.S.x", "cg.A.x"]));
+        assert_eq!(found(&FILES, "", ""), names(&["cg.A.x", "cg.S.x", "ep.S.x", "ft.S.x"]));
+        assert_eq!(found(&FILES, "cg", ""), names(&["cg.A.x", "cg.S.x"]));
+    }
+
+    #[test]
+    fn any_word_stands_where_it_may() {
+        for (file, name) in [("a.b.x", "*.*.x"), ("abxcx", "*x*x"), ("axx", "*x"), ("a1b", "a*b")] {
+            assert!(fits(file, name), "{file} {name}");
+        }
+        for (file, name) in
+            [("a..x", "*.*.x"), ("a.b-c.x", "*.*.x"), ("ax", "*x*"), ("\u{e9}", "*")]
+        {
+            assert!(!fits(file, name), "{file} {name}");
+        }
     }
 
     #[test]

@@ -195,6 +195,8 @@ fn programs_of_a_directory_are_found_before_anything_boots() {
     let command = crate::job::command(&all.workloads[0], &all.machine).unwrap().join(" ");
     let places = "--program /faultline/programs/nas/cg.S.x,/faultline/programs/nas/ft.S.x";
     assert!(command.ends_with(places), "{command}");
+    let any = read("parameters = { class = \"\" }").unwrap();
+    assert_eq!(any.workloads[0].binaries, programs);
     let some = read("parameters = { benchmarks = \"ft\" }").unwrap();
     assert_eq!(some.workloads[0].binaries, programs[1..]);
     let written = write(&some).text;

@@ -154,12 +154,12 @@ impl Options {
             memory: 0,
             programs: Vec::new(),
         };
-        let (mut cpus, mut benchmarks) = (1, String::new());
+        let (mut cpus, mut benchmarks, mut class) = (1, String::new(), None);
         options(arguments, |name, value| {
             match name {
                 "benchmarks" | "threads" | "program" if value.is_empty() => {}
                 "benchmarks" => benchmarks = value.to_owned(),
-                "class" => found.class = value_of(name, value)?,
+                "class" => class = Some(value.to_owned()),
                 "threads" => found.threads = within(name, value, 1, MOST_THREADS)?,
                 "cpus" => cpus = value_of(name, value)?,
                 "memory" => found.memory = value_of(name, value)?,
@@ -168,9 +168,14 @@ impl Options {
             }
             Ok(true)
         })?;
-        // Of the user's own there are more than of ours.
-        if found.programs.is_empty() && !benchmarks.is_empty() {
-            found.benchmarks = list("benchmarks", &benchmarks)?;
+        // Of the user's own there are more than of ours, and of other classes.
+        if found.programs.is_empty() {
+            if !benchmarks.is_empty() {
+                found.benchmarks = list("benchmarks", &benchmarks)?;
+            }
+            if let Some(class) = class {
+                found.class = value_of("class", &class)?;
+            }
         }
         if found.threads == 0 {
             found.threads = cpus;
@@ -379,6 +384,10 @@ mod tests {
     fn programs_of_the_users_own_may_be_of_other_benchmarks() {
         let arguments = ["--benchmarks", "ft,cg", "--program", "/p/nas/ft.S.x,/p/nas/cg.S.x"];
         let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        for class in ["", "E", "S,A"] {
+            let arguments = arguments.into_iter().chain(["--class", class]);
+            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_ok(), "{class}");
+        }
         let expected = ["/p/nas/ft.S.x", "/p/nas/cg.S.x"].map(PathBuf::from);
         assert_eq!((options.programs, options.benchmarks), (expected.into(), Vec::new()));
     }
@@ -391,6 +400,7 @@ mod tests {
         };
         assert!(told(["--benchmarks", "ft"]).starts_with("--benchmarks ft: not one of ep,"));
         assert!(told(["--class", "E"]).starts_with("--class E: not one of S,"));
+        assert!(told(["--class", ""]).starts_with("--class : not one of S,"));
         assert_eq!(told(["--threads", "5000"]), "--threads 5000: a number from 1 to 4096");
     }
 }
