@@ -122,7 +122,7 @@ struct WorkloadForm {
     #[serde(rename = "as")]
     called: Option<Spanned<String>>,
     manifest: Option<Spanned<PathBuf>>,
-    program: Option<PathBuf>,
+    program: Option<Spanned<PathBuf>>,
     binaries: Option<Spanned<PathBuf>>,
     iterations: Option<Spanned<u32>>,
     #[serde(default)]
@@ -407,14 +407,24 @@ impl WorkloadForm {
             Some(path) => binaries::find(&manifest, &directory.join(path.get_ref()))
                 .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
         };
+        let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
         let mut used = WorkloadUse {
             manifest,
-            program: self.program.map(|program| directory.join(program)),
+            program: self.program.map(|program| directory.join(program.into_inner())),
             binaries,
             iterations,
             warmup: self.warmup,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
         };
+        let is_list = |program: &&PathBuf| {
+            let name = program.file_name().unwrap_or_default();
+            name.as_encoded_bytes().contains(&b',')
+        };
+        if let Some(program) = used.programs().find(is_list) {
+            let problem = format!("{}: a program with a comma in its name", program.display());
+            let hint = "the guest is given a list of programs: rename it, or link to it";
+            return fault(programs.unwrap_or(place), problem, hint);
+        }
         workloads::check(&used, machine).or_else(|error| {
             let given = match &error {
                 WorkloadError::Value { parameter, .. } => places.remove(parameter),

@@ -209,6 +209,31 @@ fn programs_of_a_directory_are_found_before_anything_boots() {
 }
 
 #[test]
+fn a_program_is_no_list() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("a,b")).unwrap();
+    std::fs::write(directory.path().join("a,b/cg,old.C.x"), "").unwrap();
+    let manifest = "name = \"own\"\ndescription = \"\"\ncommand = [\"{program}\"]\nmetrics = []\n\
+                    binaries = \"cg,old.C.x\"\n";
+    std::fs::write(directory.path().join("own.toml"), manifest).unwrap();
+    let read = |workload: &str| {
+        let text = GOOD.replace("name = \"autonuma\"", workload);
+        parse(&directory.path().join("x.toml"), &text, None)
+    };
+    for (workload, place) in [
+        ("name = \"nas\"\nprogram = \"a,b/cg,old.C.x\"", "\"a,b/cg,old"),
+        ("manifest = \"own.toml\"\nbinaries = \"a,b\"", "\"a,b\""),
+    ] {
+        let error = read(workload).unwrap_err();
+        let told = "a,b/cg,old.C.x: a program with a comma in its name";
+        assert!(error.to_string().ends_with(told), "{error}");
+        let text = &error.source_code.inner()[error.place.unwrap().offset()..];
+        assert!(text.starts_with(place), "{text}");
+    }
+    assert!(read("name = \"nas\"\nprogram = \"a,b/cg.C.x\"").is_ok());
+}
+
+#[test]
 fn exact_mode_has_seeds() {
     let exact = |text| parse(Path::new("x.toml"), &GOOD.replace("boots = 3", text), None).unwrap();
     let experiment = exact("mode = \"exact\"\nprofile = { accesses = true }");
