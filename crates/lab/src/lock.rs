@@ -15,9 +15,12 @@ pub fn read(text: &str) -> Result<UserspaceLock, String> {
 
 /// The text of a lock's file, in ASCII.
 pub fn write(lock: &UserspaceLock) -> String {
-    let day = date(lock.taken);
+    let when = match lock.day() {
+        Some(day) => format!("as Debian had them on {}", date(day)),
+        None => "which Debian had on a day that is not known".to_owned(),
+    };
     let head = format!(
-        "# The packages of a user space for guests, as Debian had them on {day}.\n\
+        "# The packages of a user space for guests, {when}.\n\
          # An experiment that is to have them names this file: userspace = \"FILE\"\n\n"
     );
     head + &toml::to_string(lock).expect("a lock has only plain data")
@@ -64,6 +67,12 @@ pub(crate) mod tests {
         sha256 = "dc79dae895125512620fcd16465f1a19edec8f2d73736fe76a9fbf8195cfb745"
         "#);
         assert_eq!(read(&text), Ok(lock()));
+        let undated = UserspaceLock { taken: 0, ..lock() };
+        let text = write(&undated);
+        let head = text.lines().next().unwrap();
+        let expected = "for guests, which Debian had on a day that is not known.";
+        assert!(head.ends_with(expected), "{head}");
+        assert_eq!(read(&text), Ok(undated));
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub struct UserspaceLock {
     pub architecture: String,
     /// The suites that they were taken from.
     pub suites: Vec<String>,
-    /// When the lists of these suites were fetched, in seconds since 1970: then they had these packages.
+    /// When the lists of these suites were fetched, in seconds since 1970: then they had these packages
+    /// ([`UserspaceLock::day`]).
     pub taken: u64,
     /// The packages, in the order of their names.
     #[serde(rename = "package")]
@@ -33,7 +34,16 @@ pub struct LockedPackage {
     pub sha256: String,
 }
 
+/// The year 2005 begins: what Debian had before, snapshot.debian.org does not know.
+const FIRST_DAY: u64 = 1_104_537_600;
+
 impl UserspaceLock {
+    /// A time, in seconds since 1970, when the suites had these packages. None if it is not known: a
+    /// clock that was never set, or the stamp of a file that was copied without it, tells of 1970.
+    pub fn day(&self) -> Option<u64> {
+        Some(self.taken).filter(|taken| *taken >= FIRST_DAY)
+    }
+
     /// Whether a package of this name is in it.
     pub fn has(&self, name: &str) -> bool {
         self.packages.iter().any(|package| package.name == name)

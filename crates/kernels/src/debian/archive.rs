@@ -182,11 +182,18 @@ impl Archive {
         if dropped.is_empty() {
             return Ok(());
         }
+        let Some(day) = lock.day() else {
+            return Err(Error::Dropped {
+                packages: self.instead(dropped.iter().map(|(package, _)| *package), say),
+                snapshot: self.snapshot.clone(),
+                problem: "the lock does not tell a day when they were there".into(),
+            });
+        };
         let names: Vec<&str> = dropped.iter().map(|(package, _)| &*package.name).collect();
         say(&format!("the archive has dropped {}: asking {}", names.join(", "), self.snapshot));
         let mut lost = Vec::new();
         for (package, _) in dropped {
-            if let Err(problem) = self.fetch_past(package, lock.taken, directory) {
+            if let Err(problem) = self.fetch_past(package, day, directory) {
                 lost.push((package, problem));
             }
         }
@@ -339,11 +346,13 @@ mod tests {
         let archive = archive(directory.path(), &PACKAGES);
         resolve(&archive, "dash").unwrap();
         fs::remove_dir_all(directory.path().join("archive")).unwrap();
-        archive.suite.forget_age();
+        archive.suite.age();
         let said = RefCell::new(String::new());
         let say = |line: &str| said.borrow_mut().push_str(line);
         let lock = archive.resolve(&["dash".to_owned()], DAY, &say).unwrap();
-        assert_eq!((lock.versions(), lock.taken), (vec!["dash=0.5.12-2".to_owned()], 0));
+        // Of the day of the lists that served.
+        let expected = (vec!["dash=0.5.12-2".to_owned()], 1_700_000_000);
+        assert_eq!((lock.versions(), lock.taken), expected);
         assert!(said.borrow().contains("the lists of fake cannot be fetched: "), "{said:?}");
         let other = tempfile::tempdir().unwrap();
         let sources = sources(directory.path());
@@ -361,7 +370,7 @@ mod tests {
         fs::copy(&fio, path("fio.deb")).unwrap();
         let newer = [("fio", "3.33-4", "", "fio"), PACKAGES[1], PACKAGES[2]];
         let archive = archive(directory.path(), &newer);
-        archive.suite.forget_age();
+        archive.suite.age();
         // 2023-11-14 22:13:20 UTC; the next day begins.
         lock.taken = 1_700_000_000;
         let tree = path("tree");
@@ -384,6 +393,16 @@ mod tests {
             assert_eq!(files(&path(day)), ["dash", "fio", "libaio"]);
             fs::remove_dir_all(path("past")).unwrap();
         }
+        // Whatever there was in 1970 is another.
+        lock.taken = 0;
+        for day in ["19700102T000000Z", "19700103T000000Z"] {
+            let past = path("past/archive/archive").join(day).join("pool");
+            fs::create_dir_all(&past).unwrap();
+            fs::copy(path("fio.deb"), past.join("fio_3.33-3.deb")).unwrap();
+        }
+        let say = |line: &str| assert!(!line.contains("asking"), "{line}");
+        let error = archive.unpack(&lock, &path("1970"), &say).unwrap_err().to_string();
+        assert!(error.contains("the lock does not tell a day when they were there"), "{error}");
     }
 
     #[test]
