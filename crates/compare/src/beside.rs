@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::luck::Seeds;
 use crate::operations::{Operation, operations};
 use crate::warmup::leave_out;
-use crate::{Difference, Judging, Results, VariantBoots, Verdict};
+use crate::{Difference, Judging, Results, VariantBoots, Verdict, baseline_first};
 
 /// The confidence of the intervals of measured gains.
 const CONFIDENCE: f64 = 0.95;
@@ -166,26 +166,38 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
 
 /// What a measured and an exact experiment of the same variants say together of each operation
 /// with a good direction and each variant against `baseline`. Nothing without such a variant.
+/// `judging` is that of the measured one, as its tables are judged: it says what counts of boots that
+/// warm up.
 ///
 /// Measured: blocks pair the variants' boots, of which each gives one figure; see
 /// [`stats::ratio_interval`]. Exact: a figure a seed against the luck floor.
-pub fn beside(measured: &Results<'_>, exact: &Results<'_>, baseline: &str) -> Vec<Beside> {
-    let (Some(time), Some(count)) = (measured.column(baseline), exact.column(baseline)) else {
+pub fn beside(
+    measured: &Results<'_>,
+    exact: &Results<'_>,
+    baseline: &str,
+    judging: &Judging,
+) -> Vec<Beside> {
+    let place = measured.variants.iter().position(|column| column.name() == baseline);
+    let (Some(place), Some(count)) = (place, exact.column(baseline)) else {
         return Vec::new();
     };
+    let columns = baseline_first(&measured.variants, place);
     let mut all = Vec::new();
     for workload in common(measured.experiment, exact.experiment) {
-        for new in measured.variants.iter().filter(|column| column.name() != baseline) {
+        // Of all columns together, as tables have them: what one warms up is left out of all.
+        let mut times = operations(workload[0], &columns, Mode::Measured);
+        leave_out(&mut times, judging);
+        let guests = operations(workload[1], &exact.variants, Mode::Exact);
+        for (number, new) in columns.iter().enumerate().skip(1) {
             let Some(new_count) = exact.column(new.name()) else { continue };
             let pair = Pair {
                 workload,
-                variant: new.name(),
-                times: [time.clone(), new.clone()],
-                counts: [count.clone(), new_count.clone()],
+                numbers: [0, number],
+                times: [&columns[0], new],
+                counts: [count, new_count],
                 seeds: exact.experiment.boots,
-                judging: Judging::of(measured),
             };
-            all.extend(pair.beside());
+            all.extend(pair.beside(&times, &guests));
         }
     }
     all
@@ -195,25 +207,27 @@ pub fn beside(measured: &Results<'_>, exact: &Results<'_>, baseline: &str) -> Ve
 struct Pair<'a> {
     /// As it is used to measure, and to count.
     workload: [&'a WorkloadUse; 2],
-    variant: &'a str,
-    times: [VariantBoots<'a>; 2],
-    counts: [VariantBoots<'a>; 2],
+    /// Which columns of measured operations they are.
+    numbers: [usize; 2],
+    times: [&'a VariantBoots<'a>; 2],
+    counts: [&'a VariantBoots<'a>; 2],
     seeds: u32,
-    judging: Judging,
 }
 
 impl Pair<'_> {
-    fn beside(&self) -> Vec<Beside> {
-        let emulated = self.times.iter().flat_map(VariantBoots::complete);
+    /// `times` and `guests` are the operations of all columns, measured and by guest time.
+    fn beside(&self, times: &[Operation<'_>], guests: &[Operation<'_>]) -> Vec<Beside> {
+        let emulated = self.times.iter().flat_map(|column| column.complete());
         let emulated = emulated.map(|boot| &*boot.facts.accel).any(|it| it == Accel::Tcg.name());
-        let guests = operations(self.workload[1], &self.counts, Mode::Exact);
-        let mut times = operations(self.workload[0], &self.times, Mode::Measured);
-        leave_out(&mut times, &self.judging);
-        let directed = times.iter().filter_map(|time| Some((time, time.metric.better?)));
+        let is_own = |time: &&Operation<'_>| {
+            self.numbers.iter().any(|&number| !time.columns[number].is_empty())
+        };
+        let own: Vec<&Operation<'_>> = times.iter().filter(is_own).collect();
+        let directed = own.iter().filter_map(|&time| Some((time, time.metric.better?)));
         directed
             .map(|(time, better)| {
                 let guest = guests.iter().find(|guest| guest.is(time));
-                let beside = self.operation(time, better, guest, is_alone(time, &times));
+                let beside = self.operation(time, better, guest, is_alone(time, &own));
                 let reading = if emulated { Reading::Withheld } else { beside.reading };
                 Beside { reading, ..beside }
             })
@@ -229,7 +243,7 @@ impl Pair<'_> {
         guest: Option<&Operation<'_>>,
         alone: bool,
     ) -> Beside {
-        let pairs = pairs(time);
+        let pairs = pairs(time, self.numbers);
         let gain = gain(better, &pairs);
         let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
             let figure = |boot: &Boot| instructions(boot, self.workload[1], label, time.phase);
@@ -246,7 +260,7 @@ impl Pair<'_> {
         Beside {
             workload: self.workload[0].manifest.name.clone(),
             metric: time.name.clone(),
-            variant: self.variant.to_owned(),
+            variant: self.times[1].name().to_owned(),
             blocks: pairs.len(),
             reading: reading(gain.as_ref(), counted.map(beyond_luck), unseen),
             gain,
@@ -257,7 +271,7 @@ impl Pair<'_> {
 
     /// The difference of a figure that each boot of the exact experiment has.
     fn difference(&self, figure: impl Fn(&Boot) -> Option<f64>) -> Option<Difference> {
-        let [base, new] = self.counts.each_ref().map(|column| {
+        let [base, new] = self.counts.map(|column| {
             let figures = column.complete().map(|boot| (boot.replicate, figure(boot)));
             Seeds::new(figures, self.seeds)
         });
@@ -268,15 +282,15 @@ impl Pair<'_> {
 
 /// Whether the span that `time` is of holds nothing else that its metric tells apart: it has a phase
 /// of its own, or is all that the metric says of an iteration.
-fn is_alone(time: &Operation<'_>, all: &[Operation<'_>]) -> bool {
+fn is_alone(time: &Operation<'_>, all: &[&Operation<'_>]) -> bool {
     let others = all.iter().filter(|other| other.metric == time.metric && !other.is(time));
     others.into_iter().all(|other| !time.phase.is_empty() && other.phase != time.phase)
 }
 
-/// The figures of each block in which both columns have one.
-fn pairs(time: &Operation<'_>) -> Vec<(f64, f64)> {
-    let [base, new] = [0, 1].map(|column| {
-        let boots = time.columns[column].iter();
+/// The figures of each block in which both of these columns have one.
+fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> Vec<(f64, f64)> {
+    let [base, new] = numbers.map(|number| {
+        let boots = time.columns[number].iter();
         let figures = boots.filter_map(|it| Some((it.boot.block, it.mean(time.metric.mean)?)));
         figures.collect::<BTreeMap<u32, f64>>()
     });

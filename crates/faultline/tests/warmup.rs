@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Experiment, Imported, Outcome, Sample, Usage};
+use model::{Boot, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Sample, Usage};
 use serde_json::{Value, json};
 use store::Store;
 
@@ -21,11 +21,14 @@ const WARMING: f64 = 30.0;
 const WARM: f64 = 10.0;
 const SAMPLES: u32 = 40;
 
+fn experiment(directory: &Path) -> Experiment {
+    std::fs::write(directory.join("serve.toml"), MANIFEST).unwrap();
+    lab::file::parse(&directory.join("warm.toml"), EXPERIMENT, None).unwrap()
+}
+
 /// A store with boots of the experiment, imported or not.
 fn store(directory: &Path, imported: bool) -> PathBuf {
-    std::fs::write(directory.join("serve.toml"), MANIFEST).unwrap();
-    let mut experiment: Experiment =
-        lab::file::parse(&directory.join("warm.toml"), EXPERIMENT, None).unwrap();
+    let mut experiment = experiment(directory);
     experiment.imported = imported.then(|| Imported {
         tool: "mmtests".into(),
         directory: directory.to_owned(),
@@ -74,13 +77,22 @@ fn boot(variant: &str, block: u32) -> Boot {
     }
 }
 
-/// The tables of metrics and of durations.
-fn tables(store: &Path, arguments: &[&str]) -> [Value; 2] {
+fn compare(store: &Path, arguments: &[&str]) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-    command.arg("--store").arg(store).args(["compare", "--format", "json"]).args(arguments);
+    command.arg("--store").arg(store).arg("compare").args(arguments);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    output.stdout
+}
+
+fn document(store: &Path, arguments: &[&str]) -> Value {
+    let output = compare(store, &[&["--format", "json"], arguments].concat());
+    serde_json::from_slice(&output).unwrap()
+}
+
+/// The tables of metrics and of durations.
+fn tables(store: &Path, arguments: &[&str]) -> [Value; 2] {
+    let document = document(store, arguments);
     [0, 1].map(|place| document["tables"][place].clone())
 }
 
@@ -123,6 +135,48 @@ fn all_counts_where_that_is_asked_for() {
     assert_eq!(value(&durations, "Amean", "Elapsed"), COLD + WARM);
     let told = metrics["warm_ups"].as_array().unwrap();
     assert!(!told.is_empty() && told.iter().all(|it| it["counted"] == true), "{told:?}");
+}
+
+/// Whichever of the two is asked about.
+#[test]
+fn figures_beside_each_other_count_the_same_warm_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("both.db");
+    let mut store = Store::open(&path).unwrap();
+    let measured = experiment(directory.path());
+    let exact = Experiment { name: "exact".into(), mode: Mode::Exact, ..measured.clone() };
+    let ids = [&measured, &exact].map(|it| store.keep_experiment(it).unwrap());
+    for (block, (variant, scale)) in (0..4).flat_map(|it| [(it, ("a", 1.0)), (it, ("b", 1.5))]) {
+        let mut boot = boot(variant, block);
+        let counted = |iteration, value| Sample {
+            metric: INSTRUCTIONS.into(),
+            label: "total".into(),
+            iteration,
+            value,
+            ..boot.samples[0].clone()
+        };
+        let counted = Boot { samples: vec![counted(0, 900.0), counted(1, 100.0)], ..boot.clone() };
+        store.keep_boot(ids[1], &counted).unwrap();
+        boot.samples.iter_mut().skip(4).for_each(|sample| sample.value *= scale);
+        store.keep_boot(ids[0], &boot).unwrap();
+    }
+    drop(store);
+    let all = [1.0, 1.5].map(|scale| COLD + 3.0 * WARMING + (SAMPLES - 3) as f64 * scale * WARM);
+    let included = 100.0 * (1.0 - all[1] / all[0]);
+    for name in ["warm", "exact"] {
+        let both = |arguments: &[&str]| {
+            let beside = &document(&path, &[&[name], arguments].concat())["beside"][0];
+            let found = [&beside["gain"]["gain"], &beside["instructions"]["base"]];
+            found.map(|it| it.as_f64().unwrap())
+        };
+        for (arguments, [gain, instructions]) in
+            [(&[][..], [-50.0, 100.0]), (&["--warmup", "include"][..], [included, 500.0])]
+        {
+            let found = both(arguments);
+            assert!(is_near(found[0], gain), "{name} {arguments:?}: {found:?}");
+            assert_eq!(found[1], instructions, "{name} {arguments:?}");
+        }
+    }
 }
 
 /// Its rows are defined over all samples.

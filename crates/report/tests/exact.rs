@@ -248,7 +248,7 @@ fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
     let time = Results { experiment: &time, variants: columns(&variants, &measured) };
     let count = Results { experiment: &count, variants: columns(&variants, &exact) };
     let mut comparison = compare(&time, 0, &Judging::default());
-    comparison.beside = beside(&time, &count, "6.1");
+    comparison.beside = beside(&time, &count, "6.1", &Judging::of(&time));
     comparison.beside_of = Some(Sources {
         measured: "numa (number 3)".into(),
         exact: "numa-\u{1b}exact (number 7)".into(),

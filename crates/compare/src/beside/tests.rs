@@ -1,7 +1,7 @@
 use model::{Manifest, Setting, Topology, Variant};
 
 use super::*;
-use crate::testing::{boot, columns, experiment, manifest, sample, used, variant};
+use crate::testing::{boot, columns, deviations, experiment, manifest, sample, used, variant};
 
 /// One boot a block, in which each operation takes so long.
 fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
@@ -35,7 +35,55 @@ fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<Beside> {
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
     let time = Results { experiment: &time, variants: columns(&variants, &times) };
     let count = Results { experiment: &count, variants: columns(&variants, &counts) };
-    beside(&time, &count, "old")
+    beside(&time, &count, "old", &Judging::of(&time))
+}
+
+/// Boots in blocks of 40 times about `level`, the first three of which take so much more.
+fn warming(level: f64, more: f64, seed: usize) -> Vec<Boot> {
+    let mut deviations = deviations().skip(1000 * seed);
+    let of = |block: u32| {
+        let mut boot = Boot { block, ..boot(block) };
+        for at in 0..40 {
+            let start = if at < 3 { more } else { 0.0 };
+            let value = level + start + deviations.next().unwrap();
+            boot.samples.push(sample("Elapsed", "", 0, value));
+        }
+        boot
+    };
+    (0..4).map(of).collect()
+}
+
+/// The gains of the second variant, and of others after it, against the first.
+fn gains(times: &[&[Boot]], judging: &Judging) -> Vec<f64> {
+    let variants = ["a", "b", "c"].map(variant);
+    let time = experiment(Mode::Measured, 4, vec![manifest()]);
+    let count = experiment(Mode::Exact, 2, vec![manifest()]);
+    let time = Results { experiment: &time, variants: columns(&variants, times) };
+    let count = Results { experiment: &count, variants: columns(&variants, &[&[][..]; 3]) };
+    let found = beside(&time, &count, "a", judging);
+    found.iter().map(|it| it.gain.unwrap().gain).collect()
+}
+
+#[test]
+fn warm_up_counts_as_it_does_in_tables() {
+    let (old, new) = (warming(100.0, 200.0, 1), warming(120.0, 0.0, 2));
+    let judging = |warm_up_counts| Judging { warm_up_counts, ..Judging::default() };
+    let gains = [false, true].map(|counts| gains(&[&old, &new], &judging(counts))[0]);
+    assert!((gains[0] + 20.0).abs() < 1.0 && (gains[1] + 4.3).abs() < 1.0, "{gains:?}");
+}
+
+#[test]
+fn what_a_third_variant_warms_up_is_left_out_of_all() {
+    let sides = [warming(100.0, 0.0, 1), warming(101.0, 0.0, 2), warming(102.0, 50.0, 3)];
+    let cut = sides.clone().map(|mut boots| {
+        boots.iter_mut().for_each(|boot| drop(boot.samples.drain(..3)));
+        boots
+    });
+    let [whole, cut] =
+        [&sides, &cut].map(|it| gains(&[&it[0], &it[1], &it[2]], &Judging::default()));
+    assert_eq!(whole, cut);
+    let apart = gains(&[&sides[0], &sides[1]], &Judging::default());
+    assert_ne!(apart[0], whole[0]);
 }
 
 const TIMES: [&[f64]; 3] = [&[10.0, 11.0, 12.0], &[10.1, 10.9, 12.1], &[12.0, 13.2, 14.5]];

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, Judging, NoPhase, PLOT_SOURCES, Sources, plots, with_phases};
+use ::compare::{Comparison, Judging, NoPhase, PLOT_SOURCES, Results, Sources, plots, with_phases};
 use lab::file::{self, Written};
 use model::{Experiment, Mode, Source};
 use report::{Console, Page, Recipe};
@@ -27,20 +27,12 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         phases => with_phases(&experiment, kept.iter().map(|kept| &kept.boot), phases)
             .map_err(|no| no_phase(&no))?,
     };
-    if args.warmup == Some(Warmup::Include) {
-        counted.workloads.iter_mut().for_each(|used| used.warmup = 0);
-    }
+    as_asked(&mut counted, args);
     let own = lab::results(&counted, &kept);
-    let judging = Judging::of(&own);
-    let judging = Judging {
-        margin: args.margin.unwrap_or(judging.margin),
-        warm_up_counts: args
-            .warmup
-            .map_or(judging.warm_up_counts, |warmup| warmup == Warmup::Include),
-        ..judging
-    };
+    let judging = judging_of(&own, args);
     let mut comparison = ::compare::compare(&own, baseline, &judging);
-    if let Some((other_id, other, kept)) = counterpart(&store, &experiment)? {
+    if let Some((other_id, mut other, kept)) = counterpart(&store, &experiment)? {
+        as_asked(&mut other, args);
         let other = lab::results(&other, &kept);
         let [own_name, other_name] = [(id, &own), (other_id, &other)]
             .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
@@ -48,7 +40,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             Mode::Measured => (&own, &other, own_name, other_name),
             Mode::Exact => (&other, &own, other_name, own_name),
         };
-        comparison.beside = ::compare::beside(measured, exact, &experiment.variants[baseline].name);
+        let baseline = &experiment.variants[baseline].name;
+        let judging = judging_of(measured, args);
+        comparison.beside = ::compare::beside(measured, exact, baseline, &judging);
         comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
     let text = match args.format {
@@ -70,6 +64,24 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets iterations of warm-up count where that is asked for.
+fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
+    if args.warmup == Some(Warmup::Include) {
+        experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
+    }
+}
+
+/// How differences in `results` are judged as `args` have it.
+fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
+    let judging = Judging::of(results);
+    let asked = args.warmup.map(|warmup| warmup == Warmup::Include);
+    Judging {
+        margin: args.margin.unwrap_or(judging.margin),
+        warm_up_counts: asked.unwrap_or(judging.warm_up_counts),
+        ..judging
+    }
 }
 
 fn no_phase(no: &NoPhase) -> Failure {
