@@ -34,9 +34,12 @@ fn store(directory: &Path, imported: bool) -> PathBuf {
         directory: directory.to_owned(),
         digest: String::new(),
     });
-    let path = directory.join(format!("{imported}.db"));
+    store_of(&experiment, directory.join(format!("{imported}.db")))
+}
+
+fn store_of(experiment: &Experiment, path: PathBuf) -> PathBuf {
     let mut store = Store::open(&path).unwrap();
-    let id = store.keep_experiment(&experiment).unwrap();
+    let id = store.keep_experiment(experiment).unwrap();
     for block in 0..experiment.boots {
         for variant in ["a", "b"] {
             store.keep_boot(id, &boot(variant, block)).unwrap();
@@ -177,6 +180,27 @@ fn figures_beside_each_other_count_the_same_warm_up() {
             assert_eq!(found[1], instructions, "{name} {arguments:?}");
         }
     }
+}
+
+/// The page's plots, which are all of its drawings.
+fn drawings(store: &Path, arguments: &[&str]) -> Vec<String> {
+    let page = compare(store, &[&["--format", "html"], arguments].concat());
+    let page = String::from_utf8(page).unwrap();
+    let drawings = page.split("<svg").skip(1);
+    drawings.map(|it| it.split("</svg>").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn plots_count_what_tables_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let asked = store(directory.path(), false);
+    let mut experiment = experiment(directory.path());
+    experiment.workloads[0].warmup = 0;
+    let none = store_of(&experiment, directory.path().join("none.db"));
+    let all = drawings(&none, &["--warmup", "include"]);
+    assert!(!all.is_empty());
+    assert_eq!(drawings(&asked, &["--warmup", "include"]), all);
+    assert_ne!(drawings(&asked, &[]), all);
 }
 
 /// Its rows are defined over all samples.

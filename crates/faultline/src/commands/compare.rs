@@ -56,7 +56,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             report::page(&Page {
                 comparison: &comparison,
                 results: &own,
-                plots: &plots(&lab::results(&experiment, &drawn), baseline, &judging),
+                plots: &plots(&lab::results(&counted, &drawn), baseline, &judging),
                 consoles: &consoles(&store, &comparison)?,
                 recipe: &recipe(&files(&experiment)),
             })
