@@ -24,7 +24,7 @@ pub struct WarmUp {
     pub metric: String,
     /// Of what the first are meant.
     pub of: Repeated,
-    /// Fewest and most of these, in any boot.
+    /// Fewest and most of these, in any boot that counts.
     pub repeated: [usize; 2],
     /// So many first ones are warm-up, surely; 0 if that can't be said.
     pub first: usize,
@@ -109,30 +109,23 @@ pub fn leave_out(operations: &mut [Operation<'_>], judging: &Judging) -> Vec<War
 
 fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<WarmUp> {
     let mean = operation.metric.mean;
-    let mut boots = operation.columns.iter().flatten();
-    let of = match boots.any(|boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES)) {
+    // Boots after a look must not change what it found.
+    let is_seen = |boot: &&BootSamples<'_>| judging.counts(boot.boot.block);
+    let mut seen = operation.columns.iter().flatten().filter(is_seen);
+    let of = match seen.any(|boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES)) {
         true => Repeated::Samples,
         false => Repeated::Iterations,
     };
-    let all: Vec<Vec<Series>> = operation
-        .columns
-        .iter()
-        .map(|boots| boots.iter().map(|boot| series(boot, of, mean)).collect())
-        .collect();
-    let found: Vec<stats::WarmUp> = operation
-        .columns
-        .iter()
-        .zip(&all)
-        .map(|(boots, all)| {
-            let looked_at = boots.iter().zip(all).filter(|(it, _)| judging.counts(it.boot.block));
-            warm_up(&looked_at.map(|(_, series)| &series[..]).collect::<Vec<_>>())
-        })
-        .collect();
+    let series = |boots: &Vec<BootSamples<'_>>| -> Vec<Series> {
+        boots.iter().filter(is_seen).map(|boot| series(boot, of, mean)).collect()
+    };
+    let all: Vec<Vec<Series>> = operation.columns.iter().map(series).collect();
+    let found: Vec<stats::WarmUp> = all.iter().map(|boots| warm_up(boots)).collect();
     let lengths = || all.iter().flatten().flatten().map(Vec::len);
     let repeated = [lengths().min()?, lengths().max()?];
     // As within one variant, no boot may lose more.
     let longest =
-        found.iter().map(|it| it.until).filter(|first| 4 * first <= 3 * repeated[0]).max();
+        found.iter().map(|it| it.until).filter(|first| may_lose(repeated[0], *first)).max();
     let first = longest.unwrap_or(0);
     let is_odd = found.iter().any(|it| it.warm + it.never > 0);
     if first == 0 && !(is_odd && of == Repeated::Samples) {
@@ -142,8 +135,10 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
         let mut means = [Vec::new(), Vec::new()];
         for boot in boots {
             let [before, steady] = split(boot, first, of);
-            means[0].extend(mean_of(&before.values, mean));
-            means[1].extend(mean_of(&steady.values, mean));
+            if is_seen(&&*boot) {
+                means[0].extend(mean_of(&before.values, mean));
+                means[1].extend(mean_of(&steady.values, mean));
+            }
             if !judging.warm_up_counts {
                 boot.left_out.extend(before.values);
                 (boot.values, boot.iterations) = (steady.values, steady.iterations);
@@ -194,6 +189,11 @@ fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<f64>> {
     iterations
 }
 
+/// Whether a quarter of so many is left without the first ones.
+fn may_lose(repeated: usize, first: usize) -> bool {
+    4 * first <= 3 * repeated
+}
+
 /// Values with the iteration of each.
 #[derive(Default)]
 struct Part {
@@ -201,10 +201,17 @@ struct Part {
     iterations: Vec<u32>,
 }
 
-/// The values of the first `first`, and the others.
+/// The values of the first `first`, and the others. A boot too short for that, which a look has not
+/// seen, keeps all.
 fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Part; 2] {
     let mut parts = [Part::default(), Part::default()];
-    let numbers: Vec<u32> = by_iteration(boot).into_keys().collect();
+    let iterations = by_iteration(boot);
+    let shortest = match of {
+        Repeated::Samples => iterations.values().map(Vec::len).min().unwrap_or(0),
+        Repeated::Iterations => iterations.len(),
+    };
+    let first = if may_lose(shortest, first) { first } else { 0 };
+    let numbers: Vec<u32> = iterations.into_keys().collect();
     let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
     for (iteration, value) in boot.iterations.iter().zip(&boot.values) {
         let seen = seen.entry(*iteration).or_default();
@@ -336,5 +343,32 @@ mod tests {
         let judging = Judging { look: Some(look), ..Judging::default() };
         assert_eq!(found([&side, &side], &judging).0, []);
         assert_eq!(found([&side, &side], &Judging::default()).0[0].first, 3);
+    }
+
+    #[test]
+    fn a_boot_after_a_look_changes_nothing_of_it() {
+        let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
+        let look = Look { number: 1, of: 3, boots: 4, next: 6 };
+        let judging = Judging { look: Some(look), ..Judging::default() };
+        let side = boots(4, 1, 40, 1, warm);
+        let (before, _) = found([&side, &side], &judging);
+        assert_eq!(before[0].first, 3);
+        for samples in [1, 3, 4, 40] {
+            let later = Boot { block: 4, ..boots(1, 1, samples, 2, warm).remove(0) };
+            let more = [&side[..], &[later]].concat();
+            let (after, left) = found([&more, &side], &judging);
+            assert_eq!(after, before);
+            // What is too short keeps all.
+            assert_eq!(left[0][4], if samples < 4 { samples } else { samples - 3 });
+        }
+        // A later boot of many samples does not change what is looked at either.
+        let warm = |_, _, iteration| if iteration < 4 { 30.0 } else { 0.0 };
+        let side = boots(4, 30, 2, 3, warm);
+        let (before, _) = found([&side, &side], &judging);
+        assert_eq!((before[0].of, before[0].first), (Repeated::Iterations, 4));
+        let later = Boot { block: 4, ..boots(1, 1, 40, 2, no_more).remove(0) };
+        let more = [&side[..], &[later]].concat();
+        let (after, left) = found([&more, &side], &judging);
+        assert_eq!((after, left[0][4]), (before, 40));
     }
 }
