@@ -152,6 +152,7 @@ fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) 
         primary: false,
         rows: Rows::Usual,
         decimals: None,
+        concurrent: false,
     };
     let undeclared = workload.metrics.len();
     if mode == Mode::Exact && name == INSTRUCTIONS {

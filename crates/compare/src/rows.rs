@@ -98,6 +98,7 @@ mod tests {
             primary: false,
             rows,
             decimals: None,
+            concurrent: false,
         }
     }
 

@@ -18,6 +18,7 @@ pub fn manifest() -> Manifest {
         primary: false,
         rows: Rows::Usual,
         decimals: None,
+        concurrent: false,
     };
     Manifest {
         name: "autonuma".into(),

@@ -112,7 +112,8 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
     // Boots after a look must not change what it found.
     let is_seen = |boot: &&BootSamples<'_>| judging.counts(boot.boot.block);
     let mut seen = operation.columns.iter().flatten().filter(is_seen);
-    let of = match seen.any(|boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES)) {
+    let is_long = |boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES);
+    let of = match !operation.metric.concurrent && seen.any(is_long) {
         true => Repeated::Samples,
         false => Repeated::Iterations,
     };
@@ -229,7 +230,7 @@ fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Part; 2] {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Mode};
+    use model::{Boot, Manifest, Mode};
 
     use super::*;
     use crate::operations::operations;
@@ -264,7 +265,15 @@ mod tests {
 
     /// What is told, and how many samples each boot has left.
     fn found(sides: [&[Boot]; 2], judging: &Judging) -> (Vec<WarmUp>, Vec<Vec<usize>>) {
-        let (variants, used) = (["a", "b"].map(variant), used(manifest()));
+        found_in(manifest(), sides, judging)
+    }
+
+    fn found_in(
+        manifest: Manifest,
+        sides: [&[Boot]; 2],
+        judging: &Judging,
+    ) -> (Vec<WarmUp>, Vec<Vec<usize>>) {
+        let (variants, used) = (["a", "b"].map(variant), used(manifest));
         let columns: Vec<VariantBoots<'_>> = columns(&variants, &sides);
         let mut operations = operations(&used, &columns, Mode::Measured);
         let told = leave_out(&mut operations, judging);
@@ -286,6 +295,22 @@ mod tests {
         let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1.0;
         assert!(near(columns[0].before, 100.0) && near(columns[1].before, 120.0));
         assert!(near(columns[0].steady, 100.0) && near(columns[1].steady, 100.0));
+    }
+
+    #[test]
+    fn samples_taken_at_the_same_time_have_no_start() {
+        let ahead = |_, at, _| if at < 3 { -20.0 } else { 0.0 };
+        let side = boots(4, 1, 40, 1, ahead);
+        let mut manifest = manifest();
+        let judging = Judging::default();
+        assert_eq!(found_in(manifest.clone(), [&side, &side], &judging).0[0].first, 3);
+        manifest.metrics[0].concurrent = true;
+        assert_eq!(found_in(manifest.clone(), [&side, &side], &judging).0, []);
+        // Iterations of it follow each other all the same.
+        let side = boots(3, 30, 20, 3, |_, _, iteration| if iteration < 4 { 30.0 } else { 0.0 });
+        let (told, left) = found_in(manifest, [&side, &side], &judging);
+        assert_eq!((told[0].of, told[0].first), (Repeated::Iterations, 4));
+        assert_eq!(left[0], [26 * 20; 3]);
     }
 
     #[test]

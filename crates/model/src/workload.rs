@@ -59,6 +59,10 @@ pub struct Metric {
     /// Decimals in its tables; none leaves them to the size of the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub decimals: Option<u8>,
+    /// Whether the samples of an iteration are taken at the same time, such as one by each of several
+    /// threads: then their order says nothing of time, and none of them is warm-up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub concurrent: bool,
 }
 
 /// The rows that the field prints of a metric, in the order of the table.

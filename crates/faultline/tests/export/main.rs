@@ -44,6 +44,7 @@ fn experiment() -> Experiment {
         primary: false,
         rows: Rows::Usual,
         decimals: None,
+        concurrent: false,
     };
     let manifest = Manifest {
         name: "autonuma, \"odd\"".into(),

@@ -121,8 +121,11 @@ mod tests {
 
     #[test]
     fn the_manifest_gives_options() {
-        let options = Options::parse(lexopt::Parser::from_args(manifest("paralleldd").1)).unwrap();
+        let (manifest, arguments) = manifest("paralleldd");
+        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
         assert_eq!((options.bytes(), &*options.readers), (4 << 30, &[1, 3, 4][..]));
+        // Readers are told in the order of their threads, which is none of time.
+        assert!(manifest.metrics.iter().all(|metric| metric.concurrent));
     }
 
     #[test]

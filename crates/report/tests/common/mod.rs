@@ -21,6 +21,7 @@ pub fn manifest() -> Manifest {
         primary: false,
         rows: Rows::Usual,
         decimals: None,
+        concurrent: false,
     };
     let lower = Some(Better::Lower);
     Manifest {

@@ -64,6 +64,7 @@ fn experiment(name: &str) -> Experiment {
         primary: false,
         rows: Rows::Usual,
         decimals: None,
+        concurrent: false,
     };
     let manifest = Manifest {
         name: "autonuma".into(),

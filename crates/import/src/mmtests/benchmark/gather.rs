@@ -27,6 +27,7 @@ pub fn metric(name: &str, unit: &str, better: Better, decimals: u8) -> Metric {
         primary: false,
         rows: Rows::Usual,
         decimals: Some(decimals),
+        concurrent: false,
     }
 }
 

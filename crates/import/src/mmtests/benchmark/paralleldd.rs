@@ -3,6 +3,8 @@
 //! Two layouts: `time-READERS.log` with the times of all readers in all iterations (since 2022),
 //! and `time-READERS-READER-N`.
 
+use model::Metric;
+
 use super::gather::{Gather, primary, seconds};
 use super::time::runs;
 use super::{Logs, Unreadable};
@@ -13,7 +15,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     if files.is_empty() {
         files = logs.between("time-", "");
     }
-    gather.metric(primary(seconds("Elapsd")));
+    gather.metric(Metric { concurrent: true, ..primary(seconds("Elapsd")) });
     for (name, text) in &files {
         let readers = name.split('-').next().unwrap_or_default();
         if readers.is_empty() || !readers.bytes().all(|digit| digit.is_ascii_digit()) {

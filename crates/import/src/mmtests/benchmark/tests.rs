@@ -178,6 +178,7 @@ fn earlier_readers_have_a_file_each() {
     let parsed = parsed("paralleldd", &files);
     assert_eq!(operations(&parsed), named([("Elapsd-2", 130.11), ("Elapsd-2", 130.11)]));
     assert_eq!(parsed.remarks.len(), 1);
+    assert!(parsed.metrics[0].concurrent);
 }
 
 #[test]
