@@ -1,5 +1,7 @@
 //! From where on a series is steady.
 
+use std::cmp::Ordering;
+
 use crate::{Estimate, Summary, pelt};
 
 /// Fewer values than this say nothing.
@@ -158,10 +160,19 @@ pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
 
 /// Which values are outliers among those around them.
 fn outliers(values: &[f64]) -> Vec<bool> {
+    // The values around each, in order of size: from one place to the next, one comes and one goes.
+    let mut around: Vec<f64> = values.iter().take(REACH).copied().collect();
+    around.sort_by(f64::total_cmp);
+    let place = |around: &[f64], value: &f64| {
+        around.partition_point(|it| it.total_cmp(value) == Ordering::Less)
+    };
     let is_far = |at: usize| {
-        let mut around =
-            values[at.saturating_sub(REACH)..values.len().min(at + REACH + 1)].to_vec();
-        around.sort_by(f64::total_cmp);
+        if let Some(comes) = values.get(at + REACH) {
+            around.insert(place(&around, comes), *comes);
+        }
+        if let Some(goes) = at.checked_sub(REACH + 1) {
+            around.remove(place(&around, &values[goes]));
+        }
         let percentile = |percent: usize| around[(around.len() - 1) * percent / 100];
         let span = percentile(90) - percentile(10);
         (values[at] - percentile(50)).abs() > FAR * span
@@ -212,6 +223,33 @@ mod tests {
             assert!(share(n, |_, x| x.exp(), is_flat) >= 0.92, "lognormal, {n}");
             let spiky = |at, x| 100.0 + x + if at % 17 == 3 { 50.0 } else { 0.0 };
             assert!(share(n, spiky, is_flat) >= 0.97, "with spikes, {n}");
+        }
+    }
+
+    #[test]
+    fn outliers_are_far_from_the_values_around_them() {
+        let mut normal = normal(13);
+        for n in [0, 1, 20, 100, 101, 102, 201, 202, 700] {
+            // Rounded, so that some are equal.
+            let values: Vec<f64> = (0..n).map(|_| normal().powi(5).round()).collect();
+            let is_far = |at: usize| {
+                let mut around = values[at.saturating_sub(100)..n.min(at + 101)].to_vec();
+                around.sort_by(f64::total_cmp);
+                let percentile = |percent: usize| around[(around.len() - 1) * percent / 100];
+                let span = percentile(90) - percentile(10);
+                (values[at] - percentile(50)).abs() > 3.0 * span
+            };
+            let far: Vec<bool> = (0..n).map(is_far).collect();
+            let alone = |&at: &usize| {
+                let run = far[at..].iter().take_while(|it| **it).count();
+                let before = far[..at].iter().rev().take_while(|it| **it).count();
+                run > 0 && (run + before <= 2 || before == at)
+            };
+            let expected: Vec<usize> = (0..n).filter(alone).collect();
+            let found = outliers(&values).into_iter().enumerate();
+            let found: Vec<usize> = found.filter_map(|(at, it)| it.then_some(at)).collect();
+            assert_eq!(found, expected, "{n}");
+            assert!(n < 700 || found.len() > 20, "{}", found.len());
         }
     }
 
