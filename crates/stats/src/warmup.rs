@@ -6,7 +6,7 @@ use crate::{Estimate, Steady, steady};
 
 /// Fewer units than this have no warm-up in common.
 const MIN_UNITS: usize = 3;
-/// The first values lie apart by chance with this probability at most.
+/// The first values lie apart by chance with this probability at most, whatever lengths are tried.
 const ALPHA: f64 = 0.01;
 
 /// What the series of several independent units say of how they begin.
@@ -45,12 +45,13 @@ enum Found {
 /// - and so many first values lie on that side in all units together: the probability that one of them
 ///   is above one of the others, less 1/2 (Mann and Whitney, "On a test of whether one of two random
 ///   variables is stochastically larger than the other", Annals of Mathematical Statistics 18, 1947),
-///   differs from 0 over units by Student's t at level 1 %. In stationary series it is 0 on average.
+///   differs from 0 over units by Student's t at level 1 %, divided by the number of lengths that are
+///   tried (Bonferroni). In stationary series it is 0 on average.
 ///
 /// The longest that is found and sure is taken: one unit alone that changes late must not hide what all
-/// have in common. It may not take more than three quarters of any series. Simulated, two sides of 3 to 10 stationary
-/// units are cut in about 1 % of cases at most, be they normal, skewed, about two modes or correlated
-/// (`bench/stats-calibration`).
+/// have in common. It may not take more than three quarters of any series. Simulated, two sides of 3 to
+/// 10 stationary units are cut in about 1 % of cases at most, be they normal, skewed, about two modes or
+/// correlated (`bench/stats-calibration`).
 pub fn warm_up<U: AsRef<[Vec<f64>]>>(units: &[U]) -> WarmUp {
     let units = || units.iter().map(AsRef::as_ref);
     let known: Vec<(&[Vec<f64>], Found)> =
@@ -61,16 +62,18 @@ pub fn warm_up<U: AsRef<[Vec<f64>]>>(units: &[U]) -> WarmUp {
     });
     let warm: Vec<(usize, bool)> = warm.collect();
     let shortest = units().flatten().map(Vec::len).min().unwrap_or(0);
-    let is_sure = |until: usize, above: bool| {
+    let is_sure = |until: usize, above: bool, level: f64| {
         let shares: Vec<f64> = known.iter().map(|(series, _)| unit_above(series, until)).collect();
         let apart = Estimate::of_mean(&shares).filter(|it| (it.value > 0.0) == above);
-        4 * until <= 3 * shortest && apart.is_some_and(|it| it.p_apart(0.0) < ALPHA)
+        4 * until <= 3 * shortest && apart.is_some_and(|it| it.p_apart(0.0) < level)
     };
     let longest = |above: bool| {
         let own = warm.iter().filter(|(_, it)| *it == above).map(|(until, _)| *until);
         let lengths: BTreeSet<usize> = own.clone().collect();
         let in_common = known.len() >= MIN_UNITS && 2 * own.count() > known.len();
-        lengths.into_iter().rev().find(|until| in_common && is_sure(*until, above))
+        // Any of them may be apart by chance.
+        let level = ALPHA / lengths.len() as f64;
+        lengths.into_iter().rev().find(|until| in_common && is_sure(*until, above, level))
     };
     WarmUp {
         until: [true, false].into_iter().find_map(longest).unwrap_or(0),
