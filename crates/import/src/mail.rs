@@ -9,7 +9,7 @@ use crate::quoting;
 use crate::table::Lines;
 
 /// Longer lines belong to no table.
-const MAX_LINE: usize = 4096;
+pub const MAX_LINE: usize = 4096;
 /// Headers that begin a mail, or a part of it, amid a text.
 const HEADERS: [&str; 8] = [
     "From",

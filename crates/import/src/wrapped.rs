@@ -1,7 +1,7 @@
 //! Rows that a mail program has wrapped: a line that ends at the margin, and a next one that begins
 //! with figures and cannot stand alone.
 
-use crate::mail::{Line, Role};
+use crate::mail::{Line, MAX_LINE, Role};
 use crate::row::{Placed, Shape, shape};
 
 /// Mail programs wrap where the next word would end after this letter, or after one up to [`LAST`].
@@ -14,13 +14,24 @@ const NAMES: usize = 2;
 /// A line of names that was wrapped has at least this many spaces before the first.
 const INDENT: usize = 4;
 
+/// More lines than this were never one row.
+const PARTS: usize = 4;
+
 /// A line, or several that were one.
 struct Piece {
     line: Line,
     /// How long the last of them is in the file.
     length: usize,
-    /// Whether they are several.
-    joined: bool,
+    /// How many they are.
+    parts: usize,
+}
+
+impl Piece {
+    fn append(&mut self, rest: &Self) {
+        append(&mut self.line, &rest.line);
+        self.length = rest.length;
+        self.parts += rest.parts;
+    }
 }
 
 /// The lines of a mail, those of wrapped rows joined, and those of names over such rows.
@@ -28,7 +39,7 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     let pieces = rows(lines);
     let mut begins = vec![false; pieces.len()];
     let is_row = |piece: &Piece| matches!(shape(&piece.line.text), Shape::Row(_));
-    for row in (1..pieces.len()).filter(|row| pieces[*row].joined && !is_row(&pieces[row - 1])) {
+    for row in (1..pieces.len()).filter(|row| pieces[*row].parts > 1 && !is_row(&pieces[row - 1])) {
         for above in 1..=NAMES {
             match row.checked_sub(2 * above) {
                 Some(first) if are_names(&pieces[first], &pieces[first + 1].line) => {
@@ -50,21 +61,26 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     lines
 }
 
-/// The lines with those of wrapped rows joined.
+/// The lines with those of wrapped rows joined: where a line completes the value before it, and
+/// where a row lacks just as many values as follow it.
 fn rows(lines: Vec<Line>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());
     for line in lines {
         let length = line.text.chars().count() + 2 * line.depth;
-        match pieces.last_mut().filter(|before| is_one_row(before, &line)) {
-            Some(before) => {
-                append(&mut before.line, &line);
-                before.length = length;
-                before.joined = true;
-            }
-            None => pieces.push(Piece { line, length, joined: false }),
+        let piece = Piece { line, length, parts: 1 };
+        match pieces.last_mut().filter(|before| completes(before, &piece.line)) {
+            Some(before) => before.append(&piece),
+            None => pieces.push(piece),
         }
     }
-    pieces
+    let mut rows: Vec<Piece> = Vec::with_capacity(pieces.len());
+    let mut pieces = pieces.into_iter();
+    while let Some(mut row) = pieces.next() {
+        let rests = rests(rows.last(), &row, pieces.as_slice());
+        pieces.by_ref().take(rests).for_each(|rest| row.append(&rest));
+        rows.push(row);
+    }
+    rows
 }
 
 fn append(before: &mut Line, rest: &Line) {
@@ -82,17 +98,77 @@ fn is_at_margin(before: &Piece, rest: &Line) -> bool {
     is_text(&before.line) && is_text(rest) && margin && depth
 }
 
-/// Whether two lines are one row that was wrapped.
-fn is_one_row(before: &Piece, rest: &Line) -> bool {
-    let text = rest.text.trim_start();
-    if !is_at_margin(before, rest) || !is_rest(text) {
+/// Whether `rest` may be what a mail program has wrapped of a row.
+fn may_go_on(before: &Piece, rest: &Line) -> bool {
+    let length = before.line.text.len() + 1 + rest.text.len();
+    before.parts < PARTS
+        && length <= MAX_LINE
+        && is_at_margin(before, rest)
+        && is_rest(rest.text.trim_start())
+}
+
+/// Whether `rest` has what the last value of the line before it lacks.
+fn completes(before: &Piece, rest: &Line) -> bool {
+    if !may_go_on(before, rest) {
         return false;
     }
     let before = &before.line.text;
-    match (shape(&format!("{before} {text}")), shape(opened(before))) {
-        (Shape::Row(whole), Shape::Row(first)) => whole.len() >= first.len(),
+    match (shape(&format!("{before} {}", rest.text.trim_start())), shape(opened(before))) {
+        (Shape::Row(whole), Shape::Row(first)) => {
+            let last = first.len() - 1;
+            goes_on(&first, &whole) && whole[last].cell != first[last].cell
+        }
         _ => false,
     }
+}
+
+/// Whether the first values of a row are all those of another.
+fn goes_on(first: &[Placed], whole: &[Placed]) -> bool {
+    let starts = |cells: &[Placed]| cells.iter().map(|placed| placed.start).collect::<Vec<_>>();
+    whole.len() >= first.len() && starts(&whole[..first.len()]) == starts(first)
+}
+
+/// How many of the lines `after` a row hold the rest of it: as many as give it the number of values
+/// of the row above or below, where it has fewer without.
+fn rests(above: Option<&Piece>, row: &Piece, after: &[Piece]) -> usize {
+    if !after.first().is_some_and(|rest| may_go_on(row, &rest.line)) {
+        return 0;
+    }
+    let is_beside = |piece: &&Piece| piece.line.depth == row.line.depth;
+    let above = above.filter(is_beside).and_then(|above| widths(above, &[]).first().copied());
+    let widths_here = widths(row, after);
+    if widths_here.is_empty() || above == Some(widths_here[0]) {
+        return 0;
+    }
+    let is_alike = |rests: &usize| {
+        let width = Some(widths_here[*rests]);
+        let below = after[*rests..].split_first().filter(|(below, _)| is_beside(below));
+        let mut below = below.into_iter().flat_map(|(below, after)| widths(below, after));
+        width == above || below.any(|below| Some(below) == width)
+    };
+    (1..widths_here.len()).find(is_alike).unwrap_or(0)
+}
+
+/// How many values a row has alone, with the line after it, with two, and so on; empty if the line is
+/// no row.
+fn widths(row: &Piece, after: &[Piece]) -> Vec<usize> {
+    let Shape::Row(mut cells) = shape(&row.line.text) else {
+        return Vec::new();
+    };
+    let mut widths = vec![cells.len()];
+    let mut whole = Piece { line: row.line.clone(), ..*row };
+    for rest in after {
+        if !may_go_on(&whole, &rest.line) {
+            break;
+        }
+        whole.append(rest);
+        match shape(&whole.line.text) {
+            Shape::Row(more) if more.len() > cells.len() && goes_on(&cells, &more) => cells = more,
+            _ => break,
+        }
+        widths.push(cells.len());
+    }
+    widths
 }
 
 /// Whether two lines are names of columns, of which the last were wrapped, and lost their indent.
@@ -162,6 +238,44 @@ Amean    syst-fsmark        4020.94 (  0.00%)     4004.19 (
 8.39%*
 ";
         assert_eq!(texts(text).len(), 2);
+    }
+
+    #[test]
+    fn a_row_takes_what_it_lacks_beside_its_neighbours() {
+        let row = "Amean     elsp-NUMA02                200.10      210.10";
+        let whole = "Amean     elsp-NUMA01        200.10      210.10      220.10";
+        for (text, rows) in [
+            (format!("{row}\n220.10\n{whole}\n"), 2),
+            (format!("{whole}\n{row}\n220.10\n"), 2),
+            (format!("{row}\n220.10\n{row}\n220.10\n"), 2),
+            // Whole beside the row above, or too much.
+            (format!("{row}\n{row}\n220.10\n"), 3),
+            (format!("{whole}\n{row}\n220.10   230.10\n"), 3),
+        ] {
+            assert_eq!(texts(&text).len(), rows, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_rows_take_no_figures() {
+        for text in [
+            "Amean     elsp-NUMA02                200.10      210.10\n2\n",
+            "Amean     elsp-NUMA01         210.10 (   0.00%)   220.10 (  -4.76%)\n\
+             Amean     elsp-NUMA02         200.10 (   0.00%)   210.10 (  -5.00%)\n+1\n",
+            "threads            1           2           4           8\n\
+             1             100.10      200.20      300.30      400.40\n\
+             2             100.10      200.20      300.30      400.40\n",
+        ] {
+            assert_eq!(texts(text).len(), text.lines().count(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_few_lines() {
+        let rest = "1.00 (   0.00%)     1.00 (   0.00%)     1.00 (   0.00%)     1.00 (";
+        let lines: Vec<String> = (0..100).map(|_| format!("0.00%)  {rest}")).collect();
+        let texts = texts(&format!("Amean  x  {rest}\n{}\n", lines.join("\n")));
+        assert!(texts.iter().all(|text| text.matches("1.00").count() <= 4 * PARTS), "{texts:?}");
     }
 
     #[test]
