@@ -8,21 +8,9 @@ use crate::row::{Shape, is_rule};
 /// A longer name is none.
 const MAX_NAME: usize = 200;
 /// What stands over labels where names of columns could be taken for a row of figures.
-const HEADINGS: [&str; 13] = [
-    "benchmark",
-    "case",
-    "clients",
-    "commit",
-    "config",
-    "groups",
-    "kernel",
-    "release",
-    "version",
-    "test",
-    "threads",
-    "variant",
-    "workers",
-];
+const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "variant", "version"];
+/// The same, where it could as well be a row's label.
+const AMBIGUOUS: [&str; 6] = ["benchmark", "case", "clients", "groups", "threads", "workers"];
 /// Units that stand behind values.
 const UNITS: [&str; 16] = [
     "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "ms", "msec", "s", "sec", "secs", "kB", "KB", "KiB",
@@ -145,8 +133,16 @@ pub fn is_difference(name: &str) -> bool {
 
 /// Whether a word stands over labels, even where what follows it looks like figures.
 pub fn is_heading(word: &str) -> bool {
-    let name = word.strip_suffix(':').unwrap_or(word).to_ascii_lowercase();
-    word.starts_with('#') || HEADINGS.contains(&&*name)
+    word.starts_with('#') || HEADINGS.contains(&&*heading(word)) || is_ambiguous(word)
+}
+
+/// Whether a word that may stand over labels may be one itself.
+pub fn is_ambiguous(word: &str) -> bool {
+    AMBIGUOUS.contains(&&*heading(word))
+}
+
+fn heading(word: &str) -> String {
+    word.strip_suffix(':').unwrap_or(word).to_ascii_lowercase()
 }
 
 /// The header over the row at `from`, no higher than `top`.

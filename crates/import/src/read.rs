@@ -77,7 +77,7 @@ fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
     let mut top = 0;
     let found = blocks(lines).into_iter().filter(|block| !is_versions(block, lines));
     let found = found.map(|mut block| {
-        while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines) {
+        while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines, top) {
             block.rows.remove(0);
         }
         let shapes =
@@ -108,11 +108,17 @@ fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
 }
 
 /// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.
-fn is_header_row(block: &Block, lines: &[Lined<'_>]) -> bool {
-    block.rows.first().is_some_and(|(place, cells)| {
-        let start = cells.first().map_or(0, |placed| placed.start);
-        header::is_heading(lines[*place].line.text[..start].trim())
-    })
+/// What could as well be a row is one under as many names, no higher than `top`.
+fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
+    let Some((place, cells)) = block.rows.first() else {
+        return false;
+    };
+    let word = lines[*place].line.text[..cells[0].start].trim();
+    let is_named = || {
+        let geometry = Geometry::of(block, lines, cells.len());
+        geometry.is_some_and(|geometry| header::find(lines, *place, top, &geometry).is_some())
+    };
+    header::is_heading(word) && !(header::is_ambiguous(word) && is_named())
 }
 
 /// Without names, a table is as wide as all its rows are.

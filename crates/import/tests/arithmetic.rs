@@ -431,3 +431,14 @@ fn a_stroke_after_names_is_none() {
     let names = ["6.6.0-rc2-sched-numabtrace-v1", "6.6.0-rc2-sched-numabselective-v1"];
     assert_eq!(table(text).columns, names);
 }
+
+#[test]
+fn threads_may_be_a_row_or_head_the_labels() {
+    let rows = "Threads       1200      1180\nProcesses      300       310\n";
+    let named = table(&format!("           vanilla   patched\n{rows}"));
+    assert_eq!(named.columns, ["vanilla", "patched"]);
+    assert_eq!(named.rows[0].label, "Threads");
+    let numbered = table("Threads           1         2\nmmap         100.10    200.20\n");
+    assert_eq!((numbered.heading.as_str(), numbered.rows.len()), ("Threads", 1));
+    assert_eq!(numbered.columns, ["1", "2"]);
+}
