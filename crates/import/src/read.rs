@@ -161,6 +161,10 @@ impl Reader<'_> {
                 None => self.unread(*place, *place, BETWEEN_WORDS),
             }
         }
+        let labels = named && (heading.is_empty() || header::is_heading(heading));
+        if block.percent && !labels && are_baselines(&rows) {
+            return self.unread(block.first(), block.last(), UNLABELLED);
+        }
         if let Err(why) = worth(block, geometry.width, named, heading, &rows) {
             if let Some(why) = why {
                 self.unread(block.first(), block.last(), why);
@@ -406,6 +410,19 @@ fn worth(
         _ if !many && is_precise(&rows[0]) => Ok(()),
         _ => Err(many.then_some(NO_NAMES)),
     }
+}
+
+/// Whether the numbers that label rows can be what their percentages compare with: in no column
+/// nearly all are 0 %.
+fn are_baselines(rows: &[Row]) -> bool {
+    let number =
+        |row: &Row| row.statistic.is_empty() && row.label.bytes().all(|byte| byte.is_ascii_digit());
+    let width = rows.first().map_or(0, |row| row.cells.len());
+    let zero = |row: &&Row, column: usize| {
+        row.cells[column].percent.as_ref().is_some_and(|percent| percent.value == 0.0)
+    };
+    let zeros = |column| rows.iter().filter(|row| zero(row, column)).count();
+    rows.iter().all(number) && (0..width).all(|column| 4 * zeros(column) < 3 * rows.len())
 }
 
 /// Whether a line begins as rows of the field's tables do.

@@ -86,13 +86,15 @@ pub fn shape(text: &str) -> Shape {
     }
 }
 
-/// Whether a line's first figure is its label, as a number of clients is: all others have
-/// percentages.
+/// Whether a line's first figure may be its label, as a number of clients is: a whole number, and
+/// all others have percentages.
 fn is_numbered(cells: &[Placed]) -> bool {
     let beside = |placed: &Placed| placed.cell.percent.is_some() || placed.cell.spread.is_some();
+    let whole = |figure: &Figure| figure.text.bytes().all(|byte| byte.is_ascii_digit());
     match cells {
         [first, others @ ..] => {
-            others.len() > 1 && first.start < 16 && !beside(first) && others.iter().all(beside)
+            let label = first.cell.value.as_ref().is_some_and(whole) && !beside(first);
+            label && others.len() > 1 && first.start < 16 && others.iter().all(beside)
         }
         [] => false,
     }
@@ -371,7 +373,11 @@ mod tests {
             cells_of("   16   452.49 (0.00%)   457.94 (1.20%)"),
             ["452.49/0.00", "457.94/1.20"]
         );
-        for text in ["16   452.49   457.94 (1.20%)", "16   452.49 (0.00%)"] {
+        for text in [
+            "16   452.49   457.94 (1.20%)",
+            "16   452.49 (0.00%)",
+            "100.00   110.00 (-10.00%)   120.00 (-20.00%)",
+        ] {
             assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
         }
     }

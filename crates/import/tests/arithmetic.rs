@@ -442,3 +442,16 @@ fn threads_may_be_a_row_or_head_the_labels() {
     assert_eq!((numbered.heading.as_str(), numbered.rows.len()), ("Threads", 1));
     assert_eq!(numbered.columns, ["1", "2"]);
 }
+
+#[test]
+fn a_baseline_is_no_label() {
+    let decimals = "100.00  110.00 (-10.00%)  120.00 (-20.00%)";
+    let whole = "   100     110 (-10.00%)     120 (-20.00%)";
+    for row in [decimals, whole] {
+        let found =
+            import::read(format!("  base  patched           v2\n{row}\n{row}\n").as_bytes());
+        assert_eq!((found.tables.len(), found.unread.len()), (0, 1), "{row}");
+    }
+    let clients = table(&format!("clients  patched         v2\n{whole}\n{whole}\n"));
+    assert_eq!((clients.rows[0].label.as_str(), clients.columns.len()), ("100", 2));
+}
