@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::mail::header_name;
+use crate::mail::{MAX_LINES, header_name};
 
 /// A line with the lines that it goes on in, decoded, and the number of the last of them.
 pub fn quoted_printable<'a>(
@@ -89,11 +89,12 @@ pub fn unencoded(value: &str) -> String {
 /// A decoded line, after the first and the last line of the file on which it stands.
 pub type Decoded = (usize, usize, String);
 
-/// A part in base64 that begins with `line` and ends before what can be none of it; or its lines as
-/// they are, if they are not base64.
+/// The first lines, at most `most`, of a part in base64 that begins with `line` and ends before what
+/// can be none of it; or its lines as they are, if they are not base64.
 pub fn base64<'a>(
     number: usize,
     line: &'a str,
+    most: usize,
     following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
 ) -> Result<Vec<Decoded>, Vec<(usize, &'a str)>> {
     let mut encoded = vec![(number, line.trim())];
@@ -101,7 +102,8 @@ pub fn base64<'a>(
         let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
         !line.is_empty() && line.bytes().all(digit)
     };
-    while let Some((number, line)) = following.next_if(|(_, line)| in_part(line.trim())) {
+    let in_part = |(number, line): &(usize, &str)| *number <= MAX_LINES && in_part(line.trim());
+    while let Some((number, line)) = following.next_if(in_part) {
         encoded.push((number, line.trim()));
     }
     let text: String = encoded.iter().map(|(_, line)| *line).collect();
@@ -120,7 +122,7 @@ pub fn base64<'a>(
         ends[place].1
     };
     let mut start = 0;
-    let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(most).map(|line| {
         let end = start + line.len();
         let text = decoded(line).trim_end_matches(['\r', '\n']).to_owned();
         let decoded = (at(start), at(end - 1), text);

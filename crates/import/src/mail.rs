@@ -21,7 +21,7 @@ const HEADERS: [&str; 8] = [
     "Content-Type",
     "Content-Transfer-Encoding",
 ];
-/// Lines beyond these are not read.
+/// Lines beyond these are not read, in the file or as decoded.
 pub const MAX_LINES: usize = 2_000_000;
 /// Gains in percent, and coefficients of variation.
 const LEGEND: &str = "[pct imp](CV)";
@@ -60,8 +60,8 @@ pub struct Mail {
     /// The lines.
     pub lines: Vec<Line>,
     authors: Vec<String>,
-    /// Whether there are more lines than are read.
-    pub cut: bool,
+    /// The line of the file from which on nothing is read, if there is more than is.
+    pub cut: Option<usize>,
 }
 
 impl Mail {
@@ -123,8 +123,7 @@ pub fn unfold(bytes: &[u8]) -> Mail {
         before: String::new(),
     };
     while let Some((number, line)) = raw.next() {
-        if number > MAX_LINES {
-            unfolder.mail.cut = true;
+        if unfolder.is_full(number) {
             break;
         }
         unfolder.line(number, line, &mut raw);
@@ -168,6 +167,15 @@ impl Unfolder {
         }
     }
 
+    /// Whether no more lines are read; `number` is the next line of the file.
+    fn is_full(&mut self, number: usize) -> bool {
+        let is_full = number > MAX_LINES || self.mail.lines.len() >= MAX_LINES;
+        if is_full && self.mail.cut.is_none() {
+            self.mail.cut = Some(number);
+        }
+        is_full
+    }
+
     /// Takes a line of a hunk; false if that has ended before.
     fn hunk(&mut self, number: usize, line: &str) -> bool {
         let Place::Hunk(old, new) = self.place else {
@@ -188,9 +196,14 @@ impl Unfolder {
         line: &'a str,
         following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
     ) {
-        match base64(number, line, following) {
+        // One more, to tell whether there are more.
+        let most = MAX_LINES + 1 - self.mail.lines.len();
+        match base64(number, line, most, following) {
             Ok(lines) => {
                 for (first, last, line) in lines {
+                    if self.is_full(first) {
+                        break;
+                    }
                     if !self.hunk(first, &line) {
                         self.body(first, last, &line);
                     }

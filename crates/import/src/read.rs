@@ -7,7 +7,7 @@ use crate::check::{cut_off, follows};
 use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
-use crate::mail::{MAX_LINES, Mail, Role, unfold};
+use crate::mail::{Mail, Role, unfold};
 use crate::names::Known;
 use crate::robot::{self, Robot};
 use crate::row::{Placed, Shape, figures};
@@ -65,8 +65,8 @@ pub fn read(bytes: &[u8]) -> Document {
     reader.leftovers();
     let mut document = reader.document;
     document.tables.sort_by_key(|table| table.lines.first);
-    if mail.cut {
-        let lines = Lines { first: MAX_LINES + 1, last: MAX_LINES + 1 };
+    if let Some(line) = mail.cut {
+        let lines = Lines { first: line, last: line };
         document.unread.push(Unread { lines, why: TOO_LONG });
     }
     document.unread.sort_by_key(|unread| unread.lines.first);
