@@ -3,10 +3,10 @@
 //! bytes in, tables out; where they come from and how they are printed again is for others.
 //!
 //! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
-//! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`] gathers
-//! rows, [`header`] finds their columns' names, [`robot`] does all that for the kernel test robot's,
-//! [`read`] makes tables of them. Then [`direction`] says which way each row is good, [`rebase`]
-//! sets a table against another column, [`check`] recomputes what is printed.
+//! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`]
+//! gathers rows, [`header`] finds their columns' names, [`robot`] does all that for the kernel test
+//! robot's, [`read`] makes tables of them. Then [`direction`] says which way each row is good,
+//! [`rebase`] sets a table against another column, [`check`] recomputes what is printed.
 
 mod block;
 mod check;
