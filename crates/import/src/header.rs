@@ -83,7 +83,9 @@ impl Geometry {
         let label = |place: usize, start: usize| lines[place].line.text[..start].trim_end().len();
         let labels = full().map(|(place, cells)| label(*place, cells[cells.len() - width].start));
         let gaps = full().all(|(place, _)| lines[*place].line.text.trim_start().contains("  "));
-        let straight = at(width - 1).max()? - at(width - 1).min()? <= 2;
+        // A row that lacks its last value may seem full where its label ends with a number.
+        let end = at(width - 1).max()?;
+        let straight = 4 * at(width - 1).filter(|it| end - it <= 2).count() >= 3 * full().count();
         Some(Self {
             width,
             label_start: full().map(|(place, _)| indent(&lines[*place].line.text)).max()?,
@@ -92,6 +94,11 @@ impl Geometry {
             aligned: gaps && straight,
             percent: block.percent,
         })
+    }
+
+    /// Whether what ends there stands among the labels.
+    pub fn is_label(&self, end: usize) -> bool {
+        self.aligned && end <= self.label_end
     }
 }
 

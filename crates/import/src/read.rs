@@ -265,12 +265,18 @@ impl Reader<'_> {
 
     fn row(&self, place: usize, cells: &[Placed], geometry: &Geometry) -> Option<Row> {
         let Lined { line, .. } = &self.lines[place];
-        let (start, cells) = match cells.len().checked_sub(geometry.width) {
-            Some(more) => {
+        // Numbers that end a label stand in no column.
+        let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
+        let lacks = labels > 0 && cells.len() - labels < geometry.width;
+        let values = cells.get(labels..).filter(|values| lacks && !values.is_empty());
+        let placed = values.and_then(|it| Some((it[0].start, by_place(it, &geometry.ends)?)));
+        let (start, cells) = match (placed, cells.len().checked_sub(geometry.width)) {
+            (Some(placed), _) => placed,
+            (None, Some(more)) => {
                 let cells = &cells[more..];
                 (cells.first()?.start, cells.iter().map(|placed| placed.cell.clone()).collect())
             }
-            None => (cells.first()?.start, by_place(cells, &geometry.ends)?),
+            (None, None) => (cells.first()?.start, by_place(cells, &geometry.ends)?),
         };
         let label = &line.text[..start];
         let (statistic, label) = kind::split_label(label);

@@ -455,3 +455,22 @@ fn a_baseline_is_no_label() {
     let clients = table(&format!("clients  patched         v2\n{whole}\n{whole}\n"));
     assert_eq!((clients.rows[0].label.as_str(), clients.columns.len()), ("100", 2));
 }
+
+#[test]
+fn a_label_that_ends_with_a_number_is_none_of_the_values_that_a_row_lacks() {
+    let text = "
+                        base             patched
+Hmean     8    5418.25 (   0.00%)  5500.10 (   1.51%)
+Hmean     16   5418.25 (   0.00%)
+Hmean     32                       5500.10 (   1.51%)
+Hmean     64   5418.25 (   0.00%)  5500.10 (   1.51%)
+";
+    let table = table(text);
+    let row = |place: usize| {
+        let row = &table.rows[place];
+        let values = row.cells.iter().map(|cell| cell.value.as_ref().map_or(0.0, |it| it.value));
+        (row.label.as_str(), values.collect::<Vec<f64>>())
+    };
+    assert_eq!(row(1), ("16", vec![5418.25, 0.0]));
+    assert_eq!(row(2), ("32", vec![0.0, 5500.1]));
+}
