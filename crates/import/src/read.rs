@@ -21,9 +21,13 @@ const MAX_GAP: usize = 8;
 /// How far from its column's end a value may end, where the row lacks others.
 const MAX_SHIFT: usize = 2;
 
+/// More rows that can't be read do not stand between two of a table.
+const MAX_ODD: usize = 3;
+
 const NO_NAMES: &str = "no names over the figures, and rows of no known kind";
 const ONE_FIGURE: &str = "one figure a line, under no name and of no known kind";
 const DISTANCES: &str = "distances of NUMA nodes, not measurements";
+const NO_FIGURE: &str = "a row beside others, of which something is no figure or missing";
 const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
 const BARS: &str = "a bar chart";
@@ -62,6 +66,7 @@ pub fn read(bytes: &[u8]) -> Document {
     robots.iter().for_each(|robot| reader.used[robot.first..=robot.last].fill(true));
     candidates.iter().for_each(|candidate| reader.candidate(candidate));
     robots.into_iter().for_each(|robot| reader.robot(robot));
+    reader.odd_rows();
     reader.leftovers();
     let mut document = reader.document;
     document.tables.sort_by_key(|table| table.lines.first);
@@ -231,7 +236,7 @@ impl Reader<'_> {
         let alike = !matches!(kind, Kind::Duration | Kind::Counters | Kind::Times);
         let wide = columns.len() > 1 && rows.iter().all(|row| row.cells.len() == columns.len());
         let line = self.lines[block.first()].line;
-        block.first() == last + 1 && line.depth == *depth && alike && wide
+        self.is_next(*last, block.first()) && line.depth == *depth && alike && wide
     }
 
     fn append(&mut self, block: &Block, rows: Vec<Row>) {
@@ -245,6 +250,22 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether nothing stands between two rows but a few that can't be read.
+    fn is_next(&self, row: usize, next: usize) -> bool {
+        next - row <= MAX_ODD + 1 && (row + 1..next).all(|place| self.is_odd(place, row))
+    }
+
+    /// Whether a line beside a row may be one of which a value can't be read.
+    fn is_odd(&self, place: usize, row: usize) -> bool {
+        let Lined { line, shape } = &self.lines[place];
+        let text = line.text.trim();
+        line.role == Role::Text
+            && line.depth == self.lines[row].line.depth
+            && matches!(shape, Shape::Other | Shape::Row(_))
+            && text.contains("  ")
+            && (figures(text) > 0 || is_statistic(text))
+    }
+
     /// The names of the table before, if nothing but blanks, rules and titles between rules parts
     /// it from this one.
     fn names_before(&self, block: &Block, width: usize) -> Option<Vec<String>> {
@@ -255,7 +276,8 @@ impl Reader<'_> {
             _ if section(self.lines, place).is_some() => false,
             _ => !header::is_ruled_title(self.lines, place, last + 1),
         };
-        if first - last > MAX_GAP || (last + 1..first).any(parts) {
+        let near = first - last <= MAX_GAP && !(last + 1..first).any(parts);
+        if !near && !self.is_next(*last, first) {
             return None;
         }
         let same = self.lines[block.first()].line.depth == *depth && columns.len() == width;
@@ -305,6 +327,22 @@ impl Reader<'_> {
             && !title.starts_with('(')
             && !title.ends_with(['.', ',', ';']);
         if reads { title.trim_end_matches(':').to_owned() } else { String::new() }
+    }
+
+    /// Lists lines beside rows of tables that may be rows too.
+    fn odd_rows(&mut self) {
+        let is_row =
+            |place: usize| self.used[place] && matches!(self.lines[place].shape, Shape::Row(_));
+        let rows: Vec<usize> = (0..self.lines.len()).filter(|place| is_row(*place)).collect();
+        for row in rows {
+            let after = row + 1..self.lines.len().min(row + 1 + MAX_ODD);
+            let before = (row.saturating_sub(MAX_ODD)..row).rev();
+            for places in [after.collect::<Vec<_>>(), before.collect()] {
+                let odd = |place: &usize| !self.used[*place] && self.is_odd(*place, row);
+                let odd: Vec<usize> = places.into_iter().take_while(odd).collect();
+                odd.into_iter().for_each(|place| self.unread(place, place, NO_FIGURE));
+            }
+        }
     }
 
     /// Whatever else looks like a table.
@@ -377,7 +415,7 @@ impl Reader<'_> {
         let near = |it: &&mut Unread| {
             it.why == why && (1..3).contains(&lines.first.saturating_sub(it.lines.last))
         };
-        match before.filter(near).filter(|_| why == BETWEEN_WORDS) {
+        match before.filter(near).filter(|_| matches!(why, BETWEEN_WORDS | NO_FIGURE)) {
             Some(before) => before.lines.last = lines.last,
             None => self.document.unread.push(Unread { lines, why }),
         }

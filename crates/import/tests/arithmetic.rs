@@ -474,3 +474,18 @@ Hmean     64   5418.25 (   0.00%)  5500.10 (   1.51%)
     assert_eq!(row(1), ("16", vec![5418.25, 0.0]));
     assert_eq!(row(2), ("32", vec![0.0, 5500.1]));
 }
+
+#[test]
+fn a_row_without_a_figure_is_listed_and_parts_no_table() {
+    let text = "
+                        base             patched
+Amean     8    5418.25 (   0.00%)  5500.10 (  -1.51%)
+Amean     16   5418.25 (   0.00%)   FAILED
+Amean     32   5418.25 (   0.00%)  5500.10 (  -1.51%)
+";
+    let found = import::read(text.as_bytes());
+    let unread = &found.unread[0].lines;
+    assert_eq!((unread.first, unread.last), (4, 4));
+    let lines: Vec<usize> = found.tables[0].rows.iter().map(|row| row.line).collect();
+    assert_eq!((found.tables.len(), lines), (1, vec![3, 5]));
+}
