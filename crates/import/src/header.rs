@@ -2,6 +2,7 @@
 
 use crate::block::{Block, Lined, section};
 use crate::figure::figure;
+use crate::kind;
 use crate::names::{Known, Run, split};
 use crate::row::{Shape, is_rule};
 
@@ -253,6 +254,10 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     let words = clean(groups(text, 1));
     let wide = clean(groups(text, 2));
     if words.iter().any(|word| word.text.len() > MAX_NAME) {
+        return None;
+    }
+    // Nor is a row of which something is no figure.
+    if kind::begins_as_row(text) && words.iter().any(|word| figure(word.text).is_some()) {
         return None;
     }
     // Values with their units are no names.

@@ -160,6 +160,12 @@ pub fn kind(heading: &str, columns: &[String], rows: &[Row]) -> Kind {
     }
 }
 
+/// Whether a line begins as rows of the field's tables do.
+pub fn begins_as_row(text: &str) -> bool {
+    let (statistic, _) = split_label(text);
+    !statistic.is_empty() && text.trim_start().starts_with(&statistic)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -263,7 +263,7 @@ impl Reader<'_> {
             && line.depth == self.lines[row].line.depth
             && matches!(shape, Shape::Other | Shape::Row(_))
             && text.contains("  ")
-            && (figures(text) > 0 || is_statistic(text))
+            && (figures(text) > 0 || kind::begins_as_row(text))
     }
 
     /// The names of the table before, if nothing but blanks, rules and titles between rules parts
@@ -386,7 +386,7 @@ impl Reader<'_> {
             self.unread(first, end - 1, BARS);
         } else if bare {
             self.unread(first, end - 1, UNLABELLED);
-        } else if end - first > 1 || is_statistic(text) {
+        } else if end - first > 1 || kind::begins_as_row(text) {
             self.unread(first, end - 1, BETWEEN_WORDS);
         }
     }
@@ -467,12 +467,6 @@ fn are_baselines(rows: &[Row]) -> bool {
     };
     let zeros = |column| rows.iter().filter(|row| zero(row, column)).count();
     rows.iter().all(number) && (0..width).all(|column| 4 * zeros(column) < 3 * rows.len())
-}
-
-/// Whether a line begins as rows of the field's tables do.
-fn is_statistic(text: &str) -> bool {
-    let (statistic, _) = kind::split_label(text);
-    !statistic.is_empty() && text.trim_start().starts_with(&statistic)
 }
 
 /// Whether a row can't be prose: one word, and figures that all have the same decimals.

@@ -489,3 +489,18 @@ Amean     32   5418.25 (   0.00%)  5500.10 (  -1.51%)
     let lines: Vec<usize> = found.tables[0].rows.iter().map(|row| row.line).collect();
     assert_eq!((found.tables.len(), lines), (1, vec![3, 5]));
 }
+
+#[test]
+fn a_row_with_a_version_for_a_value_is_no_header() {
+    let text = "
+                            base     patched
+Ops NUMA alloc hit     183669.00   183000.00
+Ops NUMA alloc local   183669.00       1.2.3
+Ops NUMA PTE updates   183669.00   183001.00
+Ops NUMA hint faults   183669.00   183002.00
+";
+    let found = import::read(text.as_bytes());
+    assert_eq!(found.unread[0].lines.first, 4);
+    assert!(found.tables.iter().all(|table| table.columns == ["base", "patched"]));
+    assert_eq!(found.tables.iter().map(|table| table.rows.len()).sum::<usize>(), 3);
+}
