@@ -1,5 +1,7 @@
 //! Candidates into tables, or into what could not be read.
 
+mod leftovers;
+
 use model::Better;
 
 use crate::block::{Block, Lined, blocks, line_up, notes, section};
@@ -30,9 +32,7 @@ const DISTANCES: &str = "distances of NUMA nodes, not measurements";
 const NO_FIGURE: &str = "a row beside others, of which something is no figure or missing";
 const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
-const BARS: &str = "a bar chart";
 const TOO_LONG: &str = "the text goes on here, but no further lines are read";
-const BASE64: &str = "a part in base64";
 
 /// A block that may be a table, with the header over it.
 struct Candidate {
@@ -327,85 +327,6 @@ impl Reader<'_> {
             && !title.starts_with('(')
             && !title.ends_with(['.', ',', ';']);
         if reads { title.trim_end_matches(':').to_owned() } else { String::new() }
-    }
-
-    /// Lists lines beside rows of tables that may be rows too.
-    fn odd_rows(&mut self) {
-        let is_row =
-            |place: usize| self.used[place] && matches!(self.lines[place].shape, Shape::Row(_));
-        let rows: Vec<usize> = (0..self.lines.len()).filter(|place| is_row(*place)).collect();
-        for row in rows {
-            let after = row + 1..self.lines.len().min(row + 1 + MAX_ODD);
-            let before = (row.saturating_sub(MAX_ODD)..row).rev();
-            for places in [after.collect::<Vec<_>>(), before.collect()] {
-                let odd = |place: &usize| !self.used[*place] && self.is_odd(*place, row);
-                let odd: Vec<usize> = places.into_iter().take_while(odd).collect();
-                odd.into_iter().for_each(|place| self.unread(place, place, NO_FIGURE));
-            }
-        }
-    }
-
-    /// Whatever else looks like a table.
-    fn leftovers(&mut self) {
-        let mut open: Option<(usize, usize)> = None;
-        for place in 0..self.lines.len() {
-            let Lined { line, .. } = &self.lines[place];
-            if line.role == Role::Encoded {
-                let begins = place == 0 || self.lines[place - 1].line.role != Role::Encoded;
-                if begins {
-                    let run = self.lines[place..].iter();
-                    let length = run.take_while(|it| it.line.role == Role::Encoded).count();
-                    self.unread(place, place + length - 1, BASE64);
-                }
-                continue;
-            }
-            let count = if self.used[place] { 0 } else { self.columns_of(place) };
-            let goes_on = open.filter(|(first, before)| {
-                let same = self.lines[*first].line.depth == line.depth;
-                same && count > 0 && count.abs_diff(*before) <= 1
-            });
-            match goes_on {
-                Some((first, _)) => open = Some((first, count)),
-                None => {
-                    self.close(open, place);
-                    open = (count > 0).then_some((place, count));
-                }
-            }
-        }
-        self.close(open, self.lines.len());
-    }
-
-    /// Lists the lines from where a run opened up to `end`, if they look like a table.
-    fn close(&mut self, open: Option<(usize, usize)>, end: usize) {
-        let Some((first, _)) = open else {
-            return;
-        };
-        let text = &self.lines[first].line.text;
-        let bare = !text.contains(|letter: char| letter.is_alphabetic());
-        if text.contains("|==") {
-            self.unread(first, end - 1, BARS);
-        } else if bare {
-            self.unread(first, end - 1, UNLABELLED);
-        } else if end - first > 1 || kind::begins_as_row(text) {
-            self.unread(first, end - 1, BETWEEN_WORDS);
-        }
-    }
-
-    /// How many figures a line has, if they look like columns.
-    fn columns_of(&self, place: usize) -> usize {
-        let Lined { line, shape } = &self.lines[place];
-        let text = line.text.trim();
-        let bars = text.contains("|==");
-        let bare = !text.contains(|letter: char| letter.is_alphabetic());
-        let spaced = text.contains("  ") || text.contains('|') || bare;
-        if line.role != Role::Text || !spaced || matches!(shape, Shape::Blank | Shape::Rule) {
-            return 0;
-        }
-        match figures(text) {
-            count if bars => count,
-            count if count >= if bare { 3 } else { 2 } => count,
-            _ => 0,
-        }
     }
 
     fn unread(&mut self, first: usize, last: usize, why: &'static str) {

@@ -1,0 +1,184 @@
+//! The workloads that an experiment file asks for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use model::{INSTRUCTIONS, Machine, Manifest, Millis, WorkloadUse};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault};
+use crate::binaries;
+use crate::workloads::{self, WorkloadError};
+
+/// The name of a workload is not longer than this, in bytes.
+const LONGEST_NAME: usize = 100;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadForm {
+    name: Option<Spanned<String>>,
+    #[serde(rename = "as")]
+    called: Option<Spanned<String>>,
+    pub manifest: Option<Spanned<PathBuf>>,
+    program: Option<Spanned<PathBuf>>,
+    binaries: Option<Spanned<PathBuf>>,
+    iterations: Option<Spanned<u32>>,
+    #[serde(default)]
+    warmup: u32,
+    timeout: Option<Millis>,
+    parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
+}
+
+/// The workloads that these forms ask for.
+pub fn check_all(
+    forms: Vec<Spanned<WorkloadForm>>,
+    directory: &Path,
+    machine: &Machine,
+) -> Checked<Vec<WorkloadUse>> {
+    let mut workloads: Vec<WorkloadUse> = Vec::new();
+    for form in forms {
+        let place = form.span();
+        let used = form.into_inner().check(place.clone(), directory, machine)?;
+        let name = &used.manifest.name;
+        if workloads.iter().any(|other| other.manifest.name == *name) {
+            let hint = "its name heads its tables: give one another, such as as = \"large\"";
+            return fault(place, format!("workload `{name}` is there twice"), hint);
+        }
+        workloads.push(used);
+    }
+    Ok(workloads)
+}
+
+impl WorkloadForm {
+    /// The name of the built-in workload, or the file of the manifest.
+    pub fn source(&self, directory: &Path) -> String {
+        match &self.manifest {
+            Some(manifest) => directory.join(manifest.get_ref()).display().to_string(),
+            None => self.name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
+        }
+    }
+
+    fn check(
+        self,
+        place: Range<usize>,
+        directory: &Path,
+        machine: &Machine,
+    ) -> Checked<WorkloadUse> {
+        let (mut manifest, place) = match (self.name, self.manifest) {
+            (Some(name), None) => (built_in(&name)?, name.span()),
+            (None, Some(path)) => (read_manifest(&path, directory)?, path.span()),
+            (Some(name), Some(_)) => {
+                return fault(name.span(), "both name and manifest", "a workload has one of them");
+            }
+            (None, None) => {
+                let hint = "name = \"autonuma\", or manifest = \"FILE.toml\"";
+                return fault(place, "a workload without name or manifest", hint);
+            }
+        };
+        let called = match self.called {
+            Some(name) => (name.span(), name.into_inner()),
+            None => (place.clone(), manifest.name.clone()),
+        };
+        let called = check_name(called.0, called.1)?;
+        if manifest.metrics.iter().any(|metric| metric.name == INSTRUCTIONS) {
+            let hint = "exact mode adds one of this name to every workload: call it otherwise";
+            return fault(place, format!("a metric called `{INSTRUCTIONS}`"), hint);
+        }
+        let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
+        if iterations == 0 {
+            let span = self.iterations.map_or(place, |count| count.span());
+            return fault(span, "no iterations", "ask for 1 or more");
+        }
+        let (mut values, mut places) = (BTreeMap::new(), BTreeMap::new());
+        for (name, value) in self.parameters.unwrap_or_default() {
+            places.insert(name.get_ref().clone(), (name.span(), value.span()));
+            values.insert(name.into_inner(), value.into_inner().into());
+        }
+        workloads::set_parameters(&mut manifest, values).or_else(|error| match &error {
+            WorkloadError::Parameter { parameter, .. } => {
+                refuse(places[parameter].0.clone(), &error)
+            }
+            _ => refuse(place.clone(), &error),
+        })?;
+        let binaries = match &self.binaries {
+            None => Vec::new(),
+            Some(path) if self.program.is_some() => {
+                let hint = "program is one of your own, binaries a directory of several";
+                return fault(path.span(), "both program and binaries", hint);
+            }
+            Some(path) => binaries::find(&manifest, &directory.join(path.get_ref()))
+                .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
+        };
+        let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
+        let mut used = WorkloadUse {
+            manifest,
+            program: self.program.map(|program| directory.join(program.into_inner())),
+            binaries,
+            iterations,
+            warmup: self.warmup,
+            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        };
+        let is_list = |program: &&PathBuf| {
+            let name = program.file_name().unwrap_or_default();
+            name.as_encoded_bytes().contains(&b',')
+        };
+        if let Some(program) = used.programs().find(is_list) {
+            let problem = format!("{}: a program with a comma in its name", program.display());
+            let hint = "the guest is given a list of programs: rename it, or link to it";
+            return fault(programs.unwrap_or(place), problem, hint);
+        }
+        workloads::check(&used, machine).or_else(|error| {
+            let given = match &error {
+                WorkloadError::Value { parameter, .. } => places.remove(parameter),
+                _ => None,
+            };
+            refuse(given.map_or(place, |(_, value)| value), &error)
+        })?;
+        used.manifest.name = called;
+        Ok(used)
+    }
+}
+
+/// What a workload is called. Samples without a name are outside any workload, and in the guest it
+/// is a directory in a list of programs.
+fn check_name(place: Range<usize>, name: String) -> Checked<String> {
+    let is_short = !name.trim().is_empty() && name.len() <= LONGEST_NAME;
+    let fits = |letter: char| !letter.is_control() && !"/,".contains(letter);
+    if is_short && name.chars().all(fits) && ![".", ".."].contains(&&*name) {
+        return Ok(name);
+    }
+    let problem = format!("`{}` can't be the name of a workload", name.escape_debug());
+    let hint = format!("1 to {LONGEST_NAME} bytes without / and comma: it names a directory too");
+    fault(place, problem, hint)
+}
+
+fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
+    workloads::find(name.get_ref()).or_else(|error| refuse(name.span(), &error))
+}
+
+/// Points at what is wrong with a workload.
+fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
+    fault(place, error.to_string(), error.hint())
+}
+
+/// A manifest of the user's own.
+pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
+    let file = directory.join(path.get_ref());
+    let text = std::fs::read_to_string(&file).or_else(|error| {
+        let problem = format!("{}: {error}", file.display());
+        fault(path.span(), problem, "a manifest is found relative to the experiment file")
+    })?;
+    let manifest: Manifest = toml::from_str(&text).or_else(|error: toml::de::Error| {
+        let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
+        fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
+    })?;
+    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
+        Some(wrong) => {
+            let problem = format!("{}: `{wrong}` is not the name of a package", file.display());
+            fault(path.span(), problem, "it has lower-case letters, digits and + - .")
+        }
+        None => Ok(manifest),
+    }
+}
