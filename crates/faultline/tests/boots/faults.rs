@@ -109,9 +109,13 @@ fn a_boot_is_done_again_when_the_emulator_crashes() {
         said.err
     );
     let boots = bench.boots();
-    assert_eq!(boots.len(), 2);
-    assert!(matches!(&boots[0].outcome, Outcome::Spoilt(_)), "{}", boots[0].outcome);
-    assert!(matches!(&boots[1].outcome, Outcome::Failed(_)), "{}", boots[1].outcome);
+    let (last, spoilt) = boots.split_last().unwrap();
+    assert!(matches!(&last.outcome, Outcome::Failed(_)), "{}", last.outcome);
+    // A busy host may spoil the second one too, by its clock.
+    assert!((1..=2).contains(&spoilt.len()), "{}", spoilt.len());
+    for boot in spoilt {
+        assert!(matches!(&boot.outcome, Outcome::Spoilt(_)), "{}", boot.outcome);
+    }
     let shown = bench.faultline(&["show", "crash"]).expect(0);
     assert!(shown.out.contains("(superseded)"), "{}", shown.out);
 }
