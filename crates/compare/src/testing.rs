@@ -44,14 +44,7 @@ pub fn topology() -> Topology {
 
 /// A workload, run once in each boot.
 pub fn used(manifest: Manifest) -> WorkloadUse {
-    WorkloadUse {
-        manifest,
-        program: None,
-        binaries: Vec::new(),
-        iterations: 1,
-        warmup: 0,
-        timeout: Millis(1000),
-    }
+    WorkloadUse::new(manifest, 1, Millis(1000))
 }
 
 /// An experiment with these workloads.

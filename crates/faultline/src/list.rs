@@ -12,12 +12,7 @@ use store::{ExperimentRow, Kept};
 pub fn kernels(kernels: &[Kernel]) -> String {
     let rows = kernels.iter().map(|kernel| {
         let modules = if kernel.modules.is_some() { "modules" } else { "no modules" };
-        [
-            kernel.name.clone(),
-            modules.to_owned(),
-            kernel.digest.chars().take(12).collect(),
-            kernel.origin.clone(),
-        ]
+        [kernel.name.clone(), modules.to_owned(), short(&kernel.digest), kernel.origin.clone()]
     });
     columns(["KERNEL", "MODULES", "DIGEST", "ORIGIN"], rows)
 }
@@ -28,7 +23,7 @@ pub fn userspaces(known: &[KnownUserspace]) -> String {
         let made = image.made.duration_since(UNIX_EPOCH).unwrap_or_default();
         let wanted: Vec<String> = wanted.iter().map(|packages| packages.join(" ")).collect();
         [
-            image.digest.chars().take(12).collect(),
+            short(&image.digest),
             image.size.to_string(),
             date(made.as_secs()),
             image.packages.len().to_string(),
@@ -36,6 +31,11 @@ pub fn userspaces(known: &[KnownUserspace]) -> String {
         ]
     });
     columns(["IMAGE", "SIZE", "MADE", "PACKAGES", "MADE FOR"], rows)
+}
+
+/// The beginning of a digest, by which people know it.
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
 }
 
 /// What is otherwise in a renewed image, a line each package.
@@ -56,8 +56,7 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     match &changed[..] {
         [] => format!("{}: has what Debian has now\n", escape(&wanted)),
         changed => {
-            let digest: String = new.digest.chars().take(12).collect();
-            format!("{}: {digest}\n{}", escape(&wanted), changed.concat())
+            format!("{}: {}\n{}", escape(&wanted), short(&new.digest), changed.concat())
         }
     }
 }

@@ -119,14 +119,7 @@ mod tests {
 
     fn used(name: &str) -> WorkloadUse {
         let manifest = workloads::find(name).unwrap();
-        WorkloadUse {
-            manifest,
-            program: None,
-            binaries: Vec::new(),
-            iterations: 3,
-            warmup: 0,
-            timeout: model::Millis(1),
-        }
+        WorkloadUse::new(manifest, 3, model::Millis(1))
     }
 
     /// A kernel with these modules as files, and xfs built in.

@@ -298,14 +298,7 @@ mod tests {
     fn what_a_workload_would_refuse_is_told_of_its_parameter() {
         let told = |manifest: Manifest, program: Option<&str>| {
             let program = program.map(Into::into);
-            let used = WorkloadUse {
-                manifest,
-                program,
-                binaries: Vec::new(),
-                iterations: 1,
-                warmup: 0,
-                timeout: Millis(1),
-            };
+            let used = WorkloadUse { program, ..WorkloadUse::new(manifest, 1, Millis(1)) };
             let error = check(&used, &machine(Vec::new())).err()?;
             Some(format!("{error}: {}", error.hint()))
         };

@@ -248,6 +248,11 @@ pub struct WorkloadUse {
 }
 
 impl WorkloadUse {
+    /// A workload that runs so often in a boot, with nothing of the user's own, and no warm-up.
+    pub fn new(manifest: Manifest, iterations: u32, timeout: Millis) -> Self {
+        Self { manifest, program: None, binaries: Vec::new(), iterations, warmup: 0, timeout }
+    }
+
     /// All programs of the user's own.
     pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
         self.program.iter().chain(&self.binaries)

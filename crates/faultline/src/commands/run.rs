@@ -184,14 +184,7 @@ pub fn workload(
     if iterations == 0 {
         return Err(Failure::Usage("--iterations wants 1 or more".into()));
     }
-    Ok(WorkloadUse {
-        manifest,
-        program: None,
-        binaries: Vec::new(),
-        iterations,
-        warmup: 0,
-        timeout: file::DEFAULT_TIMEOUT,
-    })
+    Ok(WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT))
 }
 
 fn refused(error: WorkloadError) -> Failure {

@@ -275,24 +275,18 @@ impl Directory {
                 run.iterations.iter().filter(|it| it.benchmarks.contains_key(name)).count()
             };
             let iterations = self.runs.iter().map(ran).max().unwrap_or(0);
-            WorkloadUse {
-                manifest: Manifest {
-                    name: name.to_owned(),
-                    description: format!("{name}, as {TOOL} ran it"),
-                    command: Vec::new(),
-                    parameters: BTreeMap::new(),
-                    preparation: Vec::new(),
-                    binaries: None,
-                    modules: Vec::new(),
-                    packages: Vec::new(),
-                    metrics,
-                },
-                program: None,
-                binaries: Vec::new(),
-                iterations: iterations as u32,
-                warmup: 0,
-                timeout: Millis(0),
-            }
+            let manifest = Manifest {
+                name: name.to_owned(),
+                description: format!("{name}, as {TOOL} ran it"),
+                command: Vec::new(),
+                parameters: BTreeMap::new(),
+                preparation: Vec::new(),
+                binaries: None,
+                modules: Vec::new(),
+                packages: Vec::new(),
+                metrics,
+            };
+            WorkloadUse::new(manifest, iterations as u32, Millis(0))
         });
         workloads.collect()
     }

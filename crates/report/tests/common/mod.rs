@@ -207,14 +207,7 @@ pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<Variant
 
 /// An experiment with the workload of all tests on four CPUs and two nodes.
 pub fn experiment(mode: Mode, boots: u32) -> Experiment {
-    let used = WorkloadUse {
-        manifest: manifest(),
-        program: None,
-        binaries: Vec::new(),
-        iterations: 1,
-        warmup: 0,
-        timeout: Millis(1000),
-    };
+    let used = WorkloadUse::new(manifest(), 1, Millis(1000));
     Experiment {
         name: "test".into(),
         mode,
