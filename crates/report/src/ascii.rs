@@ -8,6 +8,15 @@ pub const WIDTH: usize = 100;
 /// More of a foreign text than this is not printed.
 const MAX_TEXT: usize = 300;
 
+/// The first `most` of several names or sentences, and how many there are besides: `3 more`.
+pub fn few(most: usize, mut named: Vec<String>) -> Vec<String> {
+    if let Some(more @ 1..) = named.len().checked_sub(most) {
+        named.truncate(most);
+        named.push(format!("{more} more"));
+    }
+    named
+}
+
 /// `text` with everything but printable ASCII escaped: a guest or a file can't move a cursor, end a
 /// line or show letters that are not there.
 pub fn escape(text: &str) -> String {

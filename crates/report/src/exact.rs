@@ -3,7 +3,7 @@
 use compare::{Comparison, Kind, Table, Verdict};
 use model::{Mode, count};
 
-use crate::ascii::escape;
+use crate::ascii::{escape, few};
 use crate::notes::{Note, lay_out};
 
 /// Nanoseconds by which the guest's clock advances with an instruction of whichever CPU: QEMU's
@@ -90,11 +90,8 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
         if rows.is_empty() {
             continue;
         }
-        let named = rows.iter().take(MAX_NAMES).map(|(table, row)| name(table, &row.metric));
-        let mut names: Vec<String> = named.collect();
-        if let Some(more) = rows.len().checked_sub(MAX_NAMES).filter(|&more| more > 0) {
-            names.push(format!("{more} more"));
-        }
+        let names =
+            few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)).collect());
         said.push(format!("{} ({})", count(rows.len(), verdict.name()), names.join(", ")));
     }
     for verdict in [Verdict::Same, Verdict::Undecided] {

@@ -4,7 +4,7 @@
 use compare::{Comparison, Odd, Oddity, Peak, Repeated, Table, WarmUp};
 use model::count;
 
-use crate::ascii::escape;
+use crate::ascii::{escape, few};
 use crate::table::decimal;
 use crate::verdicts::Layout;
 
@@ -35,7 +35,7 @@ pub fn topics(
             "Not steady:" => never(it, comparison),
             _ => Vec::new(),
         });
-        (topic, few(named.chain(suspected).collect()))
+        (topic, few(MAX_NAMES, named.chain(suspected).collect()))
     });
     named.into_iter().filter(|(_, named)| !named.is_empty())
 }
@@ -43,18 +43,9 @@ pub fn topics(
 /// What is left out of the figures of `table`, a sentence each without its point.
 pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     let left_out = table.warm_ups.iter().filter(|it| it.first > 0 && !it.counted);
-    let mut named = few(left_out.map(|it| first(it, table, comparison)).collect());
+    let mut named = few(MAX_NAMES, left_out.map(|it| first(it, table, comparison)).collect());
     if let Some(last) = named.last_mut() {
         last.push_str(&format!(" ({INCLUDE})"));
-    }
-    named
-}
-
-/// As many as are named.
-fn few(mut named: Vec<String>) -> Vec<String> {
-    if let Some(more @ 1..) = named.len().checked_sub(MAX_NAMES) {
-        named.truncate(MAX_NAMES);
-        named.push(format!("{more} more"));
     }
     named
 }

@@ -4,7 +4,7 @@
 use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
-use crate::ascii::{escape, wrap};
+use crate::ascii::{escape, few, wrap};
 use crate::oddities;
 use crate::table::{decimal, signed};
 
@@ -239,14 +239,10 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let mut differing: Vec<&(usize, &Row, Evidence)> =
         all.iter().filter(|(.., evidence)| evidence.p < alpha).collect();
     differing.sort_by(|a, b| a.2.p_alone.total_cmp(&b.2.p_alone));
-    let mut named: Vec<String> = differing
+    let named = differing
         .iter()
-        .take(MAX_NAMES)
-        .map(|(column, row, evidence)| difference(row, evidence, comparison, *column))
-        .collect();
-    if let Some(more @ 1..) = differing.len().checked_sub(MAX_NAMES) {
-        named.push(format!("{more} more"));
-    }
+        .map(|(column, row, evidence)| difference(row, evidence, comparison, *column));
+    let named = few(MAX_NAMES, named.collect());
     let rate = format!("false discovery rate {} %", short(100.0 * alpha));
     let found = match (table.kind, named.is_empty()) {
         (Kind::Metrics, true) => format!("Beside verdicts, nothing differs ({rate})"),
