@@ -30,6 +30,7 @@ pub const COLUMNS: &[Column] = &{
         Column::nullable("unit", Kind::Text),
         Column::nullable("better", Kind::Text),
         Column::nullable("value", Kind::Number),
+        Column::nullable("ended", Kind::Number),
         release,
         cpus,
         nodes,
@@ -53,13 +54,13 @@ pub fn write<W: Write + Send>(
 ) -> io::Result<()> {
     let before = identity::boot(experiment, name, boot);
     let after = identity::machine(experiment, boot);
-    let mut row = |cells: [Cell<'_>; 9]| {
+    let mut row = |cells: [Cell<'_>; 10]| {
         let cells: Vec<Cell<'_>> = before.iter().chain(&cells).chain(&after).copied().collect();
         sink.row(&cells)
     };
     let samples = boot.samples.iter();
     for sample in samples.filter(|sample| filter.wants(&sample.workload, &sample.phase)) {
-        let Sample { workload, iteration, phase, metric, label, value } = sample;
+        let Sample { workload, iteration, phase, metric, label, value, ended } = sample;
         let (unit, better) = meaning(experiment, workload, metric);
         row([
             Cell::Text(METRIC),
@@ -71,6 +72,7 @@ pub fn write<W: Write + Send>(
             Cell::text(unit),
             better.map_or(Cell::Null, |better| Cell::Text(better.name())),
             Cell::number(*value),
+            ended.map_or(Cell::Null, |ended| Cell::Number(ended as f64 / 1e9)),
         ])?;
     }
     for usage in boot.usage.iter().filter(|usage| filter.wants(&usage.workload, "")) {
@@ -86,6 +88,7 @@ pub fn write<W: Write + Send>(
                 Cell::Text(SECONDS),
                 Cell::Text(Better::Lower.name()),
                 Cell::number(*value),
+                Cell::Null,
             ])?;
         }
     }

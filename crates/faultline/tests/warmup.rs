@@ -56,6 +56,7 @@ fn boot(variant: &str, block: u32) -> Boot {
         metric: "Latency".into(),
         label: String::new(),
         value,
+        ended: None,
     };
     let usage = |iteration| Usage {
         workload: "serve".into(),

@@ -37,6 +37,8 @@ pub enum Event {
         label: String,
         /// In the metric's unit.
         value: f64,
+        /// When that was over what it measured, in nanoseconds of guest time, if the workload says so.
+        ended: Option<u64>,
     },
     /// One point of a series of the workload's own.
     Point {
@@ -138,7 +140,8 @@ mod tests {
 
     #[test]
     fn an_event_is_read_as_it_was_written() {
-        let event = Event::Sample { metric: "Elapsed".into(), label: String::new(), value: 12.5 };
+        let (metric, label) = ("Elapsed".into(), String::new());
+        let event = Event::Sample { metric, label, value: 12.5, ended: Some(81) };
         assert_eq!(Event::decode(&event.encode().unwrap()), Ok(event));
     }
 

@@ -5,12 +5,16 @@
 //! phase fill
 //! sample Elapsed 12.345
 //! sample latency p99 0.000123
+//! sample latency 0.000045 @81.250
 //! series memory-node0 0.52
 //! note "created 40000 files"
 //! ```
 //!
 //! The name of a metric may have blanks if quotation marks stand around it, as in
 //! `sample "SeqIn block" 21504`.
+//!
+//! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` says when that was over what it measured;
+//! the line itself may come later.
 //!
 //! A program that must not go on before a phase's counters are cut reads one byte from the
 //! descriptor in `FAULTLINE_ACK_FD` after each `phase` line.
@@ -30,7 +34,7 @@ pub enum Line {
     /// `phase [NAME]`: a phase begins, and the one before ends. Without a name what follows is in no
     /// phase.
     Phase(String),
-    /// `sample METRIC [LABEL] VALUE`
+    /// `sample METRIC [LABEL] VALUE [@SECONDS]`
     Sample {
         /// The metric's name.
         metric: String,
@@ -38,6 +42,9 @@ pub enum Line {
         label: String,
         /// In the metric's unit.
         value: f64,
+        /// When that was over what it measured, in nanoseconds of `CLOCK_BOOTTIME`; none if it does not
+        /// say.
+        ended: Option<u64>,
     },
     /// `series NAME VALUE`: one point, at the time of the line.
     Point {
@@ -117,12 +124,26 @@ fn sample(text: &str) -> Result<Line, LineError> {
             (name(metric)?, rest)
         }
     };
-    let rest: Vec<&str> = rest.split_whitespace().collect();
-    match rest.as_slice() {
-        [figure] => Ok(Line::Sample { metric, label: String::new(), value: value(figure)? }),
-        [label, figure] => Ok(Line::Sample { metric, label: name(label)?, value: value(figure)? }),
-        _ => Err(LineError::Words("sample".into(), "sample METRIC [LABEL] VALUE")),
+    let mut rest: Vec<&str> = rest.split_whitespace().collect();
+    let ended = rest.pop_if(|last| last.starts_with('@')).map(instant).transpose()?;
+    let (label, figure) = match rest.as_slice() {
+        [figure] => (String::new(), figure),
+        [label, figure] => (name(label)?, figure),
+        _ => {
+            let wanted = "sample METRIC [LABEL] VALUE [@SECONDS]";
+            return Err(LineError::Words("sample".into(), wanted));
+        }
+    };
+    Ok(Line::Sample { metric, label, value: value(figure)?, ended })
+}
+
+/// The nanoseconds of a word such as `@81.250`.
+fn instant(word: &str) -> Result<u64, LineError> {
+    let seconds = value(word.trim_start_matches('@'))?;
+    if seconds < 0.0 {
+        return Err(LineError::Value(word.chars().take(MAX_NAME).collect()));
     }
+    Ok((1e9 * seconds).round() as u64)
 }
 
 fn name(word: &str) -> Result<String, LineError> {
@@ -150,6 +171,7 @@ mod tests {
             metric: "latency".into(),
             label: label.into(),
             value,
+            ended: None,
         };
         assert_eq!(parse(b"phase fill"), Ok(Line::Phase("fill".into())));
         assert_eq!(parse(b"phase"), Ok(Line::Phase(String::new())));
@@ -157,8 +179,16 @@ mod tests {
         assert_eq!(parse(b"sample latency p99 0.000123\r"), Ok(sample("p99", 0.000123)));
         assert_eq!(parse(b"note \"40000 files\""), Ok(Line::Note("40000 files".into())));
         let metric = "SeqIn block".into();
-        let quoted = Line::Sample { metric, label: "x".into(), value: 2.0 };
+        let quoted = Line::Sample { metric, label: "x".into(), value: 2.0, ended: None };
         assert_eq!(parse(b"sample \"SeqIn block\" x 2"), Ok(quoted));
+        for (line, label) in
+            [("sample latency 2 @81.25", ""), ("sample latency p99 2 @81.25", "p99")]
+        {
+            let Ok(Line::Sample { label: read, ended, .. }) = parse(line.as_bytes()) else {
+                panic!()
+            };
+            assert_eq!((&*read, ended), (label, Some(81_250_000_000)));
+        }
         let point = Line::Point { series: "memory-node0".into(), value: 0.5 };
         assert_eq!(parse(b"series memory-node0 0.5"), Ok(point));
     }
@@ -169,6 +199,11 @@ mod tests {
         assert_eq!(parse(b"sample x nan"), Err(LineError::Value("nan".into())));
         assert_eq!(parse(b"phase a/../\"b"), Err(LineError::Name("a/../\"b".into())));
         assert!(matches!(parse(b"sample x"), Err(LineError::Words(..))));
+        assert!(matches!(parse(b"sample x @2"), Err(LineError::Words(..))));
+        for instant in ["@", "@-1", "@inf", "@2s"] {
+            let parsed = parse(format!("sample x 1 {instant}").as_bytes());
+            assert!(matches!(parsed, Err(LineError::Value(_))), "{instant}");
+        }
         assert!(matches!(parse(b"sample \"a b\""), Err(LineError::Words(..))));
         for metric in ["a  b", " a", "", "a\tb", "x ".repeat(32).trim(), &"x y".repeat(22)] {
             let parsed = parse(format!("sample \"{metric}\" 2").as_bytes());

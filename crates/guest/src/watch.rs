@@ -183,7 +183,9 @@ mod tests {
         let told = watch.event(&Event::Note("x".into())).unwrap_err().to_string();
         assert!(told.starts_with("more than 1048576 bytes of notes"), "{told}");
         // What is bounded apart goes on.
-        watch.event(&Event::Sample { metric: "x".into(), label: "".into(), value: 1.0 }).unwrap();
+        watch
+            .event(&Event::Sample { metric: "x".into(), label: "".into(), value: 1.0, ended: None })
+            .unwrap();
         assert_eq!(log.events().len(), MAX_CUTS + MAX_NOTES / 4096 + 1);
     }
 

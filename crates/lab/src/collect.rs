@@ -125,7 +125,9 @@ impl Collector<'_> {
                 }
                 self.begin(Some(self.place.clone()), time);
             }
-            Event::Sample { metric, label, value } => self.sample(metric, label, value),
+            Event::Sample { metric, label, value, ended } => {
+                self.sample(metric, label, value, ended);
+            }
             Event::Point { series, value } => {
                 if self.accept(is_name(&series), "the name of a series") {
                     self.series.point(&series, value, time);
@@ -159,13 +161,13 @@ impl Collector<'_> {
         }
     }
 
-    fn sample(&mut self, metric: String, label: String, value: f64) {
+    fn sample(&mut self, metric: String, label: String, value: f64, ended: Option<u64>) {
         let named = is_metric(&metric) && (label.is_empty() || is_name(&label));
         let room = self.recording.samples.len() < MAX_SAMPLES;
         if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
         {
             let Place { workload, iteration, phase } = self.place.clone();
-            let sample = Sample { workload, iteration, phase, metric, label, value };
+            let sample = Sample { workload, iteration, phase, metric, label, value, ended };
             self.recording.samples.push(sample);
         }
     }
@@ -279,7 +281,8 @@ mod tests {
             writer.vmstat(20 + time, &format!("pgfault {}\n", 15 + time));
             writer.event(21 + time, Event::Phase("fill".into()));
             let metric = "SeqIn block".to_owned();
-            writer.event(22 + time, Event::Sample { metric, label: String::new(), value: 1.5 });
+            let (label, ended) = (String::new(), Some(22 + time));
+            writer.event(25 + time, Event::Sample { metric, label, value: 1.5, ended });
             writer.vmstat(30 + time, &format!("pgfault {}\n", 40 + time));
             let usage = flight::event::Usage { user: 1.0, system: 2.0, elapsed: 3.0 };
             writer.event(31 + time, Event::End(usage));
@@ -295,6 +298,7 @@ mod tests {
         assert_eq!((recording.samples.len(), recording.usage.len()), (2, 2));
         let sample = &recording.samples[1];
         assert_eq!((sample.phase.as_str(), sample.iteration), ("fill", 1));
+        assert_eq!(sample.ended, Some(122));
         let differences: Vec<_> = recording
             .chunks
             .iter()

@@ -125,6 +125,7 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
                 metric: INSTRUCTIONS.to_owned(),
                 label: label.to_owned(),
                 value: count as f64,
+                ended: None,
             },
         )
     });

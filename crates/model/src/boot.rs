@@ -125,6 +125,8 @@ pub struct Sample {
     pub label: String,
     /// The value, in the metric's unit.
     pub value: f64,
+    /// When that was over what it measured, in nanoseconds of guest time; none if that is not known.
+    pub ended: Option<u64>,
 }
 
 /// Processor time and elapsed time of one iteration of a workload, all its processes together.

@@ -7,12 +7,13 @@ use crate::Trouble;
 
 /// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
 /// added.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// `PRAGMA application_id` of a store: `FLdb`.

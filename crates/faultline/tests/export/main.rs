@@ -100,6 +100,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
         metric: metric.into(),
         label: label.into(),
         value,
+        ended: (phase == "fill").then_some(81_250_000_000),
     };
     let mut samples = vec![
         sample("fill", "Elapsed", "", 0.1 + 0.2),
@@ -271,6 +272,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "unit": metric.map(|metric| &metric.unit),
                 "better": better,
                 "value": number(sample.value),
+                "ended": sample.ended.map(|ended| ended as f64 / 1e9),
             }));
         }
         for usage in &boot.usage {
@@ -287,6 +289,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                     "unit": "s",
                     "better": "lower",
                     "value": number(value),
+                    "ended": null,
                 }));
             }
         }
@@ -364,6 +367,7 @@ fn pandas_and_duckdb_read_what_the_store_holds() {
         ("replicate", "int64", "BIGINT"),
         ("started", "datetime64[ms, UTC]", "TIMESTAMP WITH TIME ZONE"),
         ("value", "float64", "DOUBLE"),
+        ("ended", "float64", "DOUBLE"),
         ("emulated", "object", "BOOLEAN"),
     ] {
         assert_eq!(found["types"]["pandas"][column], pandas, "{column}");

@@ -185,8 +185,8 @@ impl Attendant<'_> {
                 self.watch.cut(&Event::Phase(phase))?;
                 self.child.acknowledge();
             }
-            Line::Sample { metric, label, value } => {
-                self.watch.event(&Event::Sample { metric, label, value })?;
+            Line::Sample { metric, label, value, ended } => {
+                self.watch.event(&Event::Sample { metric, label, value, ended })?;
                 self.samples += 1;
             }
             Line::Point { series, value } => self.watch.event(&Event::Point { series, value })?,
@@ -236,7 +236,8 @@ mod tests {
             60_000,
         );
         assert_eq!(result, Ok(()));
-        let sample = Event::Sample { metric: "Elapsed".into(), label: String::new(), value: 1.5 };
+        let (metric, label) = ("Elapsed".into(), String::new());
+        let sample = Event::Sample { metric, label, value: 1.5, ended: None };
         let expected = [
             Event::Begin { workload: 7, iteration: 2 },
             Event::Phase("fill".into()),

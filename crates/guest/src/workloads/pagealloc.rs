@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
 use super::{While, WorkloadError, above_zero, list_within, options, refused, value_of, within};
+use crate::clock::boot_time;
 
 /// What the module listens to.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";
@@ -168,12 +169,12 @@ fn time(
         let Some(round) = round(batch, times, run)? else {
             break;
         };
-        rounds.push(round);
+        rounds.push((round, boot_time()));
     }
-    for Round { alloc, free } in &rounds {
-        reporter.sample("alloc", *alloc)?;
-        reporter.sample("free", *free)?;
-        reporter.sample("total", alloc + free)?;
+    for (Round { alloc, free }, ended) in &rounds {
+        for (metric, value) in [("alloc", *alloc), ("free", *free), ("total", alloc + free)] {
+            reporter.timed(metric, "", value, *ended)?;
+        }
     }
     Ok(rounds.len() == options.rounds as usize)
 }

@@ -50,6 +50,19 @@ impl Reporter {
         self.line(format!("sample \"{metric}\" {label} {value:.6}"))
     }
 
+    /// Reports a value of a metric with a label or an empty one, and when that was over what it
+    /// measured ([`crate::clock::boot_time`]): the report may come later.
+    pub fn timed(
+        &mut self,
+        metric: &str,
+        label: &str,
+        value: f64,
+        ended: u64,
+    ) -> Result<(), WorkloadError> {
+        let (seconds, rest) = (ended / 1_000_000_000, ended % 1_000_000_000);
+        self.line(format!("sample \"{metric}\" {label} {value:.6} @{seconds}.{rest:09}"))
+    }
+
     /// Reports a point of a series.
     pub fn series(&mut self, name: &str, value: f64) -> Result<(), WorkloadError> {
         self.line(format!("series {name} {value:.6}"))

@@ -25,6 +25,7 @@ use super::{
     While, WorkloadError, above_zero, files, fits_on_disk, options, refused, share_of, value_of,
     within,
 };
+use crate::clock::boot_time;
 use crate::words::Words;
 
 /// The name under which this workload starts the process that holds memory ...
@@ -108,7 +109,8 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let mut copy = start(COPY, [&source, &target]).while_("starting the copy")?;
     let mut probes = Vec::new();
     let status = loop {
-        probes.push(probe(options.probe).while_("mapping memory")?);
+        let probe = probe(options.probe).while_("mapping memory")?;
+        probes.push((probe, boot_time()));
         if let Some(status) = copy.try_wait().while_("waiting for the copy")? {
             break status;
         }
@@ -127,8 +129,8 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     for path in [source, target] {
         fs::remove_file(&path).while_(path.display().to_string())?;
     }
-    for probe in probes {
-        reporter.sample("mmap", 1e3 * probe.as_secs_f64())?;
+    for (probe, ended) in probes {
+        reporter.timed("mmap", "", 1e3 * probe.as_secs_f64(), ended)?;
     }
     reporter.sample("Copy", copied.as_secs_f64())
 }

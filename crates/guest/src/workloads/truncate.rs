@@ -18,6 +18,7 @@ use super::reporter::Reporter;
 use super::{
     While, WorkloadError, above_zero, fits_on_disk, options, refused, share_of, value_of, within,
 };
+use crate::clock::boot_time;
 use crate::sys::own_time;
 use crate::words::Words;
 
@@ -97,8 +98,9 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
             file.set_len(0).while_("truncating")?;
         }
         let (elapsed, spent) = (start.elapsed(), own_time().since(before));
-        reporter.sample("Elapsed", elapsed.as_secs_f64())?;
-        reporter.sample("System", spent.system)?;
+        let ended = boot_time();
+        reporter.timed("Elapsed", "", elapsed.as_secs_f64(), ended)?;
+        reporter.timed("System", "", spent.system, ended)?;
     }
     Ok(())
 }

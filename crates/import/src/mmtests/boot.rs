@@ -148,6 +148,7 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
             metric: sample.metric.clone(),
             label: sample.label.clone(),
             value: sample.value,
+            ended: None,
         }));
         let spent = iteration.state.tests.get(name).and_then(|test| test.spent);
         boot.usage.extend(spent.map(|[user, system, elapsed]| Usage {

@@ -178,6 +178,7 @@ mod tests {
                     metric: "Elapsed".into(),
                     label: "NUMA01".into(),
                     value,
+                    ended: None,
                 };
                 let outcome = match figure {
                     Some(_) => Outcome::Complete,

@@ -270,6 +270,7 @@ fn large() -> (Vec<Side>, Experiment) {
                 metric: "Elapsed".into(),
                 label: label.to_string(),
                 value,
+                ended: None,
             };
             let values = (0..40).map(|label| sample(label, chance.next()));
             side.boots[boot].samples.extend(values);

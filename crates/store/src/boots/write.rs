@@ -130,7 +130,7 @@ fn notes(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble
 }
 
 fn samples(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
-    let sql = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    let sql = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     for (place, sample) in boot.samples.iter().enumerate() {
         insert.execute(params![
@@ -142,6 +142,7 @@ fn samples(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Troub
             sample.metric,
             sample.label,
             sample.value,
+            sample.ended.map(u64::cast_signed),
         ])?;
     }
     Ok(())

@@ -114,7 +114,7 @@ fn host(boot: &Boot) -> String {
 }
 
 fn sample(sample: &Sample) -> String {
-    let Sample { workload, iteration, phase, metric, label, value } = sample;
+    let Sample { workload, iteration, phase, metric, label, value, ended: _ } = sample;
     let name = [metric, label, phase].map(|part| escape(part));
     let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
     let place = format!("{} {iteration}", escape(workload));
@@ -207,6 +207,7 @@ mod tests {
             metric: "Elapsed".into(),
             label: String::new(),
             value: 12.5,
+            ended: None,
         }
     }
 

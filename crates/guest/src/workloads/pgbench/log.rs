@@ -16,6 +16,15 @@ pub fn processed(report: &str) -> Option<u64> {
     rest.split(['/', ' ']).next()?.parse().ok()
 }
 
+/// What was done in a window of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Transactions a second.
+    pub value: f64,
+    /// When the window ended, in microseconds since 1970.
+    pub ended: u64,
+}
+
 /// Transactions, one each.
 pub struct Log {
     /// How many bytes may still be read.
@@ -66,9 +75,9 @@ impl Log {
         self.ends.len()
     }
 
-    /// Transactions a second in each of so many windows, beginning a run's length before the last
+    /// What was done in each of so many windows, beginning a run's length before the last
     /// transaction.
-    pub fn rates(&self, seconds: u32, windows: u32) -> Vec<f64> {
+    pub fn rates(&self, seconds: u32, windows: u32) -> Vec<Rate> {
         let Some(last) = self.ends.iter().max() else {
             return Vec::new();
         };
@@ -79,8 +88,11 @@ impl Log {
             let back = ((last - end) / window).min(u64::from(windows) - 1);
             counts[windows as usize - 1 - back as usize] += 1;
         }
-        let rate = |count: &u32| f64::from(*count) * 1e6 / window as f64;
-        counts.iter().map(rate).collect()
+        let rate = |(number, count): (u32, &u32)| Rate {
+            value: f64::from(*count) * 1e6 / window as f64,
+            ended: last.saturating_sub(u64::from(windows - 1 - number) * window),
+        };
+        (0..).zip(&counts).map(rate).collect()
     }
 
     /// The time, in milliseconds, within which so many percent of the transactions were done: the
@@ -145,8 +157,9 @@ mod tests {
             .collect();
         let log = log(&lines).unwrap();
         let rates = log.rates(4, 4);
-        assert_eq!(rates.iter().sum::<f64>(), 50.0);
-        assert_eq!(rates[3], 20.0);
+        assert_eq!(rates.iter().map(|rate| rate.value).sum::<f64>(), 50.0);
+        assert_eq!(rates[3], Rate { value: 20.0, ended: at(3_950_000) });
+        assert_eq!(rates[0].ended, at(950_000));
         assert!(Log::default().rates(4, 4).is_empty());
     }
 
@@ -194,7 +207,8 @@ mod tests {
             let lines: String =
                 ends.iter().map(|end| format!("0 1 2 0 {} {}\n", end / 1_000_000, end % 1_000_000)).collect();
             let rates = log(&lines).unwrap().rates(12, 12);
-            prop_assert_eq!(rates.iter().sum::<f64>(), ends.len() as f64);
+            let done: f64 = rates.iter().map(|rate| rate.value).sum();
+            prop_assert_eq!(done, ends.len() as f64);
         }
     }
 }

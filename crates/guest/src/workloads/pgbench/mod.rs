@@ -16,14 +16,15 @@ mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
 use super::{
     While, WorkloadError, above_zero, fits_on_disk, list_within, options, refused, within,
 };
-use log::Log;
+use crate::clock::boot_time;
+use log::{Log, Rate};
 use model::{Machine, count};
 use server::Server;
 
@@ -170,10 +171,11 @@ fn report(
     let label = clients.to_string();
     let windows = (seconds / WINDOWS.1).clamp(1, WINDOWS.0);
     let rates = log.rates(seconds, windows);
-    for rate in &rates {
-        reporter.labelled("txn", &label, *rate)?;
+    let since = since_boot();
+    for Rate { value, ended } in &rates {
+        reporter.timed("txn", &label, *value, since(*ended))?;
     }
-    let still = rates.iter().filter(|rate| **rate <= 0.0).count();
+    let still = rates.iter().filter(|rate| rate.value <= 0.0).count();
     if still > 0 {
         // A rate of 0 has no harmonic mean: nobody should wonder where that is.
         reporter.note(&format!(
@@ -187,6 +189,13 @@ fn report(
         }
     }
     Ok(())
+}
+
+/// Guest time of microseconds since 1970, by what both clocks say now.
+fn since_boot() -> impl Fn(u64) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (now, up) = (now.as_micros() as u64, boot_time());
+    move |then| up.saturating_sub(1000 * now.saturating_sub(then))
 }
 
 /// All logs of one run, which pgbench writes by thread, and removes them.
