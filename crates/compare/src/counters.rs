@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Section, Span};
-use model::{Boot, Manifest, Source, Topology, WorkloadUse};
+use model::{Boot, Chunk, Manifest, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
 use crate::growth::{Growth, lost_series};
 use crate::judge::judge;
 use crate::luck::Seeds;
+use crate::steady::{Part, Share, Steady};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The unit of rows that are a share of others.
@@ -20,17 +21,24 @@ const GUESS: &str = "NUMA hint local percent";
 
 /// The rows of `workload`: the sum over the phases of a boot's iterations, but those that only
 /// prepare; the mean over the complete boots. Shares and rates are taken of the means, for they do not
-/// average. In exact mode, `seeds` says how many each variant wants.
+/// average. What precedes the `steady` part is left out where that can be told. In exact mode, `seeds`
+/// says how many each variant wants.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     topology: &Topology,
+    steady: &Steady,
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
     let workload = &used.manifest;
+    let part = part(used, columns, steady, judging);
+    let share = |boot: &Boot, chunk: &Chunk| match part {
+        Some(Part::Steady) => steady.share(boot, chunk).unwrap_or(Share::All),
+        _ => Share::All,
+    };
     let pools: Vec<Vec<Counted>> =
-        columns.iter().map(|column| boots(used, column, topology)).collect();
+        columns.iter().map(|column| boots(used, column, topology, share)).collect();
     let phases = phases(&pools);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots, &phases)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
@@ -72,6 +80,7 @@ pub fn table(
         kind: Kind::Counters,
         left_out: left_out(workload, columns),
         units: Vec::new(),
+        part,
         warm_ups: Vec::new(),
         oddities: Vec::new(),
         rows,
@@ -114,25 +123,44 @@ fn left_out(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<String> {
     phases
 }
 
-/// Each complete boot that counted something and has it all.
+/// Of which part of their phases the counters can be: of the same in all boots that have a say.
+fn part(
+    used: &WorkloadUse,
+    columns: &[VariantBoots<'_>],
+    steady: &Steady,
+    judging: &Judging,
+) -> Option<Part> {
+    let boots = columns.iter().flat_map(VariantBoots::complete);
+    let boots = boots.filter(|boot| !lost_series(boot) && judging.counts(boot.block));
+    steady.part(boots.flat_map(|boot| chunks(used, boot).map(move |chunk| (boot, chunk))))
+}
+
+/// The chunks of a boot that count.
+fn chunks<'a>(used: &WorkloadUse, boot: &'a Boot) -> impl Iterator<Item = &'a Chunk> + Clone {
+    let own = boot.chunks.iter().filter(|it| it.workload == used.manifest.name);
+    own.filter(|it| it.is_of(Source::Vmstat) && counts(used, it.iteration, &it.phase))
+}
+
+fn counts(used: &WorkloadUse, iteration: u32, phase: &str) -> bool {
+    used.counts(iteration) && !used.manifest.prepares(phase)
+}
+
+/// Each complete boot that counted something and has it all; of its chunks their `share`.
 fn boots<'a>(
     used: &WorkloadUse,
     column: &VariantBoots<'a>,
     topology: &Topology,
+    share: impl Fn(&Boot, &Chunk) -> Share,
 ) -> Vec<Counted<'a>> {
-    let workload = &used.manifest;
-    let counts = |iteration: u32, phase: &str| used.counts(iteration) && !workload.prepares(phase);
     let counted = |boot: &'a Boot| {
-        let chunks = boot.chunks.iter().filter(|it| it.workload == workload.name);
-        let chunks =
-            chunks.filter(|it| it.is_of(Source::Vmstat) && counts(it.iteration, &it.phase));
-        let mut accesses = accesses(boot, &workload.name, topology);
-        accesses.retain(|it| counts(it.iteration, it.phase));
+        let chunks = chunks(used, boot);
+        let mut accesses = accesses(boot, &used.manifest.name, topology);
+        accesses.retain(|it| counts(used, it.iteration, it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
         Counted {
             boot,
             iterations: chunks.clone().map(|chunk| chunk.iteration).chain(of_accesses).collect(),
-            growth: Growth::of(chunks),
+            growth: Growth::over(chunks.map(|chunk| (chunk, share(boot, chunk)))),
             accesses,
         }
     };
@@ -269,7 +297,8 @@ mod tests {
         let variants = vec![variant(""); boots.len()];
         let preparation = preparation.iter().map(|&phase| phase.to_owned()).collect();
         let workload = Manifest { preparation, ..manifest() };
-        table(&used(workload), &columns(&variants, boots), &topology(), None, &Judging::default())
+        let (used, columns) = (used(workload), columns(&variants, boots));
+        table(&used, &columns, &topology(), &Steady::default(), None, &Judging::default())
     }
 
     fn values(table: &Table, label: &str) -> Vec<Option<f64>> {
@@ -429,7 +458,8 @@ mod tests {
         let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
-        let table = table(&used(manifest()), &columns, &topology(), Some(2), &Judging::default());
+        let (used, steady) = (used(manifest()), Steady::default());
+        let table = table(&used, &columns, &topology(), &steady, Some(2), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert_eq!(row.verdicts, [None, None]);

@@ -6,6 +6,7 @@ use stats::Summary;
 use crate::figures::BootFigures;
 use crate::judge::judge;
 use crate::luck::Seeds;
+use crate::steady::{Part, Steady};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// A row: its label and which of the times it is.
@@ -23,6 +24,7 @@ const TIMES: [Time; 3] = [
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
+    steady: &Steady,
     seeds: Option<u32>,
     judging: &Judging,
 ) -> Table {
@@ -64,6 +66,7 @@ pub fn table(
         pooled: pools.iter().map(pooled).collect(),
         left_out: Vec::new(),
         units: Vec::new(),
+        part: steady.within().then_some(Part::Whole),
         warm_ups: Vec::new(),
         oddities: Vec::new(),
         rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),
@@ -123,6 +126,7 @@ mod tests {
         let table = table(
             &used(manifest()),
             &columns(&variants, &[&boots, &[]]),
+            &Steady::default(),
             None,
             &Judging::default(),
         );
@@ -136,10 +140,8 @@ mod tests {
     fn without_usage_there_are_no_rows() {
         let boots = [boot(0)];
         let variants = [variant("a")];
-        assert_eq!(
-            table(&used(manifest()), &columns(&variants, &[&boots]), None, &Judging::default())
-                .rows,
-            []
-        );
+        let (used, columns) = (used(manifest()), columns(&variants, &[&boots]));
+        let table = table(&used, &columns, &Steady::default(), None, &Judging::default());
+        assert_eq!(table.rows, []);
     }
 }

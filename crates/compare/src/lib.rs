@@ -27,13 +27,15 @@ mod plots;
 mod rows;
 pub mod selftest;
 mod sequential;
+mod steady;
 mod table;
 #[cfg(test)]
 mod testing;
 mod warmup;
 
-use model::{Boot, Experiment, Mode, Outcome};
+use model::{Boot, Experiment, Mode, Outcome, WorkloadUse};
 use serde::Serialize;
+use steady::Steady;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
 pub use consistency::{Counting, Finding, Relation, Severity};
@@ -52,6 +54,7 @@ pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
+pub use steady::Part;
 pub use table::{Kind, Pool, Row, Statistic, Table};
 pub use warmup::{Beginnings, Repeated, WarmUp};
 
@@ -177,6 +180,12 @@ pub struct SetAside {
 }
 
 impl Comparison {
+    /// Whether a table of counters would be of the steady part alone if what was sampled between the
+    /// ends of phases had been read, and was there.
+    pub fn lacks_series(&self) -> bool {
+        self.tables.iter().any(|table| table.part == Some(Part::Unsampled))
+    }
+
     /// The verdicts on a column, with the row of means that each is on and its table.
     pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
         self.tables.iter().flat_map(move |table| {
@@ -196,10 +205,13 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
+        let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
+        let steady = Steady::of(used, &operations, &warm_ups, judging);
+        let beyond = WorkloadUse { warmup: used.warmup + steady.iterations, ..used.clone() };
         [
-            metrics::table(used, &columns, seeds, judging),
-            duration::table(used, &columns, seeds, judging),
-            counters::table(used, &columns, topology, seeds, judging),
+            metrics::table(used, &columns, &operations, warm_ups, seeds, judging),
+            duration::table(&beyond, &columns, &steady, seeds, judging),
+            counters::table(&beyond, &columns, topology, &steady, seeds, judging),
         ]
     });
     Comparison {

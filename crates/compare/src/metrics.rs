@@ -10,25 +10,38 @@ use crate::luck::Seeds;
 use crate::oddities::oddities;
 use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
-use crate::warmup::{asked, leave_out};
+use crate::warmup::{WarmUp, asked, leave_out};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
-/// The table of `workload`, statistic by statistic as the field prints it. Operations come in the
-/// order of the manifest's metrics, and within a metric in the order in which they were first
-/// seen. In exact mode, `seeds` says of how many each variant wants figures.
-pub fn table(
-    used: &WorkloadUse,
-    columns: &[VariantBoots<'_>],
-    seeds: Option<u32>,
+/// The operations of a workload without what is warm-up, and that.
+pub fn steady<'a>(
+    used: &'a WorkloadUse,
+    columns: &[VariantBoots<'a>],
+    mode: Mode,
     judging: &Judging,
-) -> Table {
-    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
-    let workload = &used.manifest;
+) -> (Vec<Operation<'a>>, Vec<WarmUp>) {
     let mut operations = operations(used, columns, mode);
     let mut warm_ups = asked(&operations, used);
     if mode == Mode::Measured {
         warm_ups.extend(leave_out(&mut operations, judging));
     }
+    (operations, warm_ups)
+}
+
+/// The table of a workload's `operations`, statistic by statistic as the field prints it. They come in
+/// the order of the manifest's metrics, and within a metric in the order in which they were first
+/// seen; `warm_ups` are left out of them. In exact mode, `seeds` says of how many each variant wants
+/// figures.
+pub fn table(
+    used: &WorkloadUse,
+    columns: &[VariantBoots<'_>],
+    operations: &[Operation<'_>],
+    warm_ups: Vec<WarmUp>,
+    seeds: Option<u32>,
+    judging: &Judging,
+) -> Table {
+    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
+    let workload = &used.manifest;
     let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
     let decimals = decimals(&parts);
     let lines = lines(&parts, mode);
@@ -49,10 +62,11 @@ pub fn table(
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(used, column)).collect(),
         left_out: Vec::new(),
-        units: units(&operations),
+        part: None,
+        units: units(operations),
         warm_ups,
         oddities: match mode {
-            Mode::Measured => oddities(&operations, columns),
+            Mode::Measured => oddities(operations, columns),
             Mode::Exact => Vec::new(),
         },
         rows,
@@ -120,7 +134,8 @@ impl<'a> Part<'a> {
         let columns = operation.columns.iter();
         match wanted {
             None => {
-                let samples = columns.map(|boots| boots.iter().flat_map(|boot| &boot.values));
+                let samples =
+                    columns.map(|boots| boots.iter().flat_map(|boot| &boot.counted.values));
                 let pools = samples.map(|samples| samples.copied().collect());
                 let figures = pools.map(|pool| Figures::of(pool, better)).collect();
                 Self { operation, seeds: None, figures }
@@ -163,7 +178,7 @@ impl<'a> Part<'a> {
             Some(seeds) => row.against_luck(seeds),
             None => {
                 let groups = |boots: &Vec<BootSamples<'_>>| {
-                    let values = boots.iter().map(|boot| boot.values.clone());
+                    let values = boots.iter().map(|boot| boot.counted.values.clone());
                     Variation::of(&values.collect::<Vec<_>>())
                 };
                 let variation = self.operation.columns.iter().map(groups).collect();
@@ -206,6 +221,17 @@ fn needed(least: f64) -> usize {
 mod tests {
     use super::*;
     use crate::testing::{boot, columns, manifest, sample, used, variant};
+
+    fn table(
+        used: &WorkloadUse,
+        columns: &[VariantBoots<'_>],
+        seeds: Option<u32>,
+        judging: &Judging,
+    ) -> Table {
+        let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
+        let (operations, warm_ups) = steady(used, columns, mode, judging);
+        super::table(used, columns, &operations, warm_ups, seeds, judging)
+    }
 
     fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
         let mut boot = boot(0);

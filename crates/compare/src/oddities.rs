@@ -131,7 +131,7 @@ fn iterations(
 ) -> Option<Iterations> {
     let kept = column.boots.iter().find(|kept| std::ptr::eq(kept.boot, samples.boot))?;
     let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (iteration, value) in samples.iterations.iter().zip(&samples.values) {
+    for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
         values.entry(*iteration).or_default().push(*value);
     }
     let figures = values.into_iter().map(|(number, it)| Some((number, mean_of(&it, mean)?)));

@@ -42,23 +42,48 @@ impl Operation<'_> {
 pub struct BootSamples<'a> {
     /// The boot.
     pub boot: &'a Boot,
-    /// Its samples that count, in the order they were taken; at least one.
+    /// Its samples that count; at least one.
+    pub counted: Taken,
+    /// Samples that do not count, since they are warm-up ([`crate::warmup`]).
+    pub left_out: Taken,
+}
+
+/// Samples in the order they were taken.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// Their values.
     pub values: Vec<f64>,
     /// The iteration of each.
     pub iterations: Vec<u32>,
-    /// Samples that do not count, since they are warm-up ([`crate::warmup`]).
-    pub left_out: Vec<f64>,
+    /// When each ended; none where that is not known.
+    pub ends: Vec<Option<u64>>,
+}
+
+impl Taken {
+    /// Adds one.
+    pub fn push(&mut self, value: f64, iteration: u32, ended: Option<u64>) {
+        self.values.push(value);
+        self.iterations.push(iteration);
+        self.ends.push(ended);
+    }
+
+    /// Adds others.
+    pub fn extend(&mut self, others: Self) {
+        self.values.extend(others.values);
+        self.iterations.extend(others.iterations);
+        self.ends.extend(others.ends);
+    }
 }
 
 impl<'a> BootSamples<'a> {
     /// Those of a boot that has none.
     fn none(boot: &'a Boot) -> Self {
-        Self { boot, values: Vec::new(), iterations: Vec::new(), left_out: Vec::new() }
+        Self { boot, counted: Taken::default(), left_out: Taken::default() }
     }
 
     /// The boot's own figure, the mean of its samples. None if they have no such mean.
     pub fn mean(&self, mean: Mean) -> Option<f64> {
-        mean_of(&self.values, mean)
+        mean_of(&self.counted.values, mean)
     }
 }
 
@@ -100,17 +125,16 @@ pub fn operations<'a>(
                     boots.push(BootSamples::none(boot));
                 }
                 let Some(known) = boots.last_mut() else { continue };
-                if used.counts(sample.iteration) {
-                    known.values.push(sample.value);
-                    known.iterations.push(sample.iteration);
-                } else {
-                    known.left_out.push(sample.value);
-                }
+                let taken = match used.counts(sample.iteration) {
+                    true => &mut known.counted,
+                    false => &mut known.left_out,
+                };
+                taken.push(sample.value, sample.iteration, sample.ended);
             }
         }
     }
     for boots in operations.iter_mut().flat_map(|operation| &mut operation.columns) {
-        boots.retain(|boot| !boot.values.is_empty());
+        boots.retain(|boot| !boot.counted.values.is_empty());
     }
     operations.retain(|operation| operation.columns.iter().any(|boots| !boots.is_empty()));
     operations.sort_by_key(|operation| operation.rank);

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::luck::Seeds;
+use crate::steady::Part;
 use crate::{Difference, Evidence, Judging, Lack, Oddity, Variation, Verdict, WarmUp};
 
 /// What a table is of.
@@ -106,7 +107,8 @@ impl Serialize for Statistic {
 pub struct Pool {
     /// Number of iterations that count of each boot that counts.
     pub iterations: Vec<usize>,
-    /// Iterations before them that do not count, as the experiment says.
+    /// Iterations before them that do not count, as the experiment says or, of counters and durations,
+    /// as was found.
     #[serde(skip_serializing_if = "is_none")]
     pub warmup: u32,
 }
@@ -229,6 +231,9 @@ pub struct Table {
     /// Phases of which nothing is counted, in a table of counters: they only prepare what is measured.
     /// An empty name stands for what is in no phase.
     pub left_out: Vec<String>,
+    /// Of which part of its phases a table of counters or durations is, where samples of the metrics are
+    /// left out.
+    pub part: Option<Part>,
     /// Metrics and their units, in the order of the rows.
     pub units: Vec<(String, String)>,
     /// The lines.

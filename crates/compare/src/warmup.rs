@@ -12,7 +12,7 @@ use serde::Serialize;
 use stats::{Summary, warm_up};
 
 use crate::Judging;
-use crate::operations::{BootSamples, Operation, mean_of};
+use crate::operations::{BootSamples, Operation, Taken, mean_of};
 
 /// Iterations of fewer samples are not looked into: the boot's iterations are looked at instead.
 const MIN_SAMPLES: usize = 20;
@@ -67,12 +67,12 @@ pub struct Beginnings {
 /// those that count.
 pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
     let left_out = |operation: &&Operation<'_>| {
-        operation.columns.iter().flatten().any(|boot| !boot.left_out.is_empty())
+        operation.columns.iter().flatten().any(|boot| !boot.left_out.values.is_empty())
     };
     let warm_up = |operation: &Operation<'_>| {
         let beginnings = |boots: &Vec<BootSamples<'_>>| {
             let means = boots.iter().map(|boot| {
-                [&boot.left_out, &boot.values].map(|it| mean_of(it, operation.metric.mean))
+                [&boot.left_out, &boot.counted].map(|it| mean_of(&it.values, operation.metric.mean))
             });
             let mean = |part: usize| {
                 let means: Vec<f64> = means.clone().filter_map(|means| means[part]).collect();
@@ -141,8 +141,8 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
                 means[1].extend(mean_of(&steady.values, mean));
             }
             if !judging.warm_up_counts {
-                boot.left_out.extend(before.values);
-                (boot.values, boot.iterations) = (steady.values, steady.iterations);
+                boot.left_out.extend(before);
+                boot.counted = steady;
             }
         }
         let [before, steady] = means.map(|means| Summary::of(&means).map(|it| it.amean));
@@ -184,7 +184,7 @@ fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
 
 fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<f64>> {
     let mut iterations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (iteration, value) in boot.iterations.iter().zip(&boot.values) {
+    for (iteration, value) in boot.counted.iterations.iter().zip(&boot.counted.values) {
         iterations.entry(*iteration).or_default().push(*value);
     }
     iterations
@@ -195,17 +195,10 @@ fn may_lose(repeated: usize, first: usize) -> bool {
     4 * first <= 3 * repeated
 }
 
-/// Values with the iteration of each.
-#[derive(Default)]
-struct Part {
-    values: Vec<f64>,
-    iterations: Vec<u32>,
-}
-
-/// The values of the first `first`, and the others. A boot too short for that, which a look has not
+/// The first `first` samples, and the others. A boot too short for that, which a look has not
 /// seen, keeps all.
-fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Part; 2] {
-    let mut parts = [Part::default(), Part::default()];
+fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Taken; 2] {
+    let mut parts = [Taken::default(), Taken::default()];
     let iterations = by_iteration(boot);
     let shortest = match of {
         Repeated::Samples => iterations.values().map(Vec::len).min().unwrap_or(0),
@@ -214,16 +207,15 @@ fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Part; 2] {
     let first = if may_lose(shortest, first) { first } else { 0 };
     let numbers: Vec<u32> = iterations.into_keys().collect();
     let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
-    for (iteration, value) in boot.iterations.iter().zip(&boot.values) {
+    let Taken { values, iterations, ends } = &boot.counted;
+    for ((value, iteration), ended) in values.iter().zip(iterations).zip(ends) {
         let seen = seen.entry(*iteration).or_default();
         let place = match of {
             Repeated::Samples => *seen,
             Repeated::Iterations => numbers.partition_point(|number| number < iteration),
         };
         *seen += 1;
-        let part = &mut parts[usize::from(place >= first)];
-        part.values.push(*value);
-        part.iterations.push(*iteration);
+        parts[usize::from(place >= first)].push(*value, *iteration, *ended);
     }
     parts
 }
@@ -277,7 +269,8 @@ mod tests {
         let columns: Vec<VariantBoots<'_>> = columns(&variants, &sides);
         let mut operations = operations(&used, &columns, Mode::Measured);
         let told = leave_out(&mut operations, judging);
-        let left = |boots: &Vec<BootSamples<'_>>| boots.iter().map(|it| it.values.len()).collect();
+        let left =
+            |boots: &Vec<BootSamples<'_>>| boots.iter().map(|it| it.counted.values.len()).collect();
         (told, operations[0].columns.iter().map(left).collect())
     }
 

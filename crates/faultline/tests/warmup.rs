@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Boot, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Sample, Usage};
+use model::{
+    Boot, Chunk, Column, Experiment, INSTRUCTIONS, Imported, Mode, Outcome, Sample, Usage,
+};
 use serde_json::{Value, json};
 use store::Store;
 
@@ -20,6 +22,10 @@ const COLD: f64 = 90.0;
 const WARMING: f64 = 30.0;
 const WARM: f64 = 10.0;
 const SAMPLES: u32 = 40;
+
+/// A second, and when the samples that count begin, in nanoseconds of guest time.
+const SECOND: u64 = 1_000_000_000;
+const BEGIN: u64 = 100 * SECOND;
 
 fn experiment(directory: &Path) -> Experiment {
     std::fs::write(directory.join("serve.toml"), MANIFEST).unwrap();
@@ -68,8 +74,22 @@ fn boot(variant: &str, block: u32) -> Boot {
     let level = |at| if at < 3 { WARMING } else { WARM };
     let counted = (0..SAMPLES).map(|at| {
         let luck = f64::from((7 * at + 3 * block) % 11) - 5.0;
-        sample(1, level(at) + luck / 100.0)
+        let ended = Some(BEGIN + u64::from(at + 1) * SECOND / 4);
+        Sample { ended, ..sample(1, level(at) + luck / 100.0) }
     });
+    // 1000 faults a second in the three quarters of one in which it warms up, then 100.
+    let faults = |second: u64| if second == 0 { 0 } else { 750 + 100 * second as i64 - 75 };
+    let chunk = Chunk {
+        workload: "serve".into(),
+        iteration: 1,
+        phase: String::new(),
+        source: "vmstat".into(),
+        times: (0..=10).map(|second| BEGIN + second * SECOND).collect(),
+        columns: vec![Column {
+            name: "pgmajfault".into(),
+            values: (0..=10).map(|second| Some(faults(second))).collect(),
+        }],
+    };
     Boot {
         variant: variant.into(),
         replicate: block,
@@ -77,6 +97,7 @@ fn boot(variant: &str, block: u32) -> Boot {
         outcome: Outcome::Complete,
         samples: [sample(0, COLD)].into_iter().chain(counted).collect(),
         usage: [0, 1].map(usage).into(),
+        chunks: vec![chunk],
         ..Boot::default()
     }
 }
@@ -94,10 +115,10 @@ fn document(store: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output).unwrap()
 }
 
-/// The tables of metrics and of durations.
-fn tables(store: &Path, arguments: &[&str]) -> [Value; 2] {
+/// The tables of metrics, of durations and of counters.
+fn tables(store: &Path, arguments: &[&str]) -> [Value; 3] {
     let document = document(store, arguments);
-    [0, 1].map(|place| document["tables"][place].clone())
+    [0, 1, 2].map(|place| document["tables"][place].clone())
 }
 
 fn value(table: &Value, statistic: &str, metric: &str) -> f64 {
@@ -117,10 +138,13 @@ const MIXED: f64 = (3.0 * WARMING + (SAMPLES - 3) as f64 * WARM) / SAMPLES as f6
 #[test]
 fn the_steady_state_is_what_counts() {
     let directory = tempfile::tempdir().unwrap();
-    let [metrics, durations] = tables(&store(directory.path(), false), &[]);
+    let [metrics, durations, counters] = tables(&store(directory.path(), false), &[]);
     assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
     assert!(is_near(value(&metrics, "Max", "Latency"), WARM));
     assert_eq!(value(&durations, "Amean", "Elapsed"), WARM);
+    // After three quarters of a second 775 / 4 x 3 of 1675 faults, by the samples around it.
+    assert_eq!(value(&counters, "Amean", "Major Faults"), 1675.0 - 581.0);
+    assert_eq!([&durations["part"], &counters["part"]], ["whole", "steady"]);
     assert_eq!(durations["pooled"][1], json!({ "iterations": [1, 1, 1, 1], "warmup": 1 }));
     let told = metrics["warm_ups"].as_array().unwrap();
     let said = told.iter().map(|it| [&it["of"], &it["first"], &it["asked"], &it["counted"]]);
@@ -134,9 +158,12 @@ fn the_steady_state_is_what_counts() {
 #[test]
 fn all_counts_where_that_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
-    let [metrics, durations] = tables(&store(directory.path(), false), &["--warmup", "include"]);
+    let asked = ["--warmup", "include"];
+    let [metrics, durations, counters] = tables(&store(directory.path(), false), &asked);
     assert_eq!(value(&metrics, "Max", "Latency"), COLD);
     assert_eq!(value(&durations, "Amean", "Elapsed"), COLD + WARM);
+    assert_eq!(value(&counters, "Amean", "Major Faults"), 1675.0);
+    assert_eq!([&durations["part"], &counters["part"]], [&Value::Null; 2]);
     let told = metrics["warm_ups"].as_array().unwrap();
     assert!(!told.is_empty() && told.iter().all(|it| it["counted"] == true), "{told:?}");
 }
@@ -209,9 +236,9 @@ fn plots_count_what_tables_count() {
 fn what_another_tool_measured_counts_as_there() {
     let directory = tempfile::tempdir().unwrap();
     let store = store(directory.path(), true);
-    let [metrics, _] = tables(&store, &[]);
+    let [metrics, ..] = tables(&store, &[]);
     assert!(is_near(value(&metrics, "Amean", "Latency"), MIXED));
     assert_eq!(metrics["warm_ups"].as_array().unwrap().last().unwrap()["counted"], true);
-    let [metrics, _] = tables(&store, &["--warmup", "exclude"]);
+    let [metrics, ..] = tables(&store, &["--warmup", "exclude"]);
     assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
 }

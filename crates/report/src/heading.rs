@@ -1,6 +1,6 @@
 //! The line above a table: what it is of, and how much stands behind it.
 
-use compare::{Comparison, Kind, Pool, Table};
+use compare::{Comparison, Kind, Part, Pool, Table};
 use model::{Mode, count};
 
 use crate::ascii::{escape, wrap};
@@ -17,8 +17,17 @@ pub fn words(table: &Table, comparison: &Comparison) -> String {
 
 /// What a table is of besides its workload.
 pub fn what(table: &Table, comparison: &Comparison) -> String {
+    let part = match table.part {
+        None => "",
+        Some(Part::Steady) => "; without what came before the samples that count",
+        Some(Part::Untimed) => "; of whole phases, warm-up too: when samples ended is not known",
+        Some(Part::Unsampled) => {
+            "; of whole phases, warm-up too: within some of them nothing was sampled"
+        }
+        Some(Part::Whole) => "; of whole iterations, warm-up too",
+    };
     let pooled = pooled(table, comparison);
-    match (table.kind, comparison.mode) {
+    let what = match (table.kind, comparison.mode) {
         (Kind::Metrics, Mode::Measured) => format!("pooled over {pooled}{}", units(table, "")),
         (Kind::Metrics, Mode::Exact) => {
             format!("over {pooled}{}", units(table, " of guest time"))
@@ -35,7 +44,8 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
         (Kind::Counters, Mode::Exact) => {
             format!("counters summed over iterations, mean of seeds: {pooled}{}", left_out(table))
         }
-    }
+    };
+    what + part
 }
 
 /// So many phases are named one by one.

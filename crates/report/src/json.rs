@@ -1,8 +1,8 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
 use compare::{
-    Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Pool, Row, Sources, Table, Variant,
-    Verdict, WarmUp,
+    Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Part, Pool, Row, Sources, Table,
+    Variant, Verdict, WarmUp,
 };
 use model::Mode;
 use serde::Serialize;
@@ -57,6 +57,8 @@ struct TableDocument<'a> {
     pooled: &'a [Pool],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<Part>,
     rows: Vec<RowDocument<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warm_ups: &'a [WarmUp],
@@ -121,6 +123,7 @@ fn table(table: &Table) -> TableDocument<'_> {
         kind: table.kind,
         pooled: &table.pooled,
         left_out: &table.left_out,
+        part: table.part,
         rows: table.rows.iter().map(row).collect(),
         warm_ups: &table.warm_ups,
         oddities: &table.oddities,

@@ -116,21 +116,21 @@ fn dots(
         boot: name_of(it.boot, column),
         dots: {
             let finite = |value: &&f64| value.is_finite();
-            let left_out = it.left_out.iter().filter(finite);
+            let left_out = it.left_out.values.iter().filter(finite);
             let left_out = left_out.map(|&value| Dot { value, outlier: false });
-            let counted = it.values.iter().filter(finite).zip(&mut places);
+            let counted = it.counted.values.iter().filter(finite).zip(&mut places);
             let counted =
                 counted.map(|(&value, place)| Dot { value, outlier: far.contains(&place) });
             left_out.chain(counted).collect()
         },
-        samples: it.left_out.len() + it.values.len(),
+        samples: it.left_out.values.len() + it.counted.values.len(),
         mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
     };
     boots.iter().map(&mut dots).collect()
 }
 
 fn finite(boots: &[BootSamples<'_>]) -> Vec<f64> {
-    let values = boots.iter().flat_map(|boot| &boot.values);
+    let values = boots.iter().flat_map(|boot| &boot.counted.values);
     values.copied().filter(|value| value.is_finite()).collect()
 }
 

@@ -13,6 +13,9 @@ use super::{existing_store, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 
+/// The counters that are compared.
+const COUNTED: [Source; 3] = [Source::Vmstat, Source::NodeNumastat, Source::Zoneinfo];
+
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
     let id = find(&store, args.experiment.as_deref())?;
@@ -28,9 +31,15 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             .map_err(|no| no_phase(&no))?,
     };
     as_asked(&mut counted, args);
-    let own = lab::results(&counted, &kept);
+    let mut own = lab::results(&counted, &kept);
     let judging = judging_of(&own, args);
     let mut comparison = ::compare::compare(&own, baseline, &judging);
+    let series;
+    if comparison.lacks_series() {
+        series = store.boots(id, Detail::Series(&COUNTED.map(Source::name)))?;
+        own = lab::results(&counted, &series);
+        comparison = ::compare::compare(&own, baseline, &judging);
+    }
     if let Some((other_id, mut other, kept)) = counterpart(&store, &experiment)? {
         as_asked(&mut other, args);
         let other = lab::results(&other, &kept);
@@ -122,8 +131,7 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
 
 /// What is compared of an experiment's boots.
 fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
-    let sources = [Source::Vmstat, Source::NodeNumastat, Source::Zoneinfo].map(Source::name);
-    store.boots(id, Detail::Ends(&sources))
+    store.boots(id, Detail::Ends(&COUNTED.map(Source::name)))
 }
 
 /// What boots that failed printed, as many as are shown.
