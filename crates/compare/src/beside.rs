@@ -145,8 +145,8 @@ impl Reading {
 /// Whether two experiments compare the same variants by the same work, so that what one measured
 /// and the other counted can stand side by side: variants equal in name, kernel, command line,
 /// settings and modules, in whatever order; the same topology and disks; and at least one workload
-/// with the same manifest and program. Kernels and programs are told apart as the experiments are kept:
-/// with their digests.
+/// that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with the same program. Kernels and
+/// programs are told apart as the experiments are kept: with their digests.
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
     a.variants.len() == b.variants.len()
         && a.variants.iter().all(|variant| b.variants.contains(variant))
@@ -158,7 +158,7 @@ pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
 /// The workloads of `a` that `b` runs too, as both use them.
 fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a WorkloadUse; 2]> {
     let same = |a: &WorkloadUse, b: &WorkloadUse| {
-        a.manifest == b.manifest && a.programs().eq(b.programs())
+        a.manifest.as_run() == b.manifest.as_run() && a.programs().eq(b.programs())
     };
     let own = a.workloads.iter();
     own.filter_map(move |a| Some([a, b.workloads.iter().find(|b| same(a, b))?]))

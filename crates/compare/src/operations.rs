@@ -26,9 +26,10 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// Whether `other` is the same operation, of other boots.
+    /// Whether `other` is the same operation, of other boots, which may be read in another way.
     pub fn is(&self, other: &Operation<'_>) -> bool {
-        (&self.metric, self.label, self.phase) == (&other.metric, other.label, other.phase)
+        (&self.metric.name, self.label, self.phase)
+            == (&other.metric.name, other.label, other.phase)
     }
 
     /// One figure a boot for each column: the metric's own mean of the boot's samples.

@@ -124,6 +124,27 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The same without what only says how its figures are read: two that are equal so run alike, and
+    /// their figures mean the same.
+    pub fn as_run(&self) -> Self {
+        let as_run = |metric: &Metric| Metric {
+            name: metric.name.clone(),
+            unit: metric.unit.clone(),
+            better: None,
+            mean: Mean::Amean,
+            primary: false,
+            rows: Rows::Usual,
+            decimals: None,
+            concurrent: false,
+        };
+        Self {
+            description: String::new(),
+            preparation: Vec::new(),
+            metrics: self.metrics.iter().map(as_run).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether a phase only prepares what is measured.
     pub fn prepares(&self, phase: &str) -> bool {
         self.preparation.iter().any(|named| match named.split_once('*') {

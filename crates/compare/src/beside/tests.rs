@@ -1,7 +1,10 @@
 use model::{Manifest, Setting, Topology, Variant};
 
 use super::*;
-use crate::testing::{boot, columns, deviations, experiment, manifest, sample, used, variant};
+use crate::testing::{
+    boot, chunk, columns, deviations, experiment, manifest, sample, used, variant,
+};
+use crate::with_phases;
 
 /// One boot a block, in which each operation takes so long.
 fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
@@ -109,6 +112,31 @@ fn time_and_instructions_are_read_together() {
     assert_eq!(read(true, false), Reading::LayoutOrMemory);
     assert_eq!(read(false, true), Reading::Hidden);
     assert_eq!(read(false, false), Reading::Same);
+}
+
+/// As one of them is asked for other phases, or was kept before its manifest said that.
+#[test]
+fn figures_read_in_another_way_are_of_the_same_work() {
+    let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
+    let mut counts = [0, 2].map(|it| exact(&COUNTS[it]));
+    counts[0][0].chunks = ["fill", "run"].map(|phase| chunk(0, phase, &[])).into();
+    let mut older = manifest();
+    older.metrics[0].concurrent = true;
+    let time = experiment(Mode::Measured, 3, vec![older]);
+    let count = experiment(Mode::Exact, 2, vec![manifest()]);
+    let count = with_phases(&count, &counts[0], &["fill".to_owned()]).unwrap();
+    assert!(count.workloads[0].manifest.prepares("run") && comparable(&time, &count));
+    let variants = ["old", "new"].map(variant);
+    let time = Results {
+        experiment: &time,
+        variants: columns(&variants, &times.each_ref().map(|it| &**it)),
+    };
+    let count = Results {
+        experiment: &count,
+        variants: columns(&variants, &counts.each_ref().map(|it| &**it)),
+    };
+    let found = beside(&time, &count, "old", &Judging::of(&time));
+    assert_eq!(found[0].reading, Reading::CodePath);
 }
 
 #[test]
