@@ -15,8 +15,6 @@ use crate::operations::{Operation, operations};
 use crate::warmup::leave_out;
 use crate::{Difference, Judging, Results, VariantBoots, Verdict, baseline_first};
 
-/// The confidence of the intervals of measured gains.
-const CONFIDENCE: f64 = 0.95;
 /// The share of a measured gain that luck may hide where the code path is said to be the same.
 const MAX_UNSEEN: f64 = 0.5;
 /// The labels of instructions: of all, and of its parts.
@@ -41,7 +39,7 @@ pub struct Beside {
     pub metric: String,
     /// The variant that is set against the baseline.
     pub variant: String,
-    /// Number of blocks in which both variants gave a figure.
+    /// Number of blocks in which both variants gave a figure, of those that count.
     pub blocks: usize,
     /// The measured gain in percent; positive is better. None for fewer than 3 blocks.
     pub gain: Option<Gain>,
@@ -56,7 +54,7 @@ pub struct Beside {
     pub reading: Reading,
 }
 
-/// A gain in percent with the bounds of its 95 % interval.
+/// A gain in percent with the bounds of its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
     /// The gain: of the geometric mean of the blocks' ratios.
@@ -65,6 +63,8 @@ pub struct Gain {
     pub low: f64,
     /// The upper bound.
     pub high: f64,
+    /// The confidence of the interval: that of the measured experiment's tables.
+    pub confidence: f64,
 }
 
 /// The instructions of both variants.
@@ -166,8 +166,8 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
 
 /// What a measured and an exact experiment of the same variants say together of each operation
 /// with a good direction and each variant against `baseline`. Nothing without such a variant.
-/// `judging` is that of the measured one, as its tables are judged: it says what counts of boots that
-/// warm up.
+/// `judging` is that of the measured one, as its tables are judged: it says which boots count where they
+/// may end early, and what counts of boots that warm up.
 ///
 /// Measured: blocks pair the variants' boots, of which each gives one figure; see
 /// [`stats::ratio_interval`]. Exact: a figure a seed against the luck floor.
@@ -196,6 +196,7 @@ pub fn beside(
                 times: [&columns[0], new],
                 counts: [count, new_count],
                 seeds: exact.experiment.boots,
+                judging,
             };
             all.extend(pair.beside(&times, &guests));
         }
@@ -212,6 +213,7 @@ struct Pair<'a> {
     times: [&'a VariantBoots<'a>; 2],
     counts: [&'a VariantBoots<'a>; 2],
     seeds: u32,
+    judging: &'a Judging,
 }
 
 impl Pair<'_> {
@@ -243,8 +245,9 @@ impl Pair<'_> {
         guest: Option<&Operation<'_>>,
         alone: bool,
     ) -> Beside {
-        let pairs = pairs(time, self.numbers);
-        let gain = gain(better, &pairs);
+        let mut pairs = pairs(time, self.numbers);
+        pairs.retain(|block, _| self.judging.counts(*block));
+        let gain = gain(better, &pairs.values().copied().collect::<Vec<_>>(), self.judging);
         let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
             let figure = |boot: &Boot| instructions(boot, self.workload[1], label, time.phase);
             alone.then(|| self.difference(figure)).flatten()
@@ -288,23 +291,24 @@ fn is_alone(time: &Operation<'_>, all: &[&Operation<'_>]) -> bool {
 }
 
 /// The figures of each block in which both of these columns have one.
-fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> Vec<(f64, f64)> {
+fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> BTreeMap<u32, (f64, f64)> {
     let [base, new] = numbers.map(|number| {
         let boots = time.columns[number].iter();
         let figures = boots.filter_map(|it| Some((it.boot.block, it.mean(time.metric.mean)?)));
         figures.collect::<BTreeMap<u32, f64>>()
     });
-    base.iter().filter_map(|(block, &base)| Some((base, *new.get(block)?))).collect()
+    base.iter().filter_map(|(block, &base)| Some((*block, (base, *new.get(block)?)))).collect()
 }
 
-fn gain(better: Better, pairs: &[(f64, f64)]) -> Option<Gain> {
-    let interval = stats::ratio_interval(pairs, CONFIDENCE)?;
+fn gain(better: Better, pairs: &[(f64, f64)], judging: &Judging) -> Option<Gain> {
+    let confidence = judging.confidence;
+    let interval = stats::ratio_interval(pairs, confidence)?;
     let gain = |ratio| stats::gain(better, ratio, 1.0);
     let (low, high) = match better {
         Better::Higher => (interval.low, interval.high),
         Better::Lower => (interval.high, interval.low),
     };
-    Some(Gain { gain: gain(interval.ratio)?, low: gain(low)?, high: gain(high)? })
+    Some(Gain { gain: gain(interval.ratio)?, low: gain(low)?, high: gain(high)?, confidence })
 }
 
 /// Instructions that an iteration of `workload` took, in `phase` or in all of it: the mean over the

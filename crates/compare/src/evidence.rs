@@ -16,7 +16,8 @@ pub struct Judging {
     pub margin: f64,
     /// The confidence of intervals, such as 0.95. What it leaves is the rate of false alarms.
     pub confidence: f64,
-    /// At which look, where boots may end early; then no others count than those looked at.
+    /// At which look, where boots may end early; then verdicts, evidence and warm-up rest on no others
+    /// than those looked at. Values, their spread, what is odd and plots show all there are.
     pub look: Option<Look>,
     /// Whether what precedes a steady state within boots counts all the same.
     pub warm_up_counts: bool,

@@ -6,6 +6,7 @@ use model::count;
 use crate::ascii::{escape, wrap};
 use crate::notes::Note;
 use crate::table::{decimal, marks, signed};
+use crate::verdicts::short;
 
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 34;
@@ -33,7 +34,7 @@ pub fn text(comparison: &Comparison) -> Option<String> {
 pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
     let Comparison { beside, beside_of, .. } = comparison;
     let said = |row: &Beside| {
-        let time = row.gain.map(|Gain { gain, low, high }| {
+        let time = row.gain.map(|Gain { gain, low, high, .. }| {
             let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
             format!("time {gain} % [{low}, {high}] in {}", count(row.blocks, "block"))
         });
@@ -81,9 +82,12 @@ fn table(rows: &[Beside], baseline: &str) -> String {
         true => count(most, "block"),
         false => format!("{least} to {most} blocks"),
     };
+    let intervals = rows.iter().find_map(|row| row.gain).map_or(String::new(), |gain| {
+        format!(" with their {} % intervals", short(100.0 * gain.confidence))
+    });
     let heading = format!(
-        "{} by both clocks: gains of {} over {}, in time with their 95 % intervals ({blocks} of \
-         boots), in instructions with their luck floors",
+        "{} by both clocks: gains of {} over {}, in time{intervals} ({blocks} of boots), in \
+         instructions with their luck floors",
         escape(workload),
         escape(variant),
         escape(baseline)
@@ -102,7 +106,7 @@ fn table(rows: &[Beside], baseline: &str) -> String {
 
 fn figures(row: &Beside) -> String {
     let [gain, interval] = match row.gain {
-        Some(Gain { gain, low, high }) => {
+        Some(Gain { gain, low, high, .. }) => {
             let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
             [format!("{gain}%"), format!("{low:>7} to {high:>7}")]
         }

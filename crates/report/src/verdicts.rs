@@ -340,7 +340,7 @@ fn probability(p: f64) -> String {
 }
 
 /// A number without needless zeros: `1`, `0.5`, `0.36`.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -89,6 +89,30 @@ fn what_a_third_variant_warms_up_is_left_out_of_all() {
     assert_ne!(apart[0], whole[0]);
 }
 
+/// The first look is at 4 boots of each variant, the next at 6.
+#[test]
+fn boots_that_no_look_has_seen_have_no_say() {
+    let variants = ["old", "new"].map(variant);
+    let old = [10.0, 11.0, 12.0, 10.5, 10.0];
+    let count = experiment(Mode::Exact, 2, vec![manifest()]);
+    let count = Results { experiment: &count, variants: columns(&variants, &[&[], &[]]) };
+    let found = |new: &[f64]| {
+        let times = [&old[..new.len()], new].map(|values| measured(&[("Elapsed", values)]));
+        let mut time = experiment(Mode::Measured, 6, vec![manifest()]);
+        time.sequential = Some(model::Sequential { margin: 0.01, budget: None });
+        let variants = columns(&variants, &times.each_ref().map(|it| &**it));
+        let time = Results { experiment: &time, variants };
+        let [found] = beside(&time, &count, "old", &Judging::of(&time)).try_into().unwrap();
+        (found.blocks, found.gain)
+    };
+    let few = [10.1, 11.2, 12.1, 10.4];
+    assert_eq!(found(&few[..3]), (0, None));
+    let (blocks, gain) = found(&few);
+    assert!((gain.unwrap().confidence - 0.995).abs() < 1e-9);
+    assert_eq!(found(&[10.1, 11.2, 12.1, 10.4, 99.0]), (blocks, gain));
+    assert_eq!(blocks, 4);
+}
+
 const TIMES: [&[f64]; 3] = [&[10.0, 11.0, 12.0], &[10.1, 10.9, 12.1], &[12.0, 13.2, 14.5]];
 const COUNTS: [[[f64; 2]; 2]; 3] = [
     [[900.0, 100.0], [900.0, 102.0]],
@@ -145,7 +169,7 @@ fn gains_are_of_blocks_and_of_seeds() {
     let found = together([&old, &new], [&exact(&COUNTS[0]), &exact(&COUNTS[2])]);
     let Beside { gain, instructions, .. } = found[0];
     // Blocks pair: 20 %, 20 % and 20.8 % longer.
-    let Gain { gain, low, high } = gain.unwrap();
+    let Gain { gain, low, high, .. } = gain.unwrap();
     assert!((gain + 20.277).abs() < 1e-3, "{gain}");
     assert!(low < gain && gain < high && high < -19.0, "{low} to {high}");
     let Instructions { difference, gain, floor_percent, verdict } = instructions.unwrap();
@@ -160,7 +184,7 @@ fn a_higher_rate_is_a_gain() {
     let new = measured(&[("Rate", TIMES[2]), ("CPU", TIMES[2])]);
     let found = together([&old, &new], [&[], &[]]);
     let [found] = found.try_into().unwrap();
-    let Gain { gain, low, high } = found.gain.unwrap();
+    let Gain { gain, low, high, .. } = found.gain.unwrap();
     assert!((gain - 20.277).abs() < 1e-3 && low < gain && gain < high && low > 19.0);
     assert_eq!((found.instructions, found.reading), (None, Reading::Undecided));
 }
