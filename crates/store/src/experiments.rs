@@ -41,35 +41,44 @@ pub struct ExperimentRow {
 }
 
 impl Store {
-    /// Keeps an experiment. One with the same name and definition is the same experiment and keeps
+    /// Keeps an experiment. One with the same name that runs the same is the same experiment and keeps
     /// its number, whatever it says of how many boots there are to be: it then wants the larger
     /// number of boots. Once boots have been judged as they came in they stay so: a later definition
     /// may judge them by another margin, but not as if nobody had looked. A lock of its user space is
-    /// kept until another is given. Any other change makes another experiment.
+    /// kept until another is given. How figures are read ([`Manifest::as_run`](model::Manifest::as_run))
+    /// is as the last definition says. Any other change makes another experiment.
     ///
     /// # Errors
-    /// When the definition has no JSON form (a path that is not UTF-8), or the store fails.
+    /// When the definition has no JSON form (a path that is not UTF-8), one of the same name is damaged,
+    /// or the store fails.
     pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
         self.write(|transaction| {
             let unkeepable =
                 |error| Trouble::unkeepable(format!("experiment `{}`", experiment.name), error);
-            let definition = definition(experiment, &["boots"]).map_err(unkeepable)?;
-            // Of user space the digest tells all that matters.
-            let identity = self::definition(experiment, &["boots", "sequential", "userspace"]);
-            let digest = Sha256::digest(identity.map_err(unkeepable)?);
-            let sql = "INSERT INTO experiments (name, definition, digest, boots, used)
-                VALUES (?1, ?2, ?3, ?4, (SELECT ifnull(max(used), 0) + 1 FROM experiments))
-                ON CONFLICT (name, digest)
-                DO UPDATE SET boots = max(boots, excluded.boots), used = excluded.used,
-                    definition = json_patch(
-                        CASE ?5 WHEN TRUE THEN excluded.definition ELSE definition END,
-                        json_object('userspace', json(coalesce(
-                            json_extract(excluded.definition, '$.userspace'),
-                            json_extract(definition, '$.userspace')))))
-                RETURNING id";
-            let Experiment { name, boots, sequential, .. } = experiment;
-            let values = params![name, definition, digest.as_slice(), boots, sequential.is_some()];
-            let id = transaction.query_row(sql, values, |row| row.get(0))?;
+            let identity = identity(experiment).map_err(unkeepable)?;
+            let known = known(transaction, &experiment.name, &identity)?;
+            let mut now = experiment.clone();
+            if let Some((_, before)) = &known {
+                now.boots = now.boots.max(before.boots);
+                now.sequential = now.sequential.or(before.sequential);
+                now.userspace = now.userspace.or_else(|| before.userspace.clone());
+            }
+            let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
+            let id = match known {
+                Some((id, _)) => transaction.query_row(
+                    "UPDATE experiments SET definition = ?, boots = ?,
+                        used = (SELECT max(used) + 1 FROM experiments) WHERE id = ? RETURNING id",
+                    params![definition, now.boots, id.0],
+                    |row| row.get(0),
+                )?,
+                None => transaction.query_row(
+                    "INSERT INTO experiments (name, definition, digest, boots, used) VALUES
+                        (?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))
+                        RETURNING id",
+                    params![now.name, definition, Sha256::digest(identity).as_slice(), now.boots],
+                    |row| row.get(0),
+                )?,
+            };
             Ok(ExperimentId(id))
         })
     }
@@ -123,6 +132,35 @@ impl Store {
             }
         })
     }
+}
+
+/// What makes it the experiment that it is: all that says what is run, but not how often.
+fn identity(experiment: &Experiment) -> serde_json::Result<String> {
+    let mut run = experiment.clone();
+    for used in &mut run.workloads {
+        used.manifest = used.manifest.as_run();
+    }
+    // Of user space the digest tells all that matters.
+    definition(&run, &["boots", "sequential", "userspace"])
+}
+
+/// The experiment of this name and identity that was last kept. It is told by its definition: in stores
+/// of old, digests are of more than the identity.
+fn known(
+    connection: &Connection,
+    name: &str,
+    identity: &str,
+) -> Result<Option<(ExperimentId, Experiment)>, Trouble> {
+    let sql = "SELECT * FROM experiments WHERE name = ? ORDER BY used DESC";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([name])?;
+    while let Some(row) = rows.next()? {
+        let kept = experiment(row)?;
+        if self::identity(&kept).is_ok_and(|own| own == identity) {
+            return Ok(Some((ExperimentId(row.get("id")?), kept)));
+        }
+    }
+    Ok(None)
 }
 
 /// JSON with sorted keys of everything but what is left out.

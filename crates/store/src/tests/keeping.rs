@@ -1,6 +1,6 @@
 //! What is kept comes back, and what counts as done.
 
-use model::{Boot, Experiment, Outcome, Profile, Sequential, UserspaceLock};
+use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceLock};
 
 use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
@@ -217,6 +217,38 @@ fn the_same_definition_is_the_same_experiment() {
     assert_ne!(other, id);
     assert_eq!(store.experiment(other).unwrap(), changed);
     assert_eq!(store.experiment(id).unwrap(), with_boots(7));
+}
+
+#[test]
+fn figures_read_in_another_way_are_of_the_same_experiment() {
+    let place = Place::new();
+    let mut store = place.open();
+    let first = experiment("numa");
+    let id = store.keep_experiment(&first).unwrap();
+    let mut later = first.clone();
+    let manifest = &mut later.workloads[0].manifest;
+    manifest.description.push('.');
+    manifest.preparation.clear();
+    let metric = &mut manifest.metrics[0];
+    (metric.better, metric.mean, metric.primary) = (None, model::Mean::Gmean, true);
+    (metric.rows, metric.decimals, metric.concurrent) = (model::Rows::Brief, Some(3), true);
+    assert_eq!(store.keep_experiment(&later).unwrap(), id);
+    assert_eq!(store.experiment(id).unwrap(), later);
+    // As a store of old has it, whose digest was of everything.
+    place.plain().execute("UPDATE experiments SET digest = x'00'", []).unwrap();
+    assert_eq!(store.keep_experiment(&first).unwrap(), id);
+    assert_eq!(store.experiment(id).unwrap(), first);
+    let changes: [fn(&mut Manifest); 4] = [
+        |it| it.metrics[0].unit = "ms".into(),
+        |it| it.metrics[0].name = "Time".into(),
+        |it| it.command.push("--fast".into()),
+        |it| it.packages.clear(),
+    ];
+    for change in changes {
+        let mut other = first.clone();
+        change(&mut other.workloads[0].manifest);
+        assert_ne!(store.keep_experiment(&other).unwrap(), id);
+    }
 }
 
 #[test]
