@@ -52,8 +52,8 @@ pub fn table(
     if mode == Mode::Measured {
         let judged = |number: usize| {
             let (part, statistic): (&Part<'_>, Statistic) = lines[number];
-            let metric = &part.operation.metric;
-            statistic.is_mean() && metric.better.is_some() && workload.is_primary(metric)
+            let Operation { metric, name, .. } = part.operation;
+            statistic.is_mean() && used.is_primary(metric, name)
         };
         judge(&mut rows, judged, judging);
     }

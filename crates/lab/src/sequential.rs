@@ -1,7 +1,7 @@
 //! Boots that go on until verdicts are in: `boots = "auto"`. When they are looked at, and how often
 //! a look may err, is fixed before (`stats::sequential`).
 
-use model::{Experiment, Share};
+use model::{Experiment, Share, WorkloadUse};
 use stats::sequential::last_look;
 
 /// The most boots of each variant where none are given: the 7th look is at so many.
@@ -47,12 +47,12 @@ pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
         let remedy = "a verdict is on a difference: add a [[variant]], or say how many boots";
         return unfit("boots = \"auto\" with one variant", remedy);
     }
-    let mut manifests = experiment.workloads.iter().map(|used| &used.manifest);
-    let is_judged = |manifest: &model::Manifest| {
-        let mut metrics = manifest.metrics.iter();
-        metrics.any(|metric| metric.better.is_some() && manifest.is_primary(metric))
+    let is_judged = |used: &WorkloadUse| {
+        let mut metrics = used.manifest.metrics.iter();
+        // What an experiment chooses can be judged.
+        !used.primary.is_empty() || metrics.any(|metric| used.is_primary(metric, &metric.name))
     };
-    if !manifests.any(is_judged) {
+    if !experiment.workloads.iter().any(is_judged) {
         let remedy = "a verdict rests on a metric with a good direction: say how many boots, or give a \
                       metric of the manifest `better = \"lower\"` or \"higher\"";
         return unfit("boots = \"auto\" without a metric that can be judged", remedy);

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Boot, Disk, Manifest, Millis, Profiling, Swap, Topology, UserspaceLock};
+use crate::workload::matches;
+use crate::{Boot, Disk, Manifest, Metric, Millis, Profiling, Swap, Topology, UserspaceLock};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -245,12 +246,44 @@ pub struct WorkloadUse {
     pub warmup: u32,
     /// How long one iteration may take.
     pub timeout: Millis,
+    /// The rows of its tables on which verdicts rest ([`WorkloadUse::covers`]); without any those
+    /// that the manifest says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub primary: Vec<String>,
 }
 
 impl WorkloadUse {
     /// A workload that runs so often in a boot, with nothing of the user's own, and no warm-up.
     pub fn new(manifest: Manifest, iterations: u32, timeout: Millis) -> Self {
-        Self { manifest, program: None, binaries: Vec::new(), iterations, warmup: 0, timeout }
+        Self {
+            manifest,
+            program: None,
+            binaries: Vec::new(),
+            iterations,
+            warmup: 0,
+            timeout,
+            primary: Vec::new(),
+        }
+    }
+
+    /// The same without what only says how its figures are read ([`Manifest::as_run`]).
+    pub fn as_run(&self) -> Self {
+        Self { manifest: self.manifest.as_run(), primary: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether verdicts rest on `row`, one of the table's rows of `metric`.
+    pub fn is_primary(&self, metric: &Metric, row: &str) -> bool {
+        metric.better.is_some()
+            && match self.primary.as_slice() {
+                [] => self.manifest.is_primary(metric),
+                chosen => chosen.iter().any(|one| Self::covers(one, row)),
+            }
+    }
+
+    /// Whether a row is `chosen`: by its name, or by how that begins, up to a `-`. A `*` stands for
+    /// anything.
+    pub fn covers(chosen: &str, row: &str) -> bool {
+        matches(chosen, row) || matches(&format!("{chosen}-*"), row)
     }
 
     /// All programs of the user's own.

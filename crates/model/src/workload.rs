@@ -81,6 +81,17 @@ pub enum Rows {
     Distribution,
 }
 
+/// Whether `text` is as `pattern` has it, in which a `*` stands for anything.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let Some((begin, pattern)) = pattern.split_once('*') else { return pattern == text };
+    let (middle, end) = pattern.rsplit_once('*').unwrap_or(("", pattern));
+    let Some(text) = text.strip_prefix(begin) else { return false };
+    let Some(within) = text.strip_suffix(end) else { return false };
+    // The first place of each part leaves most to those that follow.
+    let mut parts = middle.split('*');
+    parts.try_fold(within, |rest, part| Some(rest.split_once(part)?.1)).is_some()
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -147,10 +158,7 @@ impl Manifest {
 
     /// Whether a phase only prepares what is measured.
     pub fn prepares(&self, phase: &str) -> bool {
-        self.preparation.iter().any(|named| match named.split_once('*') {
-            Some((begin, end)) => phase.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
-            None => phase == named,
-        })
+        self.preparation.iter().any(|named| matches(named, phase))
     }
 
     /// Whether verdicts rest on `metric`: those marked so, or else the first that has a good
@@ -159,6 +167,27 @@ impl Manifest {
         match self.metrics.iter().any(|metric| metric.primary) {
             true => metric.primary,
             false => self.metrics.iter().find(|it| it.better.is_some()) == Some(metric),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        let fitting = ["", "*", "**", "ab", "a*", "*b", "a*b", "ab*", "*ab*", "a**b"];
+        for pattern in &fitting[1..] {
+            assert!(matches(pattern, "ab"), "{pattern}");
+        }
+        for (pattern, text) in [("", ""), ("*", ""), ("a*c*e", "abcde"), ("a*b*b", "abb")] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("", "a"), ("a", "ab"), ("a*a", "a"), ("a*b*b", "ab"), ("*c*", "ab"), ("b*", "ab")]
+        {
+            assert!(!matches(pattern, text), "{pattern} {text}");
         }
     }
 }

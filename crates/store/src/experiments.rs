@@ -45,7 +45,7 @@ impl Store {
     /// its number, whatever it says of how many boots there are to be: it then wants the larger
     /// number of boots. Once boots have been judged as they came in they stay so: a later definition
     /// may judge them by another margin, but not as if nobody had looked. A lock of its user space is
-    /// kept until another is given. How figures are read ([`Manifest::as_run`](model::Manifest::as_run))
+    /// kept until another is given. How figures are read ([`WorkloadUse::as_run`](model::WorkloadUse::as_run))
     /// is as the last definition says. Any other change makes another experiment.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl Store {
 fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = experiment.clone();
     for used in &mut run.workloads {
-        used.manifest = used.manifest.as_run();
+        *used = used.as_run();
     }
     // Of user space the digest tells all that matters.
     definition(&run, &["boots", "sequential", "userspace"])

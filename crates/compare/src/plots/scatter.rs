@@ -69,7 +69,10 @@ pub fn scatters(
     let all = operations.len();
     if all > MAX_SCATTERS {
         operations.sort_by_key(|operation| {
-            (operation.metric.better.is_none(), !used.manifest.is_primary(&operation.metric))
+            (
+                operation.metric.better.is_none(),
+                !used.is_primary(&operation.metric, &operation.name),
+            )
         });
         operations.truncate(MAX_SCATTERS);
         operations.sort_by_key(|operation| operation.rank);

@@ -32,9 +32,7 @@ pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
         let manifest = &used.manifest;
         let mut operations = operations(used, &results.variants, Mode::Measured);
         leave_out(&mut operations, judging);
-        let primary = operations.iter().filter(|operation| {
-            operation.metric.better.is_some() && manifest.is_primary(&operation.metric)
-        });
+        let primary = operations.iter().filter(|it| used.is_primary(&it.metric, &it.name));
         let figures: Vec<Vec<BootFigures>> = primary.map(|operation| operation.figures()).collect();
         let sides: Vec<[&BootFigures; 2]> =
             figures.iter().filter_map(|sides| Some([sides.first()?, sides.get(1)?])).collect();

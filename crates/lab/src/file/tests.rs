@@ -76,6 +76,34 @@ fn iterations_may_be_warm_up() {
 }
 
 #[test]
+fn verdicts_rest_on_the_rows_that_are_chosen() {
+    let read = |primary: &str| {
+        let text = GOOD.replace("iterations = 2", &format!("iterations = 2\nprimary = {primary}"));
+        parse(Path::new("x.toml"), &text, None)
+    };
+    let experiment = read(r#"["Elapsed-NUMA02", "Sys*"]"#).unwrap();
+    let used = &experiment.workloads[0];
+    let is_primary = |name: &str, row: &str| {
+        let metric = used.manifest.metrics.iter().find(|metric| metric.name == name).unwrap();
+        used.is_primary(metric, row)
+    };
+    assert!(is_primary("Elapsed", "Elapsed-NUMA02") && is_primary("System", "System-NUMA01"));
+    assert!(!is_primary("Elapsed", "Elapsed-NUMA02_SMT") && !is_primary("User", "User-NUMA01"));
+    let metrics = "metrics of autonuma with a good direction: Elapsed, ";
+    for (primary, problem) in [
+        ("[]", "no primary row"),
+        (r#"["Elapsed", "elapsed"]"#, "`elapsed` is of no metric that can be judged"),
+        (r#"["CPU"]"#, "`CPU` is of no metric that can be judged"),
+        (r#"[""]"#, "`` is of no metric that can be judged"),
+    ] {
+        let error = read(primary).unwrap_err();
+        assert_eq!(error.to_string(), problem);
+        assert!(rendered(&error).contains(metrics), "{}", rendered(&error));
+    }
+    assert!(rendered(&read("\"Elapsed\"").unwrap_err()).contains("primary = \"Elapsed\""));
+}
+
+#[test]
 fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
     let directory = tempfile::tempdir().unwrap();
     let manifest = "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\n[[metrics]]\n\

@@ -28,6 +28,7 @@ pub struct WorkloadForm {
     #[serde(default)]
     warmup: u32,
     timeout: Option<Millis>,
+    primary: Option<Spanned<Vec<Spanned<String>>>>,
     parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
 
@@ -111,6 +112,7 @@ impl WorkloadForm {
             Some(path) => binaries::find(&manifest, &directory.join(path.get_ref()))
                 .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
         };
+        let primary = check_primary(self.primary, &manifest)?;
         let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
         let mut used = WorkloadUse {
             manifest,
@@ -119,6 +121,7 @@ impl WorkloadForm {
             iterations,
             warmup: self.warmup,
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            primary,
         };
         let is_list = |program: &&PathBuf| {
             let name = program.file_name().unwrap_or_default();
@@ -138,6 +141,39 @@ impl WorkloadForm {
         })?;
         used.manifest.name = called;
         Ok(used)
+    }
+}
+
+/// The rows on which verdicts are to rest. Labels and phases are not known before a boot, metrics are.
+fn check_primary(
+    chosen: Option<Spanned<Vec<Spanned<String>>>>,
+    manifest: &Manifest,
+) -> Checked<Vec<String>> {
+    let Some(chosen) = chosen else { return Ok(Vec::new()) };
+    let metrics = manifest.metrics.iter().filter(|metric| metric.better.is_some());
+    let metrics: Vec<&str> = metrics.map(|metric| &*metric.name).collect();
+    let name = &manifest.name;
+    let hint = match metrics.as_slice() {
+        [] => "its manifest has no metric that says `better`: leave primary out".to_owned(),
+        metrics => format!(
+            "metrics of {name} with a good direction: {}; add labels as tables have them, or a * for \
+             anything",
+            metrics.join(", ")
+        ),
+    };
+    if chosen.get_ref().is_empty() {
+        return fault(chosen.span(), "no primary row", hint);
+    }
+    let is_known = |row: &str| {
+        let mut metrics = metrics.iter();
+        metrics.any(|metric| WorkloadUse::covers(row, metric) || WorkloadUse::covers(metric, row))
+    };
+    match chosen.get_ref().iter().find(|row| !is_known(row.get_ref())) {
+        Some(row) => {
+            let problem = format!("`{}` is of no metric that can be judged", row.get_ref());
+            fault(row.span(), problem, hint)
+        }
+        None => Ok(chosen.into_inner().into_iter().map(Spanned::into_inner).collect()),
     }
 }
 

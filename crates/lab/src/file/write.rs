@@ -166,7 +166,7 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    let WorkloadUse { manifest, program, binaries, iterations, warmup, timeout } = used;
+    let WorkloadUse { manifest, program, binaries, iterations, warmup, timeout, primary } = used;
     let mut table = Table::new();
     match as_built_in(manifest) {
         Some((name, parameters)) => {
@@ -201,6 +201,9 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     }
     if *timeout != DEFAULT_TIMEOUT {
         set(&mut table, "timeout", timeout.to_string());
+    }
+    if !primary.is_empty() {
+        set(&mut table, "primary", primary.clone());
     }
     table
 }
@@ -425,7 +428,7 @@ mod tests {
         let text = write(&odd("a", "b")).text.replace(
             "name = \"autonuma\"",
             "manifest = \"m.toml\"\nprogram = \"own\"\niterations = 3\nwarmup = 2\n\
-             timeout = \"5m\"",
+             timeout = \"5m\"\nprimary = [\"Rate-a*\"]",
         );
         let experiment = parse(&path("x.toml"), &text, None).unwrap();
         let written = write(&experiment);

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use compare::{Comparison, Judging, Look, Verdict};
-use model::{Experiment, count};
+use model::{Experiment, WorkloadUse, count};
 use stats::sequential::looks;
 use store::{Detail, ExperimentId, Store};
 
@@ -87,7 +87,8 @@ impl<'a> Looks<'a> {
             return Ok(Some(Ending::Fruitless));
         }
         let verdicts = verdicts(&comparison);
-        for line in lines(&look, &judging, &verdicts) {
+        let missing = without_verdict(&comparison, self.experiment);
+        for line in lines(&look, &judging, &verdicts).into_iter().chain(missing) {
             watch(Progress::Remark(&line));
         }
         let is_decided = |judged: &Judged| judged.verdict != Verdict::Undecided;
@@ -115,6 +116,22 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
         })
     });
     judged.collect()
+}
+
+/// The rows on which verdicts were to rest and of which no boot has any.
+fn without_verdict(comparison: &Comparison, experiment: &Experiment) -> Vec<String> {
+    let judged: Vec<(&str, &str)> = (1..comparison.variants.len())
+        .flat_map(|column| comparison.verdicts(column))
+        .map(|(table, row, _)| (&*table.workload, &*row.metric))
+        .collect();
+    let chosen = experiment.workloads.iter().flat_map(|used| {
+        let of_it = |row: &String| (&*used.manifest.name, row.clone());
+        used.primary.iter().map(of_it)
+    });
+    let missing = chosen.filter(|(workload, chosen)| {
+        !judged.iter().any(|(of, row)| of == workload && WorkloadUse::covers(chosen, row))
+    });
+    missing.map(|(workload, row)| format!("  {workload} has no row `{row}` to judge")).collect()
 }
 
 /// What a look found, for people: what is decided, and what is not.
@@ -161,26 +178,26 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
+            Self::of(FILE)
+        }
+
+        fn of(text: &str) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut store = Store::open(&directory.path().join("x.db")).unwrap();
-            let experiment = file::parse(Path::new("x.toml"), FILE, None).unwrap();
+            let experiment = file::parse(Path::new("x.toml"), text, None).unwrap();
             let id = store.keep_experiment(&experiment).unwrap();
             Self { _directory: directory, store, experiment, id }
         }
 
         /// Keeps a block of boots; none is a boot that failed.
         fn keep(&mut self, block: u32, figures: [Option<f64>; 2]) {
-            for (variant, figure) in ["a", "b"].into_iter().zip(figures) {
-                let sample = |value| Sample {
-                    workload: "autonuma".into(),
-                    iteration: 0,
-                    phase: String::new(),
-                    metric: "Elapsed".into(),
-                    label: "NUMA01".into(),
-                    value,
-                    ended: None,
-                };
-                let outcome = match figure {
+            let sample = |value| sample("autonuma", "Elapsed", "NUMA01", value);
+            self.keep_samples(block, figures.map(|figure| Some(vec![sample(figure?)])));
+        }
+
+        fn keep_samples(&mut self, block: u32, samples: [Option<Vec<Sample>>; 2]) {
+            for (variant, samples) in ["a", "b"].into_iter().zip(samples) {
+                let outcome = match samples {
                     Some(_) => Outcome::Complete,
                     None => Outcome::Failed("no answer".into()),
                 };
@@ -189,7 +206,7 @@ mod tests {
                     replicate: block,
                     block,
                     outcome,
-                    samples: figure.map(sample).into_iter().collect(),
+                    samples: samples.unwrap_or_default(),
                     ..Boot::default()
                 };
                 self.store.keep_boot(self.id, &boot).unwrap();
@@ -212,6 +229,18 @@ mod tests {
         }
     }
 
+    fn sample(workload: &str, metric: &str, label: &str, value: f64) -> Sample {
+        Sample {
+            workload: workload.into(),
+            iteration: 0,
+            phase: String::new(),
+            metric: metric.into(),
+            label: label.into(),
+            value,
+            ended: None,
+        }
+    }
+
     /// Figures that scatter by some percent, as if at random.
     fn scattered(block: u32, about: f64) -> Option<f64> {
         Some(about * (1.0 + f64::from(block * 7 % 5) / 100.0))
@@ -229,6 +258,47 @@ mod tests {
         let head = "look 1 of 3, at 4 boots of each variant, level 0.50 %: 1 of 1 verdict decided";
         assert!(said.starts_with(head), "{said}");
         assert!(said.contains("b: autonuma Elapsed-NUMA01: regression (-"), "{said}");
+    }
+
+    /// From -3 to 3, as if at random (SplitMix64).
+    fn noise(place: [u32; 3]) -> f64 {
+        let seed = place.iter().fold(0, |seed, &number| seed * 100 + u64::from(number) + 1);
+        let mut mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        6.0 * ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64 - 3.0
+    }
+
+    /// As `pagealloc` gives: many rows of which each may be the last to be decided.
+    #[test]
+    fn boots_end_when_the_chosen_rows_are_decided() {
+        let ending = |primary: &str| {
+            let text = FILE.replace("\"autonuma\"", &format!("\"pagealloc\"\n{primary}"));
+            let mut bench = Bench::of(&text);
+            let mut found = (None, String::new());
+            for block in 0..8 {
+                let side = |side: u32| {
+                    let rows = (0..30).map(|row| {
+                        let label = format!("odr{}-{}", row / 15, row % 15);
+                        let value = 100.0 + 5.0 * f64::from(side) + noise([block, row, side]);
+                        sample("pagealloc", "total", &label, value)
+                    });
+                    Some(rows.collect::<Vec<_>>())
+                };
+                bench.keep_samples(block, [side(0), side(1)]);
+                found = bench.before(&mut bench.looks(), block + 1);
+                if found.0.is_some() {
+                    return (block + 1, found.1);
+                }
+            }
+            (0, found.1)
+        };
+        let (all, said) = ending("");
+        assert!(all == 0 && said.contains(" of 30 verdicts decided"), "{said}");
+        let (chosen, said) = ending("primary = [\"total-odr0-1\", \"total-odr1-*4\"]");
+        assert!(chosen > 0 && said.contains(": 3 of 3 verdicts decided"), "{chosen} {said}");
+        let (of_none, said) = ending("primary = [\"total-odr0-1\", \"free\"]");
+        assert!(of_none > 0 && said.contains("\n  pagealloc has no row `free` to judge"), "{said}");
     }
 
     #[test]

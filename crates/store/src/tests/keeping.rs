@@ -229,7 +229,8 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
     let manifest = &mut later.workloads[0].manifest;
     manifest.description.push('.');
     manifest.preparation.clear();
-    let metric = &mut manifest.metrics[0];
+    later.workloads[0].primary.clear();
+    let metric = &mut later.workloads[0].manifest.metrics[0];
     (metric.better, metric.mean, metric.primary) = (None, model::Mean::Gmean, true);
     (metric.rows, metric.decimals, metric.concurrent) = (model::Rows::Brief, Some(3), true);
     assert_eq!(store.keep_experiment(&later).unwrap(), id);

@@ -98,6 +98,7 @@ fn experiment(name: &str) -> Experiment {
             binaries: Vec::new(),
             iterations: 3,
             warmup: 1,
+            primary: vec!["Elapsed".into()],
             timeout: Millis(60_000),
         }],
         sampler: Sampler::default(),
