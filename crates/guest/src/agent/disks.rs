@@ -20,6 +20,9 @@ use crate::reason;
 
 /// How long a disk may take to appear: drivers look for theirs while we go on.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long if the kernel lacks its driver: those that are built in, and those that are modules and
+/// were loaded, are there before we are.
+const BRIEF: Duration = Duration::from_secs(2);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 /// The unit of `/sys/block/*/size` (`Documentation/ABI/stable/sysfs-block`).
@@ -49,8 +52,10 @@ const FLAGS: [(&str, MountFlags); 11] = [
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The kernel does not show it.
-    #[error("{device} ({identity}) has not appeared within {} s{}", PATIENCE.as_secs(), without(.lacking))]
+    #[error("{device} ({identity}) has not appeared within {} s{}", .waited.as_secs(), without(.lacking))]
     Absent {
+        /// How long it was waited for.
+        waited: Duration,
         /// Those of its drivers that the kernel has not.
         lacking: Vec<String>,
         /// The name that it should have got.
@@ -173,15 +178,21 @@ fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, Di
         if let Some(name) = find(root, &disk.identity) {
             return Ok(name);
         }
-        if start.elapsed() >= patience {
+        let mut lacking = disk.drivers.clone();
+        lacking.retain(|driver| !has_driver(&root.join("sys"), driver));
+        let waited = if lacking.is_empty() { patience } else { patience.min(BRIEF) };
+        if start.elapsed() >= waited {
             let identity = match &disk.identity {
                 Identity::Name(name) => name.clone(),
                 Identity::Handle(handle) => format!("memory module {handle}"),
                 Identity::Serial(serial) => format!("serial number {serial}"),
             };
-            let (device, mut lacking) = (disk.device.clone(), disk.drivers.clone());
-            lacking.retain(|driver| !has_driver(&root.join("sys"), driver));
-            return Err(DiskError::Absent { lacking, device, identity });
+            return Err(DiskError::Absent {
+                waited,
+                lacking,
+                device: disk.device.clone(),
+                identity,
+            });
         }
         thread::sleep(LOOK);
     }
@@ -360,7 +371,7 @@ mod tests {
         assert_eq!(name(Identity::Serial("disk1".into())).unwrap(), "vda");
         assert_eq!(name(Identity::Name("ram0".into())).unwrap(), "ram0");
         let error = name(Identity::Serial("disk2".into())).unwrap_err().to_string();
-        let absent = "/dev/disk0 (serial number disk2) has not appeared within 60 s";
+        let absent = "/dev/disk0 (serial number disk2) has not appeared within 0 s";
         let lacks = |drivers| {
             format!("{absent}: the kernel has no {drivers}, neither built in nor as a module")
         };
@@ -377,6 +388,15 @@ mod tests {
         assert!(check_size(root.path(), "vda", &wanted).is_ok());
         let error = check_size(root.path(), "nvme0n1", &wanted).unwrap_err().to_string();
         assert_eq!(error, "/dev/disk0 (nvme0n1) has 1025K, and should have 1M");
+    }
+
+    /// Rather than for a minute.
+    #[test]
+    fn a_disk_without_a_driver_is_not_waited_for_long() {
+        let root = root(&[]);
+        let wanted = disk(Identity::Serial("disk0".into()));
+        let error = await_name(root.path(), &wanted, PATIENCE).unwrap_err();
+        assert!(matches!(error, DiskError::Absent { waited: BRIEF, .. }), "{error}");
     }
 
     #[test]
