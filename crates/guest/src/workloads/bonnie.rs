@@ -151,12 +151,22 @@ fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> 
             reporter.labelled("CPU", label, *cpu)?;
         }
     }
-    let quick = tests.iter().filter(|test| test.rate.is_none()).map(|test| test.name);
-    let quick: Vec<&str> = quick.collect();
-    match quick.as_slice() {
-        [] => Ok(()),
-        names => reporter.note(&format!("too quick to be measured: {}", names.join(", "))),
-    }
+    remarks(tests).iter().try_for_each(|remark| reporter.note(remark))
+}
+
+/// What is missing among the figures, and what looks wrong and is not.
+fn remarks(tests: &[Test]) -> Vec<String> {
+    let quick = tests.iter().filter(|test| test.rate.is_none()).map(|test| test.name.to_owned());
+    let above = tests.iter().filter_map(|test| {
+        let percent = test.cpu.filter(|&percent| percent > 100.0)?;
+        Some(format!("{} {percent} %", test.name))
+    });
+    let said = [
+        ("too quick to be measured", quick.collect::<Vec<_>>()),
+        ("more processor time than time, for bonnie++ adds up several processes'", above.collect()),
+    ];
+    let said = said.into_iter().filter(|(_, names)| !names.is_empty());
+    said.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect()
 }
 
 /// What bonnie++ has to say of one of its tests.
@@ -283,6 +293,16 @@ mod tests {
         let deleted = test("SeqCreate del", "SeqCreate:del", Some(393.0), Some(5.0), 168_000.0);
         assert_eq!(of("SeqCreate del"), deleted);
         assert_eq!(of("RandCreate del").latency, 19_519.0);
+    }
+
+    #[test]
+    fn what_needs_a_word_gets_one() {
+        let remarks = remarks(&figures(ALL).unwrap());
+        let above = "more processor time than time, for bonnie++ adds up several processes': \
+                     Random seeks 117 %";
+        assert!(remarks[0].starts_with("too quick to be measured: SeqOut rewrite, "));
+        assert_eq!(remarks[1..], [above]);
+        assert_eq!(super::remarks(&[]), [""; 0]);
     }
 
     #[test]
