@@ -1,5 +1,7 @@
 //! An experiment as a file again: for others to run what was run here.
 
+mod text;
+
 use model::{
     Disk, Experiment, Limits, Machine, Manifest, Mode, Profiling, Sampler, Sequential, Setting,
     Share, Topology, Variant, WorkloadUse,
@@ -10,11 +12,10 @@ use super::{DEFAULT_TIMEOUT, usual_limits};
 use crate::replay::unpinned;
 use crate::sequential::{AT_MOST, MARGIN};
 use crate::{lock, workloads};
+use text::text;
 
 /// The name of the file with the lock of user space.
 const LOCK: &str = "userspace.lock";
-/// Longer lists have a line for each of their values.
-const WIDTH: usize = 76;
 
 /// The files of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,115 +232,6 @@ pub fn file_name(name: &str) -> String {
     format!("{}.toml", name.chars().map(plain).collect::<String>())
 }
 
-/// A table as TOML of printable ASCII: values first and of these the name, then the tables in it.
-fn text(table: &Table) -> String {
-    let mut text = String::new();
-    section(&mut text, "", table);
-    text
-}
-
-fn section(text: &mut String, path: &str, table: &Table) {
-    let is_tables = |list: &Vec<Value>| list.first().is_some_and(Value::is_table);
-    let is_value = |value: &Value| match value {
-        Value::Table(_) => false,
-        Value::Array(list) => !is_tables(list),
-        _ => true,
-    };
-    let (mut values, tables): (Vec<_>, Vec<_>) = table.iter().partition(|(_, it)| is_value(it));
-    values.sort_by_key(|(name, _)| *name != "name");
-    for (name, value) in values {
-        let line = format!("{} = {}", key(name), one_line(value));
-        let lines = match value {
-            _ if line.len() <= WIDTH => line,
-            Value::Array(list) => {
-                let items = list.iter().map(|item| format!("    {},\n", within(item, WIDTH - 5)));
-                format!("{} = [\n{}]", key(name), items.collect::<String>())
-            }
-            other => format!("{} = {}", key(name), within(other, 0)),
-        };
-        text.push_str(&lines);
-        text.push('\n');
-    }
-    for (name, value) in tables {
-        let path = match path {
-            "" => key(name),
-            path => format!("{path}.{}", key(name)),
-        };
-        match value {
-            Value::Table(table) => {
-                text.push_str(&format!("\n[{path}]\n"));
-                section(text, &path, table);
-            }
-            Value::Array(list) => {
-                for table in list.iter().filter_map(Value::as_table) {
-                    text.push_str(&format!("\n[[{path}]]\n"));
-                    section(text, &path, table);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn key(name: &str) -> String {
-    let bare = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
-}
-
-fn one_line(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Array(list) => {
-            format!("[{}]", list.iter().map(one_line).collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
-}
-
-/// The same, over several lines where it is a text of more than `room` letters.
-fn within(value: &Value, room: usize) -> String {
-    let line = one_line(value);
-    match value {
-        Value::String(text) if line.len() > room => folded(text),
-        _ => line,
-    }
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
-}
-
-/// A basic string of TOML over several lines. The end of a line that is escaped, and spaces after
-/// it, are not of the string.
-fn folded(text: &str) -> String {
-    let mut folded = String::from("\"\"\"\\\n");
-    let mut width = 0;
-    for letter in text.chars() {
-        let mut piece = escaped(letter);
-        // With room for what ends it.
-        if width + piece.len() > WIDTH - 4 {
-            folded.push_str("\\\n");
-            width = 0;
-        }
-        if width == 0 && piece == " " {
-            piece = "\\u0020".to_owned();
-        }
-        width += piece.len();
-        folded.push_str(&piece);
-    }
-    folded + "\"\"\""
-}
-
-/// A letter in a basic string, in printable ASCII.
-fn escaped(letter: char) -> String {
-    match letter {
-        '"' | '\\' => format!("\\{letter}"),
-        ' '..='~' => letter.to_string(),
-        _ => format!("\\U{:08X}", u32::from(letter)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -350,6 +242,7 @@ mod tests {
     use model::Millis;
 
     use super::super::parse;
+    use super::text::WIDTH;
     use super::*;
 
     fn read(text: &str) -> Experiment {
