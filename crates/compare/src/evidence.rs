@@ -117,7 +117,8 @@ impl Evidence {
         let (low, high) = estimate.interval(2.0 * confidence - 1.0);
         let bound = if better == Better::Lower { high } else { low };
         let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
-        Some((-stats::gain(better, ratio, 1.0)?).max(0.0))
+        // From 0 on, not negated: what is equal is not worse by -0 %.
+        Some((0.0 - stats::gain(better, ratio, 1.0)?).max(0.0))
     }
 
     /// The gain in percent that the boots' figures amount to, about which the interval lies.
@@ -161,10 +162,21 @@ impl Variation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::BootFigures;
 
     fn of(boots: &[&[f64]]) -> Option<[Option<f64>; 2]> {
         let boots: Vec<Vec<f64>> = boots.iter().map(|boot| boot.to_vec()).collect();
         Variation::of(&boots).map(|Variation { between, within }| [between, within])
+    }
+
+    #[test]
+    fn what_is_equal_is_worse_by_nothing() {
+        let figures = BootFigures::new((0..4).map(|block| (block, Some(7.0))));
+        let evidence = figures.against(&figures, &Judging::default()).unwrap();
+        for better in [Better::Lower, Better::Higher] {
+            let bound = evidence.no_worse_than(better, 0.95).unwrap();
+            assert_eq!(format!("{bound}"), "0");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
         Verdict::Same => {
             let worst = evidence.no_worse_than(better, comparison.judging.confidence);
             let worst =
-                worst.map_or(String::new(), |it| format!(", no worse than {} %", short(it)));
+                worst.map_or(String::new(), |it| format!(", no worse than {} %", bound(it)));
             format!("{gain}{worst}")
         }
         Verdict::Regression | Verdict::Improvement => {
@@ -337,6 +337,11 @@ fn probability(p: f64) -> String {
         ..0.001 => "< 0.001".to_owned(),
         _ => format!("{p:.3}"),
     }
+}
+
+/// An upper bound in few digits. It is rounded up, for less would promise more than was shown.
+fn bound(percent: f64) -> String {
+    short((100.0 * percent).ceil() / 100.0)
 }
 
 /// A number without needless zeros: `1`, `0.5`, `0.36`.
