@@ -190,6 +190,31 @@ mod tests {
     }
 
     #[test]
+    fn a_phase_that_comes_again_has_its_spans_told_apart() {
+        let mut boot = boot(2);
+        let chunk = boot.chunks[0].clone();
+        let of = |phase: &str, source: &str| Chunk {
+            phase: phase.into(),
+            source: source.into(),
+            ..chunk.clone()
+        };
+        let phases = [("", "vmstat"), ("", "meminfo"), ("run", "vmstat"), ("", "vmstat")];
+        boot.chunks = phases.map(|(phase, source)| of(phase, source)).to_vec();
+        boot.chunks.push(Chunk { iteration: 1, ..of("", "vmstat") });
+        let mut out = Vec::new();
+        let mut export =
+            Export::new(Format::Csv, Rows::Series, Filter::default(), &mut out).unwrap();
+        export.boot(&experiment(), "b1", &boot).unwrap();
+        export.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let place = names.iter().position(|name| *name == "span").unwrap();
+        let spans: Vec<_> = lines.step_by(2).map(|cells| cells[place].to_owned()).collect();
+        assert_eq!(spans, ["0", "0", "0", "1", "0"]);
+    }
+
+    #[test]
     fn an_output_that_fails_keeps_its_error() {
         for format in FORMATS {
             for limit in [0, 1 << 19] {

@@ -1,5 +1,6 @@
 //! One row a value of a counter at a time.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use model::{Boot, Chunk, Experiment, WORKLOAD_SOURCE};
@@ -24,6 +25,7 @@ pub const COLUMNS: &[Column] = &{
         Column::nullable("workload", Kind::Text),
         Column::full("iteration", Kind::Integer),
         Column::nullable("phase", Kind::Text),
+        Column::full("span", Kind::Integer),
         Column::full("source", Kind::Text),
         Column::full("counter", Kind::Text),
         Column::full("time", Kind::Integer),
@@ -40,7 +42,7 @@ pub const COLUMNS: &[Column] = &{
 /// What a workload reports itself is kept in millionths.
 const MILLION: f64 = 1e6;
 
-/// Writes the rows of a boot: counter by counter, in the order of time.
+/// Writes the rows of a boot: span by span, and in each counter by counter, in the order of time.
 pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
@@ -51,8 +53,15 @@ pub fn write<W: Write + Send>(
     let before = identity::boot(experiment, name, boot);
     let after = identity::machine(experiment, boot);
     let mut cells: Vec<Cell<'_>> = Vec::with_capacity(COLUMNS.len());
+    let mut spans = BTreeMap::<_, i64>::new();
     let wanted = |chunk: &&Chunk| filter.wants(&chunk.workload, &chunk.phase);
     for chunk in boot.chunks.iter().filter(wanted) {
+        // Without its number, a span would seem to go on until the phase comes again.
+        let next = spans
+            .entry((&chunk.workload, chunk.iteration, &chunk.phase, &chunk.source))
+            .or_default();
+        let span = *next;
+        *next += 1;
         let unit = if chunk.source == WORKLOAD_SOURCE { MILLION } else { 1.0 };
         for column in &chunk.columns {
             for (time, value) in chunk.times.iter().zip(&column.values) {
@@ -62,6 +71,7 @@ pub fn write<W: Write + Send>(
                     Cell::text(&chunk.workload),
                     Cell::Integer(chunk.iteration.into()),
                     Cell::text(&chunk.phase),
+                    Cell::Integer(span),
                     Cell::Text(&chunk.source),
                     Cell::Text(&column.name),
                     Cell::Integer(i64::try_from(*time).unwrap_or(i64::MAX)),
