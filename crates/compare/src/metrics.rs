@@ -436,6 +436,29 @@ mod tests {
         assert_eq!((luck.values[0], luck.better), (Some(3.0), None));
     }
 
+    /// What is in no phase comes before, between and after phases.
+    #[test]
+    fn instructions_are_those_of_an_iteration() {
+        let counts = [("", 2.0), ("run", 50.0), ("", 3.0), ("run", 40.0), ("", 5.0)];
+        let mut boots = [boot(0), boot(1)];
+        for (seed, boot) in boots.iter_mut().enumerate() {
+            for iteration in 0..2 {
+                let samples = counts.map(|(phase, count)| {
+                    let count = count + f64::from(iteration) + seed as f64;
+                    let sample = sample("instructions", "total", iteration, count);
+                    model::Sample { phase: phase.into(), ..sample }
+                });
+                boot.samples.extend(samples);
+            }
+        }
+        let table = judged(&boots, &[], 2);
+        let mean = |metric| row(&table, Statistic::Amean, metric).values[0];
+        // (2 + 3 + 5) + 3 (0 + 1) / 2 of the first seed, 3 more of the second one.
+        assert_eq!(mean("instructions-total-no-phase"), Some(13.0));
+        assert_eq!(mean("instructions-total-run"), Some(92.0));
+        assert!(table.rows.iter().all(|row| row.metric != "instructions-total"));
+    }
+
     #[test]
     fn measured_mode_knows_no_luck_and_no_instructions() {
         let base = seeds(&[("instructions", "total", &[1.0, 2.0])]);

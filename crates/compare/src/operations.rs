@@ -104,7 +104,7 @@ pub fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
 
 /// The operations of `workload` in the complete boots of `columns`, in the order of their ranks,
 /// and within a metric in the order in which they were first seen. What iterations before those that
-/// count measured is left out of them.
+/// count measured is left out of them. Instructions are of an iteration, all spans of a phase together.
 pub fn operations<'a>(
     used: &'a WorkloadUse,
     columns: &[VariantBoots<'a>],
@@ -130,7 +130,12 @@ pub fn operations<'a>(
                     true => &mut known.counted,
                     false => &mut known.left_out,
                 };
-                taken.push(sample.value, sample.iteration, sample.ended);
+                let again = is_instructions(&sample.metric, mode)
+                    && taken.iterations.last() == Some(&sample.iteration);
+                match taken.values.last_mut().filter(|_| again) {
+                    Some(sum) => *sum += sample.value,
+                    None => taken.push(sample.value, sample.iteration, sample.ended),
+                }
             }
         }
     }
@@ -139,7 +144,26 @@ pub fn operations<'a>(
     }
     operations.retain(|operation| operation.columns.iter().any(|boots| !boots.is_empty()));
     operations.sort_by_key(|operation| operation.rank);
+    tell_from_all(&mut operations, mode);
     operations
+}
+
+/// Says of instructions in no phase that they are, where others are in one: they are not all.
+fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
+    let instructions: Vec<&mut Operation<'_>> = operations
+        .iter_mut()
+        .filter(|operation| is_instructions(&operation.metric.name, mode))
+        .collect();
+    if instructions.iter().any(|operation| !operation.phase.is_empty()) {
+        for operation in instructions.into_iter().filter(|operation| operation.phase.is_empty()) {
+            operation.name.push_str("-no-phase");
+        }
+    }
+}
+
+/// Whether this names what exact mode itself counts.
+fn is_instructions(metric: &str, mode: Mode) -> bool {
+    mode == Mode::Exact && metric == INSTRUCTIONS
 }
 
 /// The operation that `sample` is of, without any samples yet.
@@ -180,7 +204,7 @@ fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) 
         concurrent: false,
     };
     let undeclared = workload.metrics.len();
-    if mode == Mode::Exact && name == INSTRUCTIONS {
+    if is_instructions(name, mode) {
         return (undeclared + 1, metric(INSTRUCTIONS, Some(Better::Lower)));
     }
     (undeclared, metric("", None))
