@@ -138,13 +138,21 @@ const MIXED: f64 = (3.0 * WARMING + (SAMPLES - 3) as f64 * WARM) / SAMPLES as f6
 #[test]
 fn the_steady_state_is_what_counts() {
     let directory = tempfile::tempdir().unwrap();
-    let [metrics, durations, counters] = tables(&store(directory.path(), false), &[]);
+    let store = store(directory.path(), false);
+    let [metrics, durations, counters] = tables(&store, &[]);
     assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
     assert!(is_near(value(&metrics, "Max", "Latency"), WARM));
     assert_eq!(value(&durations, "Amean", "Elapsed"), WARM);
     // After three quarters of a second 775 / 4 x 3 of 1675 faults, by the samples around it.
     assert_eq!(value(&counters, "Amean", "Major Faults"), 1675.0 - 581.0);
     assert_eq!([&durations["part"], &counters["part"]], ["whole", "steady"]);
+    let text = String::from_utf8(compare(&store, &[])).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in
+        ["of whole iterations, warm-up too", "without what came before the samples that count"]
+    {
+        assert!(text.contains(said), "{text}");
+    }
     assert_eq!(durations["pooled"][1], json!({ "iterations": [1, 1, 1, 1], "warmup": 1 }));
     let told = metrics["warm_ups"].as_array().unwrap();
     let said = told.iter().map(|it| [&it["of"], &it["first"], &it["asked"], &it["counted"]]);

@@ -17,6 +17,8 @@ const MAX_BOOTS: usize = 10;
 pub const ALL_COUNT: &str = "All of these count in the figures. Iterations are numbered from 0.";
 /// Before what is left out.
 pub const LEFT_OUT: &str = "Left out:";
+/// Of rows beside those of which samples are left out.
+const WHOLE: &str = "what has one value an iteration is of the whole of it";
 /// How to have it.
 const INCLUDE: &str = "--warmup include counts it";
 
@@ -47,7 +49,18 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     if let Some(last) = named.last_mut() {
         last.push_str(&format!(" ({INCLUDE})"));
     }
+    if has_whole(table) {
+        named.push(WHOLE.to_owned());
+    }
     named
+}
+
+/// Whether samples are left out of some metrics, and the table has others.
+fn has_whole(table: &Table) -> bool {
+    let found = || table.warm_ups.iter().filter(|it| !it.asked);
+    let is_cut = |it: &WarmUp| it.of == Repeated::Samples && it.first > 0 && !it.counted;
+    let is_known = |metric: &str| found().any(|it| it.metric == metric);
+    found().any(is_cut) && table.rows.iter().any(|row| !is_known(&row.metric))
 }
 
 /// The same as text. Nothing where there are none.
