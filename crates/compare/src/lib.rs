@@ -207,7 +207,8 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let tables = experiment.workloads.iter().flat_map(|used| {
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups, judging);
-        let beyond = WorkloadUse { warmup: used.warmup + steady.iterations, ..used.clone() };
+        let warmup = used.warmup.saturating_add(steady.iterations);
+        let beyond = WorkloadUse { warmup, ..used.clone() };
         [
             metrics::table(used, &columns, &operations, warm_ups, seeds, judging),
             duration::table(&beyond, &columns, &steady, seeds, judging),

@@ -135,7 +135,7 @@ impl Steady {
         let (Some(ends), [first, inner @ .., last]) = (ends, &chunk.times[..]) else {
             return Some(Share::All);
         };
-        let during = |ended: &&u64| (first + 1..=*last).contains(*ended);
+        let during = |ended: &&u64| first < *ended && *ended <= last;
         let Some(since) = ends.left_out.iter().filter(during).max() else {
             return Some(Share::All);
         };
