@@ -33,6 +33,9 @@ pub use write::{Written, file_name, write};
 /// Samples come no closer together than this.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
 const MINUTE: Millis = Millis(60_000);
+/// The longest command line: of x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
+/// `arch/x86/include/asm/setup.h`), and this leaves room for what we add.
+const LONGEST_CMDLINE: usize = 1536;
 /// How long an iteration may take when the file does not say.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
@@ -103,10 +106,9 @@ pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
 struct VariantForm {
     name: Option<Spanned<String>>,
     kernel: Spanned<String>,
+    cmdline: Option<Spanned<String>>,
     #[serde(default)]
-    cmdline: String,
-    #[serde(default)]
-    sysctl: BTreeMap<String, Value>,
+    sysctl: BTreeMap<Spanned<String>, Value>,
     #[serde(default)]
     sysfs: BTreeMap<Spanned<String>, Value>,
     #[serde(default)]
@@ -208,8 +210,9 @@ impl FileForm {
     }
 
     fn check(self, directory: &Path) -> Checked<Experiment> {
-        if self.name.get_ref().trim().is_empty() {
-            return fault(self.name.span(), "the experiment has no name", "give it one");
+        let name = self.name.get_ref();
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return fault(self.name.span(), "the experiment has no name", "give it one of letters");
         }
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
@@ -226,7 +229,7 @@ impl FileForm {
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
         let workloads = workloads::check_all(forms, directory, &machine)?;
         let userspace = userspace::check(self.userspace, directory, &workloads, &sources)?;
-        machine.limits = limits.complete(&workloads);
+        machine.limits = limits.complete(&workloads)?;
         let experiment = Experiment {
             name: self.name.into_inner(),
             mode: self.mode,
@@ -251,6 +254,16 @@ impl FileForm {
     }
 }
 
+/// A limit, or the usual one: nothing gets by in no time.
+fn some_time(limit: Option<Spanned<Millis>>, usual: Millis) -> Checked<Millis> {
+    match limit {
+        Some(limit) if limit.get_ref().0 == 0 => {
+            fault(limit.span(), "no time at all", format!("leave it out for {usual}"))
+        }
+        limit => Ok(limit.map_or(usual, Spanned::into_inner)),
+    }
+}
+
 fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     let Some(sampler) = sampler else {
         return Ok(Sampler::default());
@@ -258,6 +271,12 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     if sampler.get_ref().interval < SHORTEST_INTERVAL {
         let problem = format!("a sample every {}", sampler.get_ref().interval);
         return fault(sampler.span(), problem, "the shortest interval is 10ms");
+    }
+    let sources = &sampler.get_ref().sources;
+    let twice = sources.iter().enumerate().find(|(place, it)| sources[..*place].contains(it));
+    if let Some((_, source)) = twice {
+        let problem = format!("`{}` is sampled twice", source.name());
+        return fault(sampler.span(), problem, "name each source once");
     }
     Ok(sampler.into_inner())
 }
@@ -289,11 +308,16 @@ impl VariantForm {
         if name.trim().is_empty() || name.chars().any(char::is_control) {
             return fault(place, "a variant without a name", "its name heads a column");
         }
-        let mut settings: Vec<Setting> = self
-            .sysctl
-            .into_iter()
-            .map(|(name, value)| Setting::Sysctl { name, value: value.into() })
-            .collect();
+        let cmdline = self.cmdline.map(check_cmdline).transpose()?.unwrap_or_default();
+        let mut settings = Vec::new();
+        for (name, value) in self.sysctl {
+            // Parted by dots, or by slashes where a part holds dots itself (sysctl(8)).
+            if name.get_ref().split(['.', '/']).any(|part| part.trim().is_empty()) {
+                let problem = format!("`{}` is not a sysctl", name.get_ref());
+                return fault(name.span(), problem, "such as \"kernel.numa_balancing\"");
+            }
+            settings.push(Setting::Sysctl { name: name.into_inner(), value: value.into() });
+        }
         for (path, value) in self.sysfs {
             if !path.get_ref().starts_with("/sys/") || path.get_ref().contains("..") {
                 let problem = format!("`{}` is not a file below /sys", path.get_ref());
@@ -301,8 +325,22 @@ impl VariantForm {
             }
             settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
         }
-        Ok(Variant { name, kernel, cmdline: self.cmdline, settings, modules: self.modules })
+        Ok(Variant { name, kernel, cmdline, settings, modules: self.modules })
     }
+}
+
+/// Words for the kernel's command line.
+fn check_cmdline(cmdline: Spanned<String>) -> Checked<String> {
+    let words = cmdline.get_ref();
+    if words.chars().any(char::is_control) {
+        return fault(cmdline.span(), "a command line with a control character", "use blanks");
+    }
+    if words.len() > LONGEST_CMDLINE {
+        let problem = format!("a command line of {} bytes", words.len());
+        let hint = format!("the kernel reads 2047, ours among them: use up to {LONGEST_CMDLINE}");
+        return fault(cmdline.span(), problem, hint);
+    }
+    Ok(cmdline.into_inner())
 }
 
 /// A variant's name where none is given: its kernel's, without the distribution's.

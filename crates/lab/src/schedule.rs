@@ -7,6 +7,9 @@
 //! estimation of residual effects of treatments", 1949). The schedule for more boots begins with
 //! the schedule for fewer, so boots can be added later.
 
+/// The most boots of a variant: nobody has time for more.
+pub const MOST_BOOTS: u32 = 10_000;
+
 /// One boot that is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {

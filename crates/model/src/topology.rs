@@ -145,7 +145,10 @@ impl Topology {
 
     fn check_node(&self, number: usize, node: &Node) -> Result<(), TopologyError> {
         if node.memory.0 == 0 || !node.memory.0.is_multiple_of(MEMORY_BLOCK.0) {
-            let problem = format!("{} is not a multiple of {MEMORY_BLOCK}", node.memory);
+            let problem = match node.memory.0 {
+                0 => format!("less than {MEMORY_BLOCK}"),
+                _ => format!("{} is not a multiple of {MEMORY_BLOCK}", node.memory),
+            };
             let hint = "the kernel manages node memory in blocks of 128M; use whole blocks";
             return refuse(format!("nodes[{number}].memory"), problem, hint);
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
+use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::WorkloadError;
 use lab::{Ending, Guest, Lab, Libraries, Manner, RunError, RunSummary, file, workloads};
@@ -231,11 +232,19 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     if *seeds == Some(0) {
         return usage("--seeds wants 1 or more");
     }
-    experiment.boots = seeds.unwrap_or(experiment.boots);
+    experiment.boots = not_too_many(seeds.unwrap_or(experiment.boots))?;
     let Profiling { accesses, stacks } = args.exact.profiling();
     experiment.profile.accesses |= accesses;
     experiment.profile.stacks |= stacks;
     Ok(())
+}
+
+/// So many boots of a variant, if there can be so many.
+pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
+    match boots {
+        0..=MOST_BOOTS => Ok(boots),
+        _ => Err(Failure::Usage(format!("{boots} boots: a variant has at most {MOST_BOOTS}"))),
+    }
 }
 
 /// A kernel as it is.

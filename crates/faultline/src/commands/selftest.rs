@@ -10,7 +10,7 @@ use model::{Boot, Mode, Source};
 use store::Detail;
 
 use super::compare::{find, place_of};
-use super::run::{described, laboratory, variant, workload};
+use super::run::{described, laboratory, not_too_many, variant, workload};
 use super::{existing_store, print};
 use crate::args::{SelftestArgs, SelftestFormat};
 use crate::failure::{BOOTS_FAILED, Failure};
@@ -38,10 +38,11 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     if args.boots < 3 {
         return Err(Failure::Usage("--boots wants 3 or more: fewer say nothing".into()));
     }
+    let boots = not_too_many(args.boots)?;
     let name = format!("selftest-{}-{}", args.workload, file::default_name(&args.kernel));
     let variants = ["A", "B"].map(|name| variant(name.to_owned(), &args.kernel)).to_vec();
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
-    let experiment = described(name, variants, used, &args.machine, args.boots)?;
+    let experiment = described(name, variants, used, &args.machine, boots)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     let manner = Manner::default();

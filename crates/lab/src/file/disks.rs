@@ -12,6 +12,9 @@ use super::{Checked, fault};
 /// What the guest itself has there, and nobody may cover.
 const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 
+/// Larger files no host has.
+const MAX_DISK: Bytes = Bytes(1 << 60);
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskForm {
@@ -79,6 +82,10 @@ impl DiskForm {
         if size.0 == 0 || !size.0.is_multiple_of(DISK_UNIT.0) {
             let problem = format!("a disk of {size}");
             return fault(self.size.span(), problem, "use a multiple of 2M");
+        }
+        if size > MAX_DISK {
+            let hint = format!("a disk has at most {MAX_DISK}, as far as the host's files go");
+            return fault(self.size.span(), format!("a disk of {size}"), hint);
         }
         if kind == DiskKind::Ram && size >= memory {
             let problem = format!("a RAM disk of {size} in {memory} of memory");

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::disks::{self, DiskForm};
 use super::mode::check_accel;
 use super::swap::{self, SwapForm};
-use super::{Checked, fault, usual_limits};
+use super::{Checked, fault, some_time, usual_limits};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,20 +32,20 @@ pub struct MachineForm {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsForm {
-    boot: Option<Millis>,
-    run: Option<Millis>,
-    shutdown: Option<Millis>,
+    boot: Option<Spanned<Millis>>,
+    run: Option<Spanned<Millis>>,
+    shutdown: Option<Spanned<Millis>>,
 }
 
 impl LimitsForm {
     /// What the file leaves open is as usual; a run gets the time that its workloads may take.
-    pub fn complete(self, workloads: &[WorkloadUse]) -> Limits {
+    pub fn complete(self, workloads: &[WorkloadUse]) -> Checked<Limits> {
         let usual = usual_limits(workloads);
-        Limits {
-            boot: self.boot.unwrap_or(usual.boot),
-            run: self.run.unwrap_or(usual.run),
-            shutdown: self.shutdown.unwrap_or(usual.shutdown),
-        }
+        Ok(Limits {
+            boot: some_time(self.boot, usual.boot)?,
+            run: some_time(self.run, usual.run)?,
+            shutdown: some_time(self.shutdown, usual.shutdown)?,
+        })
     }
 }
 

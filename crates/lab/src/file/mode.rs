@@ -5,6 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, FileForm, fault};
+use crate::schedule::MOST_BOOTS;
 use crate::sequential;
 
 /// Seeds of a variant in exact mode, where none are given.
@@ -65,7 +66,17 @@ pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
 fn positive<T>(place: &Spanned<T>, count: u32, problem: &str, hint: &str) -> Checked<u32> {
     match count {
         0 => fault(place.span(), problem, format!("ask for 1 or more; {hint}")),
-        count => Ok(count),
+        count => not_too_many(place, count),
+    }
+}
+
+fn not_too_many<T>(place: &Spanned<T>, count: u32) -> Checked<u32> {
+    match count {
+        0..=MOST_BOOTS => Ok(count),
+        _ => {
+            let hint = format!("a variant has at most {MOST_BOOTS} boots");
+            fault(place.span(), format!("{count} boots"), hint)
+        }
     }
 }
 
@@ -75,7 +86,8 @@ fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
             let problem = format!("at most {} boots", boots.get_ref());
             fault(boots.span(), problem, sequential::TOO_FEW)
         }
-        at_most => Ok(at_most.as_ref().map_or(sequential::AT_MOST, |boots| *boots.get_ref())),
+        Some(boots) => not_too_many(boots, *boots.get_ref()),
+        None => Ok(sequential::AT_MOST),
     }?;
     let margin = match &form.margin {
         Some(margin) if !sequential::is_margin(*margin.get_ref()) => {

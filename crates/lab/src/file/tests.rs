@@ -103,6 +103,44 @@ fn verdicts_rest_on_the_rows_that_are_chosen() {
     assert!(rendered(&read("\"Elapsed\"").unwrap_err()).contains("primary = \"Elapsed\""));
 }
 
+/// Before anything boots.
+#[test]
+fn what_no_boot_could_be_is_refused() {
+    let with = |from: &str, to: &str| GOOD.replacen(from, to, 1);
+    let cmdline = |text: &str| with("kernel = \"", &format!("cmdline = {text}\nkernel = \""));
+    let limits = with("nodes = 2", "nodes = 2\nlimits = { boot = \"0s\" }");
+    let disk = "nodes = 2\n[[machine.disk]]\nsize = \"9999999T\"";
+    for (text, problem) in [
+        (with("boots = 3", "boots = 10001"), "10001 boots"),
+        (with("boots = 3", "boots = \"auto\"\nat_most = 4000000000"), "4000000000 boots"),
+        (with("boots = 3", "mode = \"exact\"\nseeds = 4294967295"), "4294967295 boots"),
+        (with("\"numa\"", "\"a\\u001bb\""), "the experiment has no name"),
+        (with("\"2G\"", "\"1M\""), "nodes[0].memory: less than 128M"),
+        (with("nodes = 2", disk), "a disk of 9999999T"),
+        (cmdline("\"a\\nb\""), "a command line with a control character"),
+        (cmdline("\"a\\u0000b\""), "a command line with a control character"),
+        (cmdline(&format!("\"{}\"", "a".repeat(1537))), "a command line of 1537 bytes"),
+        (with("kernel.numa_balancing", ""), "`` is not a sysctl"),
+        (with("kernel.numa_balancing", "../../etc/x"), "`../../etc/x` is not a sysctl"),
+        (limits, "no time at all"),
+        (with("iterations = 2", "timeout = \"0s\""), "no time at all"),
+        (with("iterations = 2", "iterations = 32768"), "32768 iterations, and 0 before them"),
+        (with("iterations = 2", "warmup = 4294967295"), "1 iterations, and 4294967295 before them"),
+        (
+            with("[machine]", "[sampler]\nsources = [\"stat\", \"stat\"]\n[machine]"),
+            "`stat` is sampled twice",
+        ),
+    ] {
+        let error = parse(Path::new("x.toml"), &text, None).unwrap_err();
+        assert_eq!(error.to_string(), problem);
+        let shown = rendered(&error);
+        assert!(shown.contains("[x.toml:") && shown.contains("help: "), "{shown}");
+    }
+    assert!(
+        parse(Path::new("x.toml"), &cmdline(&format!("\"{}\"", "a".repeat(1536))), None).is_ok()
+    );
+}
+
 #[test]
 fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
     let directory = tempfile::tempdir().unwrap();

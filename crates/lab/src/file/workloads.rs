@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use flight::event::MAX_CUTS;
 use model::{INSTRUCTIONS, Machine, Manifest, Millis, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault};
+use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
 use crate::binaries;
 use crate::workloads::{self, WorkloadError};
 
@@ -27,7 +28,7 @@ pub struct WorkloadForm {
     iterations: Option<Spanned<u32>>,
     #[serde(default)]
     warmup: u32,
-    timeout: Option<Millis>,
+    timeout: Option<Spanned<Millis>>,
     primary: Option<Spanned<Vec<Spanned<String>>>>,
     parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
@@ -92,6 +93,15 @@ impl WorkloadForm {
             let span = self.iterations.map_or(place, |count| count.span());
             return fault(span, "no iterations", "ask for 1 or more");
         }
+        if iterations.saturating_add(self.warmup) > MAX_CUTS as u32 {
+            let problem = format!("{iterations} iterations, and {} before them", self.warmup);
+            let span = self.iterations.map_or(place, |count| count.span());
+            return fault(
+                span,
+                problem,
+                format!("a boot has room for {MAX_CUTS}: boot more often"),
+            );
+        }
         let (mut values, mut places) = (BTreeMap::new(), BTreeMap::new());
         for (name, value) in self.parameters.unwrap_or_default() {
             places.insert(name.get_ref().clone(), (name.span(), value.span()));
@@ -120,7 +130,7 @@ impl WorkloadForm {
             binaries,
             iterations,
             warmup: self.warmup,
-            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            timeout: some_time(self.timeout, DEFAULT_TIMEOUT)?,
             primary,
         };
         let is_list = |program: &&PathBuf| {

@@ -361,10 +361,13 @@ mod tests {
              [[workload]]\nname = \"autonuma\"\n",
         );
         let variant = &mut experiment.variants[0];
-        variant.cmdline = value.to_owned();
+        variant.cmdline = value.replace(char::is_control, " ");
         variant.modules = vec![value.to_owned(); 30];
         variant.settings = vec![
-            Setting::Sysctl { name: name.to_owned(), value: value.to_owned() },
+            Setting::Sysctl {
+                name: format!("kernel.x{}", name.replace(['.', '/'], "_")),
+                value: value.into(),
+            },
             Setting::Sysfs {
                 path: format!("/sys/{}", name.replace("..", "")),
                 value: value.into(),

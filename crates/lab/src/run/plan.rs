@@ -1,5 +1,7 @@
 //! What of a schedule is done, and what is due.
 
+use std::collections::HashSet;
+
 use model::Experiment;
 
 use crate::schedule::{Slot, schedule};
@@ -26,9 +28,10 @@ impl Plan {
     /// given.
     pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
         let slots = schedule(experiment.variants.len(), experiment.boots);
+        let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
         let is_done = |slot: &Slot| {
-            let name = &experiment.variants[slot.variant].name;
-            done.iter().any(|(variant, replicate)| variant == name && *replicate == slot.replicate)
+            let name = &*experiment.variants[slot.variant].name;
+            done.contains(&(name, slot.replicate))
         };
         let boots = slots.len();
         let due = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
