@@ -69,7 +69,7 @@ impl Block {
     }
 
     /// Whether the first of each row's last `width` values can end its label: a whole number.
-    fn may_end_with_numbers(&self, width: usize) -> bool {
+    pub fn may_end_with_numbers(&self, width: usize) -> bool {
         let whole = |cells: &[Placed]| {
             let first = cells.len().checked_sub(width).and_then(|place| cells.get(place));
             let figure = first.and_then(|placed| placed.cell.value.as_ref());

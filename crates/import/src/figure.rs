@@ -18,6 +18,10 @@ pub fn figure(word: &str) -> Option<Figure> {
     if word.is_empty() || word.len() > MAX_LENGTH || !word.is_ascii() {
         return None;
     }
+    // Two figures that have run together.
+    if word.len() > 1 && word.starts_with('0') && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let (value, half) = match word.strip_suffix('s') {
         Some(time) => seconds(time)?,
         None => number(word.strip_suffix('%').unwrap_or(word))?,
@@ -27,8 +31,13 @@ pub fn figure(word: &str) -> Option<Figure> {
 }
 
 /// Values of one width that have run together, such as `123.45678.90`: all have as many decimals
-/// as the last one, two or more. Versions such as `4.16.0` are not taken for that.
+/// as the last one, two or more. Versions such as `4.16.0` are not taken for that. So are several
+/// percentages, such as `99%81%`.
 pub fn run_together(word: &str) -> Option<Vec<&str>> {
+    if word.ends_with('%') && word.len() <= MAX_LENGTH * 4 {
+        let pieces: Vec<&str> = word.split_inclusive('%').collect();
+        return pieces.iter().all(|piece| figure(piece).is_some()).then_some(pieces);
+    }
     let decimals = word.rsplit_once('.')?.1.len();
     if word.len() > MAX_LENGTH * 4 || decimals < 2 || word.matches('.').count() < 2 {
         return None;
@@ -116,7 +125,7 @@ mod tests {
     fn words_and_versions_are_no_figures() {
         for word in [
             "", "-", "s", "ms", "3.19.0", "4.0-rc1", "v8", "1,00", "1,0000", "12.", ".5", "0x10",
-            "1e999", "inf", "NaN", "7m45", "5ms", "m5s", "+", "1-2", "100Mb",
+            "1e999", "inf", "NaN", "7m45", "00", "5ms", "m5s", "+", "1-2", "100Mb",
         ] {
             assert_eq!(value(word), None, "{word}");
         }
@@ -135,7 +144,10 @@ mod tests {
     fn values_that_ran_together_are_told_apart_by_their_decimals() {
         assert_eq!(run_together("123.45678.90"), Some(vec!["123.45", "678.90"]));
         assert_eq!(run_together("1.00-2.00"), Some(vec!["1.00", "-2.00"]));
-        for word in ["4.16.0", "5.10.12", "192.168.10.25", "1.25", "a.bb.cc", "1..00"] {
+        assert_eq!(run_together("99%81%"), Some(vec!["99%", "81%"]));
+        for word in
+            ["99%a%", "%%", "4.16.0", "5.10.12", "192.168.10.25", "1.25", "a.bb.cc", "1..00"]
+        {
             assert_eq!(run_together(word), None, "{word}");
         }
     }

@@ -4,7 +4,8 @@ use crate::block::{Block, Lined, section};
 use crate::figure::figure;
 use crate::kind;
 use crate::names::{Known, Run, split};
-use crate::row::{Shape, is_rule};
+use crate::row::{Placed, Shape, is_rule};
+use crate::table::{Cell, Figure};
 
 /// A longer name is none.
 const MAX_NAME: usize = 200;
@@ -12,6 +13,8 @@ const MAX_NAME: usize = 200;
 const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "variant", "version"];
 /// The same, where it could as well be a row's label.
 const AMBIGUOUS: [&str; 6] = ["benchmark", "case", "clients", "groups", "threads", "workers"];
+/// More rows that can't be read do not stand below a header.
+const MAX_ODD: usize = 3;
 /// Units that stand behind values.
 const UNITS: [&str; 16] = [
     "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "ms", "msec", "s", "sec", "secs", "kB", "KB", "KiB",
@@ -30,11 +33,13 @@ pub struct Geometry {
     /// Where the longest label ends.
     label_end: usize,
     /// Where each column ends.
-    pub ends: Vec<usize>,
+    ends: Vec<usize>,
     /// Whether values stand below each other.
     aligned: bool,
     /// Whether there are percentages beside the values.
     percent: bool,
+    /// Whether half the rows have a whole number at the end of their label, and no such first value.
+    numbered: bool,
 }
 
 /// Names as they stand over a table.
@@ -84,17 +89,43 @@ impl Geometry {
         let label = |place: usize, start: usize| lines[place].line.text[..start].trim_end().len();
         let labels = full().map(|(place, cells)| label(*place, cells[cells.len() - width].start));
         let gaps = full().all(|(place, _)| lines[*place].line.text.trim_start().contains("  "));
+        let end = |column: usize| {
+            let mut ends: Vec<usize> = at(column).collect();
+            ends.sort_unstable();
+            ends.get(ends.len() / 2).copied()
+        };
         // A row that lacks its last value may seem full where its label ends with a number.
-        let end = at(width - 1).max()?;
-        let straight = 4 * at(width - 1).filter(|it| end - it <= 2).count() >= 3 * full().count();
+        let last = end(width - 1)?;
+        let near = at(width - 1).filter(|it| last.abs_diff(*it) <= 2).count();
+        let straight = 3 * near >= 2 * full().count();
         Some(Self {
             width,
             label_start: full().map(|(place, _)| indent(&lines[*place].line.text)).max()?,
             label_end: labels.max()?,
-            ends: (0..width).filter_map(|column| at(column).max()).collect(),
+            ends: (0..width).filter_map(end).collect(),
             aligned: gaps && straight,
             percent: block.percent,
+            numbered: 2 * full().filter(|row| is_numbered(lines, row, width)).count()
+                >= full().count(),
         })
+    }
+
+    /// Whether something that is no figure stands where the columns are, before the values of a row
+    /// that lacks some.
+    pub fn has_odd_label(&self, label: &str) -> bool {
+        let label = label.trim_end();
+        let last = label.rsplit(' ').next().unwrap_or_default();
+        label.len() > self.label_end && last.contains(|letter: char| letter.is_ascii_digit())
+    }
+
+    /// Whether a row's first cell is the number of its label, for it lacks a value.
+    pub fn is_number_of_label(&self, cells: &[Placed]) -> bool {
+        self.numbered && cells.len() == self.width && is_whole(&cells[0])
+    }
+
+    /// Where each column ends; none where that does not tell what stands in which.
+    pub fn stand(&self) -> Option<&[usize]> {
+        self.aligned.then_some(&self.ends)
     }
 
     /// Whether what ends there stands among the labels.
@@ -132,6 +163,22 @@ impl Header {
     }
 }
 
+/// Whether the label before a row's last `width` values ends with a whole number, and the first of
+/// them is not one.
+fn is_numbered(lines: &[Lined<'_>], (place, cells): &(usize, Vec<Placed>), width: usize) -> bool {
+    let first = &cells[cells.len() - width];
+    let label = lines[*place].line.text[..first.start].trim_end();
+    let (_, number) = label.rsplit_once(' ').unwrap_or_default();
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    digits && !is_whole(first)
+}
+
+fn is_whole(placed: &Placed) -> bool {
+    let Cell { value, percent, spread, .. } = &placed.cell;
+    let digits = |figure: &Figure| figure.text.bytes().all(|byte| byte.is_ascii_digit());
+    value.as_ref().is_some_and(digits) && percent.is_none() && spread.is_none()
+}
+
 /// Whether a column of this name holds percentages.
 pub fn is_difference(name: &str) -> bool {
     let name = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic() && letter != '%');
@@ -142,6 +189,13 @@ pub fn is_difference(name: &str) -> bool {
 /// Whether a word stands over labels, even where what follows it looks like figures.
 pub fn is_heading(word: &str) -> bool {
     word.starts_with('#') || HEADINGS.contains(&&*heading(word)) || is_ambiguous(word)
+}
+
+/// Whether a line is names of columns under one of which labels stand, with nothing else on it.
+pub fn is_headed(text: &str) -> bool {
+    let groups = groups(text, 2);
+    let names = groups.iter().all(|group| figure(group.text).is_none());
+    groups.len() > 1 && names && HEADINGS.contains(&&*heading(groups[0].text))
 }
 
 /// Whether a word that may stand over labels may be one itself.
@@ -158,6 +212,7 @@ pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -
     let depth = lines[from].line.depth;
     let mut place = from;
     let mut blanks = usize::from(geometry.aligned || geometry.width == 1);
+    let mut odd = MAX_ODD;
     let found = loop {
         place = above_rules(lines, place, top)?;
         if lines[place].shape == Shape::Blank && blanks > 0 {
@@ -167,6 +222,7 @@ pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -
         match said(&lines[place].line.text, geometry) {
             Some(names @ Said::All(..)) => break names,
             _ if is_ruled_title(lines, place, top) => {}
+            _ if odd > 0 && is_row(&lines[place].line.text) => odd -= 1,
             _ if geometry.width > 1 && section(lines, place).is_some() => {}
             other => break other?,
         }
@@ -257,7 +313,7 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
         return None;
     }
     // Nor is a row of which something is no figure.
-    if kind::begins_as_row(text) && words.iter().any(|word| figure(word.text).is_some()) {
+    if is_row(text) {
         return None;
     }
     // Values with their units are no names.
@@ -288,6 +344,10 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
                 true => first.start < geometry.label_end && over_values(names),
                 false => is_heading(first.text),
             };
+            // Nor are figures names, unless it is said that they are.
+            let figures = names.iter().all(|name| figure(name.text).is_some());
+            let decimals = figures && names.iter().any(|name| name.text.contains('.'));
+            let heading = heading && (!decimals || is_heading(first.text));
             if names.len() == width && width > 1 && heading {
                 return Some(Said::All(first.text, names.to_vec()));
             }
@@ -295,6 +355,27 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     }
     let some = words.len() < width && over_values(&words);
     some.then_some(Said::Some(words))
+}
+
+/// Whether a line has figures that can be no names.
+pub fn is_row(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let known = kind::has_known_label(text);
+    words.any(|word| is_measured(word) || known && figure(word).is_some())
+}
+
+/// Whether a word is a figure that names nothing: a time, a share, or more digits than versions,
+/// sizes and dates have.
+fn is_measured(word: &str) -> bool {
+    let Some(figure) = figure(word) else {
+        return false;
+    };
+    let (whole, decimals) = word.split_once('.').unwrap_or((word, ""));
+    let date = whole.len() == 8 && (whole.starts_with("20") || whole.starts_with("19"));
+    word.ends_with(['s', '%'])
+        || decimals.len() > 3
+        || !decimals.is_empty() && (whole.len() > 2 || figure.value < 0.0)
+        || whole.len() > 7 && !date
 }
 
 /// Whether a text is a figure and its unit, as `52.6 us` is.

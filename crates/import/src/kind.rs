@@ -126,6 +126,14 @@ pub fn is_counter(label: &str) -> bool {
         && label.split('_').all(letters)
 }
 
+/// Whether a line's words before its first figure are such as label rows of the field's tables.
+pub fn has_known_label(text: &str) -> bool {
+    let is_figure = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    let words: Vec<&str> = text.split_whitespace().take_while(|word| !is_figure(word)).collect();
+    let label = words.join(" ");
+    begins_as_row(text) || is_duration(&label) || is_counter(&label)
+}
+
 /// Whether these are rows that can be told from prose without names over them.
 pub fn is_known(rows: &[Row]) -> bool {
     rows.iter()

@@ -1,13 +1,15 @@
 //! Candidates into tables, or into what could not be read.
 
+mod candidates;
 mod leftovers;
 
 use model::Better;
 
-use crate::block::{Block, Lined, blocks, line_up, notes, section};
+use self::candidates::{Candidate, candidates};
+use crate::block::{Block, Lined, line_up, notes, section};
 use crate::check::{cut_off, follows};
 use crate::direction;
-use crate::header::{self, Geometry, Header};
+use crate::header::{self, Geometry};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
 use crate::names::Known;
@@ -33,13 +35,6 @@ const NO_FIGURE: &str = "a row beside others, of which something is no figure or
 const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
 const TOO_LONG: &str = "the text goes on here, but no further lines are read";
-
-/// A block that may be a table, with the header over it.
-struct Candidate {
-    block: Block,
-    header: Option<Header>,
-    geometry: Option<Geometry>,
-}
 
 /// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web
 /// page's text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes passed over.
@@ -76,60 +71,6 @@ pub fn read(bytes: &[u8]) -> Document {
     }
     document.unread.sort_by_key(|unread| unread.lines.first);
     document
-}
-
-fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
-    let mut top = 0;
-    let found = blocks(lines).into_iter().filter(|block| !is_versions(block, lines));
-    let found = found.map(|mut block| {
-        while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines, top) {
-            block.rows.remove(0);
-        }
-        let shapes =
-            block.widths().into_iter().filter_map(|width| Geometry::of(&block, lines, width));
-        let mut shapes: Vec<Geometry> = shapes.collect();
-        let with_header = shapes.iter().enumerate().find_map(|(place, geometry)| {
-            Some((place, header::find(lines, block.first(), top, geometry)?))
-        });
-        let (geometry, header) = match with_header {
-            Some((place, header)) => (Some(shapes.swap_remove(place)), Some(header)),
-            None => (headless(&block, shapes), None),
-        };
-        top = block.last() + 1;
-        Candidate { block, header, geometry }
-    });
-    found.collect()
-}
-
-/// Whether a block is one line of versions, of which all but the first look like figures, as in
-/// `4.16.0-rc4 3.19`: names of columns.
-fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
-    let version =
-        |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
-    match block.rows.as_slice() {
-        [(place, _)] if !block.percent => lines[*place].line.text.split_whitespace().all(version),
-        _ => false,
-    }
-}
-
-/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.
-/// What could as well be a row is one under as many names, no higher than `top`.
-fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
-    let Some((place, cells)) = block.rows.first() else {
-        return false;
-    };
-    let word = lines[*place].line.text[..cells[0].start].trim();
-    let is_named = || {
-        let geometry = Geometry::of(block, lines, cells.len());
-        geometry.is_some_and(|geometry| header::find(lines, *place, top, &geometry).is_some())
-    };
-    header::is_heading(word) && !(header::is_ambiguous(word) && is_named())
-}
-
-/// Without names, a table is as wide as all its rows are.
-fn headless(block: &Block, shapes: Vec<Geometry>) -> Option<Geometry> {
-    let least = block.rows.iter().map(|(_, cells)| cells.len()).min()?;
-    shapes.into_iter().find(|geometry| block.percent || geometry.width <= least)
 }
 
 struct Reader<'a> {
@@ -193,6 +134,14 @@ impl Reader<'_> {
             rows,
         };
         self.before = Some((block.last(), line.depth, table.columns.clone()));
+        for place in first..block.first() {
+            let title = header::is_ruled_title(self.lines, place, 0);
+            let text = &self.lines[place].line.text;
+            let odd = !self.used[place] && !title && header::is_row(text);
+            if odd {
+                self.unread(place, place, NO_FIGURE);
+            }
+        }
         self.used[first..=block.last()].fill(true);
         let gains = fold_differences(&mut table);
         finish(&mut table, gains);
@@ -255,15 +204,26 @@ impl Reader<'_> {
         next - row <= MAX_ODD + 1 && (row + 1..next).all(|place| self.is_odd(place, row))
     }
 
-    /// Whether a line beside a row may be one of which a value can't be read.
+    /// Whether a line beside a row may be one of which a value can't be read: it has figures or
+    /// begins as rows do, apart from each other or, where spaces have collapsed or the quoting is
+    /// another, under a label such as rows have, or as many values.
     fn is_odd(&self, place: usize, row: usize) -> bool {
         let Lined { line, shape } = &self.lines[place];
+        let beside = self.lines[row].line;
         let text = line.text.trim();
-        line.role == Role::Text
-            && line.depth == self.lines[row].line.depth
-            && matches!(shape, Shape::Other | Shape::Row(_))
-            && text.contains("  ")
-            && (figures(text) > 0 || kind::begins_as_row(text))
+        if line.role != Role::Text || !matches!(shape, Shape::Other | Shape::Row(_)) {
+            return false;
+        }
+        let apart = text.contains("  ") && line.depth == beside.depth;
+        let begins = kind::begins_as_row(text);
+        let some = figures(text) > 0;
+        let word = |text: &str| text.split_whitespace().next().unwrap_or_default().to_owned();
+        let alike = || kind::has_known_label(text) || word(text) == word(&beside.text);
+        let wide = || match (shape, &self.lines[row].shape) {
+            (Shape::Row(cells), Shape::Row(others)) => cells.len() == others.len(),
+            _ => false,
+        };
+        apart && (some || begins) || some && alike() || wide()
     }
 
     /// The names of the table before, if nothing but blanks, rules and titles between rules parts
@@ -273,7 +233,7 @@ impl Reader<'_> {
         let first = block.first();
         let parts = |place: usize| match self.lines[place].shape {
             Shape::Blank | Shape::Rule => false,
-            _ if section(self.lines, place).is_some() => false,
+            _ if section(self.lines, place).is_some() || self.is_odd(place, first) => false,
             _ => !header::is_ruled_title(self.lines, place, last + 1),
         };
         let near = first - last <= MAX_GAP && !(last + 1..first).any(parts);
@@ -291,14 +251,16 @@ impl Reader<'_> {
         let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
         let lacks = labels > 0 && cells.len() - labels < geometry.width;
         let values = cells.get(labels..).filter(|values| lacks && !values.is_empty());
-        let placed = values.and_then(|it| Some((it[0].start, by_place(it, &geometry.ends)?)));
+        let placed = values.and_then(|it| Some((it[0].start, by_place(it, geometry.stand()?)?)));
         let (start, cells) = match (placed, cells.len().checked_sub(geometry.width)) {
             (Some(placed), _) => placed,
+            _ if geometry.is_number_of_label(cells) => None?,
             (None, Some(more)) => {
                 let cells = &cells[more..];
                 (cells.first()?.start, cells.iter().map(|placed| placed.cell.clone()).collect())
             }
-            (None, None) => (cells.first()?.start, by_place(cells, &geometry.ends)?),
+            (None, None) if geometry.has_odd_label(&line.text[..cells.first()?.start]) => None?,
+            (None, None) => (cells.first()?.start, by_place(cells, geometry.stand()?)?),
         };
         let label = &line.text[..start];
         let (statistic, label) = kind::split_label(label);
@@ -309,8 +271,12 @@ impl Reader<'_> {
     /// What stands over a table that begins at `first`, with rows from `rows` on: a title between
     /// rules, or a short line on its own.
     fn title(&self, first: usize, rows: usize) -> String {
-        let ruled_title =
-            rows.checked_sub(2).filter(|place| header::is_ruled_title(self.lines, *place, 0));
+        let is_title = |place: &usize| {
+            // Names may stand between rules as well.
+            let is_names = (first..first + 2).contains(place) && first < rows;
+            !is_names && header::is_ruled_title(self.lines, *place, 0)
+        };
+        let ruled_title = rows.checked_sub(2).filter(is_title);
         let is_rule = |place: &usize| self.lines[*place].shape == Shape::Rule;
         let above = first.checked_sub(1);
         let above = above.filter(is_rule).map_or(above, |rule| rule.checked_sub(1));
@@ -373,7 +339,7 @@ fn worth(
         1 => Err((rows.len() > 2).then_some(ONE_FIGURE)),
         _ if block.percent || named || known && many => Ok(()),
         _ if !many && is_precise(&rows[0]) => Ok(()),
-        _ => Err(many.then_some(NO_NAMES)),
+        _ => Err((many || known).then_some(NO_NAMES)),
     }
 }
 

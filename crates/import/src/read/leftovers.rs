@@ -2,6 +2,7 @@
 
 use super::{BETWEEN_WORDS, MAX_ODD, NO_FIGURE, Reader, UNLABELLED};
 use crate::block::Lined;
+use crate::header;
 use crate::kind;
 use crate::mail::Role;
 use crate::row::{Shape, figures};
@@ -40,11 +41,15 @@ impl Reader<'_> {
                 }
                 continue;
             }
+            let headed = |above: usize| header::is_headed(&self.lines[above].line.text);
+            if !self.used[place]
+                && place.checked_sub(1).is_some_and(headed)
+                && figures(&line.text) > 0
+            {
+                self.unread(place, place, NO_FIGURE);
+            }
             let count = if self.used[place] { 0 } else { self.columns_of(place) };
-            let goes_on = open.filter(|(first, before)| {
-                let same = self.lines[*first].line.depth == line.depth;
-                same && count > 0 && count.abs_diff(*before) <= 1
-            });
+            let goes_on = open.filter(|(_, before)| count > 0 && count.abs_diff(*before) <= 1);
             match goes_on {
                 Some((first, _)) => open = Some((first, count)),
                 None => {
@@ -78,12 +83,13 @@ impl Reader<'_> {
         let text = line.text.trim();
         let bars = text.contains("|==");
         let bare = !text.contains(|letter: char| letter.is_alphabetic());
-        let spaced = text.contains("  ") || text.contains('|') || bare;
+        let known = kind::has_known_label(text);
+        let spaced = text.contains("  ") || text.contains('|') || bare || known;
         if line.role != Role::Text || !spaced || matches!(shape, Shape::Blank | Shape::Rule) {
             return 0;
         }
         match figures(text) {
-            count if bars => count,
+            count if bars || known => count,
             count if count >= if bare { 3 } else { 2 } => count,
             _ => 0,
         }

@@ -1,0 +1,86 @@
+//! Blocks that may be tables, with what stands over them.
+
+use std::collections::HashSet;
+
+use crate::block::{Block, Lined, blocks};
+use crate::header::{self, Geometry, Header};
+use crate::row::Placed;
+
+/// A block that may be a table, with the header over it.
+pub struct Candidate {
+    /// Its rows.
+    pub block: Block,
+    /// The names over them, if there are any.
+    pub header: Option<Header>,
+    /// Where its columns stand; none if that can't be told.
+    pub geometry: Option<Geometry>,
+}
+
+/// All of a text.
+pub fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
+    let mut top = 0;
+    let found = blocks(lines).into_iter().filter(|block| !is_versions(block, lines));
+    let found = found.map(|mut block| {
+        while block.rows.len() > 1 && !block.percent && is_header_row(&block, lines, top) {
+            block.rows.remove(0);
+        }
+        let shapes =
+            block.widths().into_iter().filter_map(|width| Geometry::of(&block, lines, width));
+        let mut shapes: Vec<Geometry> = shapes.collect();
+        let with_header = shapes.iter().enumerate().find_map(|(place, geometry)| {
+            Some((place, header::find(lines, block.first(), top, geometry)?))
+        });
+        let (geometry, header) = match with_header {
+            Some((place, header)) => (Some(shapes.swap_remove(place)), Some(header)),
+            None => (headless(&block, lines, shapes), None),
+        };
+        let lone = block.rows.len() == 1 && block.rows[0].1.len() == 1;
+        if !lone && (header.is_some() || block.rows.len() > 1) {
+            top = block.last() + 1;
+        }
+        Candidate { block, header, geometry }
+    });
+    found.collect()
+}
+
+/// Whether a block is one line of versions, of which all but the first look like figures, as in
+/// `4.16.0-rc4 3.19`: names of columns.
+fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
+    let version =
+        |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
+    match block.rows.as_slice() {
+        [(place, _)] if !block.percent => lines[*place].line.text.split_whitespace().all(version),
+        _ => false,
+    }
+}
+
+/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.
+/// What could as well be a row is one under as many names, no higher than `top`.
+fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
+    let Some((place, cells)) = block.rows.first() else {
+        return false;
+    };
+    let word = lines[*place].line.text[..cells[0].start].trim();
+    let is_named = || {
+        let geometry = Geometry::of(block, lines, cells.len());
+        geometry.is_some_and(|geometry| header::find(lines, *place, top, &geometry).is_some())
+    };
+    header::is_heading(word) && !(header::is_ambiguous(word) && is_named())
+}
+
+/// Without names, a table with percentages is as wide as they say. Another is as wide as its widest
+/// rows, unless numbers before the values belong to labels, which are all different.
+fn headless(block: &Block, lines: &[Lined<'_>], shapes: Vec<Geometry>) -> Option<Geometry> {
+    let least = block.rows.iter().map(|(_, cells)| cells.len()).min()?;
+    let widest = block.percent || !block.may_end_with_numbers(least);
+    let differ = |width| {
+        let full = block.rows.iter().filter(|(_, cells)| cells.len() >= width);
+        let label = |(place, cells): &(usize, Vec<Placed>)| {
+            lines[*place].line.text[..cells[cells.len() - width].start].trim_end()
+        };
+        let labels: Vec<&str> = full.map(label).collect();
+        labels.iter().collect::<HashSet<_>>().len() == labels.len()
+    };
+    let mut shapes = shapes.into_iter();
+    shapes.find(|shape| widest || shape.width <= least || differ(shape.width))
+}
