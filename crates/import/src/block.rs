@@ -2,6 +2,7 @@
 
 use crate::mail::{Line, Role};
 use crate::row::{self, Placed, Shape};
+use crate::table::Cell;
 
 /// A longer line heads no part of a table.
 const MAX_SECTION: usize = 40;
@@ -18,6 +19,21 @@ pub struct Lined<'a> {
     pub line: &'a Line,
     /// What it looks like; what is set apart is [`Shape::Other`] without text.
     pub shape: Shape,
+}
+
+/// A table of a form that is known as a whole, by places among the lines.
+#[derive(Debug, PartialEq)]
+pub struct Fixed {
+    /// Its first line.
+    pub first: usize,
+    /// Its last line.
+    pub last: usize,
+    /// What stands over the figures.
+    pub columns: Vec<String>,
+    /// The lines of rows, what they are of, and their figures.
+    pub rows: Vec<(usize, String, Vec<Cell>)>,
+    /// Whether its rows have good directions: figures of a benchmark, not gains and changes.
+    pub measured: bool,
 }
 
 /// Rows of one layout that follow each other.

@@ -5,7 +5,8 @@
 //! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
 //! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`]
 //! gathers rows, [`header`] finds their columns' names, [`robot`] does all that for the kernel test
-//! robot's, [`read`] makes tables of them. Then [`direction`] says which way each row is good,
+//! robot's, and [`ours`] for those of our own reports whose rows end in words, [`read`] makes tables of
+//! them. Then [`direction`] says which way each row is good,
 //! [`rebase`] sets a table against another column, [`check`] recomputes what is printed.
 
 mod block;
@@ -18,6 +19,7 @@ mod kind;
 mod mail;
 pub mod mmtests;
 mod names;
+mod ours;
 mod quoting;
 mod read;
 mod rebase;

@@ -6,14 +6,15 @@ mod leftovers;
 use model::Better;
 
 use self::candidates::{Candidate, candidates};
-use crate::block::{Block, Lined, line_up, notes, section};
+use crate::block::{Block, Fixed, Lined, line_up, notes, section};
 use crate::check::{cut_off, follows};
 use crate::direction;
 use crate::header::{self, Geometry};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
 use crate::names::Known;
-use crate::robot::{self, Robot};
+use crate::ours;
+use crate::robot;
 use crate::row::{Placed, Shape, figures};
 use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
@@ -42,8 +43,9 @@ pub fn read(bytes: &[u8]) -> Document {
     let mut mail = unfold(bytes);
     mail.lines = joined(mail.lines);
     let mut lines = line_up(&mail.lines);
-    let robots = robot::find(&lines);
-    for lined in robots.iter().flat_map(|it| it.first..=it.last).collect::<Vec<_>>() {
+    let mut fixed = robot::find(&lines);
+    fixed.extend(ours::find(&lines));
+    for lined in fixed.iter().flat_map(|it| it.first..=it.last).collect::<Vec<_>>() {
         lines[lined].shape = Shape::Other;
     }
     let candidates = candidates(&lines);
@@ -58,9 +60,9 @@ pub fn read(bytes: &[u8]) -> Document {
         used: notes(&mail.lines),
         before: None,
     };
-    robots.iter().for_each(|robot| reader.used[robot.first..=robot.last].fill(true));
+    fixed.iter().for_each(|it| reader.used[it.first..=it.last].fill(true));
     candidates.iter().for_each(|candidate| reader.candidate(candidate));
-    robots.into_iter().for_each(|robot| reader.robot(robot));
+    fixed.into_iter().for_each(|it| reader.fixed(it));
     reader.odd_rows();
     reader.leftovers();
     let mut document = reader.document;
@@ -148,7 +150,7 @@ impl Reader<'_> {
         self.document.tables.push(table);
     }
 
-    fn robot(&mut self, robot: Robot) {
+    fn fixed(&mut self, fixed: Fixed) {
         let row = |(place, label, cells): (usize, String, Vec<Cell>)| Row {
             line: self.lines[place].line.lines.first,
             section: String::new(),
@@ -157,19 +159,23 @@ impl Reader<'_> {
             better: None,
             cells,
         };
-        let rows = robot.rows.into_iter().map(row).collect();
+        let rows = fixed.rows.into_iter().map(row).collect();
         let mut table = Table {
-            lines: self.span(robot.first, robot.last),
-            author: self.mail.author(self.lines[robot.first].line),
+            lines: self.span(fixed.first, fixed.last),
+            author: self.mail.author(self.lines[fixed.first].line),
             kind: Kind::Figures,
-            title: String::new(),
+            title: self.title(fixed.first, fixed.first),
             heading: String::new(),
-            columns: robot.columns,
+            columns: fixed.columns,
             baseline: None,
             signs: None,
             rows,
         };
         finish(&mut table, false);
+        if !fixed.measured {
+            table.kind = Kind::Figures;
+            table.rows.iter_mut().for_each(|row| row.better = None);
+        }
         self.document.tables.push(table);
     }
 

@@ -1,7 +1,7 @@
 //! Tables of the kernel test robot: a figure of each commit, how much it scatters, how it changed,
 //! and at the end of the line what it is of.
 
-use crate::block::Lined;
+use crate::block::{Fixed, Lined};
 use crate::figure::figure;
 use crate::mail::Role;
 use crate::row::{MAX_CELLS, Shape};
@@ -10,22 +10,9 @@ use crate::table::Cell;
 /// What stands over the figures of a commit, and over changes.
 const HEADINGS: [&str; 2] = ["%stddev", "%change"];
 
-/// A table, by places among the lines.
-#[derive(Debug, PartialEq)]
-pub struct Robot {
-    /// Its first line.
-    pub first: usize,
-    /// Its last line.
-    pub last: usize,
-    /// The commits, where they stand over the headings.
-    pub columns: Vec<String>,
-    /// The lines of rows, what they are of, and their figures.
-    pub rows: Vec<(usize, String, Vec<Cell>)>,
-}
-
 /// All of them.
-pub fn find(lines: &[Lined<'_>]) -> Vec<Robot> {
-    let mut found: Vec<Robot> = Vec::new();
+pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
+    let mut found: Vec<Fixed> = Vec::new();
     for place in 0..lines.len() {
         let top = found.last().map_or(0, |before| before.last + 1);
         if place >= top {
@@ -36,7 +23,7 @@ pub fn find(lines: &[Lined<'_>]) -> Vec<Robot> {
 }
 
 /// The table whose headings stand at `place`.
-fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Robot> {
+fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Fixed> {
     let width = headings(&lines[place])?;
     let same = |at: &usize| lines[*at].line.depth == lines[place].line.depth;
     let mut rows = Vec::new();
@@ -59,11 +46,12 @@ fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Robot> {
     let words = |at: usize| lines[at].line.text.split_whitespace().map(str::to_owned).collect();
     let columns = ruled.map(words).filter(|names: &Vec<String>| names.len() == width);
     let first = if columns.is_some() { place - 2 } else { place };
-    Some(Robot {
+    Some(Fixed {
         first,
         last,
         columns: columns.unwrap_or_else(|| vec![String::new(); width]),
         rows,
+        measured: true,
     })
 }
 

@@ -1,5 +1,5 @@
 //! Tables in texts as they go about: a web page of a thread, a page of a list, collapsed spaces, a
-//! mailbox, quoted-printable with CRLF and tabs, and what is unusual.
+//! mailbox, quoted-printable with CRLF and tabs, what is unusual, and what we print ourselves.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -61,6 +61,7 @@ fixtures! {
     a_mailbox: "commits.mbox",
     quoted_printable: "quoted-printable.eml",
     odds_and_ends: "odds.txt",
+    our_own_reports: "reports.txt",
 }
 
 /// The tables of a text without their places and authors.
@@ -77,7 +78,7 @@ fn content(bytes: &[u8]) -> Vec<Table> {
 
 #[test]
 fn line_ends_and_quoting_change_nothing() {
-    for name in ["patchwork-thread.txt", "list-page.txt", "odds.txt"] {
+    for name in ["patchwork-thread.txt", "list-page.txt", "odds.txt", "reports.txt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
         let text = std::fs::read_to_string(path).unwrap();
         let plain = content(text.as_bytes());
@@ -92,7 +93,9 @@ fn line_ends_and_quoting_change_nothing() {
 
 #[test]
 fn all_percentages_of_the_fixtures_follow() {
-    for name in ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt"] {
+    for name in
+        ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt", "reports.txt"]
+    {
         for table in read(name).tables {
             let check = import::check(&table);
             assert_eq!(check.findings, [], "{name}");

@@ -1,0 +1,131 @@
+//! Tables of our own reports in which words stand behind the figures: both clocks side by side, and
+//! the totals and rankings of an explanation. What of a row is no figure is its label.
+
+use crate::block::{Fixed, Lined};
+use crate::figure::{figure, is_missing};
+use crate::mail::Role;
+use crate::table::{Cell, Figure};
+
+/// What stands over the tables of an explanation; the last is what a row is of.
+const HEADS: [&[&str]; 4] = [
+    &["base", "new", "change", "%", "floor", "luck", "of"],
+    &["base", "new", "change", "floor", "entries", "by cost", "function"],
+    &["change", "by cost", "by number", "floor", "luck", "of"],
+    &["base", "new", "change", "floor", "luck", "counter"],
+];
+/// The change in percent of the value two columns before.
+const PERCENT: &str = "%";
+/// Whether a change goes beyond luck, in a word.
+const LUCK: &str = "luck";
+/// What stands there where that is not known.
+const UNKNOWN: &str = "?";
+
+/// What stands over both clocks side by side, behind the labels.
+const CLOCKS: [&str; 5] = ["time", "interval", "instructions", "floor", "reading"];
+/// The figures under it.
+const FIGURES: [&str; 5] = ["time", "interval from", "interval to", "instructions", "floor"];
+/// What our verdicts stand in.
+const BRACKETS: [char; 5] = ['(', ')', '[', ']', '?'];
+
+/// How a row is taken apart into what it is of and its figures.
+type Take = fn(&[&str], &[&str]) -> Option<(String, Vec<Cell>)>;
+
+/// All of them.
+pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
+    (0..lines.len()).filter_map(|place| table(lines, place)).collect()
+}
+
+/// The table whose heads stand at `place`.
+fn table(lines: &[Lined<'_>], place: usize) -> Option<Fixed> {
+    let head = lines[place].line;
+    let words: Vec<&str> = head.text.split_whitespace().take(12).collect();
+    let is = |heads: &&&[&str]| heads.join(" ").split(' ').eq(words.iter().copied());
+    let (heads, take): (&[&str], Take) = match HEADS.iter().find(is) {
+        Some(heads) => (heads, explained),
+        None if words == CLOCKS => (&FIGURES, beside),
+        None => return None,
+    };
+    let below = lines[place + 1..]
+        .iter()
+        .take_while(|lined| lined.line.role == Role::Text && lined.line.depth == head.depth);
+    let rows = below.zip(place + 1..).map_while(|(lined, at)| {
+        let words: Vec<&str> = lined.line.text.split_whitespace().collect();
+        let (label, cells) = take(heads, &words)?;
+        Some((at, label, cells))
+    });
+    let rows: Vec<_> = rows.collect();
+    let last = rows.last()?.0;
+    let columns = heads.iter().filter(|head| !is_beside(head));
+    let columns = columns.take(rows[0].2.len()).map(|head| (*head).to_owned()).collect();
+    Some(Fixed { first: place, last, columns, rows, measured: false })
+}
+
+/// Whether what stands under a head is no value of its own.
+fn is_beside(head: &str) -> bool {
+    matches!(head, PERCENT | LUCK)
+}
+
+/// A row of an explanation: a word under each head but the last, and all others under that.
+fn explained(heads: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
+    let (_, heads) = heads.split_last()?;
+    let mut label = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
+    for (head, word) in heads.iter().zip(words) {
+        match *head {
+            PERCENT => {
+                let new = cells.len().checked_sub(2)?;
+                cells[new].percent = cell(word)?.map(|figure| Figure {
+                    text: figure.text.trim_end_matches('%').to_owned(),
+                    ..figure
+                });
+            }
+            LUCK if figure(word).is_some() => return None,
+            LUCK => label.extend(Some(*word).filter(|word| *word != UNKNOWN)),
+            _ => cells.push(Cell { value: cell(word)?, ..Cell::default() }),
+        }
+    }
+    let of = words.get(heads.len()..).filter(|of| !of.is_empty())?;
+    label.extend(of);
+    Some((label.join(" "), cells))
+}
+
+/// A row of both clocks: a name, the gain in time and its interval, in brackets that in instructions,
+/// their floor, and a reading.
+fn beside(_: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
+    (1..words.len()).find_map(|at| {
+        let (name, rest) = words.split_at(at);
+        let (values, reading) = gains(rest)?;
+        let label: Vec<&str> = name.iter().chain(reading).copied().collect();
+        let cells = values.into_iter().map(|value| Cell { value, ..Cell::default() });
+        Some((label.join(" "), cells.collect()))
+    })
+}
+
+/// The figures of such a row, and what follows them.
+fn gains<'a, 'b>(words: &'a [&'b str]) -> Option<([Option<Figure>; 5], &'a [&'b str])> {
+    let (time, rest) = words.split_first()?;
+    let (from, to, rest) = match rest {
+        [from, "to", to, rest @ ..] => (cell(from)?, cell(to)?, rest),
+        [none, rest @ ..] if is_missing(none) => (None, None, rest),
+        _ => return None,
+    };
+    // The brackets say what the verdict is, and may stand apart from the figure.
+    let bare = |word: &&str| !word.trim_matches(BRACKETS).is_empty();
+    let mut rest = rest;
+    while rest.first().is_some_and(|word| !bare(word)) {
+        rest = &rest[1..];
+    }
+    let (instructions, rest) = rest.split_first()?;
+    let (floor, reading) = rest.split_first()?;
+    let instructions = cell(instructions.trim_matches(BRACKETS))?;
+    let known = !reading.is_empty();
+    known.then_some(([cell(time)?, from, to, instructions, cell(floor)?], reading))
+}
+
+/// A figure, or none where that is said; outer none if it is neither.
+fn cell(word: &str) -> Option<Option<Figure>> {
+    match is_missing(word) {
+        true => Some(None),
+        false => figure(word).map(Some),
+    }
+}
