@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Better, Boot, INSTRUCTIONS, Metric, Mode, Rows, WorkloadUse};
+use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
 
 use crate::judge::judge;
 use crate::luck::Seeds;
@@ -42,7 +42,8 @@ pub fn table(
 ) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let workload = &used.manifest;
-    let parts: Vec<Part> = operations.iter().map(|operation| Part::of(operation, seeds)).collect();
+    let part = |operation| Part::of(operation, workload, seeds);
+    let parts: Vec<Part> = operations.iter().map(part).collect();
     let decimals = decimals(&parts);
     let lines = lines(&parts, mode);
     let row = |&(part, statistic): &(&Part<'_>, Statistic)| {
@@ -124,13 +125,16 @@ struct Part<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
+    /// Whether it is the instructions of what only prepares what is measured.
+    prepares: bool,
     /// What each column's statistics are over.
     figures: Vec<Option<Figures>>,
 }
 
 impl<'a> Part<'a> {
-    fn of(operation: &'a Operation<'a>, wanted: Option<u32>) -> Self {
+    fn of(operation: &'a Operation<'a>, workload: &Manifest, wanted: Option<u32>) -> Self {
         let Metric { mean, better, .. } = operation.metric;
+        let prepares = operation.metric.name == INSTRUCTIONS && workload.prepares(operation.phase);
         let columns = operation.columns.iter();
         match wanted {
             None => {
@@ -138,7 +142,7 @@ impl<'a> Part<'a> {
                     columns.map(|boots| boots.iter().flat_map(|boot| &boot.counted.values));
                 let pools = samples.map(|samples| samples.copied().collect());
                 let figures = pools.map(|pool| Figures::of(pool, better)).collect();
-                Self { operation, seeds: None, figures }
+                Self { operation, seeds: None, prepares, figures }
             }
             Some(wanted) => {
                 let seeds = columns.map(|boots| {
@@ -147,7 +151,7 @@ impl<'a> Part<'a> {
                 let seeds: Vec<Seeds> = seeds.collect();
                 let values = seeds.iter().map(|seeds| seeds.values().to_vec());
                 let figures = values.map(|values| Figures::of(values, better)).collect();
-                Self { operation, seeds: Some(seeds), figures }
+                Self { operation, seeds: Some(seeds), prepares, figures }
             }
         }
     }
@@ -175,7 +179,13 @@ impl<'a> Part<'a> {
             return row;
         }
         match &self.seeds {
-            Some(seeds) => row.against_luck(seeds),
+            Some(seeds) => {
+                let mut row = row.against_luck(seeds);
+                if self.prepares {
+                    row.verdicts.fill(None);
+                }
+                row
+            }
             None => {
                 let groups = |boots: &Vec<BootSamples<'_>>| {
                     let values = boots.iter().map(|boot| boot.counted.values.clone());
@@ -457,6 +467,36 @@ mod tests {
         assert_eq!(mean("instructions-total-no-phase"), Some(13.0));
         assert_eq!(mean("instructions-total-run"), Some(92.0));
         assert!(table.rows.iter().all(|row| row.metric != "instructions-total"));
+    }
+
+    #[test]
+    fn no_verdict_rests_on_what_only_prepares() {
+        let boots = |more: f64| {
+            let mut boots = [boot(0), boot(1)];
+            for (seed, boot) in boots.iter_mut().enumerate() {
+                let samples = ["fill", "run"].map(|phase| {
+                    let count = 100.0 + more + seed as f64;
+                    let sample = sample("instructions", "total", 0, count);
+                    model::Sample { phase: phase.into(), ..sample }
+                });
+                boot.replicate = seed as u32;
+                boot.samples.extend(samples);
+            }
+            boots
+        };
+        let manifest = Manifest { preparation: vec!["fill".into()], ..manifest() };
+        let variants = ["base", "new"].map(variant);
+        let [base, new] = [boots(0.0), boots(50.0)];
+        let columns = columns(&variants, &[&base[..], &new[..]]);
+        let table = table(&used(manifest), &columns, Some(2), &Judging::default());
+        let of = |phase: &str| {
+            let name = format!("instructions-total-{phase}");
+            let row = row(&table, Statistic::Amean, &name);
+            (row.gains[1], row.beyond_luck[1], row.verdicts[1])
+        };
+        let gain = 100.0 - 100.0 * 150.5 / 100.5;
+        assert_eq!(of("fill"), (Some(gain), Some(true), None));
+        assert_eq!(of("run"), (Some(gain), Some(true), Some(crate::Verdict::Regression)));
     }
 
     #[test]
