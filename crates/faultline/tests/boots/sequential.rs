@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use kernels::Cache;
 
 use crate::common::{Bench, quoted};
+use crate::long_only;
 
 /// A workload that takes longer where the command line says so, and a kernel with and without.
 fn experiment(bench: &Bench) -> String {
@@ -87,4 +88,55 @@ fn a_kernel_is_tested_against_itself() {
     assert_eq!(found["boots"], serde_json::json!([3, 3]));
     let drawn = found["metrics"].as_array().unwrap().iter().filter(|it| it["primary"] == true);
     assert_eq!(drawn.count(), 1);
+}
+
+/// A workload whose first five of forty samples each take twenty processes, and the others one.
+fn cold(bench: &Bench) -> String {
+    fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
+    let script = "i=0; while [ $i -lt 40 ]; do n=1; [ $i -lt 5 ] && n=20; \
+                  j=0; while [ $j -lt $n ]; do \"$0\" true; j=$((j+1)); done; \
+                  read -r up rest </proc/uptime; \
+                  echo sample Processes $n.$((7*i%10)) @$up >&$FAULTLINE_FD; \
+                  \"$0\" usleep 20000; i=$((i+1)); done";
+    let manifest = format!(
+        "name = \"cold\"\ndescription = \"starts cold\"\n\
+         command = [\"{{program}}\", \"sh\", \"-c\", {script:?}, \"{{program}}\"]\n\
+         [[metrics]]\nname = \"Processes\"\nunit = \"\"\nbetter = \"lower\"\nmean = \"amean\"\n"
+    );
+    let manifest = bench.write("cold.toml", &manifest);
+    format!(
+        "name = \"cold\"\nboots = 3\n[machine]\ncpus = 1\nmemory = \"512M\"\nnodes = 1\n\
+         [sampler]\ninterval = \"10ms\"\n[[variant]]\nkernel = \"6.1\"\n\
+         [[workload]]\nmanifest = {}\nprogram = \"busybox\"\n",
+        quoted(&manifest)
+    )
+}
+
+/// The kernel's own count of page faults, which new processes take.
+#[test]
+fn counters_begin_where_what_is_measured_is_steady() {
+    if !long_only() {
+        return;
+    }
+    let bench = Bench::new();
+    let file = bench.write("x.toml", &cold(&bench));
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    let faults = |arguments: &[&str]| {
+        let text =
+            bench.faultline(&[&["compare", "--format", "json"], arguments].concat()).expect(0);
+        let document: serde_json::Value = serde_json::from_str(&text.out).unwrap();
+        let tables = document["tables"].as_array().unwrap();
+        let counters = tables.iter().find(|table| table["kind"] == "counters").unwrap();
+        let mut rows = counters["rows"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["metric"] == "Minor Faults").unwrap();
+        (counters["part"].clone(), row["values"][0].as_f64().unwrap())
+    };
+    let (part, steady) = faults(&[]);
+    assert_eq!(part, "steady");
+    let (part, all) = faults(&["--warmup", "include"]);
+    assert!(part.is_null());
+    // 35 x 2 of 5 x 21 + 35 x 2 processes, as far as two clocks of 10 ms tell them apart.
+    let share = steady / all;
+    println!("{steady} of {all} page faults are of the steady part: {:.1} %", 100.0 * share);
+    assert!((0.3..0.5).contains(&share), "{steady} of {all}");
 }
