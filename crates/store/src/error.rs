@@ -33,6 +33,24 @@ pub enum Trouble {
     /// The file is a database, but not one of these.
     #[error("this is the database of another program; choose another file")]
     Foreign,
+    /// The file is no database at all.
+    #[error("this is not a database, and was not touched; choose another file")]
+    NoDatabase,
+    /// There is a directory of that name.
+    #[error("this is a directory; name a file in it")]
+    IsDirectory,
+    /// Pages of the file are damaged.
+    #[error(
+        "the file is damaged ({0}): take a copy of it that is whole, or save what can be read of it \
+         with `sqlite3 FILE .recover`"
+    )]
+    Malformed(rusqlite::Error),
+    /// The file or its directory is not ours to write.
+    #[error(
+        "it cannot be written, which reading takes too: let its file and its directory be written, or \
+         copy it to where you may"
+    )]
+    ReadOnly,
     /// The file was written by a later version of this program. It was not touched.
     #[error(
         "its schema is version {found}, and this faultline knows versions up to {known}; \
@@ -97,6 +115,9 @@ impl From<rusqlite::Error> for Trouble {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
+            Some(ErrorCode::NotADatabase) => Self::NoDatabase,
+            Some(ErrorCode::DatabaseCorrupt) => Self::Malformed(error),
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             _ => Self::Sqlite(error),
         }
     }

@@ -71,6 +71,9 @@ impl Store {
 }
 
 fn connect(path: &Path) -> Result<Connection, Trouble> {
+    if path.is_dir() {
+        return Err(Trouble::IsDirectory);
+    }
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(Trouble::Directory)?;
     }

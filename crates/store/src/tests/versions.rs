@@ -94,6 +94,23 @@ fn databases_of_others_are_refused_untouched() {
 }
 
 #[test]
+fn what_can_be_no_store_is_told_with_what_to_do() {
+    let place = Place::new();
+    let directory = place.path.parent().unwrap();
+    fs::create_dir_all(directory).unwrap();
+    let error = Store::open(directory).unwrap_err().to_string();
+    assert!(error.ends_with("this is a directory; name a file in it"), "{error}");
+    drop(place.open());
+    let file = fs::OpenOptions::new().write(true).open(&place.path).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    let read = Store::open(&place.path).and_then(|store| store.experiments());
+    let error = read.unwrap_err().to_string();
+    assert!(error.contains("the file is damaged (") && error.contains(".recover"), "{error}");
+    let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(8), None);
+    assert!(matches!(crate::Trouble::from(error), crate::Trouble::ReadOnly));
+}
+
+#[test]
 fn a_path_is_not_a_uri() {
     let place = Place::new();
     let path = place.path.with_file_name("file:x?mode=memory");
