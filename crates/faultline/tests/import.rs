@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use import::{Document, Table};
 
@@ -175,6 +175,30 @@ fn a_directory_is_imported_once_and_compared() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let failed = "b7: failed: autonumabench, iteration 0: it ended with status 1";
     assert!(words.join(" ").contains(failed), "{text}");
+}
+
+/// One of which is killed on its way.
+#[test]
+fn imports_at_once_keep_each_boot_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("numa-tests/work/log");
+    make(&log);
+    let store = directory.path().join("store.db");
+    let start = |_| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(&store).args(["import", "mmtests"]).arg(&log);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut imports: Vec<_> = (0..5).map(start).collect();
+    imports[0].kill().unwrap();
+    imports.remove(0).wait().unwrap();
+    for import in imports {
+        let ended = import.wait_with_output().unwrap();
+        // 3 where it kept a run that came to no result.
+        assert!(matches!(ended.status.code(), Some(0 | 3)), "{ended:?}");
+    }
+    let listed = faultline(&store, &["list"]);
+    assert!(printed(&listed).contains("6 complete, 3 failed of 9"), "{listed:?}");
 }
 
 #[test]

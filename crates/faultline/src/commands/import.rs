@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ::import::mmtests::{Directory, Error, RunSummary, Summary};
 use model::{count, date};
 use report::escape;
-use store::Store;
+use store::{Store, Trouble};
 
 use super::{print, store_path};
 use crate::args::{ImportCommand, ImportMmtestsArgs};
@@ -37,8 +37,12 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     for (number, (variant, replicate)) in directory.boots().enumerate() {
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
             let (boot, series) = directory.boot(number, &mut summary);
+            match store.keep_boot_with(id, &boot, &series) {
+                // Another import of the same was faster.
+                Err(store::Error::Store { trouble: Trouble::KeptAlready { .. }, .. }) => continue,
+                done => done?,
+            };
             failed |= !boot.outcome.is_complete();
-            store.keep_boot_with(id, &boot, &series)?;
             kept += 1;
         }
     }
