@@ -89,8 +89,25 @@ impl From<lab::RunError> for Failure {
     }
 }
 
-host_failures!(lab::LookError, lab::NoGuest);
-host_failures!(kernels::Error, machine::Error);
+impl From<kernels::Error> for Failure {
+    fn from(error: kernels::Error) -> Self {
+        match error.is_the_users() {
+            true => Self::Usage(error.to_string()),
+            false => Self::Host(error.to_string()),
+        }
+    }
+}
+
+impl From<lab::LookError> for Failure {
+    fn from(error: lab::LookError) -> Self {
+        match error {
+            lab::LookError::Kernel(error) => error.into(),
+            other => Self::Host(other.to_string()),
+        }
+    }
+}
+
+host_failures!(lab::NoGuest, machine::Error);
 
 /// Prints why a command failed, and gives its exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
@@ -136,5 +153,16 @@ mod tests {
         assert!(matches!(failure(no_experiment), Failure::Usage(_)));
         assert!(matches!(failure(Trouble::NoBoot(BootId(99))), Failure::Usage(_)));
         assert!(matches!(failure(Trouble::Full), Failure::Host(_)));
+    }
+
+    #[test]
+    fn a_kernel_or_a_program_that_cannot_be_had_is_wrong_usage() {
+        let request = || kernels::Error::Request { text: "x".into(), hint: "y".into() };
+        let program =
+            || lab::RunError::Program { path: "x".into(), error: io::ErrorKind::NotFound.into() };
+        let is_usage = |failure: Failure| matches!(failure, Failure::Usage(_));
+        assert!(is_usage(request().into()) && is_usage(lab::RunError::Kernel(request()).into()));
+        assert!(is_usage(lab::LookError::Kernel(request()).into()) && is_usage(program().into()));
+        assert!(!is_usage(kernels::Error::NoCache.into()));
     }
 }

@@ -164,6 +164,24 @@ pub enum Error {
     Modules(#[from] modules::Error),
 }
 
+impl Error {
+    /// Whether what was asked for cannot be, and the host is not at fault.
+    pub fn is_the_users(&self) -> bool {
+        matches!(
+            self,
+            Self::Request { .. }
+                | Self::NotInArchive { .. }
+                | Self::PackageName(_)
+                | Self::NoPackage { .. }
+                | Self::NoKernel { .. }
+                | Self::NameTaken { .. }
+                | Self::Unknown { .. }
+                | Self::NoImage(_)
+                | Self::UnknownImage { .. }
+        )
+    }
+}
+
 /// Gives an I/O error the words for what was tried with which file.
 pub(crate) trait Doing<T> {
     /// Reads as "cannot `doing`".

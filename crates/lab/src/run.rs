@@ -105,7 +105,7 @@ impl Lab {
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
-        let pinned = self.pinned(experiment, kernels, userspace.as_ref());
+        let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         if manner.retry_failed {
             self.store.forget_failed(id)?;
@@ -265,21 +265,20 @@ impl Lab {
         experiment: &Experiment,
         kernels: &[Kernel],
         userspace: Option<&Userspace>,
-    ) -> Experiment {
+    ) -> Result<Experiment, RunError> {
         let mut pinned = experiment.clone();
         for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
             variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
         }
         for program in pinned.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
-            // One that cannot be read fails its boots, and tells why there.
-            if let Ok(bytes) = fs::read(&*program) {
-                program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
-            }
+            let bytes = fs::read(&*program)
+                .map_err(|error| RunError::Program { path: program.clone(), error })?;
+            program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
         }
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
             pinned.guest_digest = external::pinned(self.guest.digest(), experiment);
         }
-        pinned
+        Ok(pinned)
     }
 }

@@ -22,6 +22,14 @@ pub enum RunError {
         /// Why not.
         error: io::Error,
     },
+    /// A program of the user's own cannot be read.
+    #[error("the program {}: {error}; nothing was booted", path.display())]
+    Program {
+        /// The program.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// A kernel cannot be had.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
@@ -70,6 +78,11 @@ pub enum RunError {
 impl RunError {
     /// Whether the experiment asks for what cannot be, and the host is not at fault.
     pub fn is_the_users(&self) -> bool {
-        matches!(self, Self::Boot(BootError::Disk(error)) if error.is_the_users())
+        match self {
+            Self::Program { .. } => true,
+            Self::Kernel(error) => error.is_the_users(),
+            Self::Boot(BootError::Disk(error)) => error.is_the_users(),
+            _ => false,
+        }
     }
 }
