@@ -93,7 +93,8 @@ fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
     }
 }
 
-fn no_phase(no: &NoPhase) -> Failure {
+/// A phase is asked for that there is not.
+pub fn no_phase(no: &NoPhase) -> Failure {
     let known = no.known.join(", ");
     Failure::Usage(format!("no workload has a phase `{}`; there are: {known}", no.asked))
 }

@@ -1,17 +1,19 @@
 //! `faultline export`: samples and series of an experiment, or the profile of a boot, for other
 //! tools.
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
-use model::{Mode, Profile};
-use store::{BootId, Detail, ExperimentId, Store};
+use model::{Experiment, Mode, Profile};
+use store::{BootId, Detail, ExperimentId, Kept, Store};
 
-use super::compare::find;
-use super::{existing_store, write_out};
+use super::compare::{find, no_phase};
+use super::{WriteError, existing_store, write_file, write_out};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
 
@@ -55,23 +57,64 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
         true => (Rows::Series, Detail::AllSeries),
         false => (Rows::Samples, Detail::Summary),
     };
+    check_names(store, id, &experiment, detail, args)?;
     let filter = Filter { workload: args.workload.clone(), phase: args.phase.clone() };
-    let out: Box<dyn Write + Send> = match &args.output {
-        Some(path) => Box::new(
-            File::create(path)
-                .map_err(|error| Failure::Host(format!("{}: {error}", path.display())))?,
-        ),
+    let write = |out: Box<dyn Write + Send>| -> Result<(), WriteError> {
+        let mut export = Export::new(format, rows, filter, out)?;
+        store.each_boot(id, detail, |kept| {
+            export.boot(&experiment, &kept.id.to_string(), &kept.boot)
+        })??;
+        Ok(export.finish()?)
+    };
+    match &args.output {
+        Some(path) => write_file(path, |file| write(Box::new(file.try_clone()?))),
         None if format == Format::Parquet && io::stdout().is_terminal() => {
             let message = "Parquet is not for a terminal: add -o FILE";
-            return Err(Failure::Usage(message.into()));
+            Err(Failure::Usage(message.into()))
         }
-        None => Box::new(io::stdout()),
-    };
-    let mut export = Export::new(format, rows, filter, out)?;
-    store.each_boot(id, detail, |kept| {
-        export.boot(&experiment, &kept.id.to_string(), &kept.boot)
-    })??;
-    Ok(export.finish()?)
+        None => write(Box::new(io::stdout())).map_err(|error| match error {
+            WriteError::Output(error) => error.into(),
+            WriteError::Other(failure) => failure,
+        }),
+    }
+}
+
+/// Whether there is what is asked for: a misspelt name would leave nothing to export.
+fn check_names(
+    store: &Store,
+    id: ExperimentId,
+    experiment: &Experiment,
+    detail: Detail<'_>,
+    args: &ExportArgs,
+) -> Result<(), Failure> {
+    let names = || experiment.workloads.iter().map(|used| &*used.manifest.name);
+    let wants = |workload: &str| args.workload.as_ref().is_none_or(|it| it == workload);
+    if let Some(workload) = &args.workload
+        && !names().any(wants)
+    {
+        let names = names().collect::<Vec<_>>().join(", ");
+        return Err(Failure::Usage(format!(
+            "there is no workload `{workload}`; there are: {names}"
+        )));
+    }
+    let Some(asked) = &args.phase else { return Ok(()) };
+    let mut known = BTreeSet::new();
+    store
+        .each_boot(id, detail, |Kept { boot, .. }| {
+            let samples = boot.samples.into_iter().map(|it| (it.workload, it.phase));
+            let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
+            let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
+            known.extend(own.map(|(_, phase)| phase));
+            Ok::<(), Infallible>(())
+        })?
+        .unwrap_or_else(|never| match never {});
+    match known.contains(asked) {
+        true => Ok(()),
+        false => {
+            let known = known.into_iter().filter(|phase| !phase.is_empty()).collect();
+            Err(no_phase(&NoPhase { asked: asked.clone(), known }))
+        }
+    }
 }
 
 /// Writes the profile of a boot.

@@ -13,7 +13,7 @@ pub mod show;
 pub mod table;
 pub mod userspace;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -47,25 +47,65 @@ fn topology(args: &MachineArgs) -> Result<Topology, Failure> {
 /// Writes results to a file, or prints them. A file is there whole or as it was.
 fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file else { return print(text) };
-    let special = fs::metadata(path).is_ok_and(|known| !known.is_file());
-    let written = if special { fs::write(path, text) } else { replace(path, text) };
-    written.map_err(|error| Failure::Host(format!("{}: {error}", path.display())))
+    write_file(path, |file| Ok(file.write_all(text.as_bytes())?))
+}
+
+/// Writes what `fill` gives to a file, which is there whole or as it was, or to a pipe or a device.
+fn write_file(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
+) -> Result<(), Failure> {
+    let written = match fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        true => File::options()
+            .write(true)
+            .open(path)
+            .map_err(WriteError::from)
+            .and_then(|mut it| fill(&mut it)),
+        false => replace(path, fill),
+    };
+    written.map_err(|error| match error {
+        WriteError::Output(error) => Failure::Host(format!("{}: {error}", path.display())),
+        WriteError::Other(failure) => failure,
+    })
+}
+
+/// Why a file was not written.
+enum WriteError {
+    /// It failed itself.
+    Output(io::Error),
+    /// What was to be written could not be had.
+    Other(Failure),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<store::Error> for WriteError {
+    fn from(error: store::Error) -> Self {
+        Self::Other(error.into())
+    }
 }
 
 /// Puts a new file in the place of `path`, or of what it leads to, for the same people to read.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     // As of any new file, less what the umask takes.
     let builder = builder.permissions(fs::Permissions::from_mode(0o666));
     let mut new = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
-    new.write_all(text.as_bytes())?;
+    fill(new.as_file_mut())?;
     if let Ok(old) = fs::metadata(&path) {
         new.as_file().set_permissions(old.permissions())?;
     }
     new.as_file().sync_all()?;
-    new.persist(path)?;
+    new.persist(path).map_err(io::Error::from)?;
     Ok(())
 }
 
