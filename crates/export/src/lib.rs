@@ -189,6 +189,20 @@ mod tests {
         }
     }
 
+    /// One column of what is exported of the boot's series.
+    fn column(boot: &Boot, name: &str) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut export =
+            Export::new(Format::Csv, Rows::Series, Filter::default(), &mut out).unwrap();
+        export.boot(&experiment(), "b1", boot).unwrap();
+        export.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let place = names.iter().position(|known| *known == name).unwrap();
+        lines.map(|cells| cells[place].to_owned()).collect()
+    }
+
     #[test]
     fn a_phase_that_comes_again_has_its_spans_told_apart() {
         let mut boot = boot(2);
@@ -201,17 +215,26 @@ mod tests {
         let phases = [("", "vmstat"), ("", "meminfo"), ("run", "vmstat"), ("", "vmstat")];
         boot.chunks = phases.map(|(phase, source)| of(phase, source)).to_vec();
         boot.chunks.push(Chunk { iteration: 1, ..of("", "vmstat") });
-        let mut out = Vec::new();
-        let mut export =
-            Export::new(Format::Csv, Rows::Series, Filter::default(), &mut out).unwrap();
-        export.boot(&experiment(), "b1", &boot).unwrap();
-        export.finish().unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        let names = lines.next().unwrap();
-        let place = names.iter().position(|name| *name == "span").unwrap();
-        let spans: Vec<_> = lines.step_by(2).map(|cells| cells[place].to_owned()).collect();
+        let spans: Vec<_> = column(&boot, "span").into_iter().step_by(2).collect();
         assert_eq!(spans, ["0", "0", "0", "1", "0"]);
+    }
+
+    #[test]
+    fn figures_of_programs_are_in_their_own_unit() {
+        let mut boot = boot(0);
+        let chunk = boot.chunks[0].clone();
+        let values = vec![Column { name: "x".into(), values: vec![Some(12_340_000)] }];
+        boot.chunks = ["vmstat", "workload", "mpstat", "iostat", "top", "vmstat-tool"]
+            .map(|source| Chunk {
+                source: source.into(),
+                times: vec![0],
+                columns: values.clone(),
+                ..chunk.clone()
+            })
+            .to_vec();
+        let values = column(&boot, "value").into_iter().map(|value| value.parse().unwrap());
+        let values: Vec<f64> = values.collect();
+        assert_eq!(values, [12_340_000.0, 12.34, 12.34, 12.34, 12.34, 12.34]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Boot, Chunk, Experiment, WORKLOAD_SOURCE};
+use model::{Boot, Chunk, Experiment, TOOL_SOURCES, WORKLOAD_SOURCE};
 
 use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
@@ -39,7 +39,7 @@ pub const COLUMNS: &[Column] = &{
     ]
 };
 
-/// What a workload reports itself is kept in millionths.
+/// What a workload or a tool reports is kept in millionths.
 const MILLION: f64 = 1e6;
 
 /// Writes the rows of a boot: span by span, and in each counter by counter, in the order of time.
@@ -62,7 +62,8 @@ pub fn write<W: Write + Send>(
             .or_default();
         let span = *next;
         *next += 1;
-        let unit = if chunk.source == WORKLOAD_SOURCE { MILLION } else { 1.0 };
+        let of_program = chunk.source == WORKLOAD_SOURCE || TOOL_SOURCES.contains(&&*chunk.source);
+        let unit = if of_program { MILLION } else { 1.0 };
         for column in &chunk.columns {
             for (time, value) in chunk.times.iter().zip(&column.values) {
                 cells.clear();

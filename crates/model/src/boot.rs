@@ -9,6 +9,9 @@ use crate::{Profile, Source};
 /// The source's name for series that a workload reports itself. Their values are kept in
 /// millionths.
 pub const WORKLOAD_SOURCE: &str = "workload";
+/// The sources' names for series of tools that ran beside a workload: `mpstat`, `iostat`, `top` and
+/// `vmstat`. Their values are kept in millionths.
+pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -219,3 +219,10 @@ proptest! {
         }
     }
 }
+
+/// Whoever reads series knows by their source that these are in millionths.
+#[test]
+fn sources_of_tools_are_known() {
+    let tools = ["mpstat", "iostat", "top", "vmstat"].map(|name| Monitor::named(name).unwrap());
+    assert_eq!(tools.map(Monitor::source), model::TOOL_SOURCES);
+}
