@@ -1,0 +1,323 @@
+use super::*;
+use crate::testing::{boot, columns, manifest, sample, used, variant};
+
+fn table(
+    used: &WorkloadUse,
+    columns: &[VariantBoots<'_>],
+    seeds: Option<u32>,
+    judging: &Judging,
+) -> Table {
+    let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
+    let (operations, warm_ups) = steady(used, columns, mode, judging);
+    super::table(used, columns, &operations, warm_ups, seeds, judging)
+}
+
+fn boots(values: &[(&str, &str, f64)]) -> [Boot; 1] {
+    let mut boot = boot(0);
+    let samples = values.iter().map(|&(metric, label, value)| sample(metric, label, 0, value));
+    boot.samples.extend(samples);
+    [boot]
+}
+
+fn compared(base: &[Boot], new: &[Boot]) -> Table {
+    let variants = ["base", "new"].map(variant);
+    table(&used(manifest()), &columns(&variants, &[base, new]), None, &Judging::default())
+}
+
+fn names(table: &Table) -> Vec<String> {
+    let rows = table.rows.iter();
+    rows.map(|row| format!("{} {}", row.statistic, row.metric)).collect()
+}
+
+#[test]
+fn rows_come_statistic_by_statistic_in_the_order_of_the_manifest() {
+    let base = boots(&[("Rate", "", 5.0), ("Elapsed", "B", 1.0)]);
+    let new = boots(&[("Elapsed", "A", 1.0), ("Own", "", 1.0), ("Elapsed", "B", 1.0)]);
+    let table = compared(&base, &new);
+    let expected = [
+        "Min Elapsed-B",
+        "Min Elapsed-A",
+        "Min Rate",
+        "Min Own",
+        "Amean Elapsed-B",
+        "Amean Elapsed-A",
+        "Hmean Rate",
+        "Amean Own",
+        "Stddev Elapsed-B",
+    ];
+    assert_eq!(names(&table)[..9], expected);
+    assert_eq!(table.rows.len(), 4 * 6 - 1);
+}
+
+#[test]
+fn phases_end_the_name() {
+    let mut base = boots(&[("Elapsed", "A", 1.0), ("Elapsed", "", 1.0)]);
+    for sample in &mut base[0].samples {
+        sample.phase = "steady".into();
+    }
+    let table = compared(&base, &[]);
+    let names = names(&table);
+    assert_eq!(names[..2], ["Min Elapsed-A-steady", "Min Elapsed-steady"]);
+}
+
+#[test]
+fn gains_follow_the_direction() {
+    let base =
+        boots(&[("Elapsed", "", 2.0), ("Elapsed", "", 4.0), ("Rate", "", 10.0), ("CPU", "", 1.0)]);
+    let new =
+        boots(&[("Elapsed", "", 1.0), ("Elapsed", "", 5.0), ("Rate", "", 20.0), ("CPU", "", 2.0)]);
+    let table = compared(&base, &new);
+    let gain = |statistic, metric: &str| {
+        let mut rows = table.rows.iter();
+        rows.find(|row| row.statistic == statistic && row.metric == metric).unwrap().gains[1]
+    };
+    assert_eq!(gain(Statistic::Min, "Elapsed"), Some(50.0));
+    assert_eq!(gain(Statistic::Amean, "Elapsed"), Some(0.0));
+    assert_eq!(gain(Statistic::Stddev, "Elapsed"), Some(-100.0));
+    assert_eq!(gain(Statistic::Max, "Elapsed"), Some(-25.0));
+    assert_eq!(gain(Statistic::Hmean, "Rate"), Some(100.0));
+    assert_eq!(gain(Statistic::Amean, "CPU"), None);
+}
+
+#[test]
+fn what_is_missing_is_absent() {
+    let base = boots(&[("Elapsed", "A", 2.0)]);
+    let new = boots(&[("Elapsed", "B", 2.0)]);
+    let table = compared(&base, &new);
+    assert_eq!(table.rows[0].values, [Some(2.0), None]);
+    assert_eq!(table.rows[0].gains, [Some(0.0), None]);
+    assert_eq!(table.rows[1].values, [None, Some(2.0)]);
+    assert_eq!(table.rows[1].gains, [None, None]);
+}
+
+#[test]
+fn boots_and_iterations_are_pooled() {
+    let mut boots = [boot(0), boot(1)];
+    let values = [1.0, 2.0, 4.0, 9.0];
+    for (number, value) in values.into_iter().enumerate() {
+        let iteration = number as u32 % 2;
+        boots[number / 2].samples.push(sample("Elapsed", "", iteration, value));
+    }
+    let table = compared(&boots, &[]);
+    assert_eq!(table.pooled[0].iterations, [2, 2]);
+    assert_eq!(table.pooled[1].iterations, []);
+    assert_eq!(table.rows[1].values[0], Some(4.0));
+}
+
+#[test]
+fn small_figures_get_more_decimals() {
+    let base = boots(&[("Elapsed", "A", 120.0), ("Elapsed", "B", 0.02), ("Rate", "", 3.0)]);
+    let table = compared(&base, &[]);
+    let decimals: Vec<_> = table.rows[..3].iter().map(|row| row.decimals).collect();
+    assert_eq!(decimals, [4, 4, 2]);
+}
+
+#[test]
+fn a_metric_can_ask_for_its_decimals() {
+    let mut manifest = manifest();
+    manifest.metrics[0].decimals = Some(4);
+    manifest.metrics[1].decimals = Some(2);
+    let base = boots(&[("Elapsed", "", 120.0), ("Rate", "", 0.02), ("CPU", "", 0.02)]);
+    let variants = ["base"].map(variant);
+    let table = table(&used(manifest), &columns(&variants, &[&base]), None, &Judging::default());
+    let decimals = |statistic, metric| row(&table, statistic, metric).decimals;
+    assert_eq!(decimals(Statistic::CoeffVar, "Elapsed"), 4);
+    assert_eq!(decimals(Statistic::Hmean, "Rate"), 2);
+    assert_eq!(decimals(Statistic::Min, "CPU"), 4);
+    assert_eq!(decimals(Statistic::CoeffVar, "CPU"), 2);
+}
+
+#[test]
+fn means_alone_follow_the_usual_rows() {
+    let mut manifest = manifest();
+    manifest.metrics[0].rows = Rows::Mean;
+    let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
+    let variants = ["base", "new"].map(variant);
+    let table =
+        table(&used(manifest), &columns(&variants, &[&base, &base]), None, &Judging::default());
+    assert_eq!(names(&table)[5..], ["BHmean.95 Rate", "Amean Elapsed"]);
+}
+
+#[test]
+fn distributions_follow_the_usual_rows_and_luck_is_last() {
+    let mut manifest = manifest();
+    manifest.metrics[0].rows = Rows::Distribution;
+    let base = seeds(&[("Elapsed", "", &[1.0, 2.0]), ("Rate", "", &[8.0, 8.0])]);
+    let variants = ["base", "new"].map(variant);
+    let table =
+        table(&used(manifest), &columns(&variants, &[&base, &base]), Some(2), &Judging::default());
+    let names = names(&table);
+    assert_eq!(
+        names[5..9],
+        ["BHmean.95 Rate", "Min Elapsed", "1st-qrtle Elapsed", "2nd-qrtle Elapsed"]
+    );
+    assert_eq!(names[names.len() - 3..], ["Best1%Mean Elapsed", "Luck Elapsed", "Luck Rate"]);
+    let mean = row(&table, Statistic::Mean, "Elapsed");
+    assert_eq!(mean.verdicts[1], Some(crate::Verdict::Same));
+}
+
+/// Boots of the workload, each with its seed: one value an iteration of each metric.
+fn seeds(values: &[(&str, &str, &[f64])]) -> Vec<Boot> {
+    let count = values.iter().map(|(_, _, values)| values.len()).max().unwrap_or(0);
+    let mut boots: Vec<Boot> = (0..count as u32).map(boot).collect();
+    for (metric, label, values) in values {
+        for (boot, value) in boots.iter_mut().zip(*values) {
+            boot.samples.push(sample(metric, label, 0, *value));
+        }
+    }
+    boots
+}
+
+fn judged(base: &[Boot], new: &[Boot], wanted: u32) -> Table {
+    let variants = ["base", "new"].map(variant);
+    table(&used(manifest()), &columns(&variants, &[base, new]), Some(wanted), &Judging::default())
+}
+
+fn row<'a>(table: &'a Table, statistic: Statistic, metric: &str) -> &'a Row {
+    let mut rows = table.rows.iter();
+    rows.find(|row| row.statistic == statistic && row.metric == metric).unwrap()
+}
+
+#[test]
+fn instructions_come_last_and_are_whole() {
+    let base = seeds(&[
+        ("instructions", "total", &[1e9, 1e9 + 3.0]),
+        ("Own", "", &[1.0, 1.0]),
+        ("Elapsed", "", &[1.0, 2.0]),
+    ]);
+    let table = judged(&base, &[], 2);
+    assert_eq!(names(&table)[..3], ["Min Elapsed", "Min Own", "Min instructions-total"]);
+    let mean = row(&table, Statistic::Amean, "instructions-total");
+    assert_eq!((&*mean.unit, mean.better, mean.decimals), (INSTRUCTIONS, Some(Better::Lower), 0));
+    assert_eq!(mean.values[0], Some(1e9 + 1.5));
+    let luck = row(&table, Statistic::Luck, "instructions-total");
+    assert_eq!((luck.values[0], luck.better), (Some(3.0), None));
+}
+
+/// What is in no phase comes before, between and after phases.
+#[test]
+fn instructions_are_those_of_an_iteration() {
+    let counts = [("", 2.0), ("run", 50.0), ("", 3.0), ("run", 40.0), ("", 5.0)];
+    let mut boots = [boot(0), boot(1)];
+    for (seed, boot) in boots.iter_mut().enumerate() {
+        for iteration in 0..2 {
+            let samples = counts.map(|(phase, count)| {
+                let count = count + f64::from(iteration) + seed as f64;
+                let sample = sample("instructions", "total", iteration, count);
+                model::Sample { phase: phase.into(), ..sample }
+            });
+            boot.samples.extend(samples);
+        }
+    }
+    let table = judged(&boots, &[], 2);
+    let mean = |metric| row(&table, Statistic::Amean, metric).values[0];
+    // (2 + 3 + 5) + 3 (0 + 1) / 2 of the first seed, 3 more of the second one.
+    assert_eq!(mean("instructions-total-no-phase"), Some(13.0));
+    assert_eq!(mean("instructions-total-run"), Some(92.0));
+    assert!(table.rows.iter().all(|row| row.metric != "instructions-total"));
+}
+
+#[test]
+fn no_verdict_rests_on_what_only_prepares() {
+    let boots = |more: f64| {
+        let mut boots = [boot(0), boot(1)];
+        for (seed, boot) in boots.iter_mut().enumerate() {
+            let samples = ["fill", "run"].map(|phase| {
+                let count = 100.0 + more + seed as f64;
+                let sample = sample("instructions", "total", 0, count);
+                model::Sample { phase: phase.into(), ..sample }
+            });
+            boot.replicate = seed as u32;
+            boot.samples.extend(samples);
+        }
+        boots
+    };
+    let manifest = Manifest { preparation: vec!["fill".into()], ..manifest() };
+    let variants = ["base", "new"].map(variant);
+    let [base, new] = [boots(0.0), boots(50.0)];
+    let columns = columns(&variants, &[&base[..], &new[..]]);
+    let table = table(&used(manifest), &columns, Some(2), &Judging::default());
+    let of = |phase: &str| {
+        let name = format!("instructions-total-{phase}");
+        let row = row(&table, Statistic::Amean, &name);
+        (row.gains[1], row.beyond_luck[1], row.verdicts[1])
+    };
+    let gain = 100.0 - 100.0 * 150.5 / 100.5;
+    assert_eq!(of("fill"), (Some(gain), Some(true), None));
+    assert_eq!(of("run"), (Some(gain), Some(true), Some(crate::Verdict::Regression)));
+}
+
+#[test]
+fn measured_mode_knows_no_luck_and_no_instructions() {
+    let base = seeds(&[("instructions", "total", &[1.0, 2.0])]);
+    let table = compared(&base, &base);
+    let mean = row(&table, Statistic::Amean, "instructions-total");
+    assert_eq!((&*mean.unit, mean.better), ("", None));
+    assert!(table.rows.iter().all(|row| row.statistic != Statistic::Luck));
+    let nothing = |row: &Row| {
+        row.verdicts == [None; 2] && row.floors == [None; 2] && row.beyond_luck == [None; 2]
+    };
+    assert!(table.rows.iter().all(nothing));
+}
+
+#[test]
+fn iterations_are_averaged_before_seeds() {
+    let mut base = seeds(&[("Elapsed", "", &[1.0, 10.0])]);
+    base[0].samples.push(sample("Elapsed", "", 1, 5.0));
+    base[0].samples.extend([2.0, 6.0].map(|rate| sample("Rate", "", 0, rate)));
+    base[1].samples.push(sample("Rate", "", 0, 0.0));
+    let table = judged(&base, &[], 2);
+    let value = |statistic, metric| row(&table, statistic, metric).values[0];
+    assert_eq!(value(Statistic::Min, "Elapsed"), Some(3.0));
+    assert_eq!(value(Statistic::Amean, "Elapsed"), Some(6.5));
+    assert_eq!(value(Statistic::Luck, "Elapsed"), Some(7.0));
+    assert_eq!(value(Statistic::Max, "Rate"), Some(3.0));
+    assert_eq!(value(Statistic::Min, "Rate"), Some(0.0));
+    assert_eq!(table.pooled[0].iterations, [2, 1]);
+}
+
+#[test]
+fn verdicts_stand_on_means_with_a_direction() {
+    let base = seeds(&[
+        ("Elapsed", "A", &[10.0, 12.0]),
+        ("Elapsed", "B", &[10.0, 12.0]),
+        ("Rate", "", &[8.0, 8.0]),
+        ("CPU", "", &[1.0, 2.0]),
+    ]);
+    let new = seeds(&[
+        ("Elapsed", "A", &[13.0, 14.0]),
+        ("Elapsed", "B", &[12.0, 13.0]),
+        ("Rate", "", &[9.0, 8.5]),
+        ("CPU", "", &[8.0, 8.0]),
+    ]);
+    let table = judged(&base, &new, 2);
+    let judged = |statistic, metric| {
+        let Row { verdicts, floors, beyond_luck, .. } = row(&table, statistic, metric);
+        assert_eq!((verdicts[0], floors[0], beyond_luck[0]), (None, None, None));
+        (verdicts[1], floors[1], beyond_luck[1])
+    };
+    use crate::Verdict::{Improvement, Regression, Same};
+    use Statistic::{Amean, Hmean, Luck, Max};
+    assert_eq!(judged(Amean, "Elapsed-A"), (Some(Regression), Some(2.0), Some(true)));
+    assert_eq!(judged(Amean, "Elapsed-B"), (Some(Same), Some(2.0), Some(false)));
+    assert_eq!(judged(Hmean, "Rate"), (Some(Improvement), Some(0.5), Some(true)));
+    assert_eq!(judged(Amean, "CPU"), (None, Some(1.0), Some(true)));
+    for statistic in [Max, Luck] {
+        assert_eq!(judged(statistic, "Elapsed-A"), (None, None, None));
+    }
+}
+
+#[test]
+fn without_all_seeds_nothing_is_decided() {
+    let one = seeds(&[("Elapsed", "", &[1.0])]);
+    let two = seeds(&[("Elapsed", "", &[7.0, 7.0])]);
+    let three = seeds(&[("Elapsed", "", &[1.0, 1.0, 1.0])]);
+    for (base, new, wanted) in
+        [(&one, &one, 1), (&one, &two, 2), (&three, &two, 3), (&two, &vec![], 2)]
+    {
+        let table = judged(base, new, wanted);
+        let mean = row(&table, Statistic::Amean, "Elapsed");
+        assert_eq!(mean.verdicts, [None, Some(crate::Verdict::Undecided)]);
+        assert_eq!((mean.floors[1], mean.beyond_luck[1]), (None, None));
+    }
+}
