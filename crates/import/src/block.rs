@@ -6,6 +6,8 @@ use crate::table::Cell;
 
 /// A longer line heads no part of a table.
 const MAX_SECTION: usize = 40;
+/// More lines that can't be read do not stand between rows.
+const MAX_ODD: usize = 3;
 /// How lines begin under which our own reports say in words and figures what is no table. What
 /// belongs to them is indented.
 const NOTES: [&str; 4] = ["Exact mode:", "Notes:", "Variation:", VERDICTS];
@@ -32,6 +34,8 @@ pub struct Fixed {
     pub columns: Vec<String>,
     /// The lines of rows, what they are of, and their figures.
     pub rows: Vec<(usize, String, Vec<Cell>)>,
+    /// Lines that may be rows as well and could not be read.
+    pub odd: Vec<usize>,
     /// Whether its rows have good directions: figures of a benchmark, not gains and changes.
     pub measured: bool,
 }
@@ -115,6 +119,44 @@ pub fn line_up(lines: &[Line]) -> Vec<Lined<'_>> {
         Lined { line, shape }
     });
     shaped.collect()
+}
+
+/// Makes rows of lines that are labelled by numbers alone, such as numbers of threads, under a line of
+/// words that stand over the numbers too: at least two rows, of which one has all values, and the
+/// numbers grow.
+pub fn take_numbered(lines: &mut [Lined<'_>]) {
+    let mut top = 0;
+    while top < lines.len() {
+        let head = lines[top].line;
+        let names = head.text.split_whitespace().filter(|word| *word != "|");
+        let names: Vec<&str> = names.take(row::MAX_CELLS + 1).collect();
+        top += 1;
+        let begins = |word: &&str| word.starts_with(char::is_alphabetic);
+        if names.len() < 3 || lines[top - 1].shape != Shape::Other || !begins(&names[0]) {
+            continue;
+        }
+        let below = top..lines.len();
+        let same = |place: &usize| {
+            lines[*place].line.depth == head.depth && lines[*place].shape != Shape::Blank
+        };
+        let mut rows: Vec<(usize, Vec<Placed>)> = Vec::new();
+        let (mut last, mut odd) = (None, 0);
+        for place in below.take_while(same).filter(|place| lines[*place].shape != Shape::Rule) {
+            let text = &lines[place].line.text;
+            match row::numbered(text).filter(|_| lines[place].shape == Shape::Other) {
+                Some((number, cells)) if last < Some(number) && cells.len() < names.len() => {
+                    last = Some(number);
+                    rows.push((place, cells));
+                }
+                None if odd < MAX_ODD && row::has_figures(text) => odd += 1,
+                _ => break,
+            }
+        }
+        if rows.len() > 1 && rows.iter().any(|(_, cells)| cells.len() + 1 == names.len()) {
+            top = rows[rows.len() - 1].0 + 1;
+            rows.into_iter().for_each(|(place, cells)| lines[place].shape = Shape::Row(cells));
+        }
+    }
 }
 
 /// Which lines are notes of our own reports.

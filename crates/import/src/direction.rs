@@ -158,7 +158,18 @@ fn by_name(row: &Row, kind: Kind, rates: bool) -> Option<Better> {
     if statistic.contains("Amean") || statistic == "Time" {
         return Some(Better::Lower);
     }
-    if has(&["/sec", "/s ", "throughput", "bandwidth", "tps", "trans", "score", "teps"]) {
+    if has(&[
+        "/sec",
+        "/s ",
+        "b/s)",
+        "ops/s)",
+        "throughput",
+        "bandwidth",
+        "tps",
+        "trans",
+        "score",
+        "teps",
+    ]) {
         return Some(Better::Higher);
     }
     if has(&["elapsed", "latency", " time", "elsp", "syst-", "user-", "real-"]) {

@@ -7,6 +7,18 @@ const MAX_LENGTH: usize = 40;
 /// What stands where there is no value; a tilde says that it is much like the baseline's.
 const MISSING: [&str; 7] = ["-", "--", "~", "n/a", "N/A", "NaN", "nan"];
 
+/// Units that stand behind values.
+const UNITS: [&str; 29] = [
+    "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "usecs", "ms", "msec", "msecs", "s", "sec", "secs",
+    "B", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB", "B/s", "kB/s", "KB/s", "KiB/s", "MB/s",
+    "MiB/s", "GB/s", "GiB/s", "ops/s",
+];
+
+/// Whether a word is the unit of the value before it.
+pub fn is_unit(word: &str) -> bool {
+    UNITS.contains(&word)
+}
+
 /// Whether `word` says that there is no value.
 pub fn is_missing(word: &str) -> bool {
     MISSING.contains(&word)

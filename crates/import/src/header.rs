@@ -1,10 +1,10 @@
 //! The names over the columns, on one line or two.
 
 use crate::block::{Block, Lined, section};
-use crate::figure::figure;
+use crate::figure::{figure, is_unit};
 use crate::kind;
 use crate::names::{Known, Run, split};
-use crate::row::{Placed, Shape, is_rule};
+use crate::row::{self, Placed, Shape, is_rule};
 use crate::table::{Cell, Figure};
 
 /// A longer name is none.
@@ -15,11 +15,6 @@ const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "v
 const AMBIGUOUS: [&str; 6] = ["benchmark", "case", "clients", "groups", "threads", "workers"];
 /// More rows that can't be read do not stand below a header.
 const MAX_ODD: usize = 3;
-/// Units that stand behind values.
-const UNITS: [&str; 16] = [
-    "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "ms", "msec", "s", "sec", "secs", "kB", "KB", "KiB",
-    "MB", "MiB", "GB",
-];
 /// What heads a column of percentages.
 const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
 
@@ -316,10 +311,6 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     if is_row(text) {
         return None;
     }
-    // Values with their units are no names.
-    if !wide.is_empty() && wide.iter().any(|group| is_quantity(group.text)) {
-        return None;
-    }
     // Versions can't be mistaken, even where the line has lost its indent.
     let version = |group: &Group<'_>| {
         group.text.starts_with(|first: char| first.is_ascii_digit()) && group.text.contains('.')
@@ -347,7 +338,8 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
             // Nor are figures names, unless it is said that they are.
             let figures = names.iter().all(|name| figure(name.text).is_some());
             let decimals = figures && names.iter().any(|name| name.text.contains('.'));
-            let heading = heading && (!decimals || is_heading(first.text));
+            let word = figure(first.text).is_none();
+            let heading = heading && word && (!decimals || is_heading(first.text));
             if names.len() == width && width > 1 && heading {
                 return Some(Said::All(first.text, names.to_vec()));
             }
@@ -357,11 +349,13 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     some.then_some(Said::Some(words))
 }
 
-/// Whether a line has figures that can be no names.
+/// Whether a line has figures that can be no names, such as values with their units.
 pub fn is_row(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let known = kind::has_known_label(text);
     words.any(|word| is_measured(word) || known && figure(word).is_some())
+        || groups(text, 2).iter().any(|group| is_quantity(group.text))
+        || row::has_beside(text)
 }
 
 /// Whether a word is a figure that names nothing: a time, a share, or more digits than versions,
@@ -381,7 +375,7 @@ fn is_measured(word: &str) -> bool {
 /// Whether a text is a figure and its unit, as `52.6 us` is.
 fn is_quantity(text: &str) -> bool {
     let is_figure = |word: &str| figure(word).is_some();
-    text.split_once(' ').is_some_and(|(value, unit)| is_figure(value) && UNITS.contains(&unit))
+    text.split_once(' ').is_some_and(|(value, unit)| is_figure(value) && is_unit(unit))
 }
 
 /// Words with fewer than `gap` spaces between them, as one.

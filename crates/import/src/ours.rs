@@ -13,6 +13,8 @@ const HEADS: [&[&str]; 4] = [
     &["change", "by cost", "by number", "floor", "luck", "of"],
     &["base", "new", "change", "floor", "luck", "counter"],
 ];
+/// More rows that can't be read do not stand in a table.
+const MAX_ODD: usize = 3;
 /// The change in percent of the value two columns before.
 const PERCENT: &str = "%";
 /// Whether a change goes beyond luck, in a word.
@@ -22,6 +24,9 @@ const UNKNOWN: &str = "?";
 
 /// What stands over both clocks side by side, behind the labels.
 const CLOCKS: [&str; 5] = ["time", "interval", "instructions", "floor", "reading"];
+/// What may stand under the last of them, and on a line of its own where a mail program has wrapped it.
+const READINGS: [&str; 6] =
+    ["code path", "layout or memory", "hidden", "same", "undecided", "withheld"];
 /// The figures under it.
 const FIGURES: [&str; 5] = ["time", "interval from", "interval to", "instructions", "floor"];
 /// What our verdicts stand in.
@@ -45,19 +50,33 @@ fn table(lines: &[Lined<'_>], place: usize) -> Option<Fixed> {
         None if words == CLOCKS => (&FIGURES, beside),
         None => return None,
     };
-    let below = lines[place + 1..]
-        .iter()
-        .take_while(|lined| lined.line.role == Role::Text && lined.line.depth == head.depth);
-    let rows = below.zip(place + 1..).map_while(|(lined, at)| {
-        let words: Vec<&str> = lined.line.text.split_whitespace().collect();
-        let (label, cells) = take(heads, &words)?;
-        Some((at, label, cells))
-    });
-    let rows: Vec<_> = rows.collect();
-    let last = rows.last()?.0;
+    let mut rows: Vec<(usize, String, Vec<Cell>)> = Vec::new();
+    let mut odd = Vec::new();
+    for (at, Lined { line, .. }) in lines.iter().enumerate().skip(place + 1) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let same = line.role == Role::Text && line.depth == head.depth;
+        match take(heads, &words).filter(|_| same) {
+            Some((label, cells)) => rows.push((at, label, cells)),
+            None if READINGS.contains(&line.text.trim()) && !rows.is_empty() => {
+                let row = rows.len() - 1;
+                rows[row].1 += &format!(" {}", line.text.trim());
+            }
+            None if odd.len() < MAX_ODD && is_odd(&words) => odd.push(at),
+            None => break,
+        }
+    }
+    let last = odd.last().copied().into_iter().chain([rows.last()?.0]).max()?;
     let columns = heads.iter().filter(|head| !is_beside(head));
     let columns = columns.take(rows[0].2.len()).map(|head| (*head).to_owned()).collect();
-    Some(Fixed { first: place, last, columns, rows, measured: false })
+    Some(Fixed { first: place, last, columns, rows, odd, measured: false })
+}
+
+/// Whether a line may be a row of which something can't be read. Notes below a table are words after
+/// their first figure.
+fn is_odd(words: &[&str]) -> bool {
+    let begins = |first: char| first.is_ascii_digit() || "+-([?".contains(first);
+    let like = |word: &&&str| word.starts_with(begins);
+    words.get(1).iter().any(&like) && words.iter().filter(&like).count() > 2
 }
 
 /// Whether what stands under a head is no value of its own.
@@ -118,8 +137,7 @@ fn gains<'a, 'b>(words: &'a [&'b str]) -> Option<([Option<Figure>; 5], &'a [&'b 
     let (instructions, rest) = rest.split_first()?;
     let (floor, reading) = rest.split_first()?;
     let instructions = cell(instructions.trim_matches(BRACKETS))?;
-    let known = !reading.is_empty();
-    known.then_some(([cell(time)?, from, to, instructions, cell(floor)?], reading))
+    Some(([cell(time)?, from, to, instructions, cell(floor)?], reading))
 }
 
 /// A figure, or none where that is said; outer none if it is neither.

@@ -6,7 +6,7 @@ mod leftovers;
 use model::Better;
 
 use self::candidates::{Candidate, candidates};
-use crate::block::{Block, Fixed, Lined, line_up, notes, section};
+use crate::block::{Block, Fixed, Lined, line_up, notes, section, take_numbered};
 use crate::check::{cut_off, follows};
 use crate::direction;
 use crate::header::{self, Geometry};
@@ -15,7 +15,7 @@ use crate::mail::{Mail, Role, unfold};
 use crate::names::Known;
 use crate::ours;
 use crate::robot;
-use crate::row::{Placed, Shape, figures};
+use crate::row::{Placed, Shape, has_figures};
 use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
 
@@ -48,6 +48,7 @@ pub fn read(bytes: &[u8]) -> Document {
     for lined in fixed.iter().flat_map(|it| it.first..=it.last).collect::<Vec<_>>() {
         lines[lined].shape = Shape::Other;
     }
+    take_numbered(&mut lines);
     let candidates = candidates(&lines);
     let mut known = Known::default();
     candidates.iter().filter_map(|it| it.header.as_ref()).for_each(|it| it.teach(&mut known));
@@ -177,6 +178,7 @@ impl Reader<'_> {
             table.rows.iter_mut().for_each(|row| row.better = None);
         }
         self.document.tables.push(table);
+        fixed.odd.into_iter().for_each(|place| self.unread(place, place, NO_FIGURE));
     }
 
     /// Whether rows go on with the table on the line before: rows with percentages may be followed
@@ -222,7 +224,7 @@ impl Reader<'_> {
         }
         let apart = text.contains("  ") && line.depth == beside.depth;
         let begins = kind::begins_as_row(text);
-        let some = figures(text) > 0;
+        let some = has_figures(text);
         let word = |text: &str| text.split_whitespace().next().unwrap_or_default().to_owned();
         let alike = || kind::has_known_label(text) || word(text) == word(&beside.text);
         let wide = || match (shape, &self.lines[row].shape) {
@@ -256,6 +258,7 @@ impl Reader<'_> {
         // Numbers that end a label stand in no column.
         let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
         let lacks = labels > 0 && cells.len() - labels < geometry.width;
+        let unit = cells.first().and_then(|placed| placed.unit.as_ref());
         let values = cells.get(labels..).filter(|values| lacks && !values.is_empty());
         let placed = values.and_then(|it| Some((it[0].start, by_place(it, geometry.stand()?)?)));
         let (start, cells) = match (placed, cells.len().checked_sub(geometry.width)) {
@@ -268,8 +271,10 @@ impl Reader<'_> {
             (None, None) if geometry.has_odd_label(&line.text[..cells.first()?.start]) => None?,
             (None, None) => (cells.first()?.start, by_place(cells, geometry.stand()?)?),
         };
-        let label = &line.text[..start];
-        let (statistic, label) = kind::split_label(label);
+        let (statistic, mut label) = kind::split_label(&line.text[..start]);
+        if let Some(unit) = unit {
+            label = format!("{label} ({unit})");
+        }
         let section = String::new();
         Some(Row { line: line.lines.first, section, statistic, label, better: None, cells })
     }

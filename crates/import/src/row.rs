@@ -15,7 +15,12 @@ pub struct Placed {
     pub end: usize,
     /// What it says.
     pub cell: Cell,
+    /// Its unit, where that stands behind it.
+    pub unit: Option<String>,
 }
+
+/// What is said of how much a value scatters, before the figure.
+const SPREADS: [&str; 5] = ["var:", "cv:", "CV:", "std:", "stddev:"];
 
 /// What a line looks like.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +49,8 @@ enum What {
     Value(Option<Figure>),
     Percent(Percent),
     Spread(Figure),
+    /// That of the value before.
+    Unit(String),
     /// Points at the line.
     Mark,
 }
@@ -80,10 +87,30 @@ pub fn shape(text: &str) -> Shape {
     let labelled = cells.first().is_some_and(|cell| !text[..cell.start].trim().is_empty());
     let any = cells.iter().any(|placed| placed.cell.value.is_some());
     // A line of nothing but what is missing is a row where that can't be by chance.
-    match labelled && (any || cells.len() > 2) && cells.len() <= MAX_CELLS {
+    let one_unit = cells.len() > 1 && cells.windows(2).all(|two| two[0].unit == two[1].unit);
+    let units = one_unit || cells.iter().all(|placed| placed.unit.is_none());
+    match labelled && units && (any || cells.len() > 2) && cells.len() <= MAX_CELLS {
         true => Shape::Row(cells),
         false => Shape::Other,
     }
+}
+
+/// The values of a line that has nothing else, of which the first is a whole number that may be its
+/// label, and that label.
+pub fn numbered(text: &str) -> Option<(u64, Vec<Placed>)> {
+    let mut cells = cells(&atoms(text));
+    let first = cells.first()?;
+    let bare = text[..first.start].trim().is_empty() && !has_more(first);
+    let label = first.cell.value.as_ref()?.text.parse().ok()?;
+    cells.remove(0);
+    let fits = (1..=MAX_CELLS).contains(&cells.len()) && cells.iter().all(|it| it.unit.is_none());
+    (bare && fits).then_some((label, cells))
+}
+
+/// Whether something stands beside a value.
+fn has_more(placed: &Placed) -> bool {
+    let Placed { cell: Cell { percent, spread, .. }, unit, .. } = placed;
+    percent.is_some() || spread.is_some() || unit.is_some()
 }
 
 /// Whether a line's first figure may be its label, as a number of clients is: a whole number, and
@@ -125,6 +152,23 @@ pub fn figures(text: &str) -> usize {
     atoms(text).iter().filter(is_figure).count()
 }
 
+/// Whether something on a line is a figure, or was one, as `1.21.4` is what `1.2` and `1.4` left.
+pub fn has_figures(text: &str) -> bool {
+    let digits = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_digit())
+            && word.bytes().all(|byte| byte.is_ascii_digit() || b".,%".contains(&byte))
+    };
+    figures(text) > 0 || text.split_whitespace().any(digits)
+}
+
+/// Whether a percentage stands on a line, or how much a value scatters.
+pub fn has_beside(text: &str) -> bool {
+    let is_beside = |atom: &Atom| {
+        matches!(atom.what, What::Percent(Percent { figure: Some(_), .. }) | What::Spread(_))
+    };
+    atoms(text).iter().any(is_beside)
+}
+
 /// The values at the end of a line, which may end with a mark such as `^`.
 fn cells(atoms: &[Atom]) -> Vec<Placed> {
     let mut cells = Vec::new();
@@ -151,6 +195,10 @@ fn last_cell(atoms: &[Atom]) -> Option<(Placed, &[Atom])> {
         [before @ .., Atom { what: What::Spread(figure), .. }] => (Some(figure), before),
         all => (None, all),
     };
+    let (unit, before) = match before {
+        [before @ .., Atom { what: What::Unit(unit), .. }] => (Some(unit), before),
+        all => (None, all),
+    };
     let (Atom { start, what: What::Value(value), .. }, before) = before.split_last()? else {
         return None;
     };
@@ -160,7 +208,7 @@ fn last_cell(atoms: &[Atom]) -> Option<(Placed, &[Atom])> {
         marked: percent.is_some_and(|it| it.marked),
         spread: spread.or(percent.and_then(|it| it.spread.as_ref())).cloned(),
     };
-    Some((Placed { start: *start, end, cell }, before))
+    Some((Placed { start: *start, end, cell, unit: unit.cloned() }, before))
 }
 
 fn atoms(text: &str) -> Vec<Atom> {
@@ -177,6 +225,15 @@ fn atoms(text: &str) -> Vec<Atom> {
         let end = word_end(text, place);
         let word = &text[place..end];
         if word == "|" {
+            place = end;
+            continue;
+        }
+        let beside = atoms.last().filter(|before| before.end + 1 == place);
+        if figure::is_unit(word)
+            && beside.is_some_and(|before| matches!(before.what, What::Value(Some(_))))
+        {
+            let what = What::Unit(word.to_owned());
+            atoms.push(Atom { start: place, end, what });
             place = end;
             continue;
         }
@@ -274,10 +331,15 @@ fn in_brackets(text: &str) -> Option<(usize, Figure)> {
     Some((end + 2, figure(inner[..end].trim())?))
 }
 
-/// How much the value before scatters, as in `+- 0.5%` or `(+/-0.5)`, at the start of `text`.
+/// How much the value before scatters, as in `+- 0.5%`, `(+/-0.5)` or `(var: 0.5%)`, at the start of
+/// `text`.
 fn spread(text: &str) -> Option<(usize, What)> {
     if let Some(inner) = text.strip_prefix('(') {
         let end = inner.bytes().take(64).position(|byte| byte == b')')?;
+        let named = SPREADS.iter().find_map(|name| inner[..end].strip_prefix(name));
+        if let Some(named) = named {
+            return Some((end + 2, What::Spread(figure(named.trim())?)));
+        }
         let (length, what) =
             spread(&inner[..end]).filter(|_| inner.starts_with(['+', '\u{b1}']))?;
         return inner[length..end].trim().is_empty().then_some((end + 2, what));
@@ -352,7 +414,16 @@ mod tests {
             cells_of("GB/s   18.51 (+/-0.19)  97.86 (+/- 0.01)"),
             ["18.51~0.19/-", "97.86~0.01/-"]
         );
-        for text in ["a   +- 5", "as in [1](2) and [3]()", "a  5 ()"] {
+        assert_eq!(cells_of("a  12.5 (var: 2.84%)  13 (cv: 1%)"), ["12.5~2.84%/-", "13~1%/-"]);
+        for text in ["a   +- 5", "a  5 (far: 2%)", "as in [1](2) and [3]()", "a  5 ()"] {
+            assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_may_have_a_unit_all_the_same() {
+        assert_eq!(cells_of("lat   52.6 us   48.1 us (8.56%)"), ["52.6/-", "48.1/8.56"]);
+        for text in ["lat   52.6 us   1.2 ms", "lat  52.6 us   48.1", "it took 5 ms", "x  5  us"] {
             assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");
         }
     }

@@ -1,5 +1,6 @@
 //! Tables in texts as they go about: a web page of a thread, a page of a list, collapsed spaces, a
-//! mailbox, quoted-printable with CRLF and tabs, what is unusual, and what we print ourselves.
+//! mailbox, quoted-printable with CRLF and tabs, what is unusual, what we print
+//! ourselves, values with units, and rows that are labelled by numbers.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -62,6 +63,7 @@ fixtures! {
     quoted_printable: "quoted-printable.eml",
     odds_and_ends: "odds.txt",
     our_own_reports: "reports.txt",
+    units_and_numbers: "units.txt",
 }
 
 /// The tables of a text without their places and authors.
@@ -113,6 +115,21 @@ fn what_cannot_be_read_is_listed_line_by_line() {
     assert!(document.tables.is_empty());
     let lines: Vec<_> = document.unread.iter().map(|unread| unread.lines).collect();
     assert_eq!(lines, [Lines { first: 1, last: 3 }]);
+}
+
+#[test]
+fn a_word_that_heads_numbers_of_threads_may_be_a_label() {
+    let rows = |text: &str| {
+        let document = import::read(text.as_bytes());
+        let tables = document.tables.iter().map(|table| (table.columns.clone(), table.rows.len()));
+        tables.collect::<Vec<_>>()
+    };
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let counts = "threads      1       2\nread     10.50   11.50\nwrite    10.50   11.50\n";
+    assert_eq!(rows(counts), [(names(["1", "2"]), 2)]);
+    let figures =
+        "             base  patched\n\nThreads      1200    1180\nWorkers      120     118\n";
+    assert_eq!(rows(figures), [(names(["base", "patched"]), 2)]);
 }
 
 #[test]

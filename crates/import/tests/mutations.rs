@@ -57,7 +57,8 @@ fn wrong(before: &Document, damaged: &Damaged) -> Option<String> {
 
 #[test]
 fn no_damage_loses_a_row_or_moves_a_value() {
-    for name in ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt"] {
+    for name in ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt", "units.txt"]
+    {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
         let text = std::fs::read_to_string(path).unwrap();
         let before = import::read(text.as_bytes());

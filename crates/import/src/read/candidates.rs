@@ -65,7 +65,14 @@ fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
         let geometry = Geometry::of(block, lines, cells.len());
         geometry.is_some_and(|geometry| header::find(lines, *place, top, &geometry).is_some())
     };
-    header::is_heading(word) && !(header::is_ambiguous(word) && is_named())
+    let ambiguous = header::is_ambiguous(word);
+    header::is_heading(word) && !(ambiguous && (!are_counts(cells) || is_named()))
+}
+
+/// Whether figures may be names of columns, as numbers of threads are: they grow.
+fn are_counts(cells: &[Placed]) -> bool {
+    let value = |placed: &Placed| placed.cell.value.as_ref().map(|figure| figure.value);
+    cells.windows(2).all(|two| value(&two[0]) < value(&two[1]))
 }
 
 /// Without names, a table with percentages is as wide as they say. Another is as wide as its widest
