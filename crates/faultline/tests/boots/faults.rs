@@ -206,7 +206,9 @@ fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
         let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
         let file = bench.write("x.toml", &text);
         bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
-        let boots = bench.boots();
+        let mut boots = bench.boots();
+        // Those that a busy host spoilt were done again.
+        boots.retain(|boot| !matches!(boot.outcome, Outcome::Spoilt(_)));
         assert_eq!(boots.len(), 2, "{workload}");
         for boot in &boots {
             assert!(boot.outcome.to_string().contains(told), "{workload}: {}", boot.outcome);
