@@ -30,7 +30,7 @@ pub const COLUMNS: &[Column] = &{
         Column::nullable("unit", Kind::Text),
         Column::nullable("better", Kind::Text),
         Column::nullable("value", Kind::Number),
-        Column::nullable("ended", Kind::Number),
+        Column::nullable("ended", Kind::Integer),
         release,
         cpus,
         nodes,
@@ -72,7 +72,7 @@ pub fn write<W: Write + Send>(
             Cell::text(unit),
             better.map_or(Cell::Null, |better| Cell::Text(better.name())),
             Cell::number(*value),
-            ended.map_or(Cell::Null, |ended| Cell::Number(ended as f64 / 1e9)),
+            ended.map_or(Cell::Null, |ended| Cell::Integer(ended.cast_signed())),
         ])?;
     }
     for usage in boot.usage.iter().filter(|usage| filter.wants(&usage.workload, "")) {

@@ -272,7 +272,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "unit": metric.map(|metric| &metric.unit),
                 "better": better,
                 "value": number(sample.value),
-                "ended": sample.ended.map(|ended| ended as f64 / 1e9),
+                "ended": sample.ended,
             }));
         }
         for usage in &boot.usage {
@@ -391,7 +391,6 @@ fn pandas_and_duckdb_read_what_the_store_holds() {
         ("replicate", "int64", "BIGINT"),
         ("started", "datetime64[ms, UTC]", "TIMESTAMP WITH TIME ZONE"),
         ("value", "float64", "DOUBLE"),
-        ("ended", "float64", "DOUBLE"),
         ("emulated", "object", "BOOLEAN"),
     ] {
         assert_eq!(found["types"]["pandas"][column], pandas, "{column}");
