@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Section, Span};
-use model::{Boot, Chunk, Manifest, Source, Topology, WorkloadUse};
+use model::{Boot, Chunk, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
 use crate::figures::BootFigures;
@@ -34,8 +34,8 @@ pub fn table(
     let workload = &used.manifest;
     let part = part(used, columns, steady, judging);
     let share = |boot: &Boot, chunk: &Chunk| match part {
-        Some(Part::Steady) => steady.share(boot, chunk).unwrap_or(Share::All),
-        _ => Share::All,
+        Some(Part::Steady) => steady.share(boot, chunk).ok(),
+        _ => Some(Share::All),
     };
     let pools: Vec<Vec<Counted>> =
         columns.iter().map(|column| boots(used, column, topology, share)).collect();
@@ -78,7 +78,7 @@ pub fn table(
     Table {
         workload: workload.name.clone(),
         kind: Kind::Counters,
-        left_out: left_out(workload, columns),
+        left_out: left_out(used, columns),
         units: Vec::new(),
         part,
         warm_ups: Vec::new(),
@@ -112,11 +112,11 @@ impl Counted<'_> {
 
 /// Phases of the boots that count of which nothing is counted, in the order in which they were first
 /// seen.
-fn left_out(workload: &Manifest, columns: &[VariantBoots<'_>]) -> Vec<String> {
+fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
     let chunks = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.chunks);
     let mut phases: Vec<String> = Vec::new();
-    for chunk in chunks.filter(|chunk| chunk.workload == workload.name) {
-        if workload.prepares(&chunk.phase) && !phases.contains(&chunk.phase) {
+    for chunk in chunks.filter(|chunk| chunk.workload == used.manifest.name) {
+        if used.leaves_out(&chunk.phase) && !phases.contains(&chunk.phase) {
             phases.push(chunk.phase.clone());
         }
     }
@@ -142,32 +142,34 @@ fn chunks<'a>(used: &WorkloadUse, boot: &'a Boot) -> impl Iterator<Item = &'a Ch
 }
 
 fn counts(used: &WorkloadUse, iteration: u32, phase: &str) -> bool {
-    used.counts(iteration) && !used.manifest.prepares(phase)
+    used.counts(iteration) && !used.leaves_out(phase)
 }
 
-/// Each complete boot that counted something and has it all; of its chunks their `share`.
+/// Each complete boot that counted something and has it all; of its chunks their `share`. A boot of which
+/// that is not known, which a look has not seen, is none of them.
 fn boots<'a>(
     used: &WorkloadUse,
     column: &VariantBoots<'a>,
     topology: &Topology,
-    share: impl Fn(&Boot, &Chunk) -> Share,
+    share: impl Fn(&Boot, &Chunk) -> Option<Share>,
 ) -> Vec<Counted<'a>> {
     let counted = |boot: &'a Boot| {
-        let chunks = chunks(used, boot);
+        let chunks = chunks(used, boot).map(|chunk| Some((chunk, share(boot, chunk)?)));
+        let chunks: Vec<(&Chunk, Share)> = chunks.collect::<Option<_>>()?;
         let mut accesses = accesses(boot, &used.manifest.name, topology);
         accesses.retain(|it| counts(used, it.iteration, it.phase));
         let of_accesses = accesses.iter().map(|accesses| accesses.iteration);
-        Counted {
+        Some(Counted {
             boot,
-            iterations: chunks.clone().map(|chunk| chunk.iteration).chain(of_accesses).collect(),
-            growth: Growth::over(chunks.map(|chunk| (chunk, share(boot, chunk)))),
+            iterations: chunks.iter().map(|(it, _)| it.iteration).chain(of_accesses).collect(),
+            growth: Growth::over(chunks),
             accesses,
-        }
+        })
     };
     column
         .complete()
         .filter(|boot| !lost_series(boot))
-        .map(counted)
+        .filter_map(counted)
         .filter(|boot| boot.iterations() > 0)
         .collect()
 }
@@ -280,7 +282,7 @@ fn add(one: (Split, Split), other: (Split, Split)) -> (Split, Split) {
 
 #[cfg(test)]
 mod tests {
-    use model::{Privilege, Problem, ProblemKind, Target};
+    use model::{Manifest, Privilege, Problem, ProblemKind, Target};
 
     use super::*;
     use crate::testing::{accessed, boot, chunk, columns, manifest, topology, used, variant};

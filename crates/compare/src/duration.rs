@@ -66,7 +66,7 @@ pub fn table(
         pooled: pools.iter().map(pooled).collect(),
         left_out: Vec::new(),
         units: Vec::new(),
-        part: steady.within().then_some(Part::Whole),
+        part: steady.within.then_some(Part::Whole),
         warm_ups: Vec::new(),
         oddities: Vec::new(),
         rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),

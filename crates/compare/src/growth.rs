@@ -26,23 +26,20 @@ impl<'a> Growth<'a> {
         let mut seen = BTreeMap::<&str, usize>::new();
         let mut all = 0;
         for (chunk, share) in chunks {
-            let since = match share {
-                Share::All => None,
-                Share::Since(since) => Some(since),
+            let (place, since) = match share {
+                Share::All => (0, chunk.times.first().copied()),
+                Share::From { place, time } => (place, Some(time)),
                 Share::Nothing => continue,
             };
             all += 1;
             for column in &chunk.columns {
-                let before = since.map_or(Some(0), |since| grown_until(chunk, column, since));
-                let grown = chunk.difference(&column.name).map(i128::from);
-                let grown = grown.zip(before).map(|(all, before)| all - before);
+                let grown = grown_from(column, place);
                 let sum = growth.counters.entry(&*column.name).or_insert(Some(0));
                 *sum = sum.zip(grown).map(|(sum, grown)| sum + grown);
                 *seen.entry(&column.name).or_default() += 1;
             }
-            if let (Some(first), Some(last)) = (chunk.times.first(), chunk.times.last()) {
-                let first = since.unwrap_or(*first);
-                growth.nanoseconds += u128::from(last.saturating_sub(first));
+            if let (Some(since), Some(last)) = (since, chunk.times.last()) {
+                growth.nanoseconds += u128::from(last.saturating_sub(since));
             }
         }
         for (name, sum) in &mut growth.counters {
@@ -68,19 +65,10 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// By how much a counter had grown since the chunk began, at a moment within it: between two samples
-/// as if it grew evenly. None where it was not there.
-fn grown_until(chunk: &Chunk, column: &Column, moment: u64) -> Option<i128> {
-    let next = chunk.times.partition_point(|time| *time <= moment);
-    let value = |place: usize| Some(i128::from((*column.values.get(place)?)?));
-    let last = next.checked_sub(1)?;
-    let [first, before] = [value(0)?, value(last)?];
-    let Some(after) = chunk.times.get(next) else {
-        return Some(before - first);
-    };
-    let [passed, all] = [moment, *after].map(|it| it.saturating_sub(chunk.times[last]) as f64);
-    let since = ((value(next)? - before) as f64 * (passed / all).clamp(0.0, 1.0)).round();
-    Some(before - first + since as i128)
+/// By how much a counter grew after the sample in a place; none if it is not there then and at the end.
+fn grown_from(column: &Column, place: usize) -> Option<i128> {
+    let (first, last) = ((*column.values.get(place)?)?, (*column.values.last()?)?);
+    Some(last.wrapping_sub(first).into())
 }
 
 /// Whether a part of the series is missing: sums over them would be too small.

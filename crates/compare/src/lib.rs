@@ -206,11 +206,14 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
-        let steady = Steady::of(used, &operations, &warm_ups, judging);
+        let steady = Steady::of(used, &operations, &warm_ups);
         let warmup = used.warmup.saturating_add(steady.iterations);
         let beyond = WorkloadUse { warmup, ..used.clone() };
         [
-            metrics::table(used, &columns, &operations, warm_ups, seeds, judging),
+            Table {
+                part: (steady.within && steady.single).then_some(Part::Whole),
+                ..metrics::table(used, &columns, &operations, warm_ups, seeds, judging)
+            },
             duration::table(&beyond, &columns, &steady, seeds, judging),
             counters::table(&beyond, &columns, topology, &steady, seeds, judging),
         ]

@@ -39,7 +39,7 @@ pub fn with_phases<'a>(
     for used in &mut experiment.workloads {
         let own = seen.iter().filter(|(workload, _)| *workload == used.manifest.name);
         let left_out = own.filter(|(_, phase)| !all && !asked.iter().any(|it| it == phase));
-        used.manifest.preparation = left_out.map(|(_, phase)| (*phase).to_owned()).collect();
+        used.left_out = Some(left_out.map(|(_, phase)| (*phase).to_owned()).collect());
     }
     Ok(experiment)
 }
@@ -61,7 +61,7 @@ mod tests {
         let left_out = |asked: &[&str]| {
             let asked: Vec<String> = asked.iter().map(|&phase| phase.to_owned()).collect();
             let chosen = with_phases(&experiment, [&boot], &asked)?;
-            Ok(chosen.workloads[0].manifest.preparation.clone())
+            Ok(chosen.workloads[0].left_out.clone().unwrap())
         };
         assert_eq!(left_out(&["all"]), Ok(vec![]));
         assert_eq!(left_out(&["fill"]), Ok(vec!["".into(), "check".into(), "run".into()]));

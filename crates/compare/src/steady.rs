@@ -2,12 +2,11 @@
 //! workload: they leave out the same iterations, and counters what was counted before the last of the
 //! samples that are left out had ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use model::{Boot, Chunk, WorkloadUse};
+use model::{Boot, Chunk, WORKLOAD_SOURCE, WorkloadUse};
 use serde::Serialize;
 
-use crate::Judging;
 use crate::operations::{BootSamples, Operation};
 use crate::warmup::{Repeated, WarmUp};
 
@@ -15,14 +14,15 @@ use crate::warmup::{Repeated, WarmUp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// Of what came after these samples. Counters are read at that moment between two samples of the
-    /// sampler, as if they grew evenly there.
+    /// Of what came after these samples: counters from the first sample of the sampler on.
     Steady,
     /// Of whole phases: the workload does not say when its samples ended.
     Untimed,
-    /// Of whole phases: in some there is no sample of the counters between their ends.
+    /// Of whole phases: in some the sampler took no sample soon after these had ended.
     Unsampled,
-    /// Of whole iterations, as durations always are.
+    /// Of whole phases: in some what is left out of one metric ended after all that counts of another.
+    Mixed,
+    /// Of whole iterations: so durations always are, and metrics that have one value an iteration.
     Whole,
 }
 
@@ -31,128 +31,164 @@ pub enum Part {
 pub enum Share {
     /// All of it.
     All,
-    /// What came after this moment of guest time.
-    Since(u64),
+    /// What came after a look of the sampler.
+    From {
+        /// The place of the sample that held then.
+        place: usize,
+        /// When it was.
+        time: u64,
+    },
     /// Nothing.
     Nothing,
 }
+
+/// Of what is steady, at most this part may go by until the sampler looks.
+const MAX_MISSED: u64 = 10;
 
 /// The steady part of a workload's boots.
 #[derive(Default)]
 pub struct Steady {
     /// So many first iterations that count otherwise were found to be warm-up.
     pub iterations: u32,
+    /// Whether first samples of iterations are left out.
+    pub within: bool,
+    /// Whether some operation has but one value an iteration.
+    pub single: bool,
     /// Where samples are left out: when these and the others ended, by boot and iteration.
     ends: HashMap<(*const Boot, u32), Ends>,
-    /// Whether some that are left out do not say when they ended.
-    untimed: bool,
+    /// Boots in which it is not known when they ended.
+    untimed: HashSet<*const Boot>,
 }
 
 /// When samples ended.
 #[derive(Default)]
 struct Ends {
     left_out: Vec<u64>,
-    counted: Vec<u64>,
+    /// With the number of their operation.
+    counted: Vec<(usize, u64)>,
 }
 
 impl Steady {
-    /// As `warm_ups` were found in `operations`, and are left out of them. Boots that a look has not
-    /// seen have no say in what is possible.
-    pub fn of(
-        used: &WorkloadUse,
-        operations: &[Operation<'_>],
-        warm_ups: &[WarmUp],
-        judging: &Judging,
-    ) -> Self {
-        let found = || warm_ups.iter().filter(|it| !it.asked && !it.counted);
+    /// As `warm_ups` were found in `operations`, and are left out of them.
+    pub fn of(used: &WorkloadUse, operations: &[Operation<'_>], warm_ups: &[WarmUp]) -> Self {
+        let found = || warm_ups.iter().filter(|it| !it.asked && !it.counted && it.first > 0);
         let iterations = found().filter(|it| it.of == Repeated::Iterations).map(|it| it.first);
-        let mut steady =
-            Self { iterations: iterations.max().unwrap_or(0) as u32, ..Self::default() };
-        let cut: Vec<&str> = found()
-            .filter(|it| it.of == Repeated::Samples && it.first > 0)
-            .map(|it| &*it.metric)
-            .collect();
-        if !cut.is_empty() {
-            for operation in operations {
+        let cut: Vec<&str> =
+            found().filter(|it| it.of == Repeated::Samples).map(|it| &*it.metric).collect();
+        let mut steady = Self {
+            iterations: iterations.max().unwrap_or(0) as u32,
+            within: !cut.is_empty(),
+            single: operations.iter().any(is_single),
+            ..Self::default()
+        };
+        if steady.within {
+            for (number, operation) in operations.iter().enumerate() {
                 let is_cut = cut.contains(&&*operation.name);
                 let boots = operation.columns.iter().flatten();
-                boots.for_each(|boot| steady.add(used, boot, is_cut, judging));
+                boots.for_each(|boot| steady.add(used, boot, number, is_cut));
             }
         }
         steady
     }
 
-    fn add(
-        &mut self,
-        used: &WorkloadUse,
-        samples: &BootSamples<'_>,
-        is_cut: bool,
-        judging: &Judging,
-    ) {
+    fn add(&mut self, used: &WorkloadUse, samples: &BootSamples<'_>, number: usize, is_cut: bool) {
         let BootSamples { boot, counted, left_out } = samples;
-        let key = |iteration: u32| (std::ptr::from_ref(*boot), iteration);
-        for (iteration, ended) in counted.iterations.iter().zip(&counted.ends) {
-            self.ends.entry(key(*iteration)).or_default().counted.extend(*ended);
-        }
+        let boot = std::ptr::from_ref(*boot);
         // What the experiment itself has left out is not counted anywhere.
         let left_out = left_out.iterations.iter().zip(&left_out.ends);
         let left_out = left_out.filter(|(iteration, _)| is_cut && used.counts(**iteration));
-        for (iteration, ended) in left_out {
-            self.ends.entry(key(*iteration)).or_default().left_out.extend(*ended);
-            self.untimed |= ended.is_none() && judging.counts(boot.block);
+        for (iteration, ended) in left_out.clone() {
+            self.ends.entry((boot, *iteration)).or_default().left_out.extend(*ended);
+        }
+        let counted = counted.iterations.iter().zip(&counted.ends);
+        for (iteration, ended) in counted.clone() {
+            let ends = self.ends.entry((boot, *iteration)).or_default();
+            ends.counted.extend(ended.map(|ended| (number, ended)));
+        }
+        if is_cut && left_out.chain(counted).any(|(_, ended)| ended.is_none()) {
+            self.untimed.insert(boot);
         }
     }
 
     /// Of which part of their phases counters can be, given the chunks of them that count in the boots
-    /// that do. None where no samples are left out.
+    /// that have a say. None where nothing of them is left out.
     pub fn part<'a>(
         &self,
         chunks: impl IntoIterator<Item = (&'a Boot, &'a Chunk)>,
     ) -> Option<Part> {
-        if !self.within() {
-            return None;
+        let mut part = None;
+        for (boot, chunk) in chunks {
+            match self.share(boot, chunk) {
+                Ok(Share::All) => {}
+                Ok(Share::From { .. } | Share::Nothing) => part = Some(Part::Steady),
+                Err(whole) => return Some(whole),
+            }
         }
-        let mut chunks = chunks.into_iter();
-        Some(if self.untimed {
-            Part::Untimed
-        } else if chunks.any(|(boot, chunk)| self.share(boot, chunk).is_none()) {
-            Part::Unsampled
-        } else {
-            Part::Steady
-        })
-    }
-
-    /// Whether samples are left out.
-    pub fn within(&self) -> bool {
-        !self.ends.is_empty()
+        part
     }
 
     /// What of a chunk is to be counted: what came after the last of the samples that are left out and
-    /// ended during it; nothing where no other one ended after that. None if a moment within it is
-    /// wanted and nothing was sampled between its ends.
-    pub fn share(&self, boot: &Boot, chunk: &Chunk) -> Option<Share> {
+    /// ended during it; nothing where no other one ended then.
+    ///
+    /// # Errors
+    /// Why that can't be said: it is [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
+    pub fn share(&self, boot: &Boot, chunk: &Chunk) -> Result<Share, Part> {
         let ends = self.ends.get(&(std::ptr::from_ref(boot), chunk.iteration));
-        let (Some(ends), [first, inner @ .., last]) = (ends, &chunk.times[..]) else {
-            return Some(Share::All);
+        let (Some(ends), [first, .., last]) = (ends, &chunk.times[..]) else {
+            return Ok(Share::All);
         };
-        let during = |ended: &&u64| first < *ended && *ended <= last;
-        let Some(since) = ends.left_out.iter().filter(during).max() else {
-            return Some(Share::All);
-        };
-        if !ends.counted.iter().filter(during).any(|ended| ended > since) {
-            return Some(Share::Nothing);
+        if self.untimed.contains(&std::ptr::from_ref(boot)) {
+            return Err(Part::Untimed);
         }
-        (!inner.is_empty()).then_some(Share::Since(*since))
+        let during = |ended: u64| *first < ended && ended <= *last;
+        let Some(since) = ends.left_out.iter().copied().filter(|ended| during(*ended)).max() else {
+            return Ok(Share::All);
+        };
+        let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
+        for (operation, ended) in ends.counted.iter().filter(|(_, ended)| during(*ended)) {
+            let latest = latest.entry(*operation).or_default();
+            *latest = (*latest).max(*ended);
+        }
+        if latest.is_empty() {
+            return Ok(Share::Nothing);
+        }
+        if latest.values().any(|ended| *ended <= since) {
+            return Err(Part::Mixed);
+        }
+        let time = look(boot, chunk, since).unwrap_or(*last);
+        if (time - since).saturating_mul(MAX_MISSED) > last - since {
+            return Err(Part::Unsampled);
+        }
+        let place = chunk.times.partition_point(|sampled| *sampled <= time).saturating_sub(1);
+        Ok(Share::From { place, time })
     }
+}
+
+/// When the sampler first looked, `since` a moment within `chunk`. It reads all its files at once, and what
+/// has not changed in one of them makes no sample there.
+fn look(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
+    let place =
+        |it: &'_ Chunk| (it.workload == chunk.workload, it.iteration, it.phase == chunk.phase);
+    let own = boot.chunks.iter().filter(|it| it.source != WORKLOAD_SOURCE);
+    let together = own.filter(|it| place(it) == (true, chunk.iteration, true));
+    let looks = together.flat_map(|it| &it.times).copied().filter(|time| *time >= since);
+    looks.min().filter(|look| chunk.times.last().is_some_and(|last| look <= last))
+}
+
+/// Whether no iteration has more than one value of it.
+fn is_single(operation: &Operation<'_>) -> bool {
+    let boots = operation.columns.iter().flatten();
+    let mut iterations = boots.map(|boot| &boot.counted.iterations);
+    iterations.all(|all| all.windows(2).all(|pair| pair[0] != pair[1]))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Column, Experiment, Mode, Usage};
+    use model::{Column, Experiment, Mode, Sample, Usage};
 
     use super::*;
     use crate::testing::{boot, columns, deviations, experiment, manifest, sample, variant};
-    use crate::{Kind, Results, Table, compare};
+    use crate::{Judging, Kind, Results, Table, compare};
 
     /// Nanoseconds of a second.
     const SECOND: u64 = 1_000_000_000;
@@ -169,7 +205,7 @@ mod tests {
             boot.samples.push(sample);
         }
         let faults = |second: &u64| {
-            let (warm, steady) = (second.clamp(&10, &12) - 10, second.max(&12) - 12);
+            let (warm, steady) = ((*second).clamp(10, 12) - 10, (*second).max(12) - 12);
             Some((1000 * warm + 100 * steady) as i64)
         };
         boot.chunks.push(Chunk {
@@ -216,9 +252,9 @@ mod tests {
         // The kernel was looked at when the last sample of warm-up ended ...
         let exact = found(&boots(40, true, &[10, 12, 20, 30]), &judging);
         assert_eq!(exact, ([Some(Part::Whole), Some(Part::Steady)], Some(1800.0)));
-        // ... and two seconds before and after: of 2000 and 200 half had come.
-        let between = found(&boots(40, true, &[10, 14, 30]), &judging);
-        assert_eq!(between.1, Some(WHOLE - (2000.0 + 200.0) / 2.0));
+        // ... and one second after it, when 100 more had come.
+        let after = found(&boots(40, true, &[10, 13, 30]), &judging);
+        assert_eq!(after, (exact.0, Some(1700.0)));
         let included = Judging { warm_up_counts: true, ..judging };
         let all = found(&boots(40, true, &[10, 12, 20, 30]), &included);
         assert_eq!(all, ([None, None], Some(WHOLE)));
@@ -229,15 +265,52 @@ mod tests {
         let judging = Judging::default();
         let untimed = found(&boots(40, false, &[10, 12, 20, 30]), &judging);
         assert_eq!(untimed, ([Some(Part::Whole), Some(Part::Untimed)], Some(WHOLE)));
+        let late = found(&boots(40, true, &[10, 14, 30]), &judging);
+        assert_eq!(late, ([Some(Part::Whole), Some(Part::Unsampled)], Some(WHOLE)));
         // It is the same for all boots.
         let mut boots = boots(40, true, &[10, 12, 20, 30]);
         boots[3] = warming(3, 40, true, &[10, 30]);
         let unsampled = found(&boots, &judging);
         assert_eq!(unsampled, ([Some(Part::Whole), Some(Part::Unsampled)], Some(WHOLE)));
-        // A boot that a look has not seen has no say.
+        // A boot that a look has not seen has no say, and is left out.
         let look = crate::Look { number: 1, of: 2, boots: 3, next: 6 };
         let seen = found(&boots, &Judging { look: Some(look), ..judging });
-        assert_eq!(seen.0[1], Some(Part::Steady));
+        assert_eq!(seen, ([Some(Part::Whole), Some(Part::Steady)], Some(1800.0)));
+    }
+
+    /// The sampler looked at each of these seconds.
+    #[test]
+    fn counters_that_have_not_changed_make_no_sample() {
+        let mut boots = boots(40, true, &[10, 11, 30]);
+        for boot in &mut boots {
+            let times = (10..=30).map(|second| second * SECOND).collect();
+            let columns = Vec::new();
+            let looks = Chunk { source: "stat".into(), times, columns, ..boot.chunks[0].clone() };
+            boot.chunks.push(looks);
+        }
+        let found = found(&boots, &Judging::default());
+        assert_eq!(found, ([Some(Part::Whole), Some(Part::Steady)], Some(WHOLE - 1000.0)));
+    }
+
+    #[test]
+    fn what_counts_of_one_metric_is_not_lost_to_the_warm_up_of_another() {
+        let mut boots = boots(40, true, &[10, 12, 20, 30]);
+        for boot in &mut boots {
+            let early = |at: u64| Sample {
+                ended: Some(10 * SECOND + at * SECOND / 10),
+                ..sample("Elapsed", "early", 0, 5.0)
+            };
+            boot.samples.extend((1..=10).map(early));
+        }
+        let mixed = found(&boots, &Judging::default());
+        assert_eq!(mixed, ([Some(Part::Whole), Some(Part::Mixed)], Some(WHOLE)));
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_phases_that_begin_with_no_warm_up() {
+        let mut boots = boots(40, true, &[10, 12, 20, 30]);
+        boots.iter_mut().for_each(|boot| boot.chunks = warming(0, 0, true, &[1, 2, 9]).chunks);
+        assert_eq!(found(&boots, &Judging::default()).0, [Some(Part::Whole), None]);
     }
 
     #[test]

@@ -231,8 +231,8 @@ pub struct Table {
     /// Phases of which nothing is counted, in a table of counters: they only prepare what is measured.
     /// An empty name stands for what is in no phase.
     pub left_out: Vec<String>,
-    /// Of which part of its phases a table of counters or durations is, where samples of the metrics are
-    /// left out.
+    /// Of which part of its phases it is, where samples of metrics are left out; a table of metrics
+    /// itself, if some of them have one value an iteration.
     pub part: Option<Part>,
     /// Metrics and their units, in the order of the rows.
     pub units: Vec<(String, String)>,

@@ -250,6 +250,10 @@ pub struct WorkloadUse {
     /// that the manifest says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primary: Vec<String>,
+    /// Phases that are left out of its tables of counters, where somebody has asked for others than the
+    /// manifest says.
+    #[serde(skip)]
+    pub left_out: Option<Vec<String>>,
 }
 
 impl WorkloadUse {
@@ -263,6 +267,15 @@ impl WorkloadUse {
             warmup: 0,
             timeout,
             primary: Vec::new(),
+            left_out: None,
+        }
+    }
+
+    /// Whether tables of counters leave out this phase.
+    pub fn leaves_out(&self, phase: &str) -> bool {
+        match &self.left_out {
+            Some(phases) => phases.iter().any(|it| it == phase),
+            None => self.manifest.prepares(phase),
         }
     }
 

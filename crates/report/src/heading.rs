@@ -17,12 +17,15 @@ pub fn words(table: &Table, comparison: &Comparison) -> String {
 
 /// What a table is of besides its workload.
 pub fn what(table: &Table, comparison: &Comparison) -> String {
-    let part = match table.part {
+    let part = match table.part.filter(|_| table.kind != Kind::Metrics) {
         None => "",
-        Some(Part::Steady) => "; without what came before the samples that count",
+        Some(Part::Steady) => "; without the warm-up that is left out above",
         Some(Part::Untimed) => "; of whole phases, warm-up too: when samples ended is not known",
         Some(Part::Unsampled) => {
-            "; of whole phases, warm-up too: within some of them nothing was sampled"
+            "; of whole phases, warm-up too: no counters were sampled soon after it"
+        }
+        Some(Part::Mixed) => {
+            "; of whole phases, warm-up too: one metric warms up after another has ended"
         }
         Some(Part::Whole) => "; of whole iterations, warm-up too",
     };

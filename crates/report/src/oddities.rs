@@ -1,7 +1,7 @@
 //! Below a table of metrics: what means do not tell of the values behind them, and what is left out
 //! of them.
 
-use compare::{Comparison, Odd, Oddity, Peak, Repeated, Table, WarmUp};
+use compare::{Comparison, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::count;
 
 use crate::ascii::{escape, few};
@@ -49,18 +49,10 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     if let Some(last) = named.last_mut() {
         last.push_str(&format!(" ({INCLUDE})"));
     }
-    if has_whole(table) {
+    if table.part == Some(Part::Whole) {
         named.push(WHOLE.to_owned());
     }
     named
-}
-
-/// Whether samples are left out of some metrics, and the table has others.
-fn has_whole(table: &Table) -> bool {
-    let found = || table.warm_ups.iter().filter(|it| !it.asked);
-    let is_cut = |it: &WarmUp| it.of == Repeated::Samples && it.first > 0 && !it.counted;
-    let is_known = |metric: &str| found().any(|it| it.metric == metric);
-    found().any(is_cut) && table.rows.iter().any(|row| !is_known(&row.metric))
 }
 
 /// The same as text. Nothing where there are none.

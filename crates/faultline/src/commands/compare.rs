@@ -32,12 +32,16 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     as_asked(&mut counted, args);
     let mut own = lab::results(&counted, &kept);
-    let judging = judging_of(&own, args);
+    let mut judging = judging_of(&own, args);
     let mut comparison = ::compare::compare(&own, baseline, &judging);
     let series;
     if comparison.lacks_series() {
-        series = store.boots(id, Detail::Series(&COUNTED.map(Source::name)))?;
+        let [vmstat, numastat, zoneinfo] = COUNTED.map(Source::name);
+        // Processor times change whenever the sampler looks, and so tell when it did.
+        let sources = [vmstat, numastat, zoneinfo, Source::Stat.name()];
+        series = store.boots(id, Detail::Series(&sources))?;
         own = lab::results(&counted, &series);
+        judging = judging_of(&own, args);
         comparison = ::compare::compare(&own, baseline, &judging);
     }
     if let Some((other_id, mut other, kept)) = counterpart(&store, &experiment)? {

@@ -124,14 +124,13 @@ impl WorkloadForm {
         };
         let primary = check_primary(self.primary, &manifest)?;
         let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
+        let timeout = some_time(self.timeout, DEFAULT_TIMEOUT)?;
         let mut used = WorkloadUse {
-            manifest,
             program: self.program.map(|program| directory.join(program.into_inner())),
             binaries,
-            iterations,
             warmup: self.warmup,
-            timeout: some_time(self.timeout, DEFAULT_TIMEOUT)?,
             primary,
+            ..WorkloadUse::new(manifest, iterations, timeout)
         };
         let is_list = |program: &&PathBuf| {
             let name = program.file_name().unwrap_or_default();

@@ -167,7 +167,17 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    let WorkloadUse { manifest, program, binaries, iterations, warmup, timeout, primary } = used;
+    // Which phases somebody asks for is of no experiment.
+    let WorkloadUse {
+        manifest,
+        program,
+        binaries,
+        iterations,
+        warmup,
+        timeout,
+        primary,
+        left_out: _,
+    } = used;
     let mut table = Table::new();
     match as_built_in(manifest) {
         Some((name, parameters)) => {

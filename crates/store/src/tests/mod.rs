@@ -100,6 +100,7 @@ fn experiment(name: &str) -> Experiment {
             warmup: 1,
             primary: vec!["Elapsed".into()],
             timeout: Millis(60_000),
+            left_out: None,
         }],
         sampler: Sampler::default(),
         boots: 2,
