@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use store::Deltas;
 
@@ -35,17 +37,23 @@ fn vmstat_of_the_kernel() {
 /// Names such as a kernel prints, with values, some of them odd.
 fn any_vmstat() -> impl Strategy<Value = String> {
     let line = prop_oneof![
-        6 => ("nr_[ab]", any::<u32>()).prop_map(|(name, value)| format!("{name} {value}")),
+        6 => ("nr_[abc]{1,2}", any::<u32>()).prop_map(|(name, value)| format!("{name} {value}")),
         1 => ("pg[ab]", any::<u64>()).prop_map(|(name, value)| format!("{name} {value}\r")),
         1 => any::<i64>().prop_map(|value| format!("nr_x {value}")),
         1 => "[ -~]{0,20}",
     ];
-    let sample = prop::collection::vec(line, 0..8);
-    prop::collection::vec(sample, 0..8).prop_map(|samples| {
-        let text = |(number, lines): (usize, &Vec<String>)| {
+    let sample = prop::collection::vec(line.clone(), 0..8);
+    // Most lines of a sample are those of the one before it.
+    let change = prop::option::weighted(0.3, (any::<prop::sample::Index>(), line));
+    (sample, prop::collection::vec(change, 0..12)).prop_map(|(mut lines, changes)| {
+        let text = |(number, change): (usize, Option<(prop::sample::Index, String)>)| {
+            if let Some((place, line)) = change {
+                let place = place.index(lines.len() + 1);
+                lines.splice(place..lines.len().min(place + 1), [line]);
+            }
             format!("time: {}\n{}\n", 1001 + number, lines.join("\n"))
         };
-        samples.iter().enumerate().map(text).collect()
+        changes.into_iter().enumerate().map(text).collect()
     })
 }
 
@@ -173,6 +181,9 @@ proptest! {
         read(Monitor::Sampled(Source::Vmstat), text.as_bytes(), Clock(1000), &mut table).unwrap();
         let (times, columns) = table.finish();
         prop_assert_eq!(times.len(), samples.len());
+        let names: BTreeSet<&str> = columns.iter().map(Deltas::name).collect();
+        let all = samples.iter().flat_map(|(_, sample)| sample);
+        prop_assert_eq!(names, all.map(|(name, _)| &**name).collect());
         for column in columns {
             for (value, (_, sample)) in column.values().into_iter().zip(&samples) {
                 let first = sample.iter().find(|(name, _)| name == column.name());
