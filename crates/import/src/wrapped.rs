@@ -40,8 +40,12 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     let mut begins = vec![false; pieces.len()];
     let is_row = |piece: &Piece| matches!(shape(&piece.line.text), Shape::Row(_));
     for row in (1..pieces.len()).filter(|row| pieces[*row].parts > 1 && !is_row(&pieces[row - 1])) {
+        // Rules and dots may stand between.
+        let drawn =
+            |piece: &&Piece| matches!(shape(&piece.line.text), Shape::Rule | Shape::Ellipsis);
+        let below = row - pieces[..row].iter().rev().take_while(drawn).count();
         for above in 1..=NAMES {
-            match row.checked_sub(2 * above) {
+            match below.checked_sub(2 * above) {
                 Some(first) if are_names(&pieces[first], &pieces[first + 1].line) => {
                     begins[first] = true;
                 }
@@ -221,6 +225,8 @@ Amean    real-fsmark        1166.63 (  0.00%)     1155.97 (  0.91%)
 Amean    syst-fsmark        4020.94 (  0.00%)     4004.19 (
 0.42%)     4025.87 ( -0.12%)
 ";
+        let dots = text.replace("vanilla\nAmean", "vanilla\n...\nAmean");
+        assert_eq!(texts(&dots).len(), 6);
         let texts = texts(text);
         assert_eq!(texts.len(), 5, "{texts:?}");
         assert!(
