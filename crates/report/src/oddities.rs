@@ -1,7 +1,7 @@
 //! Below a table of metrics: what means do not tell of the values behind them, and what is left out
 //! of them.
 
-use compare::{Comparison, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
+use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::count;
 
 use crate::ascii::{escape, few};
@@ -49,7 +49,7 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     if let Some(last) = named.last_mut() {
         last.push_str(&format!(" ({INCLUDE})"));
     }
-    if table.part == Some(Part::Whole) {
+    if table.kind == Kind::Metrics && table.part == Some(Part::Whole) {
         named.push(WHOLE.to_owned());
     }
     named
