@@ -307,6 +307,16 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_one_value_an_iteration_are_told() {
+        let experiment = experiment(Mode::Measured, 4, vec![manifest()]);
+        let judging = Judging::default();
+        let mut boots = boots(40, true, &[10, 12, 20, 30]);
+        assert_eq!(tables(&experiment, &boots, &judging)[0].part, None);
+        boots.iter_mut().for_each(|boot| boot.samples.push(sample("Elapsed", "once", 0, 5.0)));
+        assert_eq!(tables(&experiment, &boots, &judging)[0].part, Some(Part::Whole));
+    }
+
+    #[test]
     fn nothing_is_claimed_of_phases_that_begin_with_no_warm_up() {
         let mut boots = boots(40, true, &[10, 12, 20, 30]);
         boots.iter_mut().for_each(|boot| boot.chunks = warming(0, 0, true, &[1, 2, 9]).chunks);
