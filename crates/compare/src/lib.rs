@@ -6,6 +6,7 @@
 
 mod accesses;
 mod beside;
+mod chosen;
 mod config;
 mod consistency;
 mod counters;
@@ -38,6 +39,7 @@ use serde::Serialize;
 use steady::Steady;
 
 pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
+pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
 pub use evidence::{Evidence, Judging, Lack, Variation};
 
@@ -137,6 +139,8 @@ pub struct Comparison {
     pub emulated: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
+    /// Rows on which verdicts of measured mode were to rest, and that no complete boot has.
+    pub unmet: Vec<Unmet>,
     /// The same variants by the other clock, where the caller has found an experiment that gives
     /// it; see [`beside`].
     pub beside: Vec<Beside>,
@@ -218,6 +222,12 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             counters::table(&beyond, &columns, topology, &steady, seeds, judging),
         ]
     });
+    let tables: Vec<Table> = tables.filter(|table| !table.rows.is_empty()).collect();
+    let is_known = columns.iter().any(|column| column.complete().next().is_some());
+    let unmet = match experiment.mode {
+        Mode::Measured if is_known => chosen::unmet(experiment, &tables),
+        _ => Vec::new(),
+    };
     Comparison {
         mode: experiment.mode,
         boots: experiment.boots,
@@ -227,7 +237,8 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             .iter()
             .flat_map(VariantBoots::complete)
             .any(|boot| boot.facts.accel == model::Accel::Tcg.name()),
-        tables: tables.filter(|table| !table.rows.is_empty()).collect(),
+        tables,
+        unmet,
         beside: Vec::new(),
         beside_of: None,
         notes: Notes {

@@ -85,6 +85,8 @@ pub enum Ending {
     Budget,
     /// A variant has no complete boot, and more would be of no use.
     Fruitless,
+    /// Complete boots have no row on which a verdict could rest, and more would be of no use.
+    Unjudged,
 }
 
 impl Lab {

@@ -2,7 +2,7 @@
 
 use compare::{
     Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Part, Pool, Row, Sources, Table,
-    Variant, Verdict, WarmUp,
+    Unmet, Variant, Verdict, WarmUp,
 };
 use model::Mode;
 use serde::Serialize;
@@ -24,6 +24,9 @@ struct Document<'a> {
     judging: Option<&'a Judging>,
     emulated: bool,
     boots: &'a [Variant],
+    /// Rows that were chosen for verdicts, and that there are not.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unmet: &'a [Unmet],
     beside: &'a [Beside],
     beside_of: Option<&'a Sources>,
     notes: &'a Notes,
@@ -90,6 +93,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
         emulated: comparison.emulated,
         boots: &comparison.variants,
+        unmet: &comparison.unmet,
         beside: &comparison.beside,
         beside_of: comparison.beside_of.as_ref(),
         notes: &comparison.notes,

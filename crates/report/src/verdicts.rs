@@ -4,7 +4,7 @@
 use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
-use crate::ascii::{escape, few, wrap};
+use crate::ascii::{escape, excerpt, few, wrap};
 use crate::oddities;
 use crate::table::{decimal, signed};
 
@@ -30,7 +30,35 @@ pub struct Layout {
 /// What boots say of `table`, all columns together; empty where there is nothing to say.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
-    verdicts(table, comparison, &layout).unwrap_or_default() + &beside(table, comparison, &layout)
+    verdicts(table, comparison, &layout).unwrap_or_default()
+        + &unmet(table, comparison, &layout)
+        + &beside(table, comparison, &layout)
+}
+
+/// Which rows were chosen for verdicts and are not in `table`, and which could be; empty if all are.
+pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+    let own = comparison.unmet.iter().filter(|unmet| unmet.workload == table.workload);
+    let chosen: Vec<String> = own.map(|unmet| excerpt(&unmet.row)).collect();
+    if chosen.is_empty() || table.kind != Kind::Metrics {
+        return String::new();
+    }
+    let mut rows: Vec<String> = Vec::new();
+    for row in table.rows.iter().filter(|row| row.can_be_judged()) {
+        let name = escape(&row.metric);
+        if !rows.contains(&name) {
+            rows.push(name);
+        }
+    }
+    let there = match rows.is_empty() {
+        true => "none can be judged".to_owned(),
+        false => format!("those that can be judged are {}", few(MAX_NAMES, rows).join(", ")),
+    };
+    let text = format!(
+        "{}: chosen as primary, but no row is called so; {there}. A choice is a row's name, or how it \
+         begins up to a -, and * stands for anything.",
+        few(MAX_NAMES, chosen).join(", ")
+    );
+    layout.lines("No verdict on ", &text)
 }
 
 /// The verdicts on all columns; empty if there are none. None in exact mode.
@@ -244,10 +272,14 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         .map(|(column, row, evidence)| difference(row, evidence, comparison, *column));
     let named = few(MAX_NAMES, named.collect());
     let rate = format!("false discovery rate {} %", short(100.0 * alpha));
+    let verdicts = match columns.clone().any(|column| judged(table, column).next().is_some()) {
+        true => "Beside verdicts",
+        false => "Without a verdict",
+    };
     let found = match (table.kind, named.is_empty()) {
-        (Kind::Metrics, true) => format!("Beside verdicts, nothing differs ({rate})"),
+        (Kind::Metrics, true) => format!("{verdicts}, nothing differs ({rate})"),
         (Kind::Metrics, false) => {
-            format!("Beside verdicts, these differ ({rate}): {}", named.join("; "))
+            format!("{verdicts}, these differ ({rate}): {}", named.join("; "))
         }
         (_, true) => format!("Nothing differs ({rate})"),
         (_, false) => {

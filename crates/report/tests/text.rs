@@ -5,8 +5,8 @@ mod common;
 use common::{
     blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
 };
-use compare::{Comparison, Kind};
-use model::{Boot, Outcome, Problem, ProblemKind, Setting};
+use compare::{Comparison, Judging, Kind, Results, compare};
+use model::{Boot, Mode, Outcome, Problem, ProblemKind, Setting};
 
 /// The text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
@@ -57,6 +57,27 @@ fn verdicts_of_boots_in_blocks() {
     let text = text(&[("6.1", &base), ("6.12", &worse), ("7.2-patched", &two)]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn rows_that_are_chosen_and_not_there_are_named() {
+    let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
+    let variants = [variant("6.1"), variant("6.12")];
+    let primary = ["Elapsed-NUMA1".to_owned(), "Elapsed-NUMA03\x1b".to_owned()];
+    let mut experiment = common::experiment(Mode::Measured, 6);
+    let mut text = |primary: &[String]| {
+        experiment.workloads[0].primary = primary.to_vec();
+        let variants = columns(&variants, &[&base, &worse]);
+        let results = Results { experiment: &experiment, variants };
+        let text = printed(&compare(&results, 0, &Judging::default()));
+        assert!(widest(&text) <= 100);
+        let from = text.find("Verdicts on").or_else(|| text.find("No verdict")).unwrap();
+        text[from..from + text[from..].find("Variation:").unwrap()].to_owned()
+    };
+    insta::assert_snapshot!(text(&primary));
+    let some = text(&[primary[0].clone(), "Elapsed-NUMA01".to_owned()]);
+    assert!(some.contains("\nNo verdict on Elapsed-NUMA1: chosen"), "{some}");
+    assert!(some.contains("\nBeside verdicts, "), "{some}");
 }
 
 #[test]

@@ -80,6 +80,9 @@ fn done(summary: &RunSummary) -> String {
         Ending::Verdicts => "; every verdict is in",
         Ending::Budget => "; the budget is spent: run it again to go on",
         Ending::Fruitless => "; a variant has no complete boot",
+        Ending::Unjudged => {
+            "; there is no row to judge: choose `primary` among those of the tables, and run it again"
+        }
     };
     format!("{done}{same}{why}")
 }

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use compare::{Comparison, Judging, Look, Verdict};
-use model::{Experiment, WorkloadUse, count};
+use model::{Experiment, count};
 use stats::sequential::looks;
 use store::{Detail, ExperimentId, Store};
 
@@ -87,12 +87,15 @@ impl<'a> Looks<'a> {
             return Ok(Some(Ending::Fruitless));
         }
         let verdicts = verdicts(&comparison);
-        let missing = without_verdict(&comparison, self.experiment);
-        for line in lines(&look, &judging, &verdicts).into_iter().chain(missing) {
+        let unmet = comparison.unmet.iter();
+        let unmet = unmet.map(|it| format!("  {} has no row `{}` to judge", it.workload, it.row));
+        for line in lines(&look, &judging, &verdicts).into_iter().chain(unmet) {
             watch(Progress::Remark(&line));
         }
-        let is_decided = |judged: &Judged| judged.verdict != Verdict::Undecided;
-        let decided = !verdicts.is_empty() && verdicts.iter().all(is_decided);
+        if verdicts.is_empty() {
+            return Ok(Some(Ending::Unjudged));
+        }
+        let decided = verdicts.iter().all(|judged| judged.verdict != Verdict::Undecided);
         Ok(decided.then_some(Ending::Verdicts))
     }
 }
@@ -116,22 +119,6 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
         })
     });
     judged.collect()
-}
-
-/// The rows on which verdicts were to rest and of which no boot has any.
-fn without_verdict(comparison: &Comparison, experiment: &Experiment) -> Vec<String> {
-    let judged: Vec<(&str, &str)> = (1..comparison.variants.len())
-        .flat_map(|column| comparison.verdicts(column))
-        .map(|(table, row, _)| (&*table.workload, &*row.metric))
-        .collect();
-    let chosen = experiment.workloads.iter().flat_map(|used| {
-        let of_it = |row: &String| (&*used.manifest.name, row.clone());
-        used.primary.iter().map(of_it)
-    });
-    let missing = chosen.filter(|(workload, chosen)| {
-        !judged.iter().any(|(of, row)| of == workload && WorkloadUse::covers(chosen, row))
-    });
-    missing.map(|(workload, row)| format!("  {workload} has no row `{row}` to judge")).collect()
 }
 
 /// What a look found, for people: what is decided, and what is not.
@@ -297,8 +284,21 @@ mod tests {
         assert!(all == 0 && said.contains(" of 30 verdicts decided"), "{said}");
         let (chosen, said) = ending("primary = [\"total-odr0-1\", \"total-odr1-*4\"]");
         assert!(chosen > 0 && said.contains(": 3 of 3 verdicts decided"), "{chosen} {said}");
-        let (of_none, said) = ending("primary = [\"total-odr0-1\", \"free\"]");
-        assert!(of_none > 0 && said.contains("\n  pagealloc has no row `free` to judge"), "{said}");
+        let (some, said) = ending("primary = [\"total-odr0-1\", \"free\"]");
+        assert!(some > 0 && said.contains("\n  pagealloc has no row `free` to judge"), "{said}");
+    }
+
+    #[test]
+    fn boots_end_where_no_row_is_as_chosen() {
+        let primary = "\"autonuma\"\nprimary = [\"Elapsed-NUMA9\"]";
+        let mut bench = Bench::of(&FILE.replace("\"autonuma\"", primary));
+        for block in 0..4 {
+            assert_eq!(bench.before(&mut bench.looks(), block), (None, String::new()));
+            bench.keep(block, [scattered(block, 10.0), scattered(block + 1, 20.0)]);
+        }
+        let (ending, said) = bench.before(&mut bench.looks(), 4);
+        assert_eq!(ending, Some(Ending::Unjudged));
+        assert!(said.ends_with("\n  autonuma has no row `Elapsed-NUMA9` to judge\n"), "{said}");
     }
 
     #[test]

@@ -52,10 +52,12 @@ fn measured(comparison: &Comparison) -> String {
         (!verdicts.is_empty()).then(|| title + &verdicts)
     });
     let tables: Vec<String> = tables.collect();
-    match tables.is_empty() {
+    let said = match tables.is_empty() {
         true => "No verdict on any metric.\n".to_owned(),
         false => tables.join("\n") + "Gains are positive where it is better.\n",
-    }
+    };
+    let all = comparison.tables.iter();
+    said + &all.map(|table| verdicts::unmet(table, comparison, &LAYOUT)).collect::<String>()
 }
 
 /// Whether tables are of more than one workload.

@@ -1,0 +1,70 @@
+//! Rows that an experiment chooses for verdicts, and that there are not: labels and phases are known
+//! only when boots have given figures.
+
+use model::{Experiment, WorkloadUse};
+use serde::Serialize;
+
+use crate::{Kind, Row, Table};
+
+/// A choice of rows on which verdicts were to rest, and that no row meets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unmet {
+    /// The workload's name.
+    pub workload: String,
+    /// What was chosen, as the experiment says it.
+    pub row: String,
+}
+
+impl Row {
+    /// Whether verdicts of measured mode can rest on it: a mean of which one direction is good.
+    pub fn can_be_judged(&self) -> bool {
+        self.statistic.is_mean() && self.better.is_some()
+    }
+}
+
+/// What the experiment chooses and `tables` do not have.
+pub fn unmet(experiment: &Experiment, tables: &[Table]) -> Vec<Unmet> {
+    let is_met = |used: &WorkloadUse, chosen: &str| {
+        let own =
+            |table: &&Table| table.kind == Kind::Metrics && table.workload == used.manifest.name;
+        let mut rows = tables.iter().filter(own).flat_map(|table| &table.rows);
+        rows.any(|row| row.can_be_judged() && WorkloadUse::covers(chosen, &row.metric))
+    };
+    let unmet = experiment.workloads.iter().flat_map(|used| {
+        let unmet = used.primary.iter().filter(move |chosen| !is_met(used, chosen));
+        unmet.map(|row| Unmet { workload: used.manifest.name.clone(), row: row.clone() })
+    });
+    unmet.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Mode;
+
+    use crate::testing::{boot, columns, experiment, failed, manifest, sample, variant};
+    use crate::{Judging, Results, compare};
+
+    #[test]
+    fn a_choice_without_a_row_is_told() {
+        let unmet = |mode: Mode, with: fn(&mut model::Boot)| {
+            let mut experiment = experiment(mode, 1, vec![manifest()]);
+            let primary = ["Elapsed-NUMA01", "Elapsed-N*2", "Elapsed-NUMA", "Elapsed"];
+            experiment.workloads[0].primary = primary.map(str::to_owned).to_vec();
+            let variants = ["a", "b"].map(variant);
+            let mut boots = [boot(0)];
+            with(&mut boots[0]);
+            let variants = columns(&variants, &[&boots, &boots]);
+            let results = Results { experiment: &experiment, variants };
+            let unmet = compare(&results, 0, &Judging::default()).unmet;
+            unmet.into_iter().map(|it| it.row).collect::<Vec<String>>()
+        };
+        let with_row = |boot: &mut model::Boot| {
+            boot.samples.push(sample("Elapsed", "NUMA01", 0, 2.0));
+        };
+        assert_eq!(unmet(Mode::Measured, with_row), ["Elapsed-N*2", "Elapsed-NUMA"]);
+        assert_eq!(unmet(Mode::Measured, |_| ()).len(), 4);
+        // All rows have verdicts, or there is none to know.
+        assert!(unmet(Mode::Exact, with_row).is_empty());
+        assert!(unmet(Mode::Measured, |boot| *boot = failed(0, "no answer")).is_empty());
+    }
+}
