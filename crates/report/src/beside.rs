@@ -34,9 +34,11 @@ pub fn text(comparison: &Comparison) -> Option<String> {
 pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
     let Comparison { beside, beside_of, .. } = comparison;
     let said = |row: &Beside| {
-        let time = row.gain.map(|Gain { gain, low, high, .. }| {
+        let time = row.gain.map(|Gain { gain, low, high, confidence, .. }| {
             let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
-            format!("time {gain} % [{low}, {high}] in {}", count(row.blocks, "block"))
+            let confidence = short(100.0 * confidence);
+            let blocks = count(row.blocks, "block");
+            format!("time {gain} % [{low}, {high}; {confidence} % interval] in {blocks}")
         });
         let instructions = row.instructions.as_ref().and_then(|it| {
             let gain = signed(Some(it.gain?), Some(it.verdict));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{boot, boots, columns, experiment, measure, variant};
-use compare::{Comparison, Evidence, Judging, Results, Verdict, compare};
+use compare::{Beside, Comparison, Evidence, Gain, Judging, Reading, Results, Verdict, compare};
 use import::{Baseline, check, read};
 use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant};
 use proptest::prelude::*;
@@ -169,6 +169,26 @@ fn a_regression() {
     let (mail, comparison) = case.mail(|it| judge(it, Verdict::Regression, EVIDENCE));
     assert_readable(&mail, &comparison);
     insta::assert_snapshot!(mail);
+}
+
+#[test]
+fn intervals_come_with_their_level() {
+    let gain = Gain { gain: -4.02, low: -4.91, high: -3.25, confidence: 0.995 };
+    let row = Beside {
+        workload: "autonuma".into(),
+        metric: "Elapsed-NUMA01".into(),
+        variant: "6.12".into(),
+        blocks: 4,
+        gain: Some(gain),
+        instructions: None,
+        unseen: None,
+        reading: Reading::Undecided,
+    };
+    let (mail, _) = two(Mode::Measured, 1.0).mail(|it| it.beside = vec![row]);
+    let words = mail.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said =
+        "Elapsed-NUMA01: time -4.02 % [-4.91, -3.25; 99.5 % interval] in 4 blocks: undecided";
+    assert!(words.contains(said), "{mail}");
 }
 
 #[test]
