@@ -139,7 +139,7 @@ fn sample(text: &str) -> Result<Line, LineError> {
 
 /// The nanoseconds of a word such as `@81.250`.
 fn instant(word: &str) -> Result<u64, LineError> {
-    let seconds = value(word.trim_start_matches('@'))?;
+    let seconds = value(word.strip_prefix('@').unwrap_or(word))?;
     if seconds < 0.0 {
         return Err(LineError::Value(word.chars().take(MAX_NAME).collect()));
     }
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(parse(b"phase a/../\"b"), Err(LineError::Name("a/../\"b".into())));
         assert!(matches!(parse(b"sample x"), Err(LineError::Words(..))));
         assert!(matches!(parse(b"sample x @2"), Err(LineError::Words(..))));
-        for instant in ["@", "@-1", "@inf", "@2s"] {
+        for instant in ["@", "@-1", "@inf", "@2s", "@@@5"] {
             let parsed = parse(format!("sample x 1 {instant}").as_bytes());
             assert!(matches!(parsed, Err(LineError::Value(_))), "{instant}");
         }
