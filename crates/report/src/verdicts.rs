@@ -371,13 +371,27 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// An upper bound in few digits. It is rounded up, for less would promise more than was shown.
+/// An upper bound in few digits. It is rounded up, for less would promise more than was shown; what is
+/// beyond a digit by no more than arithmetic may add is not.
 fn bound(percent: f64) -> String {
-    short((100.0 * percent).ceil() / 100.0)
+    // Nothing has no sign.
+    short((100.0 * percent - 1e-9).ceil() / 100.0 + 0.0)
 }
 
 /// A number without needless zeros: `1`, `0.5`, `0.36`.
 pub(crate) fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_rounded_up() {
+        // 100 x 0.07 is above 7 in floating point.
+        let bounds = [0.0, 0.07, 0.0701, 0.29, 1.0, 1.001, 100.0 * (1.0011 - 1.0)].map(bound);
+        assert_eq!(bounds, ["0", "0.07", "0.08", "0.29", "1", "1.01", "0.11"]);
+    }
 }
