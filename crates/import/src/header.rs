@@ -1,5 +1,7 @@
 //! The names over the columns, on one line or two.
 
+use std::ops::Range;
+
 use crate::block::{Block, Lined, section};
 use crate::figure::{figure, is_unit};
 use crate::kind;
@@ -149,6 +151,11 @@ impl Header {
             }
         }
         columns
+    }
+
+    /// The places of its lines.
+    pub fn places(&self) -> Range<usize> {
+        self.first..self.first + self.lines.len()
     }
 
     /// Learns the names that stand alone.
@@ -307,10 +314,6 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     if words.iter().any(|word| word.text.len() > MAX_NAME) {
         return None;
     }
-    // Nor is a row of which something is no figure.
-    if is_row(text) {
-        return None;
-    }
     // Versions can't be mistaken, even where the line has lost its indent.
     let version = |group: &Group<'_>| {
         group.text.starts_with(|first: char| first.is_ascii_digit()) && group.text.contains('.')
@@ -323,6 +326,12 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
         }
         None => false,
     };
+    // Nor is a row of which something is no figure. But where nothing stands over the labels, shares,
+    // times and hashes may be names.
+    let names = geometry.aligned && width > 1 && words.len() == width && over_values(&words);
+    if is_row(text) && !(names && words.iter().all(|word| may_name(word.text))) {
+        return None;
+    }
     for groups in [&words, &wide] {
         let names = groups.len() == width && over_values(groups);
         if names && (width > 1 || single || geometry.aligned) {
@@ -339,7 +348,11 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
             let figures = names.iter().all(|name| figure(name.text).is_some());
             let decimals = figures && names.iter().any(|name| name.text.contains('.'));
             let word = figure(first.text).is_none();
-            let heading = heading && word && (!decimals || is_heading(first.text));
+            // Figures of which one has a comment are a row.
+            let commented = names.len() > 1
+                && names.iter().all(|name| figure(first_word(name.text)).is_some())
+                && names.iter().any(|name| name.text.contains(' '));
+            let heading = heading && word && (!(decimals || commented) || is_heading(first.text));
             if names.len() == width && width > 1 && heading {
                 return Some(Said::All(first.text, names.to_vec()));
             }
@@ -370,6 +383,17 @@ fn is_measured(word: &str) -> bool {
         || decimals.len() > 3
         || !decimals.is_empty() && (whole.len() > 2 || figure.value < 0.0)
         || whole.len() > 7 && !date
+}
+
+/// Whether a word names a column where it is one of as many: no decimal number, but for shares and
+/// times, and no percentage beside a value.
+fn may_name(word: &str) -> bool {
+    let plain = !word.contains('.') || word.ends_with(['s', '%']) || !is_measured(word);
+    plain && !row::has_beside(word)
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or_default()
 }
 
 /// Whether a text is a figure and its unit, as `52.6 us` is.

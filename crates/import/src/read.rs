@@ -9,14 +9,14 @@ use self::candidates::{Candidate, candidates};
 use crate::block::{Block, Fixed, Lined, line_up, notes, section, take_numbered};
 use crate::check::{cut_off, follows};
 use crate::direction;
-use crate::header::{self, Geometry};
+use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
 use crate::names::Known;
 use crate::ours;
 use crate::robot;
 use crate::row::{Placed, Shape, has_figures};
-use crate::table::{Baseline, Cell, Document, Kind, Lines, Row, Table, Unread};
+use crate::table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
 
 /// Longer lines are no titles.
@@ -93,11 +93,14 @@ impl Reader<'_> {
         let Some(geometry) = geometry else {
             return;
         };
+        // A line that is a row already names nothing.
+        let taken = |header: &&Header| self.used[header.places()].contains(&true);
+        let header = header.as_ref().filter(|header| !taken(header));
         let columns = match header {
             Some(header) => Some(header.columns(&self.known)),
             None => self.names_before(block, geometry.width),
         };
-        let heading = header.as_ref().map_or("", |header| &header.heading);
+        let heading = header.map_or("", |header| &header.heading);
         let named = columns.is_some();
         let columns = columns.unwrap_or_else(|| vec![String::new(); geometry.width]);
         let mut rows: Vec<Row> = Vec::new();
@@ -123,7 +126,7 @@ impl Reader<'_> {
         if header.is_none() && self.goes_on(block, &rows) {
             return self.append(block, rows);
         }
-        let first = header.as_ref().map_or(block.first(), |header| header.first);
+        let first = header.map_or(block.first(), |header| header.first);
         let line = self.lines[block.first()].line;
         let mut table = Table {
             lines: self.span(first, block.last()),
@@ -140,7 +143,8 @@ impl Reader<'_> {
         for place in first..block.first() {
             let title = header::is_ruled_title(self.lines, place, 0);
             let text = &self.lines[place].line.text;
-            let odd = !self.used[place] && !title && header::is_row(text);
+            let names = header.is_some_and(|header| header.places().contains(&place));
+            let odd = !self.used[place] && !title && !names && header::is_row(text);
             if odd {
                 self.unread(place, place, NO_FIGURE);
             }
@@ -255,6 +259,11 @@ impl Reader<'_> {
 
     fn row(&self, place: usize, cells: &[Placed], geometry: &Geometry) -> Option<Row> {
         let Lined { line, .. } = &self.lines[place];
+        // Zeros at the front are what is left of a number that was torn, where values are missing.
+        let torn = |placed: &Placed| placed.cell.value.as_ref().is_some_and(is_padded);
+        if cells.len() < geometry.width && cells.iter().any(torn) {
+            return None;
+        }
         // Numbers that end a label stand in no column.
         let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
         let lacks = labels > 0 && cells.len() - labels < geometry.width;
@@ -376,6 +385,12 @@ fn is_precise(row: &Row) -> bool {
     let first = row.cells.first().and_then(decimals);
     let enough = first.is_some_and(|decimals| decimals > 1);
     enough && !row.label.contains(' ') && row.cells.iter().all(|cell| decimals(cell) == first)
+}
+
+/// Whether a whole number has zeros at its front.
+fn is_padded(figure: &Figure) -> bool {
+    let digits = figure.text.bytes().all(|byte| byte.is_ascii_digit());
+    digits && figure.text.len() > 1 && figure.text.starts_with('0')
 }
 
 /// The values of a row that lacks some, each in the column where it ends.

@@ -1,6 +1,6 @@
 //! Tables in texts as they go about: a web page of a thread, a page of a list, collapsed spaces, a
 //! mailbox, quoted-printable with CRLF and tabs, what is unusual, what we print
-//! ourselves, values with units, and rows that are labelled by numbers.
+//! ourselves, values with units, rows that are labelled by numbers, and rows that look like names.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -64,6 +64,7 @@ fixtures! {
     odds_and_ends: "odds.txt",
     our_own_reports: "reports.txt",
     units_and_numbers: "units.txt",
+    rows_like_names_and_names_like_rows: "lookalikes.txt",
 }
 
 /// The tables of a text without their places and authors.
@@ -145,4 +146,35 @@ fn values_with_units_are_no_names_of_columns() {
     let document = import::read(text.as_bytes());
     let names = document.tables.iter().flat_map(|table| &table.columns);
     assert!(names.clone().all(|name| !name.contains("us")), "{:?}", names.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_row_is_not_the_names_of_the_rows_below() {
+    let text = "
+                          before                after
+Hmean     4      98.00 (   0.00%)      99.00 (   1.02%)
+Hmean     8     100.00 (   0.00%)     101.00 (   1.00%)
+  base       12         34
+Hmean     16    200.00 (   0.00%)     210.00 (   5.00%)
+Hmean     32    300.00 (   0.00%)     310.00 (   3.33%)
+";
+    let document = import::read(text.as_bytes());
+    let [table] = document.tables.as_slice() else {
+        panic!("{:?}", document.tables);
+    };
+    assert_eq!(table.columns, ["before", "after"]);
+    assert_eq!(table.rows.len(), 5);
+}
+
+#[test]
+fn what_is_left_of_a_torn_number_stands_in_no_column() {
+    let text = "
+             base      new
+cpu0         1200     1400
+cpu1         1100     1300
+cpu2           00
+";
+    let document = import::read(text.as_bytes());
+    assert_eq!(document.tables[0].rows.len(), 2);
+    assert_eq!(document.unread[0].lines, Lines { first: 5, last: 5 });
 }

@@ -40,7 +40,22 @@ pub fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
         }
         Candidate { block, header, geometry }
     });
-    found.collect()
+    let mut kept = Vec::<Candidate>::new();
+    for candidate in found {
+        kept.pop_if(|before| is_names(before, &candidate, lines));
+        kept.push(candidate);
+    }
+    kept
+}
+
+/// Whether a lone row is the names over the next one, as `kernel 6.10 6.12` is.
+fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
+    let [(place, cells)] = row.block.rows.as_slice() else {
+        return false;
+    };
+    let label = lines[*place].line.text[..cells[0].start].trim();
+    let over = next.header.as_ref().is_some_and(|header| header.places().contains(place));
+    over && row.header.is_none() && header::is_heading(label)
 }
 
 /// Whether a block is one line of versions, of which all but the first look like figures, as in

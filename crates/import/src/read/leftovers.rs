@@ -2,6 +2,7 @@
 
 use super::{BETWEEN_WORDS, MAX_ODD, NO_FIGURE, Reader, UNLABELLED};
 use crate::block::Lined;
+use crate::figure::is_missing;
 use crate::header;
 use crate::kind;
 use crate::mail::Role;
@@ -49,7 +50,7 @@ impl Reader<'_> {
                 self.unread(place, place, NO_FIGURE);
             }
             let count = if self.used[place] { 0 } else { self.columns_of(place) };
-            let goes_on = open.filter(|(_, before)| count > 0 && count.abs_diff(*before) <= 1);
+            let goes_on = open.filter(|(_, before)| count > 0 && count.abs_diff(*before) <= 2);
             match goes_on {
                 Some((first, _)) => open = Some((first, count)),
                 None => {
@@ -88,9 +89,11 @@ impl Reader<'_> {
         if line.role != Role::Text || !spaced || matches!(shape, Shape::Blank | Shape::Rule) {
             return 0;
         }
-        match figures(text) {
-            count if bars || known => count,
-            count if count >= if bare { 3 } else { 2 } => count,
+        let missing = text.split_whitespace().filter(|word| is_missing(word)).count();
+        match (figures(text), missing) {
+            (0, _) => 0,
+            (count, _) if bars || known => count,
+            (count, missing) if count + missing >= if bare { 3 } else { 2 } => count + missing,
             _ => 0,
         }
     }
