@@ -183,9 +183,14 @@ fn is_whole(placed: &Placed) -> bool {
 
 /// Whether a column of this name holds percentages.
 pub fn is_difference(name: &str) -> bool {
-    let name = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic() && letter != '%');
-    let word = name.trim_start_matches('%').to_ascii_lowercase();
-    (name.starts_with('%') && word.len() < 12) || DIFFERENCES.contains(&&*word)
+    let shown = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic() && letter != '%');
+    (shown.starts_with('%') && shown.trim_start_matches('%').len() < 12) || is_change(name)
+}
+
+/// Whether a column of this name says how far a value is from another.
+pub fn is_change(name: &str) -> bool {
+    let word = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic());
+    DIFFERENCES.contains(&&*word.to_ascii_lowercase())
 }
 
 /// Whether a word stands over labels, even where what follows it looks like figures.

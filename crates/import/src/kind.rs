@@ -1,5 +1,7 @@
 //! What a table is of, by what its rows are called.
 
+use kernelfiles::derived;
+
 use crate::table::{Figure, Kind, Row};
 
 /// First words that mmtests and its readers put before what a figure is of.
@@ -113,7 +115,8 @@ pub fn is_duration(label: &str) -> bool {
 /// Whether a label names something that the kernel counts.
 pub fn is_counter(label: &str) -> bool {
     let first = label.split_whitespace().next().unwrap_or_default();
-    if COUNTERS.contains(&first) || label == DIRECT_SCANS.join(" ") {
+    let known = || label == DIRECT_SCANS.join(" ") || derived::find(label).is_some();
+    if COUNTERS.contains(&first) || known() {
         return true;
     }
     let letters = |part: &str| {
@@ -202,6 +205,9 @@ mod tests {
     fn counters_are_known_by_their_names() {
         for label in ["NUMA alloc hit", "numa_hit", "pgmigrate_success", "DMA32 allocs"] {
             assert!(is_counter(label), "{label}");
+        }
+        for derived in derived::rows() {
+            assert!(is_counter(derived.label), "{}", derived.label);
         }
         for label in ["User", "hit rate", "_", "a_", "Foo_bar", "numa_hit of"] {
             assert!(!is_counter(label), "{label}");

@@ -111,9 +111,13 @@ fn explained(heads: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
 /// A row of both clocks: a name, the gain in time and its interval, in brackets that in instructions,
 /// their floor, and a reading.
 fn beside(_: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
-    (1..words.len()).find_map(|at| {
+    // A name may end with a number, so the figures are those furthest to the right.
+    (1..words.len()).rev().find_map(|at| {
         let (name, rest) = words.split_at(at);
         let (values, reading) = gains(rest)?;
+        if reading.iter().any(|word| word.contains(|letter: char| letter.is_ascii_digit())) {
+            return None;
+        }
         let label: Vec<&str> = name.iter().chain(reading).copied().collect();
         let cells = values.into_iter().map(|value| Cell { value, ..Cell::default() });
         Some((label.join(" "), cells.collect()))

@@ -2,10 +2,14 @@
 
 use model::Better;
 
+use crate::header::is_change;
 use crate::table::{Baseline, Figure, Kind, Row, Signs, Table};
 
 /// Decimals of computed percentages: those of the field's tables.
 const DECIMALS: usize = 2;
+
+/// What a change is taken apart into in our own explanations.
+const PARTS: [&str; 2] = ["by cost", "by number"];
 
 /// Why a table can't be set against a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub enum NoBaseline {
 
 /// `table` with the baseline `name` in the first column, and percentages computed anew for every
 /// row with a known direction; the others have none. In a table of commits the baseline is a row.
-/// Stars were about another comparison, and go. `assume` is the direction of rows that tell none.
+/// Stars were about another comparison, and go; so do the values of columns that are changes, unless
+/// the baseline stays the first column. `assume` is the direction of rows that tell none.
 ///
 /// A name is a column's whole name, or a part of the name of one column alone, or `#2` for the
 /// second column.
@@ -38,6 +43,9 @@ pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table
     }
     let columns: Vec<&str> = table.columns.iter().map(String::as_str).collect();
     let base = find(&columns, name)?;
+    if base > 0 {
+        clear_changes(&mut table);
+    }
     table.columns[..=base].rotate_right(1);
     for row in &mut table.rows {
         row.cells[..=base].rotate_right(1);
@@ -51,6 +59,15 @@ pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table
     table.baseline = Some(Baseline::Column(0));
     table.signs = signs(&table.rows);
     Ok(table)
+}
+
+/// Takes the values out of columns that say how far another is from the baseline that was.
+fn clear_changes(table: &mut Table) {
+    for (column, name) in table.columns.iter().enumerate() {
+        if is_change(name) || PARTS.contains(&name.as_str()) {
+            table.rows.iter_mut().for_each(|row| row.cells[column].value = None);
+        }
+    }
 }
 
 /// Commits against one of them: what scatters less is better, of the rest nothing is known unless

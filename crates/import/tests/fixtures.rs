@@ -178,3 +178,63 @@ cpu2           00
     assert_eq!(document.tables[0].rows.len(), 2);
     assert_eq!(document.unread[0].lines, Lines { first: 5, last: 5 });
 }
+
+#[test]
+fn a_change_goes_with_the_baseline_that_it_is_from() {
+    let document = read("reports.txt");
+    let named =
+        |name: &str| document.tables.iter().find(|table| table.columns.contains(&name.into()));
+    let table = named("by cost").unwrap();
+    assert_eq!(table.columns, ["base", "new", "change", "floor", "entries", "by cost"]);
+    let filled = |table: &Table| {
+        let cells = table.rows[0].cells.iter();
+        cells.map(|cell| cell.value.is_some()).collect::<Vec<_>>()
+    };
+    let same = import::rebase(table, "base", None).unwrap();
+    assert_eq!(filled(&same), [true; 6]);
+    let other = import::rebase(table, "new", None).unwrap();
+    assert_eq!(other.columns, ["new", "base", "change", "floor", "entries", "by cost"]);
+    assert_eq!(filled(&other), [true, true, false, true, true, false]);
+}
+
+#[test]
+fn names_of_both_clocks_may_end_with_numbers() {
+    let text = "
+              time            interval  instructions    floor  reading
+Read 4           -                   -    ?   1.20%?        -  undecided
+Read 8           -                   -    ?1.30%?           -  undecided
+Read 16          -                   -    (   1.40%)        -
+Read 32     -4.24%    -5.32 to   -3.18    [  -0.19%]   0.004%  code path
+";
+    let document = import::read(text.as_bytes());
+    let rows: Vec<String> = document.tables[0]
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<String> = row.cells.iter().map(cell).collect();
+            format!("{}: {}", row.label, cells.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "Read 4 undecided: -/- -/- -/- 1.20%/- -/-",
+            "Read 8 undecided: -/- -/- -/- 1.30%/- -/-",
+            "Read 16: -/- -/- -/- 1.40%/- -/-",
+            "Read 32 code path: -4.24%/- -5.32/- -3.18/- -0.19%/- 0.004%/-",
+        ]
+    );
+}
+
+#[test]
+fn counters_that_we_print_are_counters() {
+    let text = "
+                         6.1         6.12
+Reclaim
+Minor Faults              34          25
+KiB paged in             760         234
+KiB paged out             76          23
+";
+    let document = import::read(text.as_bytes());
+    assert_eq!(document.tables[0].kind, import::Kind::Counters);
+}
