@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use flight::event::MAX_CUTS;
 use guest::workloads as built_in_programs;
 use model::{Machine, Manifest, Swap, WorkloadUse};
 
 use crate::job;
+
+/// A boot has at most so many iterations, all its workloads together: the beginning and the end of each
+/// is a cut, and so is each phase in it.
+pub const MOST_ITERATIONS: u32 = MAX_CUTS as u32 / 2;
 
 /// The manifests that come with the laboratory.
 const BUILT_IN: &[&str] = &[

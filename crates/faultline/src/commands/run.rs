@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
-use lab::workloads::WorkloadError;
+use lab::workloads::{MOST_ITERATIONS, WorkloadError};
 use lab::{Ending, Guest, Lab, Libraries, Manner, RunError, RunSummary, file, workloads};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
@@ -187,6 +187,10 @@ pub fn workload(
         .map_err(refused)?;
     if iterations == 0 {
         return Err(Failure::Usage("--iterations wants 1 or more".into()));
+    }
+    if iterations > MOST_ITERATIONS {
+        let message = format!("--iterations {iterations}: a boot has room for {MOST_ITERATIONS}");
+        return Err(Failure::Usage(message));
     }
     Ok(WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT))
 }

@@ -124,8 +124,21 @@ fn what_no_boot_could_be_is_refused() {
         (with("kernel.numa_balancing", "../../etc/x"), "`../../etc/x` is not a sysctl"),
         (limits, "no time at all"),
         (with("iterations = 2", "timeout = \"0s\""), "no time at all"),
-        (with("iterations = 2", "iterations = 32768"), "32768 iterations, and 0 before them"),
-        (with("iterations = 2", "warmup = 4294967295"), "1 iterations, and 4294967295 before them"),
+        (
+            with("iterations = 2", "iterations = 16384"),
+            "16384 iterations of a boot, warm-up among them",
+        ),
+        (
+            with(
+                "iterations = 2",
+                "iterations = 8191\n[[workload]]\nname = \"autonuma\"\nas = \"large\"\nwarmup = 8192",
+            ),
+            "16384 iterations of a boot, warm-up among them",
+        ),
+        (
+            with("iterations = 2", "warmup = 4294967295"),
+            "4294967295 iterations of a boot, warm-up among them",
+        ),
         (
             with("[machine]", "[sampler]\nsources = [\"stat\", \"stat\"]\n[machine]"),
             "`stat` is sampled twice",
@@ -136,9 +149,10 @@ fn what_no_boot_could_be_is_refused() {
         let shown = rendered(&error);
         assert!(shown.contains("[x.toml:") && shown.contains("help: "), "{shown}");
     }
-    assert!(
-        parse(Path::new("x.toml"), &cmdline(&format!("\"{}\"", "a".repeat(1536))), None).is_ok()
-    );
+    let most = with("iterations = 2", "iterations = 8191\nwarmup = 8192");
+    for text in [cmdline(&format!("\"{}\"", "a".repeat(1536))), most] {
+        assert!(parse(Path::new("x.toml"), &text, None).is_ok(), "{text}");
+    }
 }
 
 #[test]

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flight::event::MAX_CUTS;
 use model::{INSTRUCTIONS, Machine, Manifest, Millis, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
 use crate::binaries;
-use crate::workloads::{self, WorkloadError};
+use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
 
 /// The name of a workload is not longer than this, in bytes.
 const LONGEST_NAME: usize = 100;
@@ -40,13 +39,24 @@ pub fn check_all(
     machine: &Machine,
 ) -> Checked<Vec<WorkloadUse>> {
     let mut workloads: Vec<WorkloadUse> = Vec::new();
+    let mut repetitions: u32 = 0;
     for form in forms {
         let place = form.span();
+        let iterations = form.get_ref().iterations.as_ref().map_or(place.clone(), Spanned::span);
         let used = form.into_inner().check(place.clone(), directory, machine)?;
         let name = &used.manifest.name;
         if workloads.iter().any(|other| other.manifest.name == *name) {
             let hint = "its name heads its tables: give one another, such as as = \"large\"";
             return fault(place, format!("workload `{name}` is there twice"), hint);
+        }
+        repetitions = repetitions.saturating_add(used.repetitions());
+        if repetitions > MOST_ITERATIONS {
+            let problem = format!("{repetitions} iterations of a boot, warm-up among them");
+            let hint = format!(
+                "a boot has room for {MOST_ITERATIONS} of all workloads, and for fewer with phases: boot \
+                 more often"
+            );
+            return fault(iterations, problem, hint);
         }
         workloads.push(used);
     }
@@ -92,15 +102,6 @@ impl WorkloadForm {
         if iterations == 0 {
             let span = self.iterations.map_or(place, |count| count.span());
             return fault(span, "no iterations", "ask for 1 or more");
-        }
-        if iterations.saturating_add(self.warmup) > MAX_CUTS as u32 {
-            let problem = format!("{iterations} iterations, and {} before them", self.warmup);
-            let span = self.iterations.map_or(place, |count| count.span());
-            return fault(
-                span,
-                problem,
-                format!("a boot has room for {MAX_CUTS}: boot more often"),
-            );
         }
         let (mut values, mut places) = (BTreeMap::new(), BTreeMap::new());
         for (name, value) in self.parameters.unwrap_or_default() {
