@@ -4,6 +4,7 @@
 use crate::block::{Fixed, Lined};
 use crate::figure::{figure, is_missing};
 use crate::mail::Role;
+use crate::row::has_figures;
 use crate::table::{Cell, Figure};
 
 /// What stands over the tables of an explanation; the last is what a row is of.
@@ -13,7 +14,7 @@ const HEADS: [&[&str]; 4] = [
     &["change", "by cost", "by number", "floor", "luck", "of"],
     &["base", "new", "change", "floor", "luck", "counter"],
 ];
-/// More rows that can't be read do not stand in a table.
+/// More lines that can't be read do not stand between two rows.
 const MAX_ODD: usize = 3;
 /// The change in percent of the value two columns before.
 const PERCENT: &str = "%";
@@ -40,31 +41,50 @@ pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
     (0..lines.len()).filter_map(|place| table(lines, place)).collect()
 }
 
+/// What stands over the figures of a table of ours whose heads are on this line, and how its rows are
+/// taken apart.
+fn heads(text: &str) -> Option<(&'static [&'static str], Take)> {
+    let words: Vec<&str> = text.split_whitespace().take(12).collect();
+    let is = |heads: &&&[&str]| heads.join(" ").split(' ').eq(words.iter().copied());
+    match HEADS.iter().find(is) {
+        Some(heads) => Some((heads, explained)),
+        None => (words == CLOCKS).then_some((&FIGURES, beside)),
+    }
+}
+
 /// The table whose heads stand at `place`.
 fn table(lines: &[Lined<'_>], place: usize) -> Option<Fixed> {
     let head = lines[place].line;
-    let words: Vec<&str> = head.text.split_whitespace().take(12).collect();
-    let is = |heads: &&&[&str]| heads.join(" ").split(' ').eq(words.iter().copied());
-    let (heads, take): (&[&str], Take) = match HEADS.iter().find(is) {
-        Some(heads) => (heads, explained),
-        None if words == CLOCKS => (&FIGURES, beside),
-        None => return None,
-    };
+    let (heads, take) = heads(&head.text)?;
     let mut rows: Vec<(usize, String, Vec<Cell>)> = Vec::new();
     let mut odd = Vec::new();
+    // Lines since the last row that are none, and those of them that do not look like one.
+    let (mut passed, mut others) = (0, Vec::new());
     for (at, Lined { line, .. }) in lines.iter().enumerate().skip(place + 1) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let same = line.role == Role::Text && line.depth == head.depth;
         match take(heads, &words).filter(|_| same) {
-            Some((label, cells)) => rows.push((at, label, cells)),
+            Some((label, cells)) => {
+                passed = 0;
+                let figures = |place: &usize| has_figures(&lines[*place].line.text);
+                odd.extend(others.drain(..).filter(figures));
+                rows.push((at, label, cells));
+            }
             None if READINGS.contains(&line.text.trim()) && !rows.is_empty() => {
                 let row = rows.len() - 1;
                 rows[row].1 += &format!(" {}", line.text.trim());
             }
-            None if odd.len() < MAX_ODD && is_odd(&words) => odd.push(at),
-            None => break,
+            None if passed == MAX_ODD || words.is_empty() || self::heads(&line.text).is_some() => {
+                break;
+            }
+            None => {
+                passed += 1;
+                let into = if is_odd(&words) { &mut odd } else { &mut others };
+                into.push(at);
+            }
         }
     }
+    odd.sort_unstable();
     let last = odd.last().copied().into_iter().chain([rows.last()?.0]).max()?;
     let columns = heads.iter().filter(|head| !is_beside(head));
     let columns = columns.take(rows[0].2.len()).map(|head| (*head).to_owned()).collect();

@@ -318,9 +318,14 @@ impl Reader<'_> {
     fn unread(&mut self, first: usize, last: usize, why: &'static str) {
         self.used[first..=last].fill(true);
         let lines = self.span(first, last);
+        // What stands between two such lines belongs to them, unless it was read.
+        let most = match first.checked_sub(1) {
+            Some(between) if self.used[between] => 1,
+            _ => 2,
+        };
         let before = self.document.unread.last_mut();
         let near = |it: &&mut Unread| {
-            it.why == why && (1..3).contains(&lines.first.saturating_sub(it.lines.last))
+            it.why == why && (1..=most).contains(&lines.first.saturating_sub(it.lines.last))
         };
         match before.filter(near).filter(|_| matches!(why, BETWEEN_WORDS | NO_FIGURE)) {
             Some(before) => before.lines.last = lines.last,

@@ -238,3 +238,23 @@ KiB paged out             76          23
     let document = import::read(text.as_bytes());
     assert_eq!(document.tables[0].kind, import::Kind::Counters);
 }
+
+#[test]
+fn what_stands_between_rows_of_an_explanation_ends_it_not() {
+    let text = "
+  base      new   change  floor    luck  counter
+  -7.0  -2004.7  -1997.7  172.0  beyond  one
+look at this:
+  -3.x  -1001.0   -997.7   86.0  beyond  two
+  -3.3  -1001.0   -997.7   86.0  beyond  three
+some  -1001.0   -997.7   86.0  beyond  four
+  -3.3  -1001.0   -997.7   86.0  beyond  five
+  change   by cost  by number   floor    luck  of
+  +10177  -         -          154209  beyond  six
+";
+    let document = import::read(text.as_bytes());
+    let lines = |table: &Table| table.rows.iter().map(|row| row.line).collect::<Vec<_>>();
+    assert_eq!(document.tables.iter().map(lines).collect::<Vec<_>>(), [vec![3, 6, 8], vec![10]]);
+    let unread: Vec<_> = document.unread.iter().map(|it| (it.lines.first, it.lines.last)).collect();
+    assert_eq!(unread, [(5, 5), (7, 7)]);
+}
