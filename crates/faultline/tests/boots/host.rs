@@ -29,7 +29,7 @@ fn a_kernel_of_ones_own_is_added_used_and_removed() {
     let outcome = bench.boots()[0].outcome.to_string();
     assert!(outcome.contains("mine") && outcome.contains("xfs"), "{outcome}");
     own(&["kernel", "remove", "mine"]).expect(0);
-    let said = own(&["kernel", "remove", "mine"]).expect(1);
+    let said = own(&["kernel", "remove", "mine"]).expect(2);
     assert!(said.err.contains("mine"), "{}", said.err);
 }
 
