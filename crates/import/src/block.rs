@@ -6,8 +6,8 @@ use crate::table::Cell;
 
 /// A longer line heads no part of a table.
 const MAX_SECTION: usize = 40;
-/// More lines that can't be read do not stand between rows.
-const MAX_ODD: usize = 3;
+/// More lines that can't be read do not stand beside the rows of a table, or between two of them.
+pub const MAX_ODD: usize = 3;
 /// How lines begin under which our own reports say in words and figures what is no table. What
 /// belongs to them is indented.
 const NOTES: [&str; 4] = ["Exact mode:", "Notes:", "Variation:", VERDICTS];

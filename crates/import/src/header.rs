@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::block::{Block, Lined, section};
+use crate::block::{Block, Lined, MAX_ODD, section};
 use crate::figure::{figure, is_unit};
 use crate::kind;
 use crate::names::{Known, Run, split};
@@ -15,8 +15,6 @@ const MAX_NAME: usize = 200;
 const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "variant", "version"];
 /// The same, where it could as well be a row's label.
 const AMBIGUOUS: [&str; 6] = ["benchmark", "case", "clients", "groups", "threads", "workers"];
-/// More rows that can't be read do not stand below a header.
-const MAX_ODD: usize = 3;
 /// What heads a column of percentages.
 const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
 

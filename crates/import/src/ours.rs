@@ -1,7 +1,7 @@
 //! Tables of our own reports in which words stand behind the figures: both clocks side by side, and
 //! the totals and rankings of an explanation. What of a row is no figure is its label.
 
-use crate::block::{Fixed, Lined};
+use crate::block::{Fixed, Lined, MAX_ODD};
 use crate::figure::{figure, is_missing};
 use crate::mail::Role;
 use crate::row::has_figures;
@@ -14,8 +14,6 @@ const HEADS: [&[&str]; 4] = [
     &["change", "by cost", "by number", "floor", "luck", "of"],
     &["base", "new", "change", "floor", "luck", "counter"],
 ];
-/// More lines that can't be read do not stand between two rows.
-const MAX_ODD: usize = 3;
 /// The change in percent of the value two columns before.
 const PERCENT: &str = "%";
 /// Whether a change goes beyond luck, in a word.

@@ -6,7 +6,7 @@ mod leftovers;
 use model::Better;
 
 use self::candidates::{Candidate, candidates};
-use crate::block::{Block, Fixed, Lined, line_up, notes, section, take_numbered};
+use crate::block::{Block, Fixed, Lined, MAX_ODD, line_up, notes, section, take_numbered};
 use crate::check::{cut_off, follows};
 use crate::direction;
 use crate::header::{self, Geometry, Header};
@@ -25,9 +25,6 @@ const MAX_TITLE: usize = 60;
 const MAX_GAP: usize = 8;
 /// How far from its column's end a value may end, where the row lacks others.
 const MAX_SHIFT: usize = 2;
-
-/// More rows that can't be read do not stand between two of a table.
-const MAX_ODD: usize = 3;
 
 const NO_NAMES: &str = "no names over the figures, and rows of no known kind";
 const ONE_FIGURE: &str = "one figure a line, under no name and of no known kind";

@@ -1,7 +1,7 @@
 //! What looks like a table, or like a row of one, and is not read.
 
-use super::{BETWEEN_WORDS, MAX_ODD, NO_FIGURE, Reader, UNLABELLED};
-use crate::block::Lined;
+use super::{BETWEEN_WORDS, NO_FIGURE, Reader, UNLABELLED};
+use crate::block::{Lined, MAX_ODD};
 use crate::figure::is_missing;
 use crate::header;
 use crate::kind;
