@@ -2,7 +2,6 @@
 //! tools.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -79,6 +78,9 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     }
 }
 
+/// What is searched for is there.
+struct Found;
+
 /// Whether there is what is asked for: a misspelt name would leave nothing to export.
 fn check_names(
     store: &Store,
@@ -99,18 +101,17 @@ fn check_names(
     }
     let Some(asked) = &args.phase else { return Ok(()) };
     let mut known = BTreeSet::new();
-    store
-        .each_boot(id, detail, |Kept { boot, .. }| {
-            let samples = boot.samples.into_iter().map(|it| (it.workload, it.phase));
-            let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
-            let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
-            known.extend(own.map(|(_, phase)| phase));
-            Ok::<(), Infallible>(())
-        })?
-        .unwrap_or_else(|never| match never {});
-    match known.contains(asked) {
-        true => Ok(()),
-        false => {
+    let searched = store.each_boot(id, detail, |Kept { boot, .. }| {
+        let samples = boot.samples.into_iter().map(|it| (it.workload, it.phase));
+        let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
+        let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
+        known.extend(own.map(|(_, phase)| phase));
+        // The first boot that has it ends the search: reading all series takes long.
+        if known.contains(asked) { Err(Found) } else { Ok(()) }
+    })?;
+    match searched {
+        Err(Found) => Ok(()),
+        Ok(()) => {
             let known = known.into_iter().filter(|phase| !phase.is_empty()).collect();
             Err(no_phase(&NoPhase { asked: asked.clone(), known }))
         }
