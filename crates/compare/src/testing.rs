@@ -1,9 +1,9 @@
 //! Boots and manifests for tests.
 
 use model::{
-    Accel, Accesses, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Rows,
-    Sample, Sampler, Target, Topology, Variant, WorkloadUse,
+    Accesses, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Machine,
+    Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Rows, Sample,
+    Sampler, Target, Topology, Variant, WorkloadUse,
 };
 
 use crate::{KeptBoot, VariantBoots};
@@ -57,13 +57,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
         userspace_digest: String::new(),
         userspace: None,
         variants: Vec::new(),
-        machine: Machine {
-            topology: topology(),
-            disks: Vec::new(),
-            swap: None,
-            accel: Accel::Auto,
-            limits: Limits::default(),
-        },
+        machine: Machine::new(topology()),
         workloads: workloads.into_iter().map(used).collect(),
         sampler: Sampler::default(),
         boots,

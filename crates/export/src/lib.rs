@@ -95,7 +95,7 @@ impl<W: Write + Send> Export<W> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use model::{Accel, Bytes, Chunk, Column, Limits, Machine, Mode, Profiling, Sampler, Topology};
+    use model::{Bytes, Chunk, Column, Machine, Mode, Profiling, Sampler, Topology};
 
     use super::*;
 
@@ -110,13 +110,7 @@ mod tests {
             userspace_digest: String::new(),
             userspace: None,
             variants: Vec::new(),
-            machine: Machine {
-                topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
-                disks: Vec::new(),
-                swap: None,
-                accel: Accel::Auto,
-                limits: Limits::default(),
-            },
+            machine: Machine::new(Topology::even(1, Bytes::mib(128), 1).unwrap()),
             workloads: Vec::new(),
             sampler: Sampler::default(),
             boots: 1,

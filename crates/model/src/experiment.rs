@@ -194,6 +194,14 @@ pub struct Machine {
     pub limits: Limits,
 }
 
+impl Machine {
+    /// A machine of this shape without disks and swap, with whatever executes it and the usual limits.
+    pub fn new(topology: Topology) -> Self {
+        let (accel, limits) = (Accel::Auto, Limits::default());
+        Self { topology, disks: Vec::new(), swap: None, accel, limits }
+    }
+}
+
 /// A setting of the running kernel that a variant changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

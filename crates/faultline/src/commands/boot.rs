@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, Look};
-use model::{Limits, Machine};
+use model::Machine;
 
 use super::{print, topology};
 use crate::args::BootArgs;
@@ -12,13 +12,8 @@ use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
 pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
-    let machine = Machine {
-        topology: topology(&args.machine)?,
-        disks: Vec::new(),
-        swap: None,
-        accel: args.machine.accel.into(),
-        limits: Limits::default(),
-    };
+    let machine =
+        Machine { accel: args.machine.accel.into(), ..Machine::new(topology(&args.machine)?) };
     let directory = tempfile::tempdir()?;
     let look = Look {
         cache: Cache::open()?,

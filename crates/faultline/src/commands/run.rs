@@ -150,11 +150,9 @@ pub fn described(
 ) -> Result<Experiment, Failure> {
     let workloads = vec![workload];
     let machine = Machine {
-        topology: topology(machine)?,
-        disks: Vec::new(),
-        swap: None,
         accel: machine.accel.into(),
         limits: file::usual_limits(&workloads),
+        ..Machine::new(topology(machine)?)
     };
     for used in &workloads {
         workloads::check(used, &machine).map_err(refused)?;

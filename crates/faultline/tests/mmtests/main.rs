@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
 use import::mmtests::benchmark::{self, Logs};
 use model::{
-    Accel, Boot, Bytes, Experiment, Limits, Machine, Manifest, Millis, Mode, Outcome, Profiling,
-    Sample, Sampler, Topology, Variant, WorkloadUse,
+    Boot, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Profiling, Sample, Sampler,
+    Topology, Variant, WorkloadUse,
 };
 
 use logs::{FORMS, Form, RUNS};
@@ -81,13 +81,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         userspace_digest: String::new(),
         userspace: None,
         variants: Vec::new(),
-        machine: Machine {
-            topology: Topology::even(1, Bytes::mib(128), 1).unwrap(),
-            disks: Vec::new(),
-            swap: None,
-            accel: Accel::Auto,
-            limits: Limits::default(),
-        },
+        machine: Machine::new(Topology::even(1, Bytes::mib(128), 1).unwrap()),
         workloads: vec![WorkloadUse::new(manifest, 1, Millis(1000))],
         sampler: Sampler::default(),
         boots: 1,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use model::{
-    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Limits, Machine, Manifest,
-    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
-    Variant, WorkloadUse,
+    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Machine, Manifest, Mean,
+    Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
+    WorkloadUse,
 };
 use serde_json::Value;
 use store::Store;
@@ -95,13 +95,7 @@ fn experiment() -> Experiment {
         userspace_digest: String::new(),
         userspace: None,
         variants: vec![variant("6.1"), variant("6.12")],
-        machine: Machine {
-            topology: Topology::even(2, Bytes::mib(512), 1).unwrap(),
-            disks: Vec::new(),
-            swap: None,
-            accel: Accel::Auto,
-            limits: Limits::default(),
-        },
+        machine: Machine::new(Topology::even(2, Bytes::mib(512), 1).unwrap()),
         workloads: vec![WorkloadUse::new(manifest, ITERATIONS, Millis(1000))],
         sampler: Sampler::default(),
         boots: BLOCKS,

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
-    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Limits, Machine,
-    Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology,
-    Usage, Variant, WorkloadUse,
+    Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Machine, Manifest, Mean,
+    Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
+    WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -217,13 +217,7 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
         userspace_digest: String::new(),
         userspace: None,
         variants: Vec::new(),
-        machine: Machine {
-            disks: Vec::new(),
-            swap: None,
-            topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
-            accel: Accel::Auto,
-            limits: Limits::default(),
-        },
+        machine: Machine::new(Topology::even(4, Bytes::mib(2048), 2).unwrap()),
         workloads: vec![used],
         sampler: Sampler::default(),
         boots,

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use model::{
     Accel, Accesses, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
-    Instructions, Limits, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege,
-    Problem, ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Target,
-    Topology, Usage, Variant, WorkloadUse,
+    Instructions, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Problem,
+    ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Target, Topology,
+    Usage, Variant, WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -86,11 +86,8 @@ fn experiment(name: &str) -> Experiment {
         userspace: None,
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
-            topology: Topology::even(4, Bytes::mib(1024), 2).unwrap(),
-            disks: Vec::new(),
-            swap: None,
             accel: Accel::Tcg,
-            limits: Limits::default(),
+            ..Machine::new(Topology::even(4, Bytes::mib(1024), 2).unwrap())
         },
         workloads: vec![WorkloadUse {
             manifest,
