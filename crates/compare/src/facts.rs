@@ -60,7 +60,8 @@ pub fn modules(variant: &Variant) -> String {
     variant.modules.join(", ")
 }
 
-/// For each command line, its words that not all of them have.
+/// For each command line, its words that not all of them have. Those that a seed draws are left
+/// out.
 pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     let known = cmdlines.iter().flatten();
     let common = known
@@ -69,7 +70,9 @@ pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
         .unwrap_or_default();
     let own = |cmdline: &str| {
         let words = cmdline.split_whitespace();
-        let own: Vec<_> = words.filter(|word| !common.contains(word)).collect();
+        let drawn = |word: &&str| word.starts_with("faultline.") || word.starts_with("faultline_");
+        let own: Vec<_> =
+            words.filter(|word| !common.contains(word)).filter(|word| !drawn(word)).collect();
         own.join(" ")
     };
     cmdlines.iter().map(|cmdline| cmdline.map(own)).collect()

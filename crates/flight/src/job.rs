@@ -45,6 +45,9 @@ pub struct Job {
     pub workloads: Vec<Workload>,
     /// What to sample, and how often.
     pub sampler: Sampler,
+    /// In exact mode, what everything that may differ without mattering is drawn from.
+    #[serde(default)]
+    pub seed: Option<u32>,
     /// Record the kernel's symbols when the workloads are done.
     #[serde(default)]
     pub symbols: bool,

@@ -148,6 +148,10 @@ impl Bootable<'_> {
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
             job::job(self.experiment, self.variant, self.kernel, self.externals, self.userspace)?;
+        job.seed = match self.engine {
+            Engine::Exact(exact) => Some(exact.seed),
+            _ => None,
+        };
         job.symbols = self.symbols.is_some() && !modules.is_empty();
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }

@@ -76,6 +76,7 @@ pub fn job(
         settings: variant.settings.clone(),
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),
+        seed: None,
         symbols: false,
         shell: false,
     };
@@ -116,6 +117,9 @@ fn program_path(workload: &str, program: &Path) -> String {
     format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
 }
 
+/// Bytes before the programs in the initramfs of exact mode, at most.
+const MOST_PADDING: usize = 1 << 20;
+
 /// The initramfs for a job: agent, workloads, modules, programs, contents of RAM disks and the job
 /// itself. The same inputs give the same bytes.
 pub fn initramfs(
@@ -131,6 +135,11 @@ pub fn initramfs(
         archive.directory(directory);
     }
     archive.console();
+    if let Some(seed) = job.seed {
+        // What follows lies on other pages.
+        let mut rng = fastrand::Rng::with_seed(seed.into());
+        archive.file("/faultline/padding", &vec![0; rng.usize(..MOST_PADDING)]);
+    }
     archive.program(job::AGENT_PATH, &read(&guest.agent)?);
     archive.program(job::WORKLOADS_PATH, &read(&guest.workloads)?);
     for module in modules {

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use fastrand::Rng;
 use model::Topology;
 
 use crate::exact::SHIFT;
@@ -17,6 +18,11 @@ pub enum Console {
     /// The terminal, shared with QEMU's monitor (C-a c); a copy goes to the file.
     Terminal,
 }
+
+/// A seed draws fewer words than this, of fewer letters: with them, and the longest line that a
+/// variant may have, no line is longer than kernels take (`COMMAND_LINE_SIZE`, 2048 on x86).
+const MOST_WORDS: u32 = 8;
+const MOST_LETTERS: usize = 24;
 
 /// What a machine adds to the kernel's command line, before the words of the variant
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
@@ -34,6 +40,8 @@ pub enum Console {
 /// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for
 ///   each with `pause`, at each of which QEMU gives all CPUs a turn: a boot took 7.2 s of CPU time
 ///   on 4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
+/// - `page_alloc.shuffle` (exact): free memory lies in a random order, which depends on the seed
+///   (`mm/shuffle.c`). A kernel that cannot do so passes it over.
 /// - `faultline.seed` (exact): an option of a module that no kernel has. Kernels pass it over, but
 ///   for `random_init_early` (`drivers/char/random.c`), which mixes the whole line in.
 pub fn boot_parameters(engine: Engine<'_>) -> String {
@@ -43,9 +51,24 @@ pub fn boot_parameters(engine: Engine<'_>) -> String {
         Engine::Kvm => all.to_owned(),
         Engine::Tcg => format!("{all} {emulation}"),
         Engine::Exact(exact) => {
-            format!("{all} {emulation} nokaslr cpu_init_udelay=0 faultline.seed={:08x}", exact.seed)
+            let drawn = drawn_words(exact.seed);
+            format!("{all} {emulation} nokaslr cpu_init_udelay=0 page_alloc.shuffle=1 {drawn}")
         }
     }
+}
+
+/// The words that a seed draws: its own, then some of any length. Half of these belong to a module
+/// that no kernel has, the others reach the environment of PID 1 (`init/main.c`,
+/// `unknown_bootoption`). What an unknown word moves lies within what they move.
+fn drawn_words(seed: u32) -> String {
+    let mut rng = Rng::with_seed(seed.into());
+    let mut words = format!("faultline.seed={seed:08x}");
+    for number in 0..rng.u32(..MOST_WORDS) {
+        let separator = if rng.bool() { '.' } else { '_' };
+        let value: String = (0..rng.usize(..MOST_LETTERS)).map(|_| rng.lowercase()).collect();
+        words += &format!(" faultline{separator}{number}={value}");
+    }
+    words
 }
 
 /// All arguments of QEMU.
@@ -367,7 +390,7 @@ mod tests {
         -numa node,nodeid=1,memdev=memory1,cpus=1
         -kernel /cache/6.1/vmlinux
         -initrd /run/initramfs.cpio
-        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 faultline.seed=0000001f numa_balancing=disable
+        -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 page_alloc.shuffle=1 faultline.seed=0000001f faultline.0=rkcqlsjjcnew faultline.1=kbimlgnxoilqvkmwob faultline_2=gehbknhlioqhaqr faultline.3= numa_balancing=disable
         -chardev file,id=console,path=/run/a,,b/console.log
         -qmp stdio
         -serial chardev:console
@@ -386,5 +409,16 @@ mod tests {
         assert_eq!(sockets(&["0-1", "2-3", ""]), 2);
         assert_eq!(sockets(&["0-2", "3"]), 4);
         assert_eq!(sockets(&["2-3", "0-1"]), 4);
+    }
+
+    /// With the longest line of a variant, which `lab` bounds, and the words before.
+    #[test]
+    fn a_seed_draws_no_more_words_than_a_line_holds() {
+        const VARIANT: usize = 1536;
+        const LINE: usize = 2048;
+        let exact = |seed| Exact { seed, clock: "/x".into(), plugin: None };
+        let lines = (0..1000).map(|seed| boot_parameters(Engine::Exact(&exact(seed))).len());
+        assert!(lines.max().unwrap() + VARIANT + 16 < LINE);
+        assert_ne!(drawn_words(1).len(), drawn_words(2).len());
     }
 }

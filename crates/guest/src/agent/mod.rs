@@ -5,6 +5,7 @@
 //! The OOM killer never takes PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`), so there is no score
 //! to be set, nor one that children would inherit.
 
+mod chance;
 mod device;
 mod disks;
 mod hello;
@@ -156,6 +157,7 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     watch.tick_every(interval).map_err(JobError::Sampler)?;
     for (index, workload) in job.workloads.iter().enumerate() {
         for iteration in 0..workload.iterations {
+            let _kept = job.seed.map(|seed| chance::draw(seed, index as u16, iteration));
             let ran = run::run(watch, index as u16, workload, iteration);
             let name = || workload.name.clone();
             ran.map_err(|error| JobError::Workload { name: name(), iteration, error })?;

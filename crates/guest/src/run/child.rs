@@ -21,6 +21,11 @@ use crate::sys::chroot;
 const LINES_FD: i32 = 3;
 const ACK_FD: i32 = 4;
 
+/// A program's environment: what the kernel gives PID 1, and a path. Words that the kernel does not
+/// know are in that of PID 1 too, and reach no workload.
+const ENVIRONMENT: [(&str, &str); 3] =
+    [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
+
 /// A running program.
 ///
 /// Its own ends of the pipes stay open here too, so that a program that closes them does not make
@@ -53,6 +58,8 @@ impl Child {
         }
         let child = command
             .args(arguments)
+            .env_clear()
+            .envs(ENVIRONMENT)
             .env(FD_VARIABLE, LINES_FD.to_string())
             .env(ACK_VARIABLE, ACK_FD.to_string())
             .stdin(Stdio::null())

@@ -1,0 +1,132 @@
+//! What a seed draws in the guest before each iteration of exact mode: everything that may differ
+//! between two variants without mattering. What a variant's settings or command line cost before
+//! shifts free lists, slabs, process numbers and the phases of timers. A draw of all of these makes
+//! such a shift one draw more, so that the spread over seeds covers it.
+//!
+//! What this kernel cannot do is left out: a draw has no right value.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+use memmap2::MmapMut;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Timers that come again within this time have any phase after the wait: the tick, the folding of
+/// counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
+const WAIT: Duration = Duration::from_secs(5);
+/// What is made on each CPU, at most: pages, files and threads.
+const PAGES: usize = 768;
+const FILES: usize = 96;
+const THREADS: usize = 24;
+/// Pages and files that are kept while the iteration runs, on each CPU, at most.
+const KEPT: usize = 64;
+
+/// What is kept while an iteration runs. It is given back when dropped.
+#[derive(Debug, Default)]
+pub struct Kept {
+    pages: Vec<MmapMut>,
+    files: Vec<PathBuf>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.files.iter().for_each(remove);
+    }
+}
+
+/// Draws for an iteration of the job's workload number `workload`.
+pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
+    let number = u64::from(workload) << 32 | u64::from(iteration);
+    let mut rng = Rng::with_seed(u64::from(seed) << 48 ^ number);
+    let mut kept = Kept::default();
+    let Ok(allowed) = sched_getaffinity(None) else { return kept };
+    let mut cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    rng.shuffle(&mut cpus);
+    for &cpu in &cpus {
+        run_on(cpu);
+        take_pages(&mut rng, &mut kept.pages);
+        make_files(&mut rng, &mut kept.files);
+        (0..rng.usize(..THREADS)).for_each(|_| start_thread());
+    }
+    // The workload starts near the CPU on which the agent runs.
+    if let Some(&cpu) = rng.choice(&cpus) {
+        run_on(cpu);
+    }
+    thread::sleep(WAIT.mul_f64(rng.f64()));
+    let _ = sched_setaffinity(None, &allowed);
+    kept
+}
+
+fn run_on(cpu: usize) {
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    let _ = sched_setaffinity(None, &only);
+}
+
+/// Takes pages one by one, which are there at once since the agent's memory is locked, and gives
+/// most of them back in another order.
+fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
+    let mut pages: Vec<MmapMut> =
+        (0..rng.usize(..PAGES)).map_while(|_| MmapMut::map_anon(1).ok()).collect();
+    keep_some(rng, &mut pages).for_each(drop);
+    kept.append(&mut pages);
+}
+
+/// Makes files, and removes most of them in another order.
+fn make_files(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
+    let mut files: Vec<PathBuf> =
+        (0..rng.usize(..FILES)).map(|_| format!("/tmp/{:016x}", rng.u64(..)).into()).collect();
+    files.retain(|path| File::create(path).is_ok());
+    keep_some(rng, &mut files).for_each(|path| remove(&path));
+    kept.append(&mut files);
+}
+
+/// Leaves some, in a random order, and gives the others.
+fn keep_some<'a, T>(rng: &mut Rng, all: &'a mut Vec<T>) -> std::vec::Drain<'a, T> {
+    rng.shuffle(all);
+    let keep = rng.usize(..KEPT).min(all.len());
+    all.drain(keep..)
+}
+
+fn remove(path: &PathBuf) {
+    let _ = fs::remove_file(path);
+}
+
+/// Starts a thread, which takes a process number, and ends it.
+fn start_thread() {
+    if let Ok(thread) = thread::Builder::new().stack_size(16 << 10).spawn(|| ()) {
+        let _ = thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_are_kept_and_the_others_given() {
+        let mut rng = Rng::with_seed(3);
+        for number in [0, 1, 50, 500] {
+            let mut all: Vec<usize> = (0..number).collect();
+            let given: Vec<usize> = keep_some(&mut rng, &mut all).collect();
+            assert!(all.len() < KEPT);
+            all.extend(given);
+            all.sort_unstable();
+            assert_eq!(all, (0..number).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_given_back_in_the_end() {
+        let mut kept = Kept::default();
+        make_files(&mut Rng::with_seed(1), &mut kept.files);
+        take_pages(&mut Rng::with_seed(1), &mut kept.pages);
+        let files = kept.files.clone();
+        assert!(!files.is_empty() && files.iter().all(|path| path.exists()));
+        drop(kept);
+        assert!(files.iter().all(|path| !path.exists()));
+    }
+}
