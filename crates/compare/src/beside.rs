@@ -82,13 +82,13 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    fn of(difference: Difference) -> Self {
+    fn of(difference: Difference, margin: f64) -> Self {
         let Difference { base, new, .. } = difference;
         Self {
             difference,
             gain: stats::gain(Better::Lower, new, base),
             floor_percent: floor_percent(&difference),
-            verdict: Verdict::of(Better::Lower, Some(&difference)),
+            verdict: Verdict::of(Better::Lower, Some(&difference), margin),
         }
     }
 }
@@ -267,7 +267,7 @@ impl Pair<'_> {
             blocks: pairs.len(),
             reading: reading(gain.as_ref(), counted.map(beyond_luck), unseen),
             gain,
-            instructions: total.map(Instructions::of),
+            instructions: total.map(|it| Instructions::of(it, self.judging.margin)),
             unseen,
         }
     }
@@ -278,8 +278,7 @@ impl Pair<'_> {
             let figures = column.complete().map(|boot| (boot.replicate, figure(boot)));
             Seeds::new(figures, self.seeds)
         });
-        let floor = base.floor(&new);
-        Some(Difference { floor, ..Difference::of(base.values(), new.values())? })
+        new.against(&base)
     }
 }
 

@@ -7,6 +7,7 @@ use kernelfiles::derived::{self, Section, Span};
 use model::{Boot, Chunk, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
+use crate::exact::{self, Held, Role};
 use crate::figures::BootFigures;
 use crate::growth::{Growth, lost_series};
 use crate::judge::judge;
@@ -50,7 +51,8 @@ pub fn table(
         .collect();
 
     let count = together.first().map_or(0, Vec::len);
-    let row = |number: usize| {
+    let mut held = Vec::new();
+    let mut row = |number: usize, place: usize| {
         let values = together.iter().map(|figures| figures[number].value).collect();
         let Figure { section, label, unit, decimals, .. } = &together[0][number];
         let row = Row::new(label, unit, None, Statistic::Amean, values, *decimals);
@@ -62,7 +64,8 @@ pub fn table(
             Some(wanted) => {
                 let seeds = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.replicate));
                 let seeds = seeds.map(|values| Seeds::new(values, wanted));
-                row.against_luck(&seeds.collect::<Vec<_>>())
+                held.push(Held::new(place, &seeds.collect::<Vec<_>>(), Role::Listed));
+                row
             }
             None => {
                 let blocks = by_boot.iter().map(|boots| of_boots(boots, |boot| boot.block));
@@ -70,10 +73,12 @@ pub fn table(
             }
         }
     };
-    let rows = (0..count).map(row).filter(|row| row.values.iter().any(Option::is_some));
-    let mut rows: Vec<Row> = rows.collect();
-    if seeds.is_none() {
-        judge(&mut rows, |_| false, judging);
+    let known = |number: &usize| together.iter().any(|figures| figures[*number].value.is_some());
+    let known = (0..count).filter(known).enumerate();
+    let mut rows: Vec<Row> = known.map(|(place, number)| row(number, place)).collect();
+    match seeds {
+        Some(_) => exact::judge(&mut rows, &held, judging),
+        None => judge(&mut rows, |_| false, judging),
     }
     Table {
         workload: workload.name.clone(),
@@ -450,25 +455,25 @@ mod tests {
 
     #[test]
     fn counters_differ_beyond_luck_or_not() {
-        let boots = |all: [i64; 2], local: i64| {
-            let mut boots = [boot(0), boot(1)];
+        let boots = |all: [i64; 4], local: i64| {
+            let mut boots = [0, 1, 2, 3].map(boot);
             for (boot, all) in boots.iter_mut().zip(all) {
                 boot.chunks = vec![chunk(0, "", &faults(all, local))];
             }
             boots
         };
-        let (base, new) = (boots([100, 120], 60), boots([130, 140], 66));
+        let (base, new) = (boots([100, 104, 98, 102], 50), boots([160, 164, 158, 162], 80));
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
         let (used, steady) = (used(manifest()), Steady::default());
-        let table = table(&used, &columns, &topology(), &steady, Some(2), &Judging::default());
+        let table = table(&used, &columns, &topology(), &steady, Some(4), &Judging::default());
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert_eq!(row.verdicts, [None, None]);
-            (row.floors[1], row.beyond_luck[1])
+            (row.floors[1].is_some(), row.beyond_luck[1])
         };
-        assert_eq!(luck("NUMA hint faults"), (Some(20.0), Some(true)));
-        // From 60 and 50 % to 50.8 and 47.1 %.
-        assert_eq!(luck(GUESS), (Some(10.0), Some(false)));
+        assert_eq!(luck("NUMA hint faults"), (true, Some(true)));
+        // About 49.5 % on both sides.
+        assert_eq!(luck(GUESS), (true, Some(false)));
     }
 }

@@ -3,6 +3,7 @@
 use model::{Boot, Usage, WorkloadUse};
 use stats::Summary;
 
+use crate::exact::{self, Held, Role};
 use crate::figures::BootFigures;
 use crate::judge::judge;
 use crate::luck::Seeds;
@@ -29,7 +30,8 @@ pub fn table(
     judging: &Judging,
 ) -> Table {
     let pools: Vec<Vec<Spent>> = columns.iter().map(|column| boots(used, column)).collect();
-    let mut rows = TIMES.map(|(label, time)| {
+    let mut held = Vec::new();
+    let rows = TIMES.into_iter().enumerate().map(|(number, (label, time))| {
         let values = pools.iter().map(|boots| mean(boots, time)).collect();
         let row = Row::new(label, "s", None, Statistic::Amean, values, 2);
         let totals = |boots: &[Spent<'_>], key: fn(&Boot) -> u32| -> Vec<(u32, Option<f64>)> {
@@ -39,7 +41,8 @@ pub fn table(
             Some(wanted) => {
                 let seeds = pools.iter().map(|boots| totals(boots, |boot| boot.replicate));
                 let seeds = seeds.map(|totals| Seeds::new(totals, wanted));
-                row.against_luck(&seeds.collect::<Vec<_>>())
+                held.push(Held::new(number, &seeds.collect::<Vec<_>>(), Role::Listed));
+                row
             }
             None => {
                 let figures = pools.iter().map(|boots| totals(boots, |boot| boot.block));
@@ -53,8 +56,10 @@ pub fn table(
             }
         }
     });
-    if seeds.is_none() {
-        judge(&mut rows, |_| false, judging);
+    let mut rows: Vec<Row> = rows.collect();
+    match seeds {
+        Some(_) => exact::judge(&mut rows, &held, judging),
+        None => judge(&mut rows, |_| false, judging),
     }
     let pooled = |boots: &Vec<Spent>| Pool {
         iterations: boots.iter().map(|boot| boot.iterations.len()).collect(),

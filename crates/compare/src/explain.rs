@@ -23,7 +23,7 @@ pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use paths::{Path, Paths, paths};
 pub use section::{Compared, Counter, Section, Totals};
 use sides::Sides;
-use tally::Tally;
+pub(crate) use tally::{Executed, Identity, Tally};
 
 /// Where the difference between two variants went, for one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +122,9 @@ fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
 /// The complete boots that have a profile of `workload`.
 fn seeds<'a>(variant: &VariantBoots<'a>, workload: &str) -> Vec<&'a Boot> {
     let has_profile = |boot: &&Boot| profiles(boot, workload, None).next().is_some();
-    variant.complete().filter(has_profile).collect()
+    let mut boots: Vec<&Boot> = variant.complete().filter(has_profile).collect();
+    boots.sort_by_key(|boot| boot.replicate);
+    boots
 }
 
 /// The profiles of `workload` in one phase, or in all of them.

@@ -11,7 +11,9 @@ mod config;
 mod consistency;
 mod counters;
 mod duration;
+mod equal;
 mod evidence;
+mod exact;
 mod explain;
 mod facts;
 mod figures;
@@ -50,7 +52,7 @@ pub use explain::{
 pub use figures::BootFigures;
 pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
-pub use luck::{Difference, Verdict};
+pub use luck::{Difference, LEVEL, RATE, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};
@@ -443,7 +445,7 @@ mod tests {
                 boot.chunks = vec![testing::chunk(0, "", &count_all)];
                 boot.samples = vec![
                     sample("Elapsed", "", 0, time),
-                    sample("instructions", "total", 0, count as f64),
+                    sample("instructions", "kernel", 0, count as f64),
                 ];
                 boot.usage = vec![model::Usage {
                     workload: "autonuma".into(),
@@ -470,8 +472,10 @@ mod tests {
             };
             let same = tables(&moved);
             prop_assert_eq!(&same, &tables(&base));
-            let expected =
-                |row: &Row| row.statistic.is_mean().then_some(Verdict::Same);
+            let expected = |row: &Row| {
+                let is_judged = row.statistic.is_mean() && row.metric == "instructions-kernel";
+                is_judged.then_some(Verdict::Same)
+            };
             prop_assert!(same[0].rows.iter().all(|row| row.verdicts[1] == expected(row)));
         }
     }

@@ -1,15 +1,23 @@
 //! Zero noise is not zero luck: what a figure of exact mode owes to start-up timing and placement.
-//! The spread of one variant over its seeds is the floor; a difference inside it is none.
+//! Each boot of a variant has a seed of its own, from which everything is drawn that may differ
+//! without mattering. Seeds are independent draws, so the statistics of few draws apply: a
+//! difference of means is set against its floor, which luck alone exceeds as rarely as stated.
 //!
-//! The floor is the wider range of two, and grows with the number of seeds. How often luck alone
-//! exceeds it, simulated with 200,000 pairs of normal samples: with 2 seeds a variant 22 %, 3 seeds
-//! 4.9 %, 4 seeds 1.1 %, 5 seeds 0.2 %. With 5 seeds a difference of 3 standard deviations is seen
-//! in 59 % of cases, one of 4 in 88 %.
+//! - A single difference: Welch's t at the level [`LEVEL`].
+//! - Verdicts: the same, for all verdicts of a table together, by Holm ([`crate::exact`]).
+//! - Lists of many figures, as functions and counters are: a false discovery rate of [`RATE`], by
+//!   relabelling the seeds ([`listed`]).
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
 
 use model::Better;
 use serde::Serialize;
+use stats::Estimate;
+
+/// Tables in which luck alone gives any verdict: at most this share.
+pub const LEVEL: f64 = 0.01;
+/// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
+pub const RATE: f64 = 0.05;
 
 /// What is said of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +27,7 @@ pub enum Verdict {
     Regression,
     /// Better, likewise.
     Improvement,
-    /// Inside the luck floor; in measured mode, shown to be smaller than the margin.
+    /// Within the luck floor or the margin; in measured mode, shown to be smaller than the margin.
     Same,
     /// Not enough is known. In exact mode a variant lacks a seed's figure, or has only one seed.
     Undecided,
@@ -36,14 +44,17 @@ impl Verdict {
         }
     }
 
-    /// The verdict on the difference of a figure of which `better` is good.
-    pub(crate) fn of(better: Better, difference: Option<&Difference>) -> Self {
-        let Some((more, beyond_luck)) =
-            difference.and_then(|it| Some((it.change() > 0.0, it.beyond_luck()?)))
+    /// The verdict on the difference of a figure of which `better` is good. A change of at most
+    /// `margin` of the baseline's figure is none.
+    pub(crate) fn of(better: Better, difference: Option<&Difference>, margin: f64) -> Self {
+        let Some((difference, beyond_luck)) =
+            difference.and_then(|it| Some((it, it.beyond_luck()?)))
         else {
             return Self::Undecided;
         };
-        match (beyond_luck, more == (better == Better::Higher)) {
+        let change = difference.change();
+        let is_some = beyond_luck && change.abs() > margin * difference.base.abs();
+        match (is_some, (change > 0.0) == (better == Better::Higher)) {
             (false, _) => Self::Same,
             (true, true) => Self::Improvement,
             (true, false) => Self::Regression,
@@ -54,7 +65,7 @@ impl Verdict {
 /// A figure of one variant: one value a seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seeds {
-    /// Ascending, so that sums do not depend on the order of boots.
+    /// In the order of the seeds.
     values: Vec<f64>,
     complete: bool,
 }
@@ -63,21 +74,26 @@ impl Seeds {
     /// From seeds and their values; `wanted` seeds, from 0, make the set complete.
     pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>, wanted: u32) -> Self {
         let figures = figures.into_iter();
-        let known = figures.filter_map(|(seed, value)| Some((seed, value?)));
-        let (seeds, mut values): (BTreeSet<u32>, Vec<f64>) =
-            known.filter(|(_, value)| value.is_finite()).unzip();
-        values.sort_by(f64::total_cmp);
-        Self { values, complete: (0..wanted).all(|seed| seeds.contains(&seed)) }
+        let mut known: Vec<(u32, f64)> = figures
+            .filter_map(|(seed, value)| Some((seed, value?)))
+            .filter(|(_, value)| value.is_finite())
+            .collect();
+        known.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let complete = (0..wanted).all(|seed| known.iter().any(|it| it.0 == seed));
+        Self { values: known.into_iter().map(|(_, value)| value).collect(), complete }
     }
 
-    /// The values, ascending.
+    /// The values, in the order of the seeds.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The luck floor of a difference between two variants; none unless both have all seeds.
-    pub fn floor(&self, other: &Self) -> Option<f64> {
-        (self.complete && other.complete).then(|| floor(&self.values, &other.values)).flatten()
+    /// The difference from `base`; none if a side has no value. Its floor is known only where both
+    /// sides have all their seeds.
+    pub fn against(&self, base: &Self) -> Option<Difference> {
+        let difference = Difference::of(&base.values, &self.values)?;
+        let complete = base.complete && self.complete;
+        Some(Difference { floor: difference.floor.filter(|_| complete), ..difference })
     }
 }
 
@@ -88,15 +104,17 @@ pub struct Difference {
     pub base: f64,
     /// Mean over the other variant's seeds.
     pub new: f64,
-    /// The luck floor: the wider of the two ranges over seeds. None if a variant has not two
+    /// The luck floor: a change that does not exceed it may be luck. None if a variant has not two
     /// seeds, or not all that are wanted, so that nothing is known of luck.
     pub floor: Option<f64>,
 }
 
 impl Difference {
-    /// The difference between figures, one a seed. None if a side has none.
+    /// The difference between figures, one a seed, as if it were the only one that is looked at.
+    /// None if a side has none.
     pub fn of(base: &[f64], new: &[f64]) -> Option<Self> {
-        Some(Self { base: mean(base)?, new: mean(new)?, floor: floor(base, new) })
+        let floor = estimate(base, new).map(|it| it.reach(1.0 - LEVEL));
+        Some(Self { base: mean(base)?, new: mean(new)?, floor })
     }
 
     /// What was added.
@@ -115,24 +133,46 @@ impl Difference {
     }
 }
 
-/// The wider of two ranges; none if one is not known.
-fn floor(base: &[f64], new: &[f64]) -> Option<f64> {
-    Some(range(base)?.max(range(new)?))
+/// Gives each difference of a list the floor that it has among all of them. `values` are those of the
+/// two sides, in the order of the seeds. A difference without a floor stays so: it is not compared.
+pub(crate) fn listed<'a>(list: impl IntoIterator<Item = (&'a mut Difference, [Vec<f64>; 2])>) {
+    let known = list.into_iter().filter(|(difference, _)| difference.floor.is_some());
+    let mut known: Vec<_> = known.collect();
+    // Values are relabelled together, so there have to be as many of each.
+    known.sort_by_key(|(_, values)| Reverse(values.each_ref().map(Vec::len)));
+    let seeds = |values: &[Vec<f64>; 2]| values.each_ref().map(Vec::len);
+    for list in known.chunk_by_mut(|one, other| seeds(&one.1) == seeds(&other.1)) {
+        let figures: Vec<[&[f64]; 2]> =
+            list.iter().map(|(_, values)| values.each_ref().map(Vec::as_slice)).collect();
+        let floors = stats::floors(&figures, RATE);
+        for ((difference, _), floor) in list.iter_mut().zip(floors) {
+            let change = difference.change().abs();
+            // Figures of all seeds together may differ where the mean of the seeds' own does not.
+            let is_beyond = floor.distance > floor.floor && floor.floor < change;
+            difference.floor = Some(if is_beyond { floor.floor } else { floor.floor.max(change) });
+        }
+    }
 }
 
-/// The mean. Taken from the first value on, so that the mean of equal values is that value, to the
+/// The change of the mean with its error; none of fewer than two values a side.
+pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
+    Estimate::of_difference(&ascending(base), &ascending(new))
+}
+
+/// The mean. Taken from the least value on, so that the mean of equal values is that value, to the
 /// last bit: where the floor is 0, an error of rounding would be a difference beyond luck.
 fn mean(values: &[f64]) -> Option<f64> {
-    let first = values.first()?;
-    let beyond: f64 = values.iter().map(|value| value - first).sum();
-    Some(first + beyond / values.len() as f64)
+    let values = ascending(values);
+    let least = values.first()?;
+    let beyond: f64 = values.iter().map(|value| value - least).sum();
+    Some(least + beyond / values.len() as f64)
 }
 
-/// The distance between the largest and the smallest of two or more values.
-fn range(values: &[f64]) -> Option<f64> {
-    let least = values.iter().copied().reduce(f64::min)?;
-    let most = values.iter().copied().reduce(f64::max)?;
-    (values.len() > 1).then_some(most - least)
+/// In an order of their own, so that sums do not depend on that of seeds.
+fn ascending(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 #[cfg(test)]
@@ -144,74 +184,98 @@ mod tests {
         Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
     }
 
+    /// SciPy: `ttest_ind(a, b, equal_var=False).confidence_interval(0.99)`, half its width.
     #[test]
-    fn a_difference_inside_the_spread_of_one_variant_is_luck() {
-        let base = [100.0, 104.0, 101.0];
-        let same = Difference::of(&base, &[103.0, 104.0, 105.0]).unwrap();
-        assert_eq!((same.floor, same.beyond_luck(), same.excess()), (Some(4.0), Some(false), 0.0));
-        let more = Difference::of(&base, &[110.0, 111.0, 112.0]).unwrap();
-        assert_eq!(more.beyond_luck(), Some(true));
-        assert!((more.excess() - (111.0 - 305.0 / 3.0 - 4.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_wider_range_counts() {
-        let difference = Difference::of(&[1.0, 1.0], &[2.0, 8.0]).unwrap();
-        assert_eq!((difference.floor, difference.beyond_luck()), (Some(6.0), Some(false)));
+    fn the_floor_is_that_of_welch() {
+        let base = [100.0, 104.0, 101.0, 102.0, 99.0];
+        let new = [110.0, 111.0, 112.0, 108.0, 111.0];
+        let difference = Difference::of(&base, &new).unwrap();
+        assert!((difference.change() - 9.2).abs() < 1e-12);
+        assert!((difference.floor.unwrap() - 3.734_547_788_550_934).abs() < 1e-6);
+        assert_eq!(difference.beyond_luck(), Some(true));
+        assert!((difference.excess() - (9.2 - 3.734_547_788_550_934)).abs() < 1e-6);
+        let same = Difference::of(&base, &[103.0, 104.0, 100.0, 102.0, 101.0]).unwrap();
+        assert_eq!((same.beyond_luck(), same.excess()), (Some(false), 0.0));
     }
 
     #[test]
     fn one_seed_says_nothing_of_luck() {
         let difference = Difference::of(&[1.0], &[2.0]).unwrap();
         assert_eq!((difference.floor, difference.beyond_luck()), (None, None));
-        let opposite_a_range = Difference::of(&[1.0, 1.5], &[2.0]).unwrap();
-        assert_eq!((opposite_a_range.floor, opposite_a_range.excess()), (None, 0.0));
+        assert_eq!(Difference::of(&[1.0, 1.5], &[2.0]).unwrap().excess(), 0.0);
         assert_eq!(Difference::of(&[], &[2.0]), None);
     }
 
     #[test]
-    fn verdicts_follow_the_direction() {
-        let verdict = |better, new, floor| {
-            Verdict::of(better, Some(&Difference { base: 100.0, new, floor })).name()
+    fn verdicts_follow_direction_and_margin() {
+        let verdict = |better, new, floor, margin| {
+            Verdict::of(better, Some(&Difference { base: 100.0, new, floor }), margin).name()
         };
-        assert_eq!(verdict(Better::Lower, 105.0, Some(4.0)), "regression");
-        assert_eq!(verdict(Better::Lower, 95.0, Some(4.0)), "improvement");
-        assert_eq!(verdict(Better::Higher, 105.0, Some(4.0)), "improvement");
-        assert_eq!(verdict(Better::Higher, 95.0, Some(4.0)), "regression");
-        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0)), "same");
-        assert_eq!(verdict(Better::Higher, 100.0, Some(0.0)), "same");
-        assert_eq!(verdict(Better::Lower, 105.0, None), "undecided");
-        assert_eq!(Verdict::of(Better::Lower, None), Verdict::Undecided);
+        assert_eq!(verdict(Better::Lower, 105.0, Some(4.0), 0.01), "regression");
+        assert_eq!(verdict(Better::Lower, 95.0, Some(4.0), 0.01), "improvement");
+        assert_eq!(verdict(Better::Higher, 105.0, Some(4.0), 0.01), "improvement");
+        assert_eq!(verdict(Better::Higher, 95.0, Some(4.0), 0.01), "regression");
+        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.01), "same");
+        assert_eq!(verdict(Better::Higher, 100.0, Some(0.0), 0.0), "same");
+        assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.01), "same");
+        assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.0), "regression");
+        assert_eq!(verdict(Better::Lower, 105.0, None, 0.0), "undecided");
+        assert_eq!(Verdict::of(Better::Lower, None, 0.0), Verdict::Undecided);
     }
 
     #[test]
     fn only_complete_sets_of_seeds_have_a_floor() {
         let base = seeds(&[1.0, 3.0, 2.0]);
-        assert_eq!(base.values(), [1.0, 2.0, 3.0]);
-        assert_eq!(base.floor(&seeds(&[5.0, 9.0, 6.0])), Some(4.0));
+        assert_eq!(base.values(), [1.0, 3.0, 2.0]);
+        assert!(seeds(&[5.0, 9.0, 6.0]).against(&base).unwrap().floor.is_some());
         let gap = Seeds::new([(0, Some(1.0)), (2, Some(9.0))], 3);
         let no_number = Seeds::new([(0, Some(1.0)), (1, Some(f64::NAN)), (2, Some(2.0))], 3);
         let none = Seeds::new([(0, Some(1.0)), (1, None), (2, Some(2.0))], 3);
         for incomplete in [gap, no_number, none] {
             assert_eq!(incomplete.values().len(), 2);
-            assert_eq!((base.floor(&incomplete), incomplete.floor(&base)), (None, None));
+            assert_eq!(base.against(&incomplete).unwrap().floor, None);
+            assert_eq!(incomplete.against(&base).unwrap().floor, None);
         }
-        assert_eq!(seeds(&[1.0]).floor(&seeds(&[2.0])), None);
+        assert_eq!(seeds(&[1.0]).against(&seeds(&[2.0])).unwrap().floor, None);
     }
 
-    /// How often luck alone exceeds the floor, as this page says, give or take 4 standard errors.
     #[test]
-    fn luck_exceeds_its_floor_as_rarely_as_said() {
+    fn a_list_finds_what_always_differs_and_no_more() {
+        let mut deviations = deviations();
+        let mut draw =
+            || -> [Vec<f64>; 2] { [0, 1].map(|_| deviations.by_ref().take(5).collect()) };
+        let mut values: Vec<[Vec<f64>; 2]> = (0..100).map(|_| draw()).collect();
+        values.push([vec![709.0; 5], vec![710.0; 5]]);
+        let mut list: Vec<Difference> =
+            values.iter().map(|[base, new]| Difference::of(base, new).unwrap()).collect();
+        list.push(Difference { base: 1.0, new: 2.0, floor: None });
+        values.push([vec![1.0], vec![2.0]]);
+        listed(list.iter_mut().zip(values));
+        let beyond: Vec<_> = list.iter().map(Difference::beyond_luck).collect();
+        assert_eq!((beyond[100], beyond[101]), (Some(true), None));
+        assert!(beyond[..100].iter().all(|it| *it == Some(false)));
+    }
+
+    /// How often luck alone exceeds the floor of a single difference, at most as often as stated, and
+    /// how much smaller the floor is with more seeds.
+    #[test]
+    fn luck_exceeds_its_floor_as_rarely_as_stated_and_more_seeds_lower_it() {
         const TRIALS: usize = 20_000;
         let mut deviations = deviations();
-        for (number, said) in [(2, 0.22), (3, 0.049), (4, 0.011), (5, 0.002)] {
+        let mut before = f64::INFINITY;
+        for number in [3, 5, 10, 20] {
+            let mut floors = 0.0;
             let mut exceeds = |_: &usize| {
                 let mut draw = || (0..number).filter_map(|_| deviations.next()).collect::<Vec<_>>();
-                Difference::of(&draw(), &draw()).unwrap().beyond_luck().unwrap()
+                let difference = Difference::of(&draw(), &draw()).unwrap();
+                floors += difference.floor.unwrap();
+                difference.beyond_luck().unwrap()
             };
             let share = (0..TRIALS).filter(&mut exceeds).count() as f64 / TRIALS as f64;
-            let error = (said * (1.0 - said) / TRIALS as f64).sqrt();
-            assert!((share - said).abs() < 4.0 * error, "{share} of {number} seeds");
+            let error = (LEVEL * (1.0 - LEVEL) / TRIALS as f64).sqrt();
+            assert!(share < LEVEL + 4.0 * error, "{share} of {number} seeds");
+            assert!(floors < 0.8 * before, "{number} seeds");
+            before = floors;
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
 
+use crate::equal::at_equal_entries;
+use crate::exact::{Held, Role};
 use crate::judge::judge;
 use crate::luck::Seeds;
 use crate::oddities::oddities;
@@ -50,14 +52,18 @@ pub fn table(
         part.row(statistic, decimals[&part.operation.rank], judging)
     };
     let mut rows: Vec<Row> = lines.iter().map(row).collect();
-    if mode == Mode::Measured {
-        let judged = |number: usize| {
-            let (part, statistic): (&Part<'_>, Statistic) = lines[number];
-            let Operation { metric, name, .. } = part.operation;
-            statistic.is_mean() && used.is_primary(metric, name)
-        };
-        judge(&mut rows, judged, judging);
+    match seeds {
+        None => {
+            let judged = |number: usize| {
+                let (part, statistic): (&Part<'_>, Statistic) = lines[number];
+                let Operation { metric, name, .. } = part.operation;
+                statistic.is_mean() && used.is_primary(metric, name)
+            };
+            judge(&mut rows, judged, judging);
+        }
+        Some(wanted) => judge_by_luck(used, columns, wanted, &lines, &mut rows, judging),
     }
+    rows.retain(|row| row.statistic != Statistic::Equal || row.values.iter().any(Option::is_some));
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
@@ -71,6 +77,53 @@ pub fn table(
             Mode::Exact => Vec::new(),
         },
         rows,
+    }
+}
+
+/// Gives verdicts of exact mode, and the rows of equal entries and of luck their values.
+fn judge_by_luck(
+    used: &WorkloadUse,
+    columns: &[VariantBoots<'_>],
+    wanted: u32,
+    lines: &[(&Part<'_>, Statistic)],
+    rows: &mut [Row],
+    judging: &Judging,
+) {
+    let mean_of = |part: &Part<'_>| {
+        lines.iter().position(|(other, it)| std::ptr::eq(*other, part) && it.is_mean())
+    };
+    let mut held = Vec::new();
+    for (number, (part, statistic)) in lines.iter().enumerate() {
+        match (statistic, mean_of(part)) {
+            (Statistic::Equal, Some(total)) => {
+                let sides = |column| [&columns[0], column];
+                let phase = part.operation.phase;
+                let seeds = columns.iter().skip(1);
+                let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
+                let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
+                let base = rows[total].values[0];
+                rows[number].values[0] = base;
+                for (column, [of_base, own]) in (1..).zip(&seeds) {
+                    let change = own.against(of_base).map(|it| it.change());
+                    rows[number].values[column] =
+                        base.zip(change).map(|(base, change)| base + change);
+                }
+                rows[number].take_gains();
+                held.push(Held { row: number, seeds, role: Role::Equal(total) });
+            }
+            (statistic, _) if statistic.is_mean() => {
+                let role = if part.is_judged { Role::Total } else { Role::Listed };
+                let seeds = part.seeds.as_deref().unwrap_or_default();
+                held.push(Held::new(number, seeds, role));
+            }
+            _ => {}
+        }
+    }
+    crate::exact::judge(rows, &held, judging);
+    for (number, (part, statistic)) in lines.iter().enumerate() {
+        if let (Statistic::Luck, Some(mean)) = (statistic, mean_of(part)) {
+            rows[number].values = rows[mean].floors.clone();
+        }
     }
 }
 
@@ -89,6 +142,11 @@ fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)
             lines.extend(parts.iter().filter_map(of_number));
         }
     }
+    // After the last of the means.
+    let means = lines.iter().rposition(|(_, statistic)| statistic.is_mean());
+    let judged = parts.iter().filter(|part| part.is_judged).map(|part| (part, Statistic::Equal));
+    let place = means.map_or(0, |place| place + 1);
+    lines.splice(place..place, judged);
     if mode == Mode::Exact {
         lines.extend(parts.iter().map(|part| (part, Statistic::Luck)));
     }
@@ -117,6 +175,8 @@ fn pool(used: &WorkloadUse, column: &VariantBoots<'_>) -> Pool {
     Pool { iterations: iterations.collect(), warmup: used.warmup }
 }
 
+/// The label of the kernel's instructions.
+const KERNEL: &str = "kernel";
 /// Decimals of a percentage, whatever it is of.
 const PERCENT_DECIMALS: usize = 2;
 
@@ -125,8 +185,8 @@ struct Part<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
-    /// Whether it is the instructions of what only prepares what is measured.
-    prepares: bool,
+    /// Whether a verdict of exact mode rests on it: it is the kernel's instructions of what is measured.
+    is_judged: bool,
     /// What each column's statistics are over.
     figures: Vec<Option<Figures>>,
 }
@@ -134,7 +194,11 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     fn of(operation: &'a Operation<'a>, workload: &Manifest, wanted: Option<u32>) -> Self {
         let Metric { mean, better, .. } = operation.metric;
-        let prepares = operation.metric.name == INSTRUCTIONS && workload.prepares(operation.phase);
+        let is_judged = wanted.is_some()
+            && operation.metric.name == INSTRUCTIONS
+            && operation.label == KERNEL
+            && !operation.in_no_phase
+            && !workload.prepares(operation.phase);
         let columns = operation.columns.iter();
         match wanted {
             None => {
@@ -142,7 +206,7 @@ impl<'a> Part<'a> {
                     columns.map(|boots| boots.iter().flat_map(|boot| &boot.counted.values));
                 let pools = samples.map(|samples| samples.copied().collect());
                 let figures = pools.map(|pool| Figures::of(pool, better)).collect();
-                Self { operation, seeds: None, prepares, figures }
+                Self { operation, seeds: None, is_judged, figures }
             }
             Some(wanted) => {
                 let seeds = columns.map(|boots| {
@@ -151,7 +215,7 @@ impl<'a> Part<'a> {
                 let seeds: Vec<Seeds> = seeds.collect();
                 let values = seeds.iter().map(|seeds| seeds.values().to_vec());
                 let figures = values.map(|values| Figures::of(values, better)).collect();
-                Self { operation, seeds: Some(seeds), prepares, figures }
+                Self { operation, seeds: Some(seeds), is_judged, figures }
             }
         }
     }
@@ -179,13 +243,7 @@ impl<'a> Part<'a> {
             return row;
         }
         match &self.seeds {
-            Some(seeds) => {
-                let mut row = row.against_luck(seeds);
-                if self.prepares {
-                    row.verdicts.fill(None);
-                }
-                row
-            }
+            Some(_) => row,
             None => {
                 let groups = |boots: &Vec<BootSamples<'_>>| {
                     let values = boots.iter().map(|boot| boot.counted.values.clone());

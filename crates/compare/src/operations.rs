@@ -18,6 +18,8 @@ pub struct Operation<'a> {
     pub label: &'a str,
     /// The phase.
     pub phase: &'a str,
+    /// Whether it is of what is in no phase, where others are in one.
+    pub in_no_phase: bool,
     /// Where its metric stands in the table: as in the manifest, then those that no manifest
     /// declares, then the instructions of exact mode.
     pub rank: usize,
@@ -157,6 +159,7 @@ fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
     if instructions.iter().any(|operation| !operation.phase.is_empty()) {
         for operation in instructions.into_iter().filter(|operation| operation.phase.is_empty()) {
             operation.name.push_str("-no-phase");
+            operation.in_no_phase = true;
         }
     }
 }
@@ -183,7 +186,7 @@ fn operation<'a>(
         }
     }
     let columns = (0..columns).map(|_| Vec::new()).collect();
-    Operation { name, metric, label, phase, rank, columns }
+    Operation { name, metric, label, phase, in_no_phase: false, rank, columns }
 }
 
 /// The metric of this name, and its rank. One that the manifest does not declare is shown all the

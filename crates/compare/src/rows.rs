@@ -80,7 +80,7 @@ impl Figures {
                 Better::Lower => order::smallest_mean(values, percent.into()),
                 Better::Higher => order::best_mean(values, *better, percent.into(), Mean::Amean),
             },
-            Statistic::Luck => (summary.n > 1).then_some(summary.max - summary.min),
+            Statistic::Equal | Statistic::Luck => None,
         }
     }
 }

@@ -7,9 +7,8 @@ use model::{Better, Mean};
 use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
-use crate::luck::Seeds;
 use crate::steady::Part;
-use crate::{Difference, Evidence, Judging, Lack, Oddity, Variation, Verdict, WarmUp};
+use crate::{Evidence, Judging, Lack, Oddity, Variation, Verdict, WarmUp};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -53,7 +52,9 @@ pub enum Statistic {
     Best(Mean),
     /// The arithmetic mean of the best so many percent, as it stands beside quantiles.
     BestMean(u8),
-    /// In exact mode, the range of one variant over its seeds: what it owes to luck.
+    /// In exact mode, the mean of instructions as it would be at equal entries of functions.
+    Equal,
+    /// In exact mode, the luck floor of the difference from the baseline.
     Luck,
 }
 
@@ -84,6 +85,7 @@ impl Statistic {
             Self::Best(Mean::Hmean) => "BHmean.95",
             Self::Best(Mean::Gmean) => "BGmean.95",
             Self::BestMean(percent) => return format!("Best{percent}%Mean").into(),
+            Self::Equal => "Equal",
             Self::Luck => "Luck",
         };
         name.into()
@@ -185,24 +187,14 @@ impl Row {
         }
     }
 
+    /// Takes the gains of the values that there are now.
+    pub(crate) fn take_gains(&mut self) {
+        self.gains = gains(self.better, &self.values);
+    }
+
     /// The row, as one of a part of the table.
     pub(crate) fn in_section(self, section: &'static str) -> Self {
         Self { section: Some(section), ..self }
-    }
-
-    /// The row, its values set against the luck of the seeds behind them.
-    pub(crate) fn against_luck(mut self, seeds: &[Seeds]) -> Self {
-        for column in 1..self.values.len() {
-            let difference = self.values[0].zip(self.values[column]).map(|(base, new)| {
-                let floor = seeds[0].floor(&seeds[column]);
-                Difference { base, new, floor }
-            });
-            self.floors[column] = difference.and_then(|it| it.floor);
-            self.beyond_luck[column] = difference.and_then(|it| it.beyond_luck());
-            self.verdicts[column] =
-                self.better.map(|better| Verdict::of(better, difference.as_ref()));
-        }
-        self
     }
 
     /// The row with what boots of measured mode say of its differences, `figures` being one a boot

@@ -226,7 +226,8 @@ pub struct CompareArgs {
     /// The variant in the first column [default: the experiment's first]
     #[arg(long, value_name = "VARIANT")]
     pub baseline: Option<String>,
-    /// Differences up to so many percent are none [default: 1, or what the experiment says]
+    /// Differences up to so many percent are none; with 0 any counts that luck or chance do not
+    /// explain [default: 1, or what the experiment says]
     #[arg(long, value_name = "PERCENT", value_parser = margin)]
     pub margin: Option<f64>,
     /// Count this phase alone in tables of counters, or all; may be repeated [default: all but
@@ -418,8 +419,8 @@ pub struct ShowArgs {
 /// The share that a percentage is.
 fn margin(text: &str) -> Result<f64, String> {
     let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
-    let percent = percent.filter(|percent| *percent > 0.0 && *percent < 100.0);
-    Ok(percent.ok_or("expected a percentage above 0 and below 100, such as 0.5")? / 100.0)
+    let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
+    Ok(percent.ok_or("expected a percentage from 0 to below 100, such as 0.5")? / 100.0)
 }
 
 fn boot_number(text: &str) -> Result<i64, String> {

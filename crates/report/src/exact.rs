@@ -1,6 +1,6 @@
 //! What is said above and below the tables of exact mode: what it found, and what it cannot see.
 
-use compare::{Comparison, Kind, Table, Verdict};
+use compare::{Comparison, Kind, LEVEL, RATE, Statistic, Table, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
@@ -14,20 +14,6 @@ pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
 /// Operations that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
-/// How often luck alone exceeds the floor of so many seeds, in percent of comparisons, if figures are
-/// normal; see `compare`'s page on luck. With more seeds it does so less often.
-const FALSE_ALARMS: [(u32, f64); 4] = [(2, 22.0), (3, 4.9), (4, 1.1), (5, 0.2)];
-
-/// So many seeds that false alarms are rare: as many as the last of [`FALSE_ALARMS`] has.
-pub const ENOUGH: u32 = 5;
-
-/// How often luck alone exceeds the floor of `seeds` seeds, in percent of comparisons: at most so
-/// often for more than 5. None for fewer than 2, of which nothing is known.
-pub fn false_alarms(seeds: u32) -> Option<f64> {
-    let known = FALSE_ALARMS.iter().rev().find(|(number, _)| *number <= seeds);
-    known.map(|(_, percent)| *percent)
-}
-
 /// The head of a report made in exact mode.
 pub fn head(comparison: &Comparison) -> Option<String> {
     (comparison.mode == Mode::Exact).then(|| lay_out("Exact mode:", &notes(comparison)))
@@ -59,13 +45,12 @@ pub fn seeds(comparison: &Comparison) -> Vec<Note> {
         })
         .collect();
     if notes.is_empty() {
-        let text = match (*wanted, false_alarms(*wanted), false_alarms(ENOUGH)) {
-            (1, ..) => "1 a variant, which says nothing of luck".to_owned(),
-            (..ENOUGH, Some(percent), Some(least)) => format!(
-                "{wanted} a variant: luck alone goes beyond their floor in {percent} % of \
-                 comparisons, beyond that of {ENOUGH} seeds in {least} %"
+        let text = match wanted {
+            1 => "1 a variant, which says nothing of luck".to_owned(),
+            _ => format!(
+                "{wanted} a variant; luck alone gives a verdict in at most {:.0} % of tables",
+                100.0 * LEVEL
             ),
-            _ => format!("{wanted} a variant"),
         };
         notes.push(Note::on_all(TOPIC, text));
     }
@@ -106,15 +91,19 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 }
 
 /// What the marks in `table` mean.
-pub fn legend(table: &Table) -> Option<&'static str> {
+pub fn legend(table: &Table) -> Vec<String> {
+    let list = format!("at most {:.0} % of these are expected to be luck", 100.0 * RATE);
     match (table.kind, table.pooled.len()) {
-        (Kind::Metrics, 0 | 1) => Some("Luck: the range over seeds."),
-        (Kind::Metrics, _) => Some(
-            "Means: [beyond luck], (the same), ?undecided?; the floor is the wider Luck of the two.",
-        ),
-        (_, 0 | 1) => None,
-        _ => Some(
-            "[Beyond luck]: differs by more than the wider range over seeds of the two; ?undecided?.",
-        ),
+        (_, 0 | 1) => Vec::new(),
+        (Kind::Metrics, _) => {
+            let marks = "[regression or improvement], (same, or not judged), ?undecided?. Luck: the \
+                         floor that a change has to exceed.";
+            let equal = "Equal: instructions as they would be if functions were entered as often on \
+                         both sides. The verdict stands there where luck hides the change otherwise.";
+            let has_equal = table.rows.iter().any(|row| row.statistic == Statistic::Equal);
+            let equal = has_equal.then(|| equal.to_owned());
+            [marks.to_owned()].into_iter().chain(equal).collect()
+        }
+        _ => vec![format!("[Beyond luck]: {list}; ?undecided?.")],
     }
 }

@@ -113,7 +113,7 @@ fn head(page: &Page<'_>) -> Markup {
             @if comparison.mode == Mode::Exact {
                 p class="caution" {
                     "Exact mode: instructions are counted, and a difference counts where it is beyond \
-                     the luck floor, the wider range of one variant over its seeds. Times are guest \
+                     the luck floor of its seeds. Times are guest \
                      time, " (NANOSECONDS) " ns an instruction. Not modelled: "
                     (NOT_MODELLED.join(", ")) "."
                 }

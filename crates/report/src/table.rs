@@ -81,15 +81,17 @@ pub fn grid(table: &Table, labels: &[String], columns: &[&Column]) -> String {
 
 /// What is said under a table; of values with marks only where there are such.
 pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     if comparison.mode == Mode::Exact {
-        sentences.extend(legend(table).filter(|_| marks || table.kind == Kind::Metrics));
+        sentences
+            .extend(legend(table).into_iter().filter(|_| marks || table.kind == Kind::Metrics));
     } else if comparison.emulated && table.kind != Kind::Counters {
-        sentences.push(EMULATED);
+        sentences.push(EMULATED.to_owned());
     }
     let has = |label: &str| table.rows.iter().any(|row| row.metric == label);
-    sentences.extend(MODELS.iter().filter(|(label, _)| has(label)).map(|(_, model)| *model));
-    sentences.into_iter().map(str::to_owned).collect()
+    let models = MODELS.iter().filter(|(label, _)| has(label));
+    sentences.extend(models.map(|(_, model)| (*model).to_owned()));
+    sentences
 }
 
 /// Labels of rows in which no counter moved.

@@ -91,18 +91,30 @@ pub struct Split {
     pub by_number: i128,
 }
 
+/// A contribution with the figures of its seeds.
+pub struct Drawn {
+    /// The contribution.
+    pub contribution: Contribution,
+    /// Instructions of each seed.
+    pub instructions: [Vec<f64>; 2],
+    /// Instructions per entry of each seed that entered it; none where those are not compared.
+    pub per_entry: [Vec<f64>; 2],
+}
+
 /// A contribution from its instructions; none if a side has no seed.
-pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Contribution> {
-    Some(Contribution {
+pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
+    let figures = instructions.map(|&count| Some(count as f64));
+    let contribution = Contribution {
         subject,
-        instructions: instructions.difference()?,
+        instructions: figures.difference()?,
         change: instructions.change(),
         calls: None,
-    })
+    };
+    Some(Drawn { contribution, instructions: figures.known(), per_entry: Default::default() })
 }
 
 /// A function's contribution; none if a side has no seed.
-pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Contribution> {
+pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Drawn> {
     let instructions = sides.map(|it| it.instructions);
     let whole = sides.map(|it| it.entries);
     let parts = sides.map(|it| it.part_entries);
@@ -115,15 +127,21 @@ pub fn of_function(subject: Subject, sides: &Sides<Executed>) -> Option<Contribu
     let [is_entered, in_parts] = [&whole, &parts].map(|it| it.iter().any(|&entries| entries > 0));
     let in_parts = is_entered && in_parts;
     let costs = costs(&instructions, &entries).filter(|_| !in_parts);
+    let own = own_costs(&instructions, &entries);
     let calls = Calls {
         entries: entries.difference()?,
-        per_entry: costs.and_then(|costs| per_entry(costs, &instructions, &entries)),
+        per_entry: costs.and_then(|[base, new]| {
+            let floor = own.difference()?.floor;
+            Some(Difference { base, new, floor })
+        }),
         split: costs.map(|costs| split(costs, &instructions, &entries)),
         in_parts,
         only: only(&instructions),
         maybe: None,
     };
-    Some(Contribution { calls: Some(calls), ..plain(subject, &instructions)? })
+    let plain = plain(subject, &instructions)?;
+    let contribution = Contribution { calls: Some(calls), ..plain.contribution };
+    Some(Drawn { contribution, per_entry: own.known(), ..plain })
 }
 
 fn only(instructions: &Sides<i128>) -> Option<Only> {
@@ -143,20 +161,15 @@ fn costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Option<[f64; 2]> 
     entered.then(|| [base / base_entries, new / new_entries])
 }
 
-/// Instructions per entry, with the floor that the seeds' own have.
-fn per_entry(
-    [base, new]: [f64; 2],
-    instructions: &Sides<i128>,
-    entries: &Sides<i128>,
-) -> Option<Difference> {
-    let own = [0, 1].map(|side| {
+/// Instructions per entry of each seed; none of one that has no entry.
+fn own_costs(instructions: &Sides<i128>, entries: &Sides<i128>) -> Sides<Option<f64>> {
+    let seeds = [0, 1].map(|side| {
         let seeds = instructions.seeds[side].iter().zip(&entries.seeds[side]);
         let own =
             seeds.map(|(&count, &entries)| (entries > 0).then(|| count as f64 / entries as f64));
         own.collect::<Vec<_>>()
     });
-    let floor = Sides { seeds: own, complete: instructions.complete }.difference()?.floor;
-    Some(Difference { base, new, floor })
+    Sides { seeds, complete: instructions.complete }
 }
 
 /// The split of a change.

@@ -9,6 +9,7 @@ use super::Counter;
 use super::sides::Sides;
 use crate::Difference;
 use crate::growth::{Growth, lost_series};
+use crate::luck::listed;
 
 /// The growth in one seed, over the chunks of one phase or of all of them; nothing if it lost
 /// series.
@@ -26,10 +27,12 @@ pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
     let names: BTreeSet<&str> =
         sides.iter().flat_map(|growth| growth.iter().map(|(name, _)| name)).collect();
     let counters = names.into_iter().filter_map(|name| {
-        let grown = |growth: &Growth<'_>| Some(growth.get(name)? as f64);
-        Some(Counter { name: name.to_owned(), growth: sides.map(grown).difference()? })
+        let grown = sides.map(|growth| Some(growth.get(name)? as f64));
+        Some((Counter { name: name.to_owned(), growth: grown.difference()? }, grown.known()))
     });
-    let mut ranked: Vec<Counter> = counters.collect();
+    let mut counters: Vec<(Counter, [Vec<f64>; 2])> = counters.collect();
+    listed(counters.iter_mut().map(|(counter, grown)| (&mut counter.growth, grown.clone())));
+    let mut ranked: Vec<Counter> = counters.into_iter().map(|(counter, _)| counter).collect();
     ranked.sort_by(|one, other| order(&one.growth, &other.growth));
     ranked
 }

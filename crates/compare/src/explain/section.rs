@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::contribution::{of_function, plain};
+use super::contribution::{Drawn, of_function, plain};
 use super::counters;
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::Difference;
 use crate::growth::Growth;
+use crate::luck::listed;
 
 /// The difference in one phase, or in all phases together.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +88,7 @@ pub fn section(
         kernel: sides.map(|tally| tally.kernel).difference()?,
         firmware: sides.map(|tally| tally.firmware).difference()?,
     };
-    let mut contributions = contributions(sides);
+    let mut contributions = among_others(contributions(sides));
     contributions.sort_by(|one, other| {
         let size = |it: &Contribution| std::cmp::Reverse(it.change.unsigned_abs());
         (size(one), &one.subject).cmp(&(size(other), &other.subject))
@@ -120,7 +121,7 @@ fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
 
 /// Everything that executed instructions: functions, processes, and what the CPUs counted beside
 /// them in user mode and in firmware.
-fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Contribution> {
+fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
     let functions: BTreeSet<Identity<'_>> =
         sides.iter().flat_map(|tally| tally.functions.keys().copied()).collect();
     let processes: BTreeSet<&str> =
@@ -140,8 +141,22 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Contribution> {
         plain(Subject::OtherProcesses, &sides.map(Tally::of_no_process)),
         plain(Subject::Firmware, &sides.map(|tally| tally.firmware)),
     ];
-    let executed = |it: &Contribution| it.change != 0 || it.instructions.base != 0.0;
+    let executed = |it: &Drawn| {
+        let Contribution { change, instructions, .. } = &it.contribution;
+        *change != 0 || instructions.base != 0.0
+    };
     functions.chain(processes).chain(others.into_iter().flatten()).filter(executed).collect()
+}
+
+/// The contributions with the floors that they have among all others: their instructions are one
+/// list, those per entry another.
+fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
+    listed(drawn.iter_mut().map(|it| (&mut it.contribution.instructions, it.instructions.clone())));
+    listed(drawn.iter_mut().filter_map(|it| {
+        let per_entry = it.contribution.calls.as_mut()?.per_entry.as_mut()?;
+        Some((per_entry, it.per_entry.clone()))
+    }));
+    drawn.into_iter().map(|it| it.contribution).collect()
 }
 
 /// The places of the functions whose instructions per entry changed beyond luck, ranked; where

@@ -59,16 +59,15 @@ impl Sides<i128> {
 
 impl Sides<Option<f64>> {
     /// The difference between the figures that are there; none if a side has none. It has a luck
-    /// floor only if every seed has a figure. The order of seeds does not matter, though sums of
-    /// floats depend on theirs in the last bit.
+    /// floor only if every seed has a figure.
     pub fn difference(&self) -> Option<Difference> {
-        let [base, new] = self.seeds.each_ref().map(|seeds| {
-            let mut known: Vec<f64> = seeds.iter().copied().flatten().collect();
-            known.sort_by(f64::total_cmp);
-            known
-        });
+        let [base, new] = self.known();
         let difference = Difference::of(&base, &new)?;
         let all = self.complete && self.iter().all(Option::is_some);
         Some(Difference { floor: difference.floor.filter(|_| all), ..difference })
+    }
+    /// The figures that are there, in the order of the seeds.
+    pub fn known(&self) -> [Vec<f64>; 2] {
+        self.seeds.each_ref().map(|seeds| seeds.iter().copied().flatten().collect())
     }
 }

@@ -24,7 +24,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Some(name) => place_of(&experiment, name)?,
         None => 0,
     };
-    let kept = results(&store, id)?;
+    let kept = results(&store, id, experiment.mode)?;
     let mut counted = match args.phase.as_slice() {
         [] => experiment.clone(),
         phases => with_phases(&experiment, kept.iter().map(|kept| &kept.boot), phases)
@@ -134,9 +134,16 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
     })
 }
 
-/// What is compared of an experiment's boots.
-fn results(store: &Store, id: ExperimentId) -> Result<Vec<Kept>, store::Error> {
-    store.boots(id, Detail::Ends(&COUNTED.map(Source::name)))
+/// What is compared of an experiment's boots; in exact mode functions too.
+fn results(store: &Store, id: ExperimentId, mode: Mode) -> Result<Vec<Kept>, store::Error> {
+    let counted = COUNTED.map(Source::name);
+    store.boots(
+        id,
+        match mode {
+            Mode::Measured => Detail::Ends(&counted),
+            Mode::Exact => Detail::Profiles(&counted),
+        },
+    )
 }
 
 /// What boots that failed printed, as many as are shown.
@@ -162,7 +169,7 @@ fn counterpart(
         if other.mode == experiment.mode || !::compare::comparable(&other, experiment) {
             continue;
         }
-        let kept = results(store, row.id)?;
+        let kept = results(store, row.id, Mode::Measured)?;
         if lab::results(&other, &kept).has_two_sides() {
             return Ok(Some((row.id, other, kept)));
         }

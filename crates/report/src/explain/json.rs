@@ -5,7 +5,7 @@ use compare::{
 };
 use serde::Serialize;
 
-use super::view::by_luck;
+use super::view::{beyond, by_luck};
 use crate::exact::NOT_MODELLED;
 
 /// The version of the contract.
@@ -31,11 +31,12 @@ struct SideDocument<'a> {
     complete: bool,
 }
 
-/// How many figures were held against luck, and how many of them luck alone puts beyond their
-/// floors on average, if figures are normal.
+/// How many figures were held against luck, how many are beyond it, and how many of these are
+/// expected to be luck, at most.
 #[derive(Serialize)]
 struct ComparedDocument {
     rows: usize,
+    beyond_luck: usize,
     beyond_by_luck: Option<f64>,
 }
 
@@ -131,7 +132,12 @@ fn side(side: &Side) -> SideDocument<'_> {
 }
 
 fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocument<'a> {
-    let compared = |rows| ComparedDocument { rows, beyond_by_luck: by_luck(explanation, rows) };
+    let compared = |rows, beyond_luck| ComparedDocument {
+        rows,
+        beyond_luck,
+        beyond_by_luck: by_luck(explanation, beyond_luck),
+    };
+    let [cost, change, counted] = beyond(section);
     SectionDocument {
         phase: section.phase.as_deref(),
         total: figure(&section.totals.all),
@@ -145,9 +151,9 @@ fn section<'a>(explanation: &Explanation, section: &'a Section) -> SectionDocume
         per_entry: &section.per_entry,
         counters: section.counters.iter().map(counter).collect(),
         compared: AllComparedDocument {
-            per_entry: compared(section.compared.per_entry),
-            contributions: compared(section.compared.contributions),
-            counters: compared(section.compared.counters),
+            per_entry: compared(section.compared.per_entry, cost),
+            contributions: compared(section.compared.contributions, change),
+            counters: compared(section.compared.counters, counted),
         },
     }
 }

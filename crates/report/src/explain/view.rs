@@ -1,10 +1,12 @@
 //! The tables of an explanation as words and figures, for text and HTML alike.
 
-use compare::{Calls, Compared, Contribution, Difference, Explanation, Only, Section, Side};
+use compare::{
+    Calls, Compared, Contribution, Difference, Explanation, LEVEL, Only, RATE, Section, Side,
+};
 use model::count;
 
 use crate::ascii::excerpt;
-use crate::exact::{ENOUGH, NOT_MODELLED, false_alarms};
+use crate::exact::NOT_MODELLED;
 use crate::table::decimal;
 
 /// A table: figures to the right, and what they are of in the last column.
@@ -68,45 +70,64 @@ pub fn phase_name(phase: &str) -> String {
 /// What is known of luck, and how to read the words of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() {
-        "Floor: the wider range of one variant over its seeds. What changed by no more is luck: `same`."
+        format!(
+            "Floor: a change that does not exceed it may be luck: `same`. Of totals luck alone \
+             exceeds it in {:.0} % of comparisons. Of the functions, contributions and counters that \
+             are beyond luck, at most {:.0} % are expected to be luck (false discovery rate, by \
+             relabelling the seeds).",
+            100.0 * LEVEL,
+            100.0 * RATE
+        )
     } else {
         "Without all seeds of both sides, and two of each, nothing is known of luck: any of these \
          changes may be luck."
+            .to_owned()
     };
     let words = "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, \
                  be it new, renamed or inlined elsewhere; maybe: as often and as costly there. \
                  In parts: entered by its beginning and by a `.part`, so not compared per entry.";
     let cuts = "Left out: instructions during cuts between phases, the sampler's own work.";
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
-    vec![luck.to_owned(), words.to_owned(), format!("{cuts} {limits}")]
+    vec![luck, words.to_owned(), format!("{cuts} {limits}")]
 }
 
-/// How many figures luck alone puts beyond their floors on average, if they are normal: so many
-/// rows at the rate of false alarms of so many seeds. None where nothing is known of luck.
-pub fn by_luck(explanation: &Explanation, rows: usize) -> Option<f64> {
-    let percent = false_alarms(explanation.wanted).filter(|_| explanation.knows_luck())?;
-    Some(rows as f64 * percent / 100.0)
+/// How many of the figures that are beyond luck are expected to be luck, at most. None where nothing
+/// is known of luck.
+pub fn by_luck(explanation: &Explanation, beyond: usize) -> Option<f64> {
+    explanation.knows_luck().then(|| RATE * beyond as f64)
 }
 
-/// What a section was held against: how many rows were compared with luck, and what luck alone does
-/// to so many; and what is wrong with its profile.
+/// What a section was held against: how many rows were compared with luck, how many of them are
+/// beyond it, and how many of these may be luck; and what is wrong with its profile.
 pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let Compared { per_entry, contributions, counters } = section.compared;
-    let rows = [per_entry, contributions, counters];
-    let expected = rows.map(|rows| decimal(by_luck(explanation, rows), 1));
-    let compared = false_alarms(explanation.wanted).filter(|_| explanation.knows_luck());
-    let compared = compared.map(|percent| {
-        let [cost, change, counter] = expected;
-        let about = if explanation.wanted > ENOUGH { "at most" } else { "about" };
+    let [cost, change, counter] = beyond(section);
+    let compared = by_luck(explanation, cost).map(|_| {
+        let expected = |beyond| decimal(by_luck(explanation, beyond), 1);
         format!(
-            "Compared{}: {per_entry} functions per entry, {contributions} contributions, {counters} \
-             counters; of these luck alone puts {about} {cost}, {change} and {counter} beyond their \
-             floors ({percent} % with {}, if figures are normal).",
+            "Beyond luck{}: {cost} of {per_entry} functions per entry, {change} of {contributions} \
+             contributions, {counter} of {counters} counters. Expected false positives: at most {}, \
+             {} and {}.",
             within(section),
-            count(explanation.wanted as usize, "seed"),
+            expected(cost),
+            expected(change),
+            expected(counter),
         )
     });
     error(section).into_iter().chain(compared).collect()
+}
+
+/// How many functions per entry, contributions and counters are beyond luck.
+pub fn beyond(section: &Section) -> [usize; 3] {
+    let is_beyond = |it: &&Difference| it.beyond_luck() == Some(true);
+    let costs = section.contributions.iter().filter_map(|it| it.calls.as_ref()?.per_entry.as_ref());
+    let contributions = section.contributions.iter().map(|it| &it.instructions);
+    let counters = section.counters.iter().map(|it| &it.growth);
+    [
+        costs.filter(is_beyond).count(),
+        contributions.filter(is_beyond).count(),
+        counters.filter(is_beyond).count(),
+    ]
 }
 
 /// What is wrong with the profiles of a section.

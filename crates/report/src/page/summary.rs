@@ -1,7 +1,7 @@
 //! What a maintainer reads first: per workload and metric what changed, how sure that is, and what
 //! it would take to know more.
 
-use compare::{Comparison, Evidence, Kind, Lack, Row, Table, Verdict};
+use compare::{Comparison, Evidence, Kind, Lack, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Better, Mode, count};
 
@@ -85,7 +85,8 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     let means = |table: &'_ Table| table.kind == Kind::Metrics;
     let tables = comparison.tables.iter().filter(|table| means(table));
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
-    let rows = rows.filter(|(_, row)| row.statistic.is_mean() && row.better.is_some());
+    let is_judged = |row: &Row| row.statistic.is_mean() || row.statistic == Statistic::Equal;
+    let rows = rows.filter(|(_, row)| is_judged(row) && row.better.is_some());
     let all: Vec<_> = rows.flat_map(|(table, row)| of_row(table, row)).collect();
     let any = all.iter().any(|it| it.verdict().is_some());
     all.into_iter().filter(|it| if any { it.verdict().is_some() } else { it.is_known() }).collect()

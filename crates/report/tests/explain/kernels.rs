@@ -91,14 +91,14 @@ const TREE: [(&[&str], u64, u64); 22] = [
     (&["cpu_startup_entry", "do_idle"], 8_000, 160),
 ];
 
-/// Three seeds of the old kernel.
+/// Five seeds of the old kernel.
 pub fn old() -> Vec<Boot> {
-    (0..3).map(|seed| seeded(seed, false)).collect()
+    (0..5).map(|seed| seeded(seed, false)).collect()
 }
 
-/// Three seeds of the new kernel.
+/// Five seeds of the new kernel.
 pub fn new() -> Vec<Boot> {
-    (3..6).map(|seed| seeded(seed, true)).collect()
+    (5..10).map(|seed| seeded(seed, true)).collect()
 }
 
 /// The same boots without paths.
@@ -118,7 +118,7 @@ fn seeded(seed: u32, new: bool) -> Boot {
     let mut luck = Luck(u64::from(seed));
     let functions = functions(new);
     let phases = [("", 1), ("fill", 10), ("steady", 14)];
-    let mut boot = boot(seed % 3);
+    let mut boot = boot(seed % 5);
     for iteration in 0..2 {
         for (phase, length) in phases {
             boot.profiles.push(profile(&functions, iteration, phase, length, &mut luck));

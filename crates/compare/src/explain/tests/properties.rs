@@ -43,7 +43,10 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 
 fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
     let boot = prop::collection::vec(any_profile(), 1..4).prop_map(seed);
-    prop::collection::vec(boot, 1..4)
+    prop::collection::vec(boot, 1..4).prop_map(|boots| {
+        let numbered = (0..).zip(boots).map(|(replicate, boot)| Boot { replicate, ..boot });
+        numbered.collect()
+    })
 }
 
 /// The same seeds, told in another order.

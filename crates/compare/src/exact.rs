@@ -1,0 +1,205 @@
+//! Verdicts of exact mode. They rest on the kernel's instructions in each phase that is measured: as
+//! they are, and at equal entries ([`crate::equal`]) where luck hides what they have to say. All other
+//! rows of a table are a list, of which [`crate::luck`] says what is beyond luck.
+
+use model::Better;
+use stats::Estimate;
+
+use crate::luck::{LEVEL, Seeds, estimate, listed};
+use crate::{Difference, Judging, Row, Verdict};
+
+/// A row of means, and the seeds behind it.
+pub struct Held {
+    /// Which row of the table.
+    pub row: usize,
+    /// For each column after the first the seeds of the baseline and its own.
+    pub seeds: Vec<[Seeds; 2]>,
+    /// What rests on it.
+    pub role: Role,
+}
+
+/// What rests on a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A verdict: it is of the kernel's instructions in a phase.
+    Total,
+    /// A verdict where luck hides all that the row with this number has to say: it is of the same
+    /// instructions at equal entries.
+    Equal(usize),
+    /// None.
+    Listed,
+}
+
+impl Held {
+    /// A row whose columns each have the same seeds whatever they are compared with.
+    pub fn new(row: usize, seeds: &[Seeds], role: Role) -> Self {
+        let pairs = seeds.iter().skip(1).map(|own| [seeds[0].clone(), own.clone()]);
+        Self { row, seeds: pairs.collect(), role }
+    }
+}
+
+/// Sets rows of means against luck, and gives the verdicts.
+pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
+    let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
+    together(held, &mut differences);
+    for column in 0..rows.first().map_or(0, |row| row.values.len().saturating_sub(1)) {
+        let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
+        listed(list.filter_map(|(held, differences)| {
+            let values = held.seeds[column].each_ref().map(|seeds| seeds.values().to_vec());
+            Some((differences[column].as_mut()?, values))
+        }));
+    }
+    for (held, differences) in held.iter().zip(&differences) {
+        for (column, difference) in differences.iter().enumerate() {
+            let row = &mut rows[held.row];
+            row.floors[column + 1] = difference.and_then(|it| it.floor);
+            row.beyond_luck[column + 1] = difference.and_then(|it| it.beyond_luck());
+        }
+    }
+    for (held, own) in held.iter().zip(&differences) {
+        match held.role {
+            Role::Total => give(&mut rows[held.row], own, judging),
+            Role::Equal(total) => overrule(rows, held.row, total, own, judging),
+            Role::Listed => {}
+        }
+    }
+}
+
+fn differences(held: &Held) -> Vec<Option<Difference>> {
+    held.seeds.iter().map(|[base, own]| own.against(base)).collect()
+}
+
+/// Gives the differences on which verdicts rest the floors that they have together: at most the share
+/// [`LEVEL`] of tables has one that exceeds its floor by luck alone (Holm).
+fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
+    let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
+    for (held, differences) in held.iter().zip(differences) {
+        if held.role == Role::Listed {
+            continue;
+        }
+        for (seeds, difference) in held.seeds.iter().zip(differences) {
+            let Some(difference) = difference.as_mut().filter(|it| it.floor.is_some()) else {
+                continue;
+            };
+            let [base, own] = seeds.each_ref().map(Seeds::values);
+            known.extend(estimate(base, own).map(|it| (difference, it)));
+        }
+    }
+    known.sort_by(|one, other| one.1.p_apart(0.0).total_cmp(&other.1.p_apart(0.0)));
+    let mut left = known.len();
+    for (difference, estimate) in known {
+        let level = LEVEL / left as f64;
+        difference.floor = Some(estimate.reach(1.0 - level));
+        // After the first that fails all others do.
+        left -= usize::from(estimate.p_apart(0.0) <= level && left > 1);
+    }
+}
+
+/// Verdicts on a row, column by column.
+fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
+    for (verdict, difference) in row.verdicts.iter_mut().skip(1).zip(differences) {
+        *verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));
+    }
+}
+
+/// Puts verdicts on the row of equal entries where luck hides what the total has to say, and the
+/// change at equal entries, which luck does not hide, is one that the total allows.
+fn overrule(
+    rows: &mut [Row],
+    equal: usize,
+    total: usize,
+    differences: &[Option<Difference>],
+    judging: &Judging,
+) {
+    for (column, difference) in (1..).zip(differences) {
+        let [base, own] = [0, column].map(|column| rows[total].values[column]);
+        let (Some(difference), Some(floor)) = (difference, rows[total].floors[column]) else {
+            continue;
+        };
+        let hidden = rows[total].beyond_luck[column] == Some(false);
+        let change = base.zip(own).map_or(f64::NAN, |(base, own)| own - base);
+        let is_allowed = (difference.change() - change).abs() <= floor;
+        let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
+        if hidden && is_allowed && verdict != Verdict::Same {
+            rows[equal].verdicts[column] = Some(verdict);
+            rows[total].verdicts[column] = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Statistic;
+    use crate::testing::deviations;
+
+    fn seeds(values: &[f64]) -> Seeds {
+        Seeds::new((0..).zip(values.iter().copied().map(Some)), values.len() as u32)
+    }
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn row(statistic: Statistic, [base, new]: [&[f64]; 2]) -> Row {
+        let values = [base, new].map(|values| Some(mean(values))).into();
+        Row::new("instructions", "", Some(Better::Lower), statistic, values, 0)
+    }
+
+    /// Verdicts on a total and the same at equal entries.
+    fn verdicts(total: [&[f64]; 2], equal: [&[f64]; 2]) -> [Option<Verdict>; 2] {
+        let mut rows = vec![row(Statistic::Amean, total), row(Statistic::Equal, equal)];
+        let held = [
+            Held::new(0, &total.map(seeds), Role::Total),
+            Held { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
+        ];
+        judge(&mut rows, &held, &Judging::default());
+        [rows[0].verdicts[1], rows[1].verdicts[1]]
+    }
+
+    const LUCKY: [f64; 5] = [100.0, 120.0, 90.0, 105.0, 85.0];
+    const SAME: [f64; 5] = [104.0, 118.0, 88.0, 107.0, 86.0];
+
+    #[test]
+    fn equal_entries_speak_where_luck_hides_the_rest() {
+        use Verdict::{Regression, Same};
+        let steady = [100.0, 100.1, 99.9, 100.0, 100.05];
+        let dearer = steady.map(|it| it + 2.0);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &steady]), [Some(Same), None]);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &dearer]), [None, Some(Regression)]);
+        // Within the margin.
+        let little = steady.map(|it| it + 0.9);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &little]), [Some(Same), None]);
+        // More than the total allows.
+        let far = steady.map(|it| it + 60.0);
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &far]), [Some(Same), None]);
+        // What the total says is said there.
+        assert_eq!(verdicts([&steady, &dearer], [&steady, &dearer]), [Some(Regression), None]);
+    }
+
+    /// Tables of 8 figures that do not differ: any verdict in at most 1 %, give or take 4 standard
+    /// errors.
+    #[test]
+    fn luck_alone_gives_verdicts_as_rarely_as_stated() {
+        const TABLES: usize = 10_000;
+        let mut deviations = deviations();
+        let judging = Judging { margin: 0.0, ..Judging::default() };
+        let found = (0..TABLES).filter(|_| {
+            let mut rows = Vec::new();
+            let mut held = Vec::new();
+            for number in 0..8 {
+                let sides = [0, 1].map(|_| -> Vec<f64> {
+                    deviations.by_ref().take(5).map(|it| 1e6 + it).collect()
+                });
+                let slices = sides.each_ref().map(Vec::as_slice);
+                rows.push(row(Statistic::Amean, slices));
+                held.push(Held::new(number, &slices.map(seeds), Role::Total));
+            }
+            judge(&mut rows, &held, &judging);
+            rows.iter().any(|row| row.verdicts[1] != Some(Verdict::Same))
+        });
+        let share = found.count() as f64 / TABLES as f64;
+        assert!(share < LEVEL + 4.0 * (LEVEL / TABLES as f64).sqrt(), "{share}");
+        assert!(share > 0.0);
+    }
+}
