@@ -1,0 +1,116 @@
+//! The grid: machines, kernels, workloads, and differences that do not matter.
+
+use std::fmt::Write;
+
+/// A difference that does not matter: its name, and what it adds to a variant.
+type Harmless = (&'static str, &'static str);
+
+/// Seeds of each variant.
+pub const SEEDS: u32 = 5;
+/// Variants beside the plain one in a cell.
+const OTHERS: usize = 3;
+
+/// Words that the kernel does not know, options set to what they are, work before the workload.
+const HARMLESS: [Harmless; 10] = [
+    ("word", "cmdline = \"x=1\""),
+    ("sysctl", "sysctl = { \"vm.swappiness\" = \"60\" }"),
+    ("again", "cmdline = \"quiet\""),
+    ("dotted", "cmdline = \"foo.x=1\""),
+    ("module", "modules = [\"loop\"]"),
+    ("long", "cmdline = \"a_word_of_sixty_letters_that_no_kernel_has_ever_known_so_far=1\""),
+    ("sysctls", "sysctl = { \"vm.stat_interval\" = \"1\", \"vm.overcommit_ratio\" = \"50\" }"),
+    ("words", "cmdline = \"a=1 b=2 c=3 d=4\""),
+    ("loglevel", "cmdline = \"loglevel=4\""),
+    ("sysfs", "sysfs = { \"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag\" = \"1\" }"),
+];
+
+/// One machine, kernel and workload.
+pub struct Cell {
+    /// The kernel of all variants, as `faultline` names it.
+    pub kernel: &'static str,
+    /// Kernels built from the same source, harmless changes apart: they are variants too.
+    pub rebuilt: &'static [&'static str],
+    /// CPUs, nodes, and memory in MiB.
+    pub machine: [u32; 3],
+    /// The workload's name.
+    pub workload: &'static str,
+}
+
+const fn cell(kernel: &'static str, machine: [u32; 3], workload: &'static str) -> Cell {
+    Cell { kernel, rebuilt: &[], machine, workload }
+}
+
+/// Every kernel, size of machine and workload, in an order of which each beginning has most of them.
+pub const CELLS: [Cell; 20] = [
+    cell("debian:6.1", [1, 1, 384], "truncate"),
+    cell("debian:6.12", [4, 4, 1024], "autonuma"),
+    cell("debian:newest", [2, 1, 512], "nas"),
+    cell("debian:5.10", [1, 1, 384], "paralleldd"),
+    Cell {
+        kernel: "planted-base",
+        rebuilt: &["planted-harmless", "planted-moved"],
+        machine: [2, 2, 512],
+        workload: "autonuma",
+    },
+    cell("debian:6.1", [2, 2, 512], "pagealloc"),
+    cell("debian:newest", [4, 2, 768], "truncate"),
+    cell("debian:6.12", [1, 1, 384], "stutter"),
+    cell("debian:5.10", [4, 2, 768], "autonuma"),
+    cell("debian:6.1", [8, 2, 1024], "nas"),
+    cell("debian:newest", [1, 1, 384], "paralleldd"),
+    cell("debian:6.12", [2, 1, 512], "truncate"),
+    cell("debian:6.1", [4, 4, 1024], "autonuma"),
+    cell("debian:5.10", [2, 1, 512], "pagealloc"),
+    cell("debian:newest", [2, 2, 512], "autonuma"),
+    cell("debian:6.12", [4, 3, 768], "nas"),
+    cell("debian:5.10", [1, 1, 384], "truncate"),
+    cell("debian:6.1", [2, 1, 512], "stutter"),
+    cell("debian:newest", [8, 4, 1024], "autonuma"),
+    cell("debian:6.12", [4, 1, 512], "paralleldd"),
+];
+
+impl Cell {
+    /// The cell in a word, by which its experiment is found again.
+    pub fn name(&self) -> String {
+        let [cpus, nodes, memory] = self.machine;
+        let kernel = self.kernel.trim_start_matches("debian:");
+        format!("{kernel}-{cpus}-{nodes}-{memory}-{}", self.workload)
+    }
+
+    /// The experiment. The cell with number `number` takes some of the differences in turn.
+    pub fn experiment(&self, number: usize) -> String {
+        let [cpus, nodes, memory] = self.machine;
+        let (workload, disk) = workload(self.workload);
+        let mut text = format!(
+            "name = \"{}\"\nmode = \"exact\"\nseeds = {SEEDS}\n\
+             [machine]\ncpus = {cpus}\nnodes = {nodes}\nmemory = \"{memory}M\"\n{disk}{workload}",
+            self.name()
+        );
+        let mut variant = |name: &str, kernel: &str, more: &str| {
+            let _ = write!(text, "[[variant]]\nname = \"{name}\"\nkernel = \"{kernel}\"\n{more}\n");
+        };
+        variant("plain", self.kernel, "");
+        for kernel in self.rebuilt {
+            variant(kernel, kernel, "");
+        }
+        for other in 0..OTHERS - self.rebuilt.len() {
+            let (name, more) = HARMLESS[(number * OTHERS + other) % HARMLESS.len()];
+            variant(name, self.kernel, more);
+        }
+        text
+    }
+}
+
+/// A workload that takes a few seconds, and the disk that it needs.
+fn workload(name: &str) -> (String, &'static str) {
+    let disk = "[[machine.disk]]\nkind = \"pmem\"\nsize = \"160M\"\nfilesystem = \"ext4\"\n";
+    let (parameters, disk) = match name {
+        "truncate" => ("files = 16, rounds = 2, share = 20", disk),
+        "paralleldd" => ("size = 25, readers = \"2\"", disk),
+        "stutter" => ("hog = 50, file = 25, probe = 8", disk),
+        "pagealloc" => ("orders = \"0\", batches = \"1,64\", rounds = 3, warm_up = 1", ""),
+        "nas" => ("benchmarks = \"is\", class = \"S\"", ""),
+        _ => ("programs = \"NUMA01\", scale = 0.1", ""),
+    };
+    (format!("[[workload]]\nname = \"{name}\"\nparameters = {{ {parameters} }}\n"), disk)
+}

@@ -1,0 +1,50 @@
+//! How often exact mode is wrong: boots variants of one kernel that differ in nothing that matters,
+//! over a grid of machines, kernels and workloads, and compares each with each. Whatever is found is
+//! false. Prints that, what is stated, the floors that remain, and how often a real change of 1 % is
+//! seen: the instructions of every function of one side times 1.01.
+//!
+//! `bench-luck FAULTLINE STORE [CELLS]` boots with the program `FAULTLINE`, and goes on where an
+//! earlier run of the same store stopped. `bench/README.md` has figures.
+
+mod grid;
+mod judged;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use grid::{CELLS, Cell};
+use judged::{Judged, judged};
+use store::Store;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(program), Some(store)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: bench-luck FAULTLINE STORE [CELLS]".into());
+    };
+    let count = arguments.next().map_or(Ok(CELLS.len()), |count| count.parse())?;
+    let mut all = Judged::default();
+    println!("{}", Judged::HEAD);
+    for (number, cell) in CELLS.iter().enumerate().take(count) {
+        boot(cell, number, &program, Path::new(&store))?;
+        let judged = judged(&Store::open(Path::new(&store))?, &cell.name())?;
+        println!("{}", judged.line(&cell.name()));
+        all.add(&judged);
+    }
+    println!("{}", all.line("all"));
+    print!("{}", all.summary());
+    Ok(())
+}
+
+/// Boots what is missing of a cell.
+fn boot(cell: &Cell, number: usize, program: &str, store: &Path) -> Result<(), Box<dyn Error>> {
+    let file = store.with_extension("toml");
+    fs::write(&file, cell.experiment(number))?;
+    let mut command = Command::new(program);
+    command.arg("--store").arg(store).arg("run").arg("--quiet").arg(&file);
+    match command.status()?.success() {
+        true => Ok(()),
+        false => Err(format!("{} does not run", cell.name()).into()),
+    }
+}
