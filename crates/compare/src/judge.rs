@@ -10,6 +10,7 @@ use model::Better;
 use stats::{Design, benjamini_hochberg, detectable, holm, least_p, required};
 
 use crate::figures::MIN_BOOTS;
+use crate::independent::counted;
 use crate::{Evidence, Judging, Row, Verdict};
 
 /// A change that is called visible would be seen in this share of cases.
@@ -114,7 +115,7 @@ fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<
     let (design, sd) = match paired {
         true => (Design::Paired, error * (freedom + 1.0).sqrt()),
         false => {
-            let [base, new] = boots.map(|boots| boots as f64);
+            let [base, new] = counted(boots);
             (Design::Unpaired, error / (base.recip() + new.recip()).sqrt())
         }
     };
@@ -234,6 +235,23 @@ mod tests {
         assert!((power(4, visible.unwrap()) - POWER).abs() < 1e-6);
         let needed = needed.unwrap() as usize;
         assert!(power(needed, 0.01) >= POWER && power(needed - 1, 0.01) < POWER);
+    }
+
+    /// Both sides scatter by 1 %, whatever their numbers of boots, so that as many more are needed.
+    #[test]
+    fn what_it_would_take_does_not_depend_on_which_side_has_more_boots() {
+        let needed = |base: &[f64], new: &[f64]| {
+            let of = |logs: &[f64], first: u32| {
+                BootFigures::new((first..).zip(logs.iter().map(|log| Some(log.exp()))))
+            };
+            let evidence = of(base, 0).against(&of(new, 100), &JUDGING).unwrap();
+            super::needed(&evidence, &JUDGING, 1).unwrap() as usize
+        };
+        let (three, five) = ([-0.01, 0.0, 0.01], [-0.01, -0.01, 0.0, 0.01, 0.01]);
+        let expected = stats::required(Design::Unpaired, 0.01, 0.01_f64.ln_1p(), 0.05, POWER);
+        for (base, new) in [(&three[..], &three[..]), (&three, &five), (&five, &three)] {
+            assert_eq!(Some(needed(base, new)), expected);
+        }
     }
 
     #[test]

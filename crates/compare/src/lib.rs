@@ -18,6 +18,7 @@ mod explain;
 mod facts;
 mod figures;
 mod growth;
+mod independent;
 mod judge;
 mod locality;
 mod luck;
