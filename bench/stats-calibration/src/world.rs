@@ -146,7 +146,8 @@ impl Chance {
         radius * (std::f64::consts::TAU * self.0.f64()).cos()
     }
 
-    fn draw(&mut self, shape: Shape) -> f64 {
+    /// A figure of this shape, of mean 0 and standard deviation 1.
+    pub fn draw(&mut self, shape: Shape) -> f64 {
         match shape {
             Shape::Normal | Shape::Autocorrelated => self.normal(),
             Shape::Skewed | Shape::AutocorrelatedSkewed => skewed(self.normal()),
