@@ -3,8 +3,9 @@
 //! false. Prints that, what is stated, the floors that remain, and how often a real change of 1 % is
 //! seen: the instructions of every function of one side times 1.01.
 //!
-//! `bench-luck FAULTLINE STORE [CELLS]` boots with the program `FAULTLINE`, and goes on where an
-//! earlier run of the same store stopped. `bench/README.md` has figures.
+//! `bench-luck FAULTLINE STORE [CELLS [FIRST]]` boots so many cells from the one with number `FIRST`
+//! on with the program `FAULTLINE`, and goes on where an earlier run of the same store stopped.
+//! `bench/README.md` has figures.
 
 mod grid;
 mod judged;
@@ -21,12 +22,13 @@ use store::Store;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(program), Some(store)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: bench-luck FAULTLINE STORE [CELLS]".into());
+        return Err("usage: bench-luck FAULTLINE STORE [CELLS [FIRST]]".into());
     };
-    let count = arguments.next().map_or(Ok(CELLS.len()), |count| count.parse())?;
+    let mut number = |default| arguments.next().map_or(Ok(default), |count| count.parse());
+    let (count, first) = (number(CELLS.len())?, number(0)?);
     let mut all = Judged::default();
     println!("{}", Judged::HEAD);
-    for (number, cell) in CELLS.iter().enumerate().take(count) {
+    for (number, cell) in CELLS.iter().enumerate().skip(first).take(count) {
         boot(cell, number, &program, Path::new(&store))?;
         let judged = judged(&Store::open(Path::new(&store))?, &cell.name())?;
         println!("{}", judged.line(&cell.name()));

@@ -8,6 +8,7 @@ mod exact;
 mod faults;
 mod host;
 mod long;
+mod luck;
 mod packaged;
 mod planted;
 mod sequential;

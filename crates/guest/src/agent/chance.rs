@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use memmap2::MmapMut;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Timers that come again within this time have any phase after the wait: the tick, the folding of
 /// counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
 const WAIT: Duration = Duration::from_secs(5);
-/// What is made on each CPU, at most: pages, files and threads.
+/// What is made on each CPU, at most: pages, files and threads; and mounts in all.
 const PAGES: usize = 768;
 const FILES: usize = 96;
 const THREADS: usize = 24;
+const MOUNTS: usize = 24;
 /// Pages and files that are kept while the iteration runs, on each CPU, at most.
 const KEPT: usize = 64;
 
@@ -29,11 +31,13 @@ const KEPT: usize = 64;
 pub struct Kept {
     pages: Vec<MmapMut>,
     files: Vec<PathBuf>,
+    mounts: Vec<PathBuf>,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         self.files.iter().for_each(remove);
+        self.mounts.iter().for_each(end_mount);
     }
 }
 
@@ -51,6 +55,7 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
         make_files(&mut rng, &mut kept.files);
         (0..rng.usize(..THREADS)).for_each(|_| start_thread());
     }
+    make_mounts(&mut rng, &mut kept.mounts);
     // The workload starts near the CPU on which the agent runs.
     if let Some(&cpu) = rng.choice(&cpus) {
         run_on(cpu);
@@ -82,6 +87,24 @@ fn make_files(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     files.retain(|path| File::create(path).is_ok());
     keep_some(rng, &mut files).for_each(|path| remove(&path));
     kept.append(&mut files);
+}
+
+/// Mounts file systems, and ends most of the mounts in another order: each takes memory that every
+/// CPU has for itself (`mm/percpu.c`), in pieces of several sizes.
+fn make_mounts(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
+    let mut mounts: Vec<PathBuf> =
+        (0..rng.usize(..MOUNTS)).map(|_| format!("/tmp/{:016x}", rng.u64(..)).into()).collect();
+    mounts.retain(|path| fs::create_dir(path).is_ok());
+    for path in &mounts {
+        let _ = mount("tmpfs", path, "tmpfs", MountFlags::empty(), None);
+    }
+    keep_some(rng, &mut mounts).for_each(|path| end_mount(&path));
+    kept.append(&mut mounts);
+}
+
+fn end_mount(path: &PathBuf) {
+    let _ = unmount(path, UnmountFlags::empty());
+    let _ = fs::remove_dir(path);
 }
 
 /// Leaves some, in a random order, and gives the others.
