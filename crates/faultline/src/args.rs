@@ -51,6 +51,15 @@ pub enum Command {
     List,
     /// Show an experiment's boots, or one boot with its log
     Show(ShowArgs),
+    /// The store as a file
+    #[command(subcommand)]
+    Store(StoreCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Read everything that is kept, and list what is damaged
+    Check,
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use kernels::{KnownUserspace, Renewed};
 use model::{Boot, Kernel, count, date};
 use report::escape;
-use store::{ExperimentRow, Kept};
+use store::{ExperimentRow, Kept, Lost};
 
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
@@ -31,6 +31,19 @@ pub fn userspaces(known: &[KnownUserspace]) -> String {
         ]
     });
     columns(["IMAGE", "SIZE", "MADE", "PACKAGES", "MADE FOR"], rows)
+}
+
+/// What of a store is damaged, a line each part.
+pub fn lost(lost: &[Lost]) -> String {
+    let rows = lost.iter().map(|Lost { experiment, boot, what, why }| {
+        let (number, variant) = match boot {
+            Some((number, variant)) => (number.to_string(), variant.clone()),
+            None => ("-".into(), "-".into()),
+        };
+        let experiment = experiment.clone().unwrap_or_else(|| "-".into());
+        [experiment, variant, number, format!("{what}: {why}")]
+    });
+    columns(["EXPERIMENT", "VARIANT", "BOOT", "DAMAGED"], rows)
 }
 
 /// The beginning of a digest, by which people know it.

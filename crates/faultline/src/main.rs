@@ -37,5 +37,6 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Import(command) => commands::import::import(store, command),
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
+        Command::Store(command) => commands::store::store(store, &command),
     }
 }

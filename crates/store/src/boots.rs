@@ -7,9 +7,12 @@ mod write;
 use std::fmt;
 
 use model::Boot;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, Transaction};
 
+use crate::checksums::{BootEntry, BootSums, ExperimentSums, StoreSums, differs};
 use crate::{Error, ExperimentId, Series, Store, Trouble};
+
+pub(crate) use read::{check, sums};
 
 /// The number of a boot in its store. Written `b3`, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +75,7 @@ impl Store {
         boot: &Boot,
         series: &[Series],
     ) -> Result<BootId, Error> {
-        self.write(|transaction| write::boot(transaction, experiment, boot, series))
+        self.write(|transaction| keep(transaction, experiment, boot, series, false))
     }
 
     /// The same for a boot that is to be done again: it stays as evidence, but does not count as done.
@@ -80,11 +83,7 @@ impl Store {
     /// # Errors
     /// As for [`Store::keep_boot`].
     pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
-        self.write(|transaction| {
-            let id = write::boot(transaction, experiment, boot, &[])?;
-            transaction.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [id.0])?;
-            Ok(id)
-        })
+        self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
     /// Variant and replicate of the boots that need not be done again: all but interrupted and
@@ -94,14 +93,9 @@ impl Store {
     /// When the store fails.
     pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
-            let sql = "SELECT variant, replicate FROM boots
-                WHERE experiment = ? AND outcome <> 'interrupted' AND NOT superseded
-                ORDER BY id";
-            let mut statement = transaction.prepare_cached(sql)?;
-            let boots = statement.query_map([experiment.0], |row| {
-                Ok((row.get("variant")?, row.get("replicate")?))
-            })?;
-            Ok(boots.collect::<Result<_, _>>()?)
+            let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
+            let done = boots.filter(BootEntry::is_done);
+            Ok(done.map(|entry| (entry.variant, entry.replicate)).collect())
         })
     }
 
@@ -112,8 +106,8 @@ impl Store {
     /// When something wanted is damaged, or the store fails.
     pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
-            let ids = ids(transaction, experiment)?.into_iter();
-            ids.map(|id| read::boot(transaction, id, detail)).collect()
+            let boots = ExperimentSums::read(transaction, experiment)?.boots;
+            boots.iter().map(|entry| read::boot(transaction, entry, detail)).collect()
         })
     }
 
@@ -129,8 +123,8 @@ impl Store {
         mut each: impl FnMut(Kept) -> Result<(), E>,
     ) -> Result<Result<(), E>, Error> {
         self.read(|transaction| {
-            for id in ids(transaction, experiment)? {
-                if let Err(error) = each(read::boot(transaction, id, detail)?) {
+            for entry in ExperimentSums::read(transaction, experiment)?.boots {
+                if let Err(error) = each(read::boot(transaction, &entry, detail)?) {
                     return Ok(Err(error));
                 }
             }
@@ -143,7 +137,10 @@ impl Store {
     /// # Errors
     /// When there is none of this number, something in it is damaged, or the store fails.
     pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
-        self.read(|transaction| read::boot(transaction, id, Detail::Whole))
+        self.read(|transaction| {
+            let (_, entry) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
+            read::boot(transaction, &entry, Detail::Whole)
+        })
     }
 
     /// The experiment that a boot belongs to.
@@ -152,9 +149,8 @@ impl Store {
     /// When there is no such boot, or the store fails.
     pub fn experiment_of(&self, id: BootId) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
-            let sql = "SELECT experiment FROM boots WHERE id = ?";
-            let found = transaction.query_row(sql, [id.0], |row| row.get(0)).optional()?;
-            found.map(ExperimentId).ok_or(Trouble::NoBoot(id))
+            let (experiment, _) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
+            Ok(experiment)
         })
     }
 
@@ -165,17 +161,49 @@ impl Store {
     /// When the store fails.
     pub fn forget_failed(&mut self, experiment: ExperimentId) -> Result<usize, Error> {
         self.write(|transaction| {
-            let sql = "UPDATE boots SET superseded = TRUE WHERE experiment = ?
-                AND NOT superseded AND outcome NOT IN ('complete', 'interrupted')";
-            Ok(transaction.execute(sql, [experiment.0])?)
+            let mut sums = ExperimentSums::read(transaction, experiment)?;
+            let is_failed = |entry: &&mut BootEntry| entry.is_done() && entry.outcome != "complete";
+            let mut forgotten = 0;
+            for entry in sums.boots.iter_mut().filter(is_failed) {
+                *entry = supersede(transaction, entry)?;
+                forgotten += 1;
+            }
+            sums.keep(transaction, experiment, None)?;
+            Ok(forgotten)
         })
     }
 }
 
-/// The boots of an experiment in the order in which they were kept.
-fn ids(connection: &Connection, experiment: ExperimentId) -> Result<Vec<BootId>, Trouble> {
-    let sql = "SELECT id FROM boots WHERE experiment = ? ORDER BY id";
-    let mut statement = connection.prepare_cached(sql)?;
-    let ids = statement.query_map([experiment.0], |row| row.get(0).map(BootId))?;
-    Ok(ids.collect::<Result<_, _>>()?)
+fn keep(
+    transaction: &Transaction,
+    experiment: ExperimentId,
+    boot: &Boot,
+    series: &[Series],
+    superseded: bool,
+) -> Result<BootId, Trouble> {
+    let mut sums = ExperimentSums::read(transaction, experiment)?;
+    let id = write::boot(transaction, experiment, boot, series)?;
+    if superseded {
+        mark_superseded(transaction, id)?;
+    }
+    sums.boots.push(read::sums(transaction, id)?.keep(transaction, id)?);
+    sums.keep(transaction, experiment, None)?;
+    Ok(id)
+}
+
+/// Lets a boot no longer count as done. Its row has to be what it was: a new checksum would hide damage.
+fn supersede(connection: &Connection, entry: &BootEntry) -> Result<BootEntry, Trouble> {
+    let id = entry.boot();
+    let mut sums = BootSums::read(connection, entry)?;
+    if read::row_digest(connection, id)? != sums.row {
+        return Err(differs(format!("the row of boot {id}")));
+    }
+    mark_superseded(connection, id)?;
+    sums.row = read::row_digest(connection, id)?;
+    sums.keep(connection, id)
+}
+
+fn mark_superseded(connection: &Connection, id: BootId) -> Result<(), Trouble> {
+    connection.execute("UPDATE boots SET superseded = TRUE WHERE id = ?", [id.0])?;
+    Ok(())
 }

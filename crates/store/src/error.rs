@@ -90,7 +90,10 @@ pub enum Trouble {
         replicate: u32,
     },
     /// Something kept cannot be read back.
-    #[error("{what} is damaged: {why}")]
+    #[error(
+        "damage in {what}: {why}; `faultline store check` lists all that is lost: take a copy of the \
+         file that is whole, or set it aside and measure anew into another (--store)"
+    )]
     Damaged {
         /// Which experiment, or which part of which boot.
         what: String,
@@ -116,7 +119,8 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
-            Some(ErrorCode::DatabaseCorrupt) => Self::Malformed(error),
+            // What is asked is never wrong, so the tables are not those that it is asked of.
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(error),
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             _ => Self::Sqlite(error),
         }

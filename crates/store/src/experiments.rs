@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use model::Experiment;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::checksums::{self, BootEntry, ExperimentSums, StoreSums};
 use crate::{Error, Store, Trouble};
+
+const ROW: &str =
+    "SELECT id, name, definition, digest, boots, created, used FROM experiments WHERE id = ?";
 
 /// The number of an experiment in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,22 +68,25 @@ impl Store {
                 now.userspace = now.userspace.or_else(|| before.userspace.clone());
             }
             let definition = definition(&now, &["boots"]).map_err(unkeepable)?;
-            let id = match known {
-                Some((id, _)) => transaction.query_row(
-                    "UPDATE experiments SET definition = ?, boots = ?,
-                        used = (SELECT max(used) + 1 FROM experiments) WHERE id = ? RETURNING id",
-                    params![definition, now.boots, id.0],
-                    |row| row.get(0),
-                )?,
-                None => transaction.query_row(
-                    "INSERT INTO experiments (name, definition, digest, boots, used) VALUES
-                        (?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))
-                        RETURNING id",
-                    params![now.name, definition, Sha256::digest(identity).as_slice(), now.boots],
-                    |row| row.get(0),
-                )?,
+            let (id, boots) = match known {
+                Some((id, _)) => {
+                    let sql = "UPDATE experiments SET definition = ?, boots = ?,
+                        used = (SELECT max(used) + 1 FROM experiments) WHERE id = ?";
+                    transaction.execute(sql, params![definition, now.boots, id.0])?;
+                    (id, ExperimentSums::read(transaction, id)?.boots)
+                }
+                None => {
+                    let sql =
+                        "INSERT INTO experiments (name, definition, digest, boots, used) VALUES
+                        (?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))";
+                    let digest = Sha256::digest(identity);
+                    let values = params![now.name, definition, digest.as_slice(), now.boots];
+                    (ExperimentId(transaction.prepare(sql)?.insert(values)?), Vec::new())
+                }
             };
-            Ok(ExperimentId(id))
+            let sums = ExperimentSums { row: digest(transaction, id.0)?, boots };
+            sums.keep(transaction, id, Some(&now.name))?;
+            Ok(id)
         })
     }
 
@@ -89,13 +96,13 @@ impl Store {
     /// When a definition is damaged, or the store fails.
     pub fn experiments(&self) -> Result<Vec<ExperimentRow>, Error> {
         self.read(|transaction| {
-            let mut statement = transaction.prepare("SELECT * FROM experiments ORDER BY used")?;
-            let mut rows = statement.query([])?;
-            let mut list = Vec::new();
-            while let Some(row) = rows.next()? {
-                list.push(experiment_row(transaction, row)?);
-            }
-            Ok(list)
+            let store = StoreSums::read(transaction)?;
+            let rows = store.experiments.iter().map(|entry| {
+                let id = ExperimentId(entry.id);
+                let sums = store.experiment(transaction, id)?;
+                Ok(experiment_row(id, row(transaction, id, &sums)?, &sums.boots))
+            });
+            rows.collect()
         })
     }
 
@@ -105,12 +112,8 @@ impl Store {
     /// When there is none of this number, its definition is damaged, or the store fails.
     pub fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
         self.read(|transaction| {
-            let mut statement = transaction.prepare("SELECT * FROM experiments WHERE id = ?")?;
-            let mut rows = statement.query([id.0])?;
-            match rows.next()? {
-                Some(row) => experiment(row),
-                None => Err(no_experiment(transaction, &id.to_string())?),
-            }
+            let sums = ExperimentSums::read(transaction, id)?;
+            Ok(row(transaction, id, &sums)?.experiment)
         })
     }
 
@@ -120,16 +123,14 @@ impl Store {
     /// When there is none, with the names that there are; or when the store fails.
     pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
+            let store = StoreSums::read(transaction)?;
             // Names come first: a name may be a number.
-            let sql = "SELECT id FROM experiments WHERE name = ?1 OR id = ?2
-                ORDER BY name = ?1 DESC, used DESC LIMIT 1";
-            let id: Option<i64> = name_or_id.parse().ok();
+            let id = name_or_id.parse().ok();
+            let named = store.experiments.iter().rfind(|entry| entry.name == name_or_id);
             let found =
-                transaction.query_row(sql, params![name_or_id, id], |row| row.get(0)).optional()?;
-            match found {
-                Some(id) => Ok(ExperimentId(id)),
-                None => Err(no_experiment(transaction, name_or_id)?),
-            }
+                named.or_else(|| store.experiments.iter().find(|entry| Some(entry.id) == id));
+            let found = found.map(|entry| ExperimentId(entry.id));
+            found.ok_or_else(|| store.no_experiment(name_or_id))
         })
     }
 }
@@ -151,13 +152,12 @@ fn known(
     name: &str,
     identity: &str,
 ) -> Result<Option<(ExperimentId, Experiment)>, Trouble> {
-    let sql = "SELECT * FROM experiments WHERE name = ? ORDER BY used DESC";
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([name])?;
-    while let Some(row) = rows.next()? {
-        let kept = experiment(row)?;
+    let store = StoreSums::read(connection)?;
+    for entry in store.experiments.iter().rev().filter(|entry| entry.name == name) {
+        let id = ExperimentId(entry.id);
+        let kept = row(connection, id, &store.experiment(connection, id)?)?.experiment;
         if self::identity(&kept).is_ok_and(|own| own == identity) {
-            return Ok(Some((ExperimentId(row.get("id")?), kept)));
+            return Ok(Some((id, kept)));
         }
     }
     Ok(None)
@@ -173,8 +173,31 @@ fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<
     serde_json::to_string(&definition)
 }
 
+/// What stands in the row of an experiment.
+pub(crate) struct KeptExperiment {
+    experiment: Experiment,
+    created: u64,
+}
+
+/// The checksum of an experiment's row.
+pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Digest, Trouble> {
+    Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
+}
+
+/// The row of an experiment, verified.
+pub(crate) fn row(
+    connection: &Connection,
+    id: ExperimentId,
+    sums: &ExperimentSums,
+) -> Result<KeptExperiment, Trouble> {
+    let what = || format!("the definition of experiment {id}");
+    let rows = checksums::verified(connection, ROW, id.0, (&sums.row, what), |row| {
+        Ok(KeptExperiment { experiment: experiment(row)?, created: row.get("created")? })
+    });
+    rows?.pop().ok_or_else(|| Trouble::damaged(what(), "it is missing"))
+}
+
 fn experiment(row: &Row) -> Result<Experiment, Trouble> {
-    let id: i64 = row.get("id")?;
     let boots: u32 = row.get("boots")?;
     let definition: String = row.get("definition")?;
     let parse = || {
@@ -182,41 +205,24 @@ fn experiment(row: &Row) -> Result<Experiment, Trouble> {
         keys.insert("boots".into(), boots.into());
         serde_json::from_value(Value::Object(keys))
     };
-    parse().map_err(|error: serde_json::Error| {
-        Trouble::damaged(format!("the definition of experiment {id}"), error)
-    })
+    parse().map_err(|error: serde_json::Error| Trouble::damaged("its text", error))
 }
 
-fn experiment_row(connection: &Connection, row: &Row) -> Result<ExperimentRow, Trouble> {
-    let experiment = experiment(row)?;
-    let id = row.get("id")?;
+fn experiment_row(id: ExperimentId, kept: KeptExperiment, boots: &[BootEntry]) -> ExperimentRow {
     let mut outcomes = BTreeMap::new();
-    let mut superseded = 0;
-    let sql = "SELECT outcome, superseded, count(*) FROM boots WHERE experiment = ? GROUP BY 1, 2";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut counts = statement.query([id])?;
-    while let Some(count) = counts.next()? {
-        if count.get(1)? {
-            superseded += count.get::<_, u32>(2)?;
-        } else {
-            outcomes.insert(count.get(0)?, count.get(2)?);
-        }
+    for boot in boots.iter().filter(|boot| !boot.superseded) {
+        *outcomes.entry(boot.outcome.clone()).or_insert(0) += 1;
     }
+    let superseded = boots.iter().filter(|boot| boot.superseded).count() as u32;
+    let KeptExperiment { experiment, created } = kept;
     let variants = experiment.variants.into_iter();
-    Ok(ExperimentRow {
-        id: ExperimentId(id),
+    ExperimentRow {
+        id,
         name: experiment.name,
-        created: row.get("created")?,
+        created,
         variants: variants.map(|variant| variant.name).collect(),
         boots: experiment.boots,
         outcomes,
         superseded,
-    })
-}
-
-fn no_experiment(connection: &Connection, wanted: &str) -> Result<Trouble, Trouble> {
-    let sql = "SELECT DISTINCT name FROM experiments ORDER BY name";
-    let mut statement = connection.prepare(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    Ok(Trouble::NoExperiment { wanted: wanted.into(), names: names.collect::<Result<_, _>>()? })
+    }
 }

@@ -1,10 +1,12 @@
 //! Keeps experiments, boots, samples and series in one SQLite file.
 //!
 //! A boot is a transaction: it is in the file whole or not at all, whatever ends the program.
-//! Samples are rows, series are compressed column chunks by source and phase. Averages and
+//! Checksums are verified whenever something is read. Samples are rows, series are compressed column chunks by source and phase. Averages and
 //! verdicts are left to the crates above; nothing is computed here.
 
 mod boots;
+mod check;
+mod checksums;
 mod chunk;
 mod error;
 mod experiments;
@@ -17,6 +19,7 @@ mod store;
 mod tests;
 
 pub use boots::{BootId, Detail, Kept};
+pub use check::{Checked, Lost};
 pub use error::{Error, Trouble};
 pub use experiments::{ExperimentId, ExperimentRow};
 pub use series::{Deltas, Series};

@@ -3,18 +3,22 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::Trouble;
+use crate::{Trouble, checksums};
 
 /// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
 /// added.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
+    include_str!("schema/7.sql"),
 ];
+
+/// The first version with checksums.
+const CHECKSUMS: usize = 7;
 
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
@@ -28,9 +32,12 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Asked again under the lock: another process may have been faster.
-    let steps = &MIGRATIONS[version(&transaction)?..];
-    for step in steps {
+    let found = version(&transaction)?;
+    for step in &MIGRATIONS[found..] {
         transaction.execute_batch(step)?;
+    }
+    if found < CHECKSUMS {
+        checksums::make(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;

@@ -10,6 +10,7 @@ pub mod replay;
 pub mod run;
 pub mod selftest;
 pub mod show;
+pub mod store;
 pub mod table;
 pub mod userspace;
 
@@ -18,14 +19,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ::store::Store;
 use model::Topology;
-use store::Store;
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
 
 /// The store that was named, or the user's own.
-fn store_path(named: Option<PathBuf>) -> Result<PathBuf, store::Error> {
+fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
     named.map_or_else(Store::default_path, Ok)
 }
 
@@ -83,8 +84,8 @@ impl From<io::Error> for WriteError {
     }
 }
 
-impl From<store::Error> for WriteError {
-    fn from(error: store::Error) -> Self {
+impl From<::store::Error> for WriteError {
+    fn from(error: ::store::Error) -> Self {
         Self::Other(error.into())
     }
 }

@@ -1,63 +1,304 @@
-//! Rows of a boot, read back.
+//! Rows of a boot, read back and verified.
 
 use std::io;
 
 use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Profile, Sample, Usage};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{BootId, Detail, Kept, words};
+use crate::checksums::{BootEntry, BootSums, Digest, Digester, differs, digest, in_part, rows};
 use crate::packed::unpack_text;
-use crate::{Trouble, chunk, profile};
+use crate::{Trouble, checksums, chunk, profile};
+
+/// What stands in the boot's own row, the console aside.
+const ROW: &str = "SELECT id, experiment, variant, replicate, block, started, outcome, detail,
+        superseded, release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
+        accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
+        userspace_digest, userspace, config, load_before, load_after, steal, wall
+    FROM boots WHERE id = ?";
+const CONFIG: &str = "SELECT packed FROM texts WHERE id = (SELECT config FROM boots WHERE id = ?)";
+const USERSPACE: &str =
+    "SELECT packed FROM texts WHERE id = (SELECT userspace FROM boots WHERE id = ?)";
+const CONSOLE: &str = "SELECT console FROM boots WHERE id = ?";
+const PROBLEMS: &str = "SELECT place, kind, text FROM problems WHERE boot = ? ORDER BY place";
+const NOTES: &str = "SELECT place, text FROM notes WHERE boot = ? ORDER BY place";
+const SAMPLES: &str = "SELECT place, workload, iteration, phase, metric, label, value, ended
+    FROM samples WHERE boot = ? ORDER BY place";
+const USAGE: &str = "SELECT place, workload, iteration, user, system, elapsed
+    FROM usage WHERE boot = ? ORDER BY place";
+const PROFILES: &str = "SELECT place, workload, iteration, phase, packed
+    FROM profiles WHERE boot = ? ORDER BY place";
+
+/// How many columns of a chunk come before what is packed.
+const CHUNK_COLUMNS: usize = 6;
+
+/// The chunks of a boot, of which `packed` is read where the source is one of `?2`, or `?2` is NULL.
+fn select_chunks(packed: &str) -> String {
+    format!(
+        "SELECT chunks.place AS place, workload, iteration, phase, source, samples,
+            CASE WHEN ?2 IS NULL OR source IN (SELECT value FROM json_each(?2)) THEN {packed} END
+        FROM chunks LEFT JOIN chunk_ends USING (boot, place) WHERE boot = ?1 ORDER BY place"
+    )
+}
+
+/// The checksums of what is kept of a boot.
+pub fn sums(connection: &Connection, id: BootId) -> Result<BootSums, Trouble> {
+    let of = |sql| Ok::<_, Trouble>(rows(connection, sql, id.0, |_| Ok(()))?.1);
+    let mut chunks = Digester::default();
+    let (mut series, mut ends) = (Vec::new(), Vec::new());
+    let sql = "SELECT chunks.place, workload, iteration, phase, source, samples, chunks.packed,
+            chunk_ends.packed
+        FROM chunks LEFT JOIN chunk_ends USING (boot, place) WHERE boot = ? ORDER BY chunks.place";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id.0])?;
+    while let Some(row) = rows.next()? {
+        chunks.add(row, CHUNK_COLUMNS)?;
+        series.push(digest(&row.get::<_, Vec<u8>>(CHUNK_COLUMNS)?));
+        ends.push(row.get::<_, Option<Vec<u8>>>(CHUNK_COLUMNS + 1)?.map(|packed| digest(&packed)));
+    }
+    Ok(BootSums {
+        row: row_digest(connection, id)?,
+        config: of(CONFIG)?,
+        userspace: of(USERSPACE)?,
+        console: of(CONSOLE)?,
+        problems: of(PROBLEMS)?,
+        notes: of(NOTES)?,
+        samples: of(SAMPLES)?,
+        usage: of(USAGE)?,
+        chunks: chunks.finish(),
+        series,
+        ends,
+        profiles: of(PROFILES)?,
+    })
+}
+
+/// The checksum of the boot's own row.
+pub fn row_digest(connection: &Connection, id: BootId) -> Result<Digest, Trouble> {
+    Ok(rows(connection, ROW, id.0, |_| Ok(()))?.1)
+}
 
 /// Reads a boot as far as `detail` wants it.
-pub fn boot(connection: &Connection, id: BootId, detail: Detail) -> Result<Kept, Trouble> {
-    let mut kept = row(connection, id)?;
+pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Result<Kept, Trouble> {
+    let reader = Reader::new(connection, entry)?;
+    let mut kept = reader.row()?;
     let boot = &mut kept.boot;
-    boot.facts.config = text(connection, id, "config")?;
-    let userspace = text(connection, id, "userspace")?;
-    boot.facts.userspace = userspace.lines().map(str::to_owned).collect();
-    boot.problems = problems(connection, id)?;
-    boot.notes = parts(connection, id, "SELECT text FROM notes", |row| row.get("text"))?;
-    boot.samples = parts(connection, id, "SELECT * FROM samples", sample)?;
-    boot.usage = parts(connection, id, "SELECT * FROM usage", usage)?;
+    boot.facts.config = reader.config()?;
+    boot.facts.userspace = reader.userspace()?;
+    boot.problems = reader.problems()?;
+    boot.notes = reader.notes()?;
+    boot.samples = reader.samples()?;
+    boot.usage = reader.usage()?;
     match detail {
         Detail::Summary => {}
-        Detail::Series(sources) => boot.chunks = chunks(connection, id, Some(sources))?,
-        Detail::AllSeries => boot.chunks = chunks(connection, id, None)?,
+        Detail::Series(sources) => boot.chunks = reader.chunks(Some(sources))?,
+        Detail::AllSeries => boot.chunks = reader.chunks(None)?,
         Detail::Profiles(sources) => {
-            boot.chunks = chunks(connection, id, Some(sources))?;
-            boot.profiles = profiles(connection, id, profile::decode)?;
+            boot.chunks = reader.chunks(Some(sources))?;
+            boot.profiles = reader.profiles(profile::decode)?;
         }
         Detail::Ends(sources) => {
-            boot.chunks = ends(connection, id, sources)?;
-            boot.profiles = profiles(connection, id, accesses)?;
+            boot.chunks = reader.ends(Some(sources))?;
+            boot.profiles = reader.profiles(accesses)?;
         }
         Detail::Whole => {
-            boot.chunks = chunks(connection, id, None)?;
-            boot.profiles = profiles(connection, id, profile::decode)?;
-            boot.console = console(connection, id)?;
+            boot.chunks = reader.chunks(None)?;
+            boot.profiles = reader.profiles(profile::decode)?;
+            boot.console = reader.console()?;
         }
     }
     Ok(kept)
 }
 
-/// What stands in the boot's own row, the packed parts aside.
-fn row(connection: &Connection, id: BootId) -> Result<Kept, Trouble> {
-    let sql = "SELECT superseded, variant, replicate, block, started, outcome, detail,
-            release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
-            accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
-            userspace_digest,
-            load_before, load_after, steal, wall
-        FROM boots WHERE id = ?";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([id.0])?;
-    let Some(row) = rows.next()? else {
-        return Err(Trouble::NoBoot(id));
+/// Reads every part of a boot; gives the boot as far as it can be read, and what is wrong with each
+/// part that cannot.
+pub fn check(connection: &Connection, entry: &BootEntry) -> (Boot, Vec<Trouble>) {
+    let reader = match Reader::new(connection, entry) {
+        Ok(reader) => reader,
+        Err(trouble) => return (Boot::default(), vec![trouble]),
     };
+    let mut troubles = Vec::new();
+    let boot = Boot {
+        problems: or_empty(reader.problems(), &mut troubles),
+        notes: or_empty(reader.notes(), &mut troubles),
+        samples: or_empty(reader.samples(), &mut troubles),
+        usage: or_empty(reader.usage(), &mut troubles),
+        chunks: or_empty(reader.chunks(None), &mut troubles),
+        profiles: or_empty(reader.profiles(profile::decode), &mut troubles),
+        console: or_empty(reader.console(), &mut troubles),
+        ..Boot::default()
+    };
+    troubles.extend(reader.row().err());
+    troubles.extend(reader.config().err());
+    troubles.extend(reader.userspace().err());
+    troubles.extend(reader.ends(None).err());
+    (boot, troubles)
+}
+
+fn or_empty<T: Default>(part: Result<T, Trouble>, troubles: &mut Vec<Trouble>) -> T {
+    part.unwrap_or_else(|trouble| {
+        troubles.push(trouble);
+        T::default()
+    })
+}
+
+/// A boot that is read, part by part.
+struct Reader<'a> {
+    connection: &'a Connection,
+    id: BootId,
+    sums: BootSums,
+}
+
+impl<'a> Reader<'a> {
+    fn new(connection: &'a Connection, entry: &BootEntry) -> Result<Self, Trouble> {
+        let sums = BootSums::read(connection, entry)?;
+        Ok(Self { connection, id: entry.boot(), sums })
+    }
+
+    /// The rows of a part, if they are what they were.
+    fn part<T>(
+        &self,
+        (part, sql): (&str, &str),
+        expected: &Digest,
+        read: impl FnMut(&Row) -> Result<T, Trouble>,
+    ) -> Result<Vec<T>, Trouble> {
+        let what = || format!("{part} of boot {}", self.id);
+        checksums::verified(self.connection, sql, self.id.0, (expected, what), read)
+    }
+
+    /// What stands in the boot's own row, the packed parts aside.
+    fn row(&self) -> Result<Kept, Trouble> {
+        let mut found = self.part(("the row", ROW), &self.sums.row, |row| kept(row, self.id))?;
+        let missing = || Trouble::damaged(format!("the row of boot {}", self.id), "it is missing");
+        found.pop().ok_or_else(missing)
+    }
+
+    fn config(&self) -> Result<String, Trouble> {
+        self.text(("the configuration", CONFIG), &self.sums.config)
+    }
+
+    fn userspace(&self) -> Result<Vec<String>, Trouble> {
+        let text = self.text(("the list of packages", USERSPACE), &self.sums.userspace)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn console(&self) -> Result<String, Trouble> {
+        self.text(("the console", CONSOLE), &self.sums.console)
+    }
+
+    /// A packed text; empty if there is none.
+    fn text(&self, part: (&str, &str), expected: &Digest) -> Result<String, Trouble> {
+        let texts = self.part(part, expected, |row| {
+            unpack_text(&row.get::<_, Vec<u8>>(0)?)
+                .map_err(|error| Trouble::damaged("the text", error))
+        })?;
+        Ok(texts.concat())
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, Trouble> {
+        self.part(("the problems", PROBLEMS), &self.sums.problems, problem)
+    }
+
+    fn notes(&self) -> Result<Vec<String>, Trouble> {
+        self.part(("the notes", NOTES), &self.sums.notes, |row| Ok(row.get("text")?))
+    }
+
+    fn samples(&self) -> Result<Vec<Sample>, Trouble> {
+        self.part(("the samples", SAMPLES), &self.sums.samples, |row| Ok(sample(row)?))
+    }
+
+    fn usage(&self) -> Result<Vec<Usage>, Trouble> {
+        self.part(("the usage", USAGE), &self.sums.usage, |row| Ok(usage(row)?))
+    }
+
+    /// The profiles, as far as `decode` reads them.
+    fn profiles(&self, decode: fn(&[u8]) -> io::Result<Profile>) -> Result<Vec<Profile>, Trouble> {
+        self.part(("the profiles", PROFILES), &self.sums.profiles, |row| {
+            let place: u32 = row.get("place")?;
+            let profile = decode(&row.get::<_, Vec<u8>>("packed")?)
+                .map_err(|error| Trouble::damaged(format!("profile {place}"), error))?;
+            Ok(Profile {
+                workload: row.get("workload")?,
+                iteration: row.get("iteration")?,
+                phase: row.get("phase")?,
+                ..profile
+            })
+        })
+    }
+
+    /// The chunks, of all sources or of some.
+    fn chunks(&self, sources: Option<&[&str]>) -> Result<Vec<Chunk>, Trouble> {
+        let expected = |place: usize| self.sums.series.get(place);
+        self.read_chunks(&select_chunks("chunks.packed"), sources, expected)
+    }
+
+    /// The same, each with its first and last sample alone.
+    fn ends(&self, sources: Option<&[&str]>) -> Result<Vec<Chunk>, Trouble> {
+        // Stores of old have no ends: then the series itself is read.
+        let sql = select_chunks("ifnull(chunk_ends.packed, chunks.packed)");
+        let ends = |place: usize| self.sums.ends.get(place).and_then(Option::as_ref);
+        let expected = |place: usize| ends(place).or(self.sums.series.get(place));
+        let mut chunks = self.read_chunks(&sql, sources, expected)?;
+        for chunk in &mut chunks {
+            (chunk.times, chunk.columns) = chunk::ends(&chunk.times, &chunk.columns);
+        }
+        Ok(chunks)
+    }
+
+    fn read_chunks<'s>(
+        &self,
+        sql: &str,
+        sources: Option<&[&str]>,
+        expected: impl Fn(usize) -> Option<&'s Digest>,
+    ) -> Result<Vec<Chunk>, Trouble> {
+        let what = || format!("the list of series of boot {}", self.id);
+        let named = |error| in_part(what, error);
+        let listed = sources.map(|sources| serde_json::Value::from(sources).to_string());
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![self.id.0, listed])?;
+        let mut digester = Digester::default();
+        let mut chunks = Vec::new();
+        let mut place = 0;
+        while let Some(row) = rows.next().map_err(named)? {
+            digester.add(row, CHUNK_COLUMNS).map_err(named)?;
+            let chunk = chunk(row).map_err(named)?;
+            if sources.is_none_or(|sources| sources.contains(&&*chunk.source)) {
+                chunks.push(self.filled(chunk, (row, place), expected(place))?);
+            }
+            place += 1;
+        }
+        if digester.finish() != self.sums.chunks {
+            return Err(differs(what()));
+        }
+        Ok(chunks)
+    }
+
+    /// A chunk with what is packed of it.
+    fn filled(
+        &self,
+        chunk: Chunk,
+        (row, place): (&Row, usize),
+        expected: Option<&Digest>,
+    ) -> Result<Chunk, Trouble> {
+        let what = || {
+            format!(
+                "chunk {place} of boot {} ({} in iteration {} of `{}`, phase `{}`)",
+                self.id, chunk.source, chunk.iteration, chunk.workload, chunk.phase
+            )
+        };
+        let packed: Vec<u8> = row.get(CHUNK_COLUMNS).map_err(|error| in_part(what, error))?;
+        if expected != Some(&digest(&packed)) {
+            return Err(differs(what()));
+        }
+        let (times, columns) =
+            chunk::decode(&packed).map_err(|error| Trouble::damaged(what(), error))?;
+        Ok(Chunk { times, columns, ..chunk })
+    }
+}
+
+fn kept(row: &Row, id: BootId) -> Result<Kept, Trouble> {
     let word: String = row.get("outcome")?;
-    let outcome = words::outcome(&word, row.get("detail")?).ok_or_else(|| {
-        Trouble::damaged(format!("boot {id}"), format!("unknown outcome `{word}`"))
-    })?;
+    let outcome = words::outcome(&word, row.get("detail")?)
+        .ok_or_else(|| Trouble::damaged("the outcome", format!("`{word}` is unknown")))?;
     let boot = Boot {
         variant: row.get("variant")?,
         replicate: row.get("replicate")?,
@@ -103,6 +344,13 @@ fn host(row: &Row) -> rusqlite::Result<HostLoad> {
     })
 }
 
+fn problem(row: &Row) -> Result<Problem, Trouble> {
+    let word: String = row.get("kind")?;
+    let kind = words::problem(&word)
+        .ok_or_else(|| Trouble::damaged("a problem", format!("unknown kind `{word}`")))?;
+    Ok(Problem { kind, text: row.get("text")? })
+}
+
 fn sample(row: &Row) -> rusqlite::Result<Sample> {
     Ok(Sample {
         workload: row.get("workload")?,
@@ -125,143 +373,21 @@ fn usage(row: &Row) -> rusqlite::Result<Usage> {
     })
 }
 
-/// The rows of one boot in a table, in order of their places.
-fn parts<T>(
-    connection: &Connection,
-    id: BootId,
-    select: &str,
-    read: impl FnMut(&Row) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, Trouble> {
-    let sql = format!("{select} WHERE boot = ? ORDER BY place");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let parts = statement.query_map([id.0], read)?;
-    Ok(parts.collect::<Result<_, _>>()?)
-}
-
-fn problems(connection: &Connection, id: BootId) -> Result<Vec<Problem>, Trouble> {
-    let rows = parts(connection, id, "SELECT * FROM problems", |row| {
-        Ok((row.get::<_, String>("kind")?, row.get("text")?))
-    })?;
-    rows.into_iter()
-        .map(|(word, text)| match words::problem(&word) {
-            Some(kind) => Ok(Problem { kind, text }),
-            None => Err(Trouble::damaged(
-                format!("a problem of boot {id}"),
-                format!("unknown kind `{word}`"),
-            )),
-        })
-        .collect()
-}
-
-/// The chunks of a boot, of all sources or of some.
-fn chunks(
-    connection: &Connection,
-    id: BootId,
-    sources: Option<&[&str]>,
-) -> Result<Vec<Chunk>, Trouble> {
-    let sql = "SELECT * FROM chunks
-        WHERE boot = ?1 AND (?2 IS NULL OR source IN (SELECT value FROM json_each(?2)))
-        ORDER BY place";
-    let sources = sources.map(|sources| serde_json::Value::from(sources).to_string());
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![id.0, sources])?;
-    let mut chunks = Vec::new();
-    while let Some(row) = rows.next()? {
-        chunks.push(chunk(row, id)?);
-    }
-    Ok(chunks)
-}
-
-/// The chunks of some sources of a boot, each with its first and last sample alone.
-fn ends(connection: &Connection, id: BootId, sources: &[&str]) -> Result<Vec<Chunk>, Trouble> {
-    // Stores of old have no ends: then the series itself is read.
-    let sql = "SELECT workload, iteration, phase, source, chunks.place AS place,
-            ifnull(chunk_ends.packed, chunks.packed) AS packed
-        FROM chunks LEFT JOIN chunk_ends USING (boot, place)
-        WHERE boot = ?1 AND source IN (SELECT value FROM json_each(?2))
-        ORDER BY place";
-    let sources = serde_json::Value::from(sources).to_string();
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![id.0, sources])?;
-    let mut chunks = Vec::new();
-    while let Some(row) = rows.next()? {
-        let chunk = chunk(row, id)?;
-        let (times, columns) = chunk::ends(&chunk.times, &chunk.columns);
-        chunks.push(Chunk { times, columns, ..chunk });
-    }
-    Ok(chunks)
-}
-
-fn chunk(row: &Row, boot: BootId) -> Result<Chunk, Trouble> {
-    let chunk = Chunk {
+/// A chunk without what is packed of it.
+fn chunk(row: &Row) -> rusqlite::Result<Chunk> {
+    Ok(Chunk {
         workload: row.get("workload")?,
         iteration: row.get("iteration")?,
         phase: row.get("phase")?,
         source: row.get("source")?,
         times: Vec::new(),
         columns: Vec::new(),
-    };
-    let place: u32 = row.get("place")?;
-    let packed: Vec<u8> = row.get("packed")?;
-    match chunk::decode(&packed) {
-        Ok((times, columns)) => Ok(Chunk { times, columns, ..chunk }),
-        Err(error) => {
-            let what = format!(
-                "chunk {place} of boot {boot} ({} in iteration {} of `{}`, phase `{}`)",
-                chunk.source, chunk.iteration, chunk.workload, chunk.phase
-            );
-            Err(Trouble::damaged(what, error))
-        }
-    }
-}
-
-/// The profiles of a boot, as far as `decode` reads them.
-fn profiles(
-    connection: &Connection,
-    id: BootId,
-    decode: fn(&[u8]) -> io::Result<Profile>,
-) -> Result<Vec<Profile>, Trouble> {
-    let sql = "SELECT * FROM profiles WHERE boot = ? ORDER BY place";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([id.0])?;
-    let mut profiles = Vec::new();
-    while let Some(row) = rows.next()? {
-        let packed: Vec<u8> = row.get("packed")?;
-        let place: u32 = row.get("place")?;
-        let profile = decode(&packed)
-            .map_err(|error| Trouble::damaged(format!("profile {place} of boot {id}"), error))?;
-        profiles.push(Profile {
-            workload: row.get("workload")?,
-            iteration: row.get("iteration")?,
-            phase: row.get("phase")?,
-            ..profile
-        });
-    }
-    Ok(profiles)
+    })
 }
 
 /// A profile with its accesses alone.
 fn accesses(packed: &[u8]) -> io::Result<Profile> {
     Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
-}
-
-/// The text that a column of the boot's row names; empty if there is none.
-fn text(connection: &Connection, id: BootId, column: &str) -> Result<String, Trouble> {
-    let sql =
-        format!("SELECT packed FROM texts WHERE id = (SELECT {column} FROM boots WHERE id = ?)");
-    let packed: Option<Vec<u8>> =
-        connection.prepare_cached(&sql)?.query_row([id.0], |row| row.get("packed")).optional()?;
-    packed
-        .map_or(Ok(String::new()), |packed| unpack_text(&packed))
-        .map_err(|error| Trouble::damaged(format!("the text {column} of boot {id}"), error))
-}
-
-fn console(connection: &Connection, id: BootId) -> Result<String, Trouble> {
-    let packed: Vec<u8> = connection
-        .prepare_cached("SELECT console FROM boots WHERE id = ?")?
-        .query_row([id.0], |row| row.get("console"))?;
-    unpack_text(&packed)
-        .map_err(|error| Trouble::damaged(format!("the console of boot {id}"), error))
 }
 
 /// The 64 bits that were kept as a signed number.

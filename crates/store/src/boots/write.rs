@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params}
 use sha2::{Digest, Sha256};
 
 use super::{BootId, words};
+use crate::checksums::differs;
 use crate::{Deltas, ExperimentId, Series, Trouble, chunk, packed, profile};
 
 /// Writes everything of a boot, its own chunks and then `series`.
@@ -97,12 +98,16 @@ fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
         return Ok(None);
     }
     let digest = Sha256::digest(text);
-    let known = connection
-        .prepare_cached("SELECT id FROM texts WHERE digest = ?")?
-        .query_row([digest.as_slice()], |row| row.get(0))
+    let known: Option<(i64, Vec<u8>)> = connection
+        .prepare_cached("SELECT id, packed FROM texts WHERE digest = ?")?
+        .query_row([digest.as_slice()], |row| Ok((row.get("id")?, row.get("packed")?)))
         .optional()?;
-    if known.is_some() {
-        return Ok(known);
+    if let Some((id, packed)) = known {
+        // Its checksum in this boot is to be that of what is meant.
+        return match packed::unpack_text(&packed) {
+            Ok(kept) if kept == text => Ok(Some(id)),
+            _ => Err(differs(format!("text {id}, which boots share"))),
+        };
     }
     let packed = packed::pack(text.as_bytes(), packed::LEVEL)
         .map_err(|error| Trouble::unkeepable("a text", error))?;

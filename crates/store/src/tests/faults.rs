@@ -57,31 +57,86 @@ fn damage_is_named() {
     let cases = [
         (
             "UPDATE chunks SET packed = x'2a' WHERE place = 4",
-            "chunk 4 of boot b1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`) is damaged",
+            "chunk 4 of boot b1 (zoneinfo in iteration 1 of `autonuma`, phase `steady`)",
         ),
         (
             "UPDATE chunks SET packed = substr(packed, 1, length(packed) - 1) WHERE place = 0",
             "chunk 0 of boot b1 (vmstat in iteration 0",
         ),
-        ("UPDATE boots SET console = x'2a'", "the console of boot b1 is damaged"),
+        ("UPDATE chunks SET source = 'x' WHERE place = 0", "the list of series of boot b1"),
+        ("UPDATE boots SET console = x'2a'", "the console of boot b1"),
         (
             "UPDATE texts SET packed = x'2a' WHERE id = (SELECT config FROM boots)",
-            "the text config of boot b1 is damaged",
+            "the configuration of boot b1",
         ),
         (
             "UPDATE texts SET packed = x'2a' WHERE id = (SELECT userspace FROM boots)",
-            "the text userspace of boot b1 is damaged",
+            "the list of packages of boot b1",
         ),
-        ("UPDATE boots SET outcome = 'lost'", "boot b1 is damaged: unknown outcome `lost`"),
+        ("UPDATE boots SET outcome = 'lost'", "the row of boot b1"),
+        ("UPDATE problems SET kind = 'odd' WHERE place = 0", "the problems of boot b1"),
+        ("UPDATE notes SET text = '' WHERE place = 0", "the notes of boot b1"),
+        ("UPDATE samples SET value = 7.0 WHERE place = 2", "the samples of boot b1"),
+        ("DELETE FROM samples WHERE place = 3", "the samples of boot b1"),
+        ("DELETE FROM boots", "the row of boot b1"),
+        ("UPDATE usage SET elapsed = 7.0 WHERE place = 1", "the usage of boot b1"),
+        ("UPDATE profiles SET packed = x'2a' WHERE place = 1", "the profiles of boot b1"),
         (
-            "UPDATE problems SET kind = 'odd' WHERE place = 0",
-            "a problem of boot b1 is damaged: unknown kind `odd`",
+            "DELETE FROM checksums WHERE of = 'boot b1'",
+            "the checksums of boot b1: they are missing",
         ),
+        ("UPDATE checksums SET sums = x'2a' WHERE of = 'store'", "the checksums of store"),
     ];
     for (sql, expected) in cases {
         let error = complaint(sql);
-        assert!(error.contains(expected), "{error}");
+        assert!(error.contains(&format!("faultline.db: damage in {expected}")), "{error}");
+        assert!(error.contains("`faultline store check` lists all"), "{error}");
     }
+}
+
+#[test]
+fn damage_from_before_there_were_checksums_is_named() {
+    let cases = [
+        ("UPDATE boots SET outcome = 'lost'", "the row of boot b1: the outcome: `lost` is unknown"),
+        (
+            "UPDATE problems SET kind = 'odd'",
+            "the problems of boot b1: a problem: unknown kind `odd`",
+        ),
+        ("UPDATE profiles SET packed = x'2a'", "the profiles of boot b1: profile 0: "),
+        ("UPDATE chunks SET packed = x'2a'", "chunk 0 of boot b1 (vmstat in iteration 0"),
+    ];
+    for (sql, expected) in cases {
+        let place = Place::new();
+        let mut store = place.open();
+        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        drop(store);
+        place.as_of_old(sql);
+        let error = place.open().boot(BootId(1)).unwrap_err().to_string();
+        assert!(error.contains(&format!("damage in {expected}")), "{error}");
+    }
+}
+
+#[test]
+fn nothing_is_written_over_damage() {
+    let place = Place::new();
+    let mut store = place.open();
+    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_boot(id, &boot("6.1", 0, Outcome::Failed("no".into()))).unwrap();
+    let plain = place.plain();
+    plain.execute_batch("UPDATE boots SET release = 'x'; UPDATE texts SET packed = x'2a'").unwrap();
+    let row = store.forget_failed(id).unwrap_err().to_string();
+    assert!(row.contains("damage in the row of boot b1"), "{row}");
+    let text = store.keep_boot(id, &boot("6.1", 1, Outcome::Complete)).unwrap_err().to_string();
+    assert!(text.contains("damage in text 1, which boots share"), "{text}");
+    plain.execute_batch("UPDATE experiments SET boots = 1").unwrap();
+    let definition = store.keep_experiment(&experiment("numa")).unwrap_err().to_string();
+    assert!(definition.contains("damage in the definition of experiment 1"), "{definition}");
+    plain.execute_batch("DELETE FROM checksums WHERE of = 'experiment 1'").unwrap();
+    let list = store.keep_boot(id, &boot("6.1", 2, Outcome::Complete)).unwrap_err().to_string();
+    assert!(list.contains("damage in the checksums of experiment 1"), "{list}");
+    let boots: i64 = plain.query_row("SELECT count(*) FROM boots", [], |row| row.get(0)).unwrap();
+    assert_eq!(boots, 1);
 }
 
 #[test]
@@ -93,7 +148,7 @@ fn a_damaged_definition_is_named() {
         let sql = "UPDATE experiments SET definition = ?";
         place.plain().execute(sql, [definition]).unwrap();
         let error = store.experiment(id).unwrap_err().to_string();
-        assert!(error.contains("the definition of experiment 1 is damaged"), "{error}");
+        assert!(error.contains("damage in the definition of experiment 1"), "{error}");
         assert_eq!(store.experiments().unwrap_err().to_string(), error);
     }
 }
@@ -107,5 +162,5 @@ fn what_is_not_there_is_named() {
     let error = store.experiment(crate::ExperimentId(9)).unwrap_err().to_string();
     assert!(error.ends_with("no experiment `9`; the store is empty"), "{error}");
     let orphan = store.keep_boot(crate::ExperimentId(9), &boot("6.1", 0, Outcome::Complete));
-    assert!(orphan.unwrap_err().to_string().contains("FOREIGN KEY"));
+    assert!(orphan.unwrap_err().to_string().contains("no experiment `9`"));
 }

@@ -82,9 +82,9 @@ fn ends_of_series_give_their_differences() {
             assert_eq!(ends.difference(&column.name), whole.difference(&column.name));
         }
     }
-    // As in stores of old.
-    place.plain().execute("DELETE FROM chunk_ends", []).unwrap();
-    assert_eq!(read(&store), ends);
+    drop(store);
+    place.as_of_old("DELETE FROM chunk_ends");
+    assert_eq!(read(&place.open()), ends);
 }
 
 #[test]
@@ -235,8 +235,10 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
     (metric.rows, metric.decimals, metric.concurrent) = (model::Rows::Brief, Some(3), true);
     assert_eq!(store.keep_experiment(&later).unwrap(), id);
     assert_eq!(store.experiment(id).unwrap(), later);
-    // As a store of old has it, whose digest was of everything.
-    place.plain().execute("UPDATE experiments SET digest = x'00'", []).unwrap();
+    drop(store);
+    // Digests were of everything once.
+    place.as_of_old("UPDATE experiments SET digest = x'00'");
+    let mut store = place.open();
     assert_eq!(store.keep_experiment(&first).unwrap(), id);
     assert_eq!(store.experiment(id).unwrap(), first);
     let changes: [fn(&mut Manifest); 4] = [

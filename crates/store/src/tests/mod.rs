@@ -3,6 +3,7 @@
 mod faults;
 mod keeping;
 mod processes;
+mod rot;
 mod versions;
 
 use std::path::PathBuf;
@@ -37,7 +38,16 @@ impl Place {
 
     /// The file as any other program sees it.
     fn plain(&self) -> Connection {
-        Connection::open(&self.path).unwrap()
+        let connection = Connection::open(&self.path).unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        connection
+    }
+
+    /// Changes the store as `sql` says, as a program of the version before checksums could have left it.
+    fn as_of_old(&self, sql: &str) {
+        let plain = self.plain();
+        plain.execute_batch(sql).unwrap();
+        plain.execute_batch("DROP TABLE checksums; PRAGMA user_version = 6").unwrap();
     }
 }
 

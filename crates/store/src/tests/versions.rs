@@ -35,7 +35,7 @@ fn a_newer_version_is_refused_untouched() {
     drop(place.open());
     place.plain().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&place);
-    assert!(error.contains("version 99, and this faultline knows versions up to 6"), "{error}");
+    assert!(error.contains("version 99, and this faultline knows versions up to 7"), "{error}");
 }
 
 /// A store as version 1 left it, with one boot.
@@ -69,6 +69,58 @@ fn a_store_of_the_first_version_is_migrated() {
     assert_eq!((kept.boot.facts.recording_digest.as_str(), kept.boot.profiles.len()), ("", 0));
     assert_eq!(store.experiment_of(BootId(7)).unwrap(), id);
     assert!(store.experiment_of(BootId(8)).is_err());
+}
+
+#[test]
+fn a_store_without_checksums_gets_them() {
+    let place = Place::new();
+    let mut store = place.open();
+    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    store.keep_experiment(&experiment("other")).unwrap();
+    store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    store.keep_aside(id, &boot("6.1", 1, Outcome::Spoilt("signal 6".into()))).unwrap();
+    let told = |store: &Store| {
+        (
+            store.experiments().unwrap(),
+            store.boots(id, Detail::Whole),
+            store.done(id),
+            store.check(),
+        )
+    };
+    let before = format!("{:?}", told(&store));
+    drop(store);
+    place.as_of_old("");
+    let store = place.open();
+    assert_eq!(format!("{:?}", told(&store)), before);
+    place
+        .plain()
+        .execute("UPDATE samples SET value = 7.0 WHERE place = 1 AND boot = 1", [])
+        .unwrap();
+    assert!(store.boots(id, Detail::Summary).is_err());
+}
+
+#[test]
+fn a_damaged_store_without_checksums_is_refused_untouched() {
+    let damages = [
+        // An index that lacks a row.
+        "PRAGMA writable_schema = on; DROP INDEX boots_of_experiment;
+            CREATE INDEX boots_of_experiment ON boots (experiment) WHERE id > 1;
+            UPDATE sqlite_schema SET sql = 'CREATE INDEX boots_of_experiment ON boots (experiment)'
+            WHERE name = 'boots_of_experiment'",
+        "UPDATE boots SET experiment = 9 WHERE id = 1",
+    ];
+    for damage in damages {
+        let place = Place::new();
+        let mut store = place.open();
+        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        for replicate in 0..2 {
+            store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
+        }
+        drop(store);
+        place.as_of_old(damage);
+        let error = refusal(&place);
+        assert!(error.contains("damage in "), "{error}");
+    }
 }
 
 /// The definition of an experiment as version 1 wrote it: no mode is named.

@@ -1,0 +1,102 @@
+//! Reads everything, and tells what cannot be read any more.
+
+use crate::checksums::{self, StoreSums};
+use crate::{BootId, Error, ExperimentId, Store, Trouble, boots, experiments};
+
+/// What was found in a store.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// How many experiments it has.
+    pub experiments: usize,
+    /// How many boots.
+    pub boots: usize,
+    /// How many samples are whole.
+    pub samples: usize,
+    /// How many series are whole.
+    pub series: usize,
+    /// What is damaged or gone.
+    pub lost: Vec<Lost>,
+}
+
+/// A part of a store that is lost.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The name of the experiment whose it is; none if it is of the file as a whole.
+    pub experiment: Option<String>,
+    /// The boot and its variant, if it is of a boot.
+    pub boot: Option<(BootId, String)>,
+    /// Which part.
+    pub what: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Store {
+    /// Verifies the form of the file and every checksum.
+    ///
+    /// # Errors
+    /// When the store fails otherwise: damage is a result.
+    pub fn check(&self) -> Result<Checked, Error> {
+        self.read(|transaction| {
+            let mut checked = Checked::default();
+            match checksums::integrity(transaction) {
+                Ok(complaints) => checked.lost.extend(complaints.into_iter().map(of_file)),
+                Err(trouble) => checked.lose(None, None, trouble)?,
+            }
+            let store = match StoreSums::read(transaction) {
+                Ok(store) => store,
+                Err(trouble) => {
+                    checked.lose(None, None, trouble)?;
+                    return Ok(checked);
+                }
+            };
+            for entry in &store.experiments {
+                checked.experiments += 1;
+                let name = Some(entry.name.as_str());
+                let id = ExperimentId(entry.id);
+                let sums = match store.experiment(transaction, id) {
+                    Ok(sums) => sums,
+                    Err(trouble) => {
+                        checked.lose(name, None, trouble)?;
+                        continue;
+                    }
+                };
+                if let Err(trouble) = experiments::row(transaction, id, &sums) {
+                    checked.lose(name, None, trouble)?;
+                }
+                for entry in &sums.boots {
+                    let (boot, troubles) = boots::check(transaction, entry);
+                    checked.boots += 1;
+                    checked.samples += boot.samples.len();
+                    checked.series += boot.chunks.len();
+                    for trouble in troubles {
+                        checked.lose(name, Some((entry.boot(), entry.variant.clone())), trouble)?;
+                    }
+                }
+            }
+            Ok(checked)
+        })
+    }
+}
+
+impl Checked {
+    /// Notes that something is lost, unless it is not damage that is in the way.
+    fn lose(
+        &mut self,
+        experiment: Option<&str>,
+        boot: Option<(BootId, String)>,
+        trouble: Trouble,
+    ) -> Result<(), Trouble> {
+        let (what, why) = match trouble {
+            Trouble::Damaged { what, why } => (what, why),
+            Trouble::Malformed(error) => ("the file".into(), error.to_string()),
+            other => return Err(other),
+        };
+        self.lost.push(Lost { experiment: experiment.map(str::to_owned), boot, what, why });
+        Ok(())
+    }
+}
+
+fn of_file(complaint: String) -> Lost {
+    Lost { experiment: None, boot: None, what: "the file".into(), why: complaint }
+}

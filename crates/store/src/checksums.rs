@@ -1,0 +1,396 @@
+//! Checksums of all that is kept, verified whenever something of it is read: SQLite itself does not
+//! notice a flipped bit in a row.
+//!
+//! They are a tree. A boot has the digests of its parts, each over the columns of all rows in their
+//! order. An experiment has the digest of its row, and the list of its boots with the digests of
+//! their checksums; the store has the list of its experiments with the digests of theirs. What is in
+//! a list is looked for by its number, so what has changed, vanished, been added, or come into
+//! another order or to another boot is noticed.
+//!
+//! Lists are carried on from what they were, never made anew from the rows that are there.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use crate::boots::{self, BootId};
+use crate::{ExperimentId, Trouble, experiments};
+
+/// SHA-256.
+pub type Digest = [u8; 32];
+
+/// The checksums of the store.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct StoreSums {
+    /// The experiments; the one last kept comes last.
+    pub experiments: Vec<ExperimentEntry>,
+}
+
+/// An experiment in the list of the store.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ExperimentEntry {
+    /// Its number.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// Of its checksums.
+    digest: Digest,
+}
+
+/// The checksums of an experiment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ExperimentSums {
+    /// Of its row.
+    pub row: Digest,
+    /// Its boots in the order in which they were kept.
+    pub boots: Vec<BootEntry>,
+}
+
+/// A boot in the list of its experiment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BootEntry {
+    /// Its number.
+    pub id: i64,
+    /// The variant's name.
+    pub variant: String,
+    /// Which boot of the variant.
+    pub replicate: u32,
+    /// How it ended, as a word.
+    pub outcome: String,
+    /// Whether it is to be done again.
+    pub superseded: bool,
+    /// Of its checksums.
+    digest: Digest,
+}
+
+/// The checksums of a boot's parts.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BootSums {
+    /// Of its row, the console left out.
+    pub row: Digest,
+    /// Of the kernel's configuration, as it is packed.
+    pub config: Digest,
+    /// Of the list of packages, as it is packed.
+    pub userspace: Digest,
+    /// Of the console, as it is packed.
+    pub console: Digest,
+    /// Of its problems.
+    pub problems: Digest,
+    /// Of its notes.
+    pub notes: Digest,
+    /// Of its samples.
+    pub samples: Digest,
+    /// Of the time that iterations took.
+    pub usage: Digest,
+    /// Of all of its chunks, what is packed left out: most readers want only some of them.
+    pub chunks: Digest,
+    /// Of what is packed in each chunk.
+    pub series: Vec<Digest>,
+    /// Of what is packed of its ends, where these are kept.
+    pub ends: Vec<Option<Digest>>,
+    /// Of its profiles.
+    pub profiles: Digest,
+}
+
+impl BootEntry {
+    /// The boot's number.
+    pub fn boot(&self) -> BootId {
+        BootId(self.id)
+    }
+
+    /// Whether it need not be done again.
+    pub fn is_done(&self) -> bool {
+        self.outcome != "interrupted" && !self.superseded
+    }
+}
+
+impl StoreSums {
+    /// What the store has.
+    pub fn read(connection: &Connection) -> Result<Self, Trouble> {
+        read(connection, "store", None)
+    }
+
+    /// The checksums of the experiments.
+    pub fn experiment(
+        &self,
+        connection: &Connection,
+        id: ExperimentId,
+    ) -> Result<ExperimentSums, Trouble> {
+        match self.experiments.iter().find(|entry| entry.id == id.0) {
+            Some(entry) => read(connection, &of_experiment(id), Some(&entry.digest)),
+            None => Err(self.no_experiment(&id.to_string())),
+        }
+    }
+
+    /// The experiment that a boot belongs to, and what stands of the boot there. Experiments whose
+    /// checksums are damaged may have had it.
+    pub fn find_boot(
+        &self,
+        connection: &Connection,
+        id: BootId,
+    ) -> Result<(ExperimentId, BootEntry), Trouble> {
+        let mut missing = Trouble::NoBoot(id);
+        for entry in &self.experiments {
+            let experiment = ExperimentId(entry.id);
+            match self.experiment(connection, experiment) {
+                Ok(sums) => {
+                    if let Some(entry) = sums.boots.into_iter().find(|entry| entry.id == id.0) {
+                        return Ok((experiment, entry));
+                    }
+                }
+                Err(damaged) => missing = damaged,
+            }
+        }
+        Err(missing)
+    }
+
+    /// What is said where there is no such experiment.
+    pub fn no_experiment(&self, wanted: &str) -> Trouble {
+        let mut names: Vec<String> =
+            self.experiments.iter().map(|entry| entry.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        Trouble::NoExperiment { wanted: wanted.into(), names }
+    }
+}
+
+impl ExperimentSums {
+    /// The checksums of the experiment.
+    pub fn read(connection: &Connection, id: ExperimentId) -> Result<Self, Trouble> {
+        StoreSums::read(connection)?.experiment(connection, id)
+    }
+
+    /// Keeps the checksums of the experiment, which has its place in the store's list or, as one that
+    /// is kept again with its `name`, gets the last.
+    pub fn keep(
+        &self,
+        connection: &Connection,
+        id: ExperimentId,
+        name: Option<&str>,
+    ) -> Result<(), Trouble> {
+        let mut store = StoreSums::read(connection)?;
+        let digest = keep(connection, &of_experiment(id), self)?;
+        if let Some(name) = name {
+            store.experiments.retain(|entry| entry.id != id.0);
+            store.experiments.push(ExperimentEntry { id: id.0, name: name.into(), digest });
+        }
+        for entry in store.experiments.iter_mut().filter(|entry| entry.id == id.0) {
+            entry.digest = digest;
+        }
+        keep(connection, "store", &store).map(|_| ())
+    }
+}
+
+impl BootSums {
+    /// The checksums of a boot in a list.
+    pub fn read(connection: &Connection, entry: &BootEntry) -> Result<Self, Trouble> {
+        read(connection, &of_boot(entry.boot()), Some(&entry.digest))
+    }
+
+    /// Keeps the checksums of a boot; gives what stands of it in the list of its experiment.
+    pub fn keep(&self, connection: &Connection, id: BootId) -> Result<BootEntry, Trouble> {
+        let digest = keep(connection, &of_boot(id), self)?;
+        let sql = "SELECT variant, replicate, outcome, superseded FROM boots WHERE id = ?";
+        Ok(connection.prepare_cached(sql)?.query_row([id.0], |row| {
+            Ok(BootEntry {
+                id: id.0,
+                variant: row.get("variant")?,
+                replicate: row.get("replicate")?,
+                outcome: row.get("outcome")?,
+                superseded: row.get("superseded")?,
+                digest,
+            })
+        })?)
+    }
+}
+
+/// Makes the checksums of a store that has none.
+pub fn make(connection: &Connection) -> Result<(), Trouble> {
+    if let Some(why) = integrity(connection)?.first() {
+        return Err(Trouble::damaged("the file", why));
+    }
+    let sql = "SELECT id FROM boots WHERE experiment NOT IN (SELECT id FROM experiments)";
+    if let Some(id) = connection.query_row(sql, [], |row| row.get(0)).optional()? {
+        let what = format!("the row of boot {}", BootId(id));
+        return Err(Trouble::damaged(what, "it belongs to no experiment"));
+    }
+    keep(connection, "store", &StoreSums::default())?;
+    let sql = "SELECT id, name FROM experiments ORDER BY used";
+    let mut experiments = connection.prepare(sql)?;
+    let experiments = experiments.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    for experiment in experiments? {
+        let (id, name) = experiment?;
+        let mut sums =
+            ExperimentSums { row: experiments::digest(connection, id)?, boots: Vec::new() };
+        let mut boots =
+            connection.prepare_cached("SELECT id FROM boots WHERE experiment = ? ORDER BY id")?;
+        for boot in boots.query_map([id], |row| row.get(0).map(BootId))? {
+            let boot = boot?;
+            sums.boots.push(boots::sums(connection, boot)?.keep(connection, boot)?);
+        }
+        sums.keep(connection, ExperimentId(id), Some(&name))?;
+    }
+    Ok(())
+}
+
+/// What SQLite finds wrong with the form of the file, at most a hundred complaints.
+pub fn integrity(connection: &Connection) -> Result<Vec<String>, Trouble> {
+    let mut statement = connection.prepare("PRAGMA integrity_check")?;
+    let lines = statement.query_map([], |row| row.get(0))?;
+    let mut lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    lines.retain(|line| line != "ok");
+    Ok(lines)
+}
+
+fn of_experiment(id: ExperimentId) -> String {
+    format!("experiment {id}")
+}
+
+fn of_boot(id: BootId) -> String {
+    format!("boot {id}")
+}
+
+/// Checksums that were kept, of which the list they belong to has this digest.
+fn read<T: DeserializeOwned>(
+    connection: &Connection,
+    of: &str,
+    listed: Option<&Digest>,
+) -> Result<T, Trouble> {
+    let what = || format!("the checksums of {of}");
+    let kept: Option<(Vec<u8>, Vec<u8>)> = connection
+        .prepare_cached("SELECT sums, digest FROM checksums WHERE of = ?")?
+        .query_row([of], |row| Ok((row.get("sums")?, row.get("digest")?)))
+        .optional()
+        .map_err(|error| in_part(what, error))?;
+    let (sums, digest) = kept.ok_or_else(|| Trouble::damaged(what(), "they are missing"))?;
+    let actual = digest_of(of, &sums);
+    if actual[..] != digest || listed.is_some_and(|listed| *listed != actual) {
+        return Err(differs(what()));
+    }
+    postcard::from_bytes(&sums).map_err(|error| Trouble::damaged(what(), error))
+}
+
+/// Keeps checksums in the place of those that there were. Gives their digest.
+fn keep(connection: &Connection, of: &str, sums: &impl Serialize) -> Result<Digest, Trouble> {
+    let sums = postcard::to_stdvec(sums)
+        .map_err(|error| Trouble::unkeepable(format!("the checksums of {of}"), error))?;
+    let digest = digest_of(of, &sums);
+    let sql = "INSERT INTO checksums VALUES (?1, ?2, ?3)
+        ON CONFLICT (of) DO UPDATE SET sums = ?2, digest = ?3";
+    connection.prepare_cached(sql)?.execute(params![of, sums, digest])?;
+    Ok(digest)
+}
+
+fn digest_of(of: &str, sums: &[u8]) -> Digest {
+    use sha2::Digest as _;
+    Sha256::new().chain_update(of).chain_update([0]).chain_update(sums).finalize().into()
+}
+
+/// The digest of some bytes.
+pub fn digest(bytes: &[u8]) -> Digest {
+    use sha2::Digest as _;
+    Sha256::digest(bytes).into()
+}
+
+/// A digest of rows in the making. Each value counts with its type and, where that varies, its
+/// length; each row with the number of its values.
+#[derive(Default)]
+pub struct Digester {
+    digest: Sha256,
+    buffer: Vec<u8>,
+}
+
+impl Digester {
+    /// Adds the first values of a row.
+    pub fn add(&mut self, row: &Row, values: usize) -> rusqlite::Result<()> {
+        use sha2::Digest as _;
+        let buffer = &mut self.buffer;
+        buffer.clear();
+        buffer.extend((values as u64).to_le_bytes());
+        for place in 0..values {
+            match row.get_ref(place)? {
+                ValueRef::Null => buffer.push(0),
+                ValueRef::Integer(value) => number(buffer, 1, value.to_le_bytes()),
+                ValueRef::Real(value) => number(buffer, 2, value.to_le_bytes()),
+                ValueRef::Text(bytes) => text(buffer, 3, bytes),
+                ValueRef::Blob(bytes) => text(buffer, 4, bytes),
+            }
+        }
+        self.digest.update(buffer);
+        Ok(())
+    }
+
+    /// The digest of the rows that were added.
+    pub fn finish(self) -> Digest {
+        use sha2::Digest as _;
+        self.digest.finalize().into()
+    }
+}
+
+fn number(buffer: &mut Vec<u8>, kind: u8, bytes: [u8; 8]) {
+    buffer.push(kind);
+    buffer.extend(bytes);
+}
+
+fn text(buffer: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
+    number(buffer, kind, (bytes.len() as u64).to_le_bytes());
+    buffer.extend(bytes);
+}
+
+/// The rows that `sql` gives for a number, read and with their digest. What can't be read of a row
+/// is told apart: rows that are not what they were often can't.
+pub fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    id: i64,
+    mut read: impl FnMut(&Row) -> Result<T, Trouble>,
+) -> rusqlite::Result<(Result<Vec<T>, Trouble>, Digest)> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let values = statement.column_count();
+    let mut rows = statement.query([id])?;
+    let mut digester = Digester::default();
+    let mut all = Ok(Vec::new());
+    while let Some(row) = rows.next()? {
+        digester.add(row, values)?;
+        if let Ok(list) = &mut all {
+            match read(row) {
+                Ok(one) => list.push(one),
+                Err(error) => all = Err(error),
+            }
+        }
+    }
+    Ok((all, digester.finish()))
+}
+
+/// The same rows, if they are what they were.
+pub fn verified<T>(
+    connection: &Connection,
+    sql: &str,
+    id: i64,
+    (expected, what): (&Digest, impl Fn() -> String),
+    read: impl FnMut(&Row) -> Result<T, Trouble>,
+) -> Result<Vec<T>, Trouble> {
+    let (all, digest) = rows(connection, sql, id, read).map_err(|error| in_part(&what, error))?;
+    if digest != *expected {
+        return Err(differs(what()));
+    }
+    all.map_err(|error| match error {
+        Trouble::Damaged { what: part, why } => Trouble::damaged(what(), format!("{part}: {why}")),
+        error => Trouble::damaged(what(), error),
+    })
+}
+
+/// What is said of something whose checksum is not that of what is read.
+pub fn differs(what: impl Into<String>) -> Trouble {
+    Trouble::damaged(what, "the checksum does not match")
+}
+
+/// Names what it was of which SQLite found the file damaged.
+pub fn in_part(what: impl Fn() -> String, error: rusqlite::Error) -> Trouble {
+    match Trouble::from(error) {
+        Trouble::Malformed(error) | Trouble::Sqlite(error) => Trouble::damaged(what(), error),
+        other => other,
+    }
+}

@@ -1,0 +1,264 @@
+//! What rots is never read as something else: bits flip, sectors are overwritten, rows change, vanish,
+//! come twice or elsewhere. Whatever is read then is what was kept, or an error.
+
+use std::fs;
+
+use model::{Boot, Outcome};
+
+use super::{Place, boot, experiment};
+use crate::{Detail, Error, Store};
+
+/// The length of a sector.
+const SECTOR: usize = 512;
+
+/// A small store with something in every table, and what it tells.
+struct Sound {
+    place: Place,
+    bytes: Vec<u8>,
+    told: String,
+}
+
+impl Sound {
+    fn new() -> Self {
+        let place = Place::new();
+        let mut store = place.open();
+        for name in ["numa", "other"] {
+            let id = store.keep_experiment(&experiment(name)).unwrap();
+            let outcomes = [Outcome::Complete, Outcome::Failed("no".into())];
+            for (variant, outcome) in ["6.1", "7.3"].into_iter().zip(outcomes) {
+                store.keep_boot(id, &small(variant, id.0 as u32, outcome)).unwrap();
+            }
+        }
+        let told = told(&store).unwrap();
+        assert_eq!(store.check().unwrap().lost, []);
+        drop(store);
+        let bytes = fs::read(&place.path).unwrap();
+        Self { place, bytes, told }
+    }
+
+    /// Puts the file back as it was, but for a change.
+    fn with(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        for ending in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{ending}", self.place.path.display()));
+        }
+        let mut bytes = self.bytes.clone();
+        change(&mut bytes);
+        fs::write(&self.place.path, bytes).unwrap();
+    }
+
+    /// Whether reading fails. If it does not, it has to give what was kept; if it does, a check has
+    /// to find the damage too.
+    fn is_noticed(&self, change: &str) -> bool {
+        let store = match Store::open(&self.place.path) {
+            Ok(store) => store,
+            Err(_) => return true,
+        };
+        match told(&store) {
+            Ok(told) => {
+                assert_eq!(told, self.told, "{change}: something else is told");
+                false
+            }
+            Err(error) => {
+                let found = store.check().is_ok_and(|checked| checked.lost.is_empty());
+                assert!(!found, "{change}: a check finds nothing, but {error}");
+                true
+            }
+        }
+    }
+}
+
+/// A boot with little in it, for there are many pages and much to be tried. Nothing in it is as in
+/// another.
+fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
+    let mut boot = boot(variant, replicate, outcome);
+    boot.notes[0] += &format!("{variant} {replicate}");
+    boot.profiles[0].phase = boot.notes[0].clone();
+    boot.problems[0].text += variant;
+    boot.samples[0].label = variant.into();
+    boot.usage[0].elapsed += if variant == "6.1" { 0.7 } else { 0.8 };
+    boot.chunks[0].phase = variant.into();
+    boot.chunks.truncate(2);
+    for chunk in &mut boot.chunks {
+        chunk.columns.truncate(2);
+    }
+    boot.profiles.truncate(1);
+    boot.samples = (0..8).flat_map(|_| boot.samples.clone()).collect();
+    // No whole numbers, which would be kept otherwise.
+    boot.samples.iter_mut().for_each(|sample| sample.value += 0.21);
+    boot
+}
+
+/// All that can be read of a store, in each of the ways in which it is read.
+fn told(store: &Store) -> Result<String, Error> {
+    let mut told = format!("{:?}", store.experiments()?);
+    for name in ["numa", "other"] {
+        let id = store.find_experiment(name)?;
+        told += &format!("{id} {:?} {:?}", store.experiment(id)?, store.done(id)?);
+        for detail in [Detail::Whole, Detail::Ends(&["zoneinfo", "vmstat"])] {
+            let boots = store.boots(id, detail)?;
+            for kept in &boots {
+                assert_eq!(store.experiment_of(kept.id)?, id);
+            }
+            told += &format!("{boots:?}");
+        }
+    }
+    Ok(told)
+}
+
+#[test]
+fn flipped_bits_are_noticed() {
+    let sound = Sound::new();
+    let mut noticed = 0;
+    let places: Vec<usize> = (0..sound.bytes.len()).step_by(89).collect();
+    for &place in &places {
+        let bit = place / 89 % 8;
+        sound.with(|bytes| bytes[place] ^= 1 << bit);
+        noticed += usize::from(sound.is_noticed(&format!("bit {bit} of byte {place}")));
+    }
+    // Much of a page is free, and of some pages all.
+    assert!(noticed * 10 > places.len(), "{noticed} of {}", places.len());
+}
+
+#[test]
+fn every_flipped_bit_of_a_figure_is_noticed() {
+    let sound = Sound::new();
+    let samples = b"autonumasteadyElapsedp99";
+    // Copies of rows that were moved stand in free room, and are nothing.
+    let is_row = |at: &usize| {
+        sound.bytes[*at..].starts_with(samples) && {
+            sound.with(|bytes| bytes[*at] ^= 1);
+            sound.is_noticed("a sample")
+        }
+    };
+    let row = (0..sound.bytes.len()).find(is_row).expect("samples are in the file");
+    // The kinds of its values, and the values.
+    for place in row - 6..row + samples.len() + 8 {
+        for bit in [place % 8, (place + 3) % 8] {
+            sound.with(|bytes| bytes[place] ^= 1 << bit);
+            assert!(sound.is_noticed("a sample"), "bit {bit} of byte {place}, the row is at {row}");
+        }
+    }
+}
+
+#[test]
+fn overwritten_sectors_are_noticed() {
+    let sound = Sound::new();
+    let sectors = sound.bytes.len() / SECTOR;
+    for sector in 0..sectors {
+        let at = sector * SECTOR;
+        sound.with(|bytes| bytes[at..at + SECTOR].fill(0));
+        sound.is_noticed(&format!("sector {sector} of zeros"));
+        // What stood elsewhere: in this page, and far away.
+        for distance in [1, sectors / 2] {
+            let other = (sector + distance) % sectors * SECTOR;
+            sound.with(|bytes| bytes.copy_within(other..other + SECTOR, at));
+            sound.is_noticed(&format!("sector {sector} of what was {distance} further"));
+        }
+    }
+}
+
+#[test]
+fn every_column_of_every_table_is_covered() {
+    let sound = Sound::new();
+    let plain = sound.place.plain();
+    let columns: Vec<(String, String, String)> = plain
+        .prepare(
+            "SELECT tables.name, columns.name, columns.type
+            FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+            WHERE tables.type = 'table'",
+        )
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    drop(plain);
+    assert!(columns.len() > 80, "{}", columns.len());
+    for (table, column, kind) in columns {
+        let other = match kind.as_str() {
+            "INTEGER" | "REAL" => format!("ifnull({column}, 0) + 1000"),
+            "TEXT" => format!("{column} || 'x'"),
+            "BLOB" => format!("CAST({column} || x'2a' AS BLOB)"),
+            other => panic!("{other}"),
+        };
+        sound.with(|_| ());
+        let sql = format!(
+            "UPDATE {table} SET {column} = {other} WHERE ({table}.{column}) IN
+                (SELECT {column} FROM {table} ORDER BY 1 DESC LIMIT 1)
+                OR (SELECT count({column}) FROM {table}) = 0"
+        );
+        assert_ne!(sound.place.plain().execute(&sql, []).unwrap(), 0, "{sql}");
+        // It only serves to find the text again.
+        let is_harmless = table == "texts" && column == "digest";
+        assert_eq!(sound.is_noticed(&sql), !is_harmless, "{sql}");
+    }
+}
+
+#[test]
+fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
+    let sound = Sound::new();
+    let mut changes = Vec::new();
+    for table in ["problems", "notes", "samples", "usage", "chunks", "chunk_ends", "profiles"] {
+        changes.extend([
+            format!("DELETE FROM {table} WHERE boot = 2 AND place = 0"),
+            format!("DELETE FROM {table} WHERE boot = 1"),
+            format!("UPDATE {table} SET place = place + 1 WHERE boot = 1 AND place >= (SELECT max(place) FROM {table} WHERE boot = 1)"),
+            format!("UPDATE {table} SET boot = 3, place = 99 WHERE boot = 1 AND place = 0"),
+            format!("UPDATE {table} SET boot = boot % 4 + 11; UPDATE {table} SET boot = boot - 10"),
+        ]);
+    }
+    for (table, columns) in [
+        ("samples", "workload, iteration, phase, metric, label, value, ended"),
+        ("usage", "workload, iteration, user, system, elapsed"),
+        ("notes", "text"),
+    ] {
+        changes.push(format!(
+            "INSERT INTO {table} (boot, place, {columns})
+                SELECT boot, place + 100, {columns} FROM {table} WHERE boot = 1 LIMIT 1"
+        ));
+    }
+    for table in ["experiments", "texts", "boots"] {
+        changes.push(format!("DELETE FROM {table} WHERE id = 1"));
+        changes.push(format!("UPDATE {table} SET id = 1000 WHERE id = 1"));
+    }
+    for of in ["store", "experiment 1", "boot b1"] {
+        changes.push(format!("DELETE FROM checksums WHERE of = '{of}'"));
+    }
+    // A boot of another experiment, with all that speaks for it there.
+    changes.push("UPDATE boots SET experiment = 2, replicate = 7 WHERE id = 1".into());
+    // Two boots' rows in each other's place.
+    changes.push(
+        "UPDATE boots SET id = 77 WHERE id = 1; UPDATE boots SET id = 1 WHERE id = 3;
+            UPDATE boots SET id = 3 WHERE id = 77"
+            .into(),
+    );
+    // An index that does not know a row.
+    changes.push(
+        "PRAGMA writable_schema = on; DROP INDEX boots_of_experiment;
+            CREATE INDEX boots_of_experiment ON boots (experiment) WHERE id > 1;
+            DELETE FROM boots WHERE id = 1"
+            .into(),
+    );
+    for change in changes {
+        sound.with(|_| ());
+        sound.place.plain().execute_batch(&change).unwrap();
+        assert!(sound.is_noticed(&change), "{change}");
+    }
+}
+
+#[test]
+fn a_damaged_boot_spares_other_experiments() {
+    let sound = Sound::new();
+    sound.place.plain().execute("UPDATE samples SET value = 0.0 WHERE boot = 1", []).unwrap();
+    let store = sound.place.open();
+    assert_eq!(store.experiments().unwrap().len(), 2);
+    let [numa, other] = ["numa", "other"].map(|name| store.find_experiment(name).unwrap());
+    assert!(store.boots(numa, Detail::Summary).is_err());
+    assert_eq!(store.boots(other, Detail::Summary).unwrap().len(), 2);
+    let checked = store.check().unwrap();
+    assert_eq!((checked.experiments, checked.boots, checked.lost.len()), (2, 4, 1));
+    let lost = &checked.lost[0];
+    assert_eq!(lost.experiment.as_deref(), Some("numa"));
+    assert_eq!(lost.boot, Some((crate::BootId(1), "6.1".into())));
+    assert_eq!(lost.what, "the samples of boot b1");
+}
