@@ -30,7 +30,7 @@ pub use userspace::{KnownUserspace, Renewed};
 use crate::aliases::Aliases;
 use crate::assemble::{self, Parts};
 use crate::error::Doing;
-use crate::external::Source;
+use crate::external::{self, Source};
 use crate::modules::Module;
 use crate::request::{DEBIAN, check_name};
 use crate::{Error, Request, debian, image, record};
@@ -194,7 +194,7 @@ impl Cache {
         let place = self.kernels().join(&kernel.name).join("external").join(source.digest());
         let path = place.join(name).with_extension("ko");
         let module = Module { name: name.into(), path: path.clone(), optional: false };
-        if path.is_file() {
+        if external::is_whole(&path)? {
             return Ok(Ok(module));
         }
         let Some(version) = debian::version_of(&kernel.origin) else {
@@ -202,11 +202,11 @@ impl Cache {
         };
         let _lock = self.lock(say)?;
         // Another process may have built it while this one waited.
-        if path.is_file() {
+        if external::is_whole(&path)? {
             return Ok(Ok(module));
         }
-        let stage = self.stage()?;
-        let tree = stage.path().join("tree");
+        let workshop = external::workshop(self.stage()?)?;
+        let tree = workshop.path().join("tree");
         if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
             return Ok(Err(format!("has no headers in the Debian archive (any more): {version}")));
         }
@@ -215,9 +215,8 @@ impl Cache {
             Ok(built) => built,
             Err(why) => return Ok(Err(format!("cannot have the module {name} built: {why}"))),
         };
-        File::open(&built).and_then(|file| file.sync_all()).doing("write", &built)?;
         fs::create_dir_all(&place).doing("create", &place)?;
-        fs::rename(&built, &path).doing("create", &path)?;
+        external::keep(&built, &path)?;
         Ok(Ok(module))
     }
 
@@ -474,9 +473,16 @@ mod tests {
         let found = cache.external(&kernel, &source, &|line| {
             let lock = other.take().unwrap_or_else(|| panic!("{line}"));
             fs::create_dir_all(&place).unwrap();
-            fs::write(&path, "built").unwrap();
+            let built = directory.path().join("built");
+            fs::write(&built, "built").unwrap();
+            external::keep(&built, &path).unwrap();
             drop(lock);
         });
         assert_eq!(found.unwrap().unwrap().path, path);
+        assert!(external::is_whole(&path).unwrap());
+        fs::write(&path, "bu1lt").unwrap();
+        assert!(!external::is_whole(&path).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(!external::is_whole(&path).unwrap());
     }
 }

@@ -17,6 +17,18 @@ pub enum Error {
          XDG_CACHE_HOME", .0.display()
     )]
     CachePath(PathBuf),
+    /// A module can be built neither in the cache nor among the temporary files.
+    #[error(
+        "no kernel module can be built in {}, nor in {}: the kernel's build takes no blanks, commas or \
+         other special letters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
+        cache.display(), temporary.display()
+    )]
+    BuildPath {
+        /// Where the cache wanted it.
+        cache: PathBuf,
+        /// Where temporary files are.
+        temporary: PathBuf,
+    },
     /// A file or directory cannot be used.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {

@@ -5,12 +5,20 @@
 //! want the C library that they were linked with: a script in the place of each starts it by the
 //! dynamic linker of the tree into which all was unpacked (ld.so(8)). So nothing has to be installed
 //! but a compiler and `make`, and no privilege is needed.
+//!
+//! What the host cannot do says nothing of the kernel, so it is an error; only a source that a working
+//! compiler and the kernel's own headers do not agree on is the kernel's.
 
 use std::env;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use tempfile::TempDir;
 
 use crate::Error;
 use crate::assemble::{digest, is_no_link, names};
@@ -52,10 +60,10 @@ impl Source {
     }
 
     /// Builds the module for the kernel `release`, whose headers were unpacked into `root`. Gives
-    /// its file below `root`, or the compiler's first complaint: then the kernel is not one for it.
+    /// its file below `root`, or what of the source the kernel does not have: then it is not one for it.
     ///
     /// # Errors
-    /// When compiler or `make` are missing, or the host has no room or no right for the build.
+    /// When the host cannot build it: whatever fails but a compiler that works, on the source itself.
     pub(crate) fn build(
         &self,
         root: &Path,
@@ -73,7 +81,7 @@ impl Source {
         };
         write(&format!("{}.c", self.name), self.text)?;
         write("Kbuild", &format!("obj-m := {}.o\n", self.name))?;
-        GCC.run(GCC.command().arg("--version"))?;
+        try_compiler(&place)?;
         let mut make = MAKE.command();
         // A `make` around this one, or a user's settings, would have a say.
         let kept = ["PATH", "LC_ALL"];
@@ -81,12 +89,111 @@ impl Source {
             make.env_remove(name);
         }
         make.arg("-C").arg(&headers).arg(format!("M={}", place.display()));
-        match MAKE.run(make.args(ARGUMENTS).arg("modules")) {
-            Ok(_) => Ok(Ok(place.join(format!("{}.ko", self.name)))),
-            Err(Error::Tool { problem, .. }) if !is_of_host(&problem) => Ok(Err(problem)),
-            Err(error) => Err(error),
+        if let Err(failed) = MAKE.try_run(make.args(ARGUMENTS).arg("modules"))? {
+            let complaint = self.complaint(&failed);
+            return complaint.map(Err).ok_or_else(|| MAKE.failed(&failed));
         }
+        let built = place.join(format!("{}.ko", self.name));
+        if !is_object(&built)? {
+            let problem = "it made no module, and did not say why".to_owned();
+            return Err(Error::Tool { tool: MAKE.name, problem });
+        }
+        Ok(Ok(built))
     }
+
+    /// The first error in the source itself, or a symbol that the kernel does not export, where
+    /// nothing speaks of a host that is in the way.
+    fn complaint(&self, failed: &Output) -> Option<String> {
+        let said = String::from_utf8_lossy(&failed.stderr);
+        if failed.status.signal().is_some() || said.lines().any(is_of_host) {
+            return None;
+        }
+        let file = format!("{}.c:", self.name);
+        // `FILE:LINE:COLUMN: error: ...`, or `fatal error`.
+        let is_in_source = |line: &&str| {
+            let (place, _) = line.split_once(" error: ").unwrap_or_default();
+            let place = place.strip_suffix(" fatal").unwrap_or(place);
+            let name = place.rsplit('/').next().unwrap_or_default();
+            name.starts_with(&file) && !place.contains(' ')
+        };
+        // `ERROR: modpost: "SYMBOL" [FILE] undefined!`; one that is not in the source is the compiler's.
+        let is_of_symbol = |line: &&str| {
+            let symbol = line.split('"').nth(1).unwrap_or_default();
+            line.starts_with("ERROR: ")
+                && line.ends_with("undefined!")
+                && !symbol.is_empty()
+                && self.text.contains(symbol)
+        };
+        let line = said.lines().find(is_in_source).or_else(|| said.lines().find(is_of_symbol));
+        line.map(|line| line.trim().to_owned())
+    }
+}
+
+/// Where the SHA-256 of a module stands.
+fn checksum(module: &Path) -> PathBuf {
+    module.with_extension("ko.sha256")
+}
+
+/// Whether a module is there as it was built. A damaged one would be refused by the kernel, which is
+/// not at fault.
+pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
+    let read = |path: &Path| match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).doing("read", path),
+    };
+    let (module, checksum) = (read(module)?, read(&checksum(module))?);
+    Ok(module.is_some_and(|bytes| checksum == Some(digest(&bytes).into_bytes())))
+}
+
+/// Puts a module that was built, perhaps on another disk, into its place beside its checksum.
+pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
+    let bytes = fs::read(built).doing("read", built)?;
+    let write = |path: &Path, bytes: &[u8]| {
+        let new = path.with_extension("new");
+        let written = fs::File::create(&new).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.and_then(|()| fs::rename(&new, path)).doing("write", path)
+    };
+    write(&checksum(path), digest(&bytes).as_bytes())?;
+    write(path, &bytes)
+}
+
+/// A directory in which the kernel's build works, which takes its words apart at blanks and commas:
+/// `stage`, or one among the temporary files if the path of `stage` has such.
+pub(crate) fn workshop(stage: TempDir) -> Result<TempDir, Error> {
+    if is_plain(stage.path())? {
+        return Ok(stage);
+    }
+    let temporary = env::temp_dir();
+    if !is_plain(&temporary)? {
+        return Err(Error::BuildPath { cache: stage.path().to_owned(), temporary });
+    }
+    tempfile::Builder::new()
+        .prefix("faultline-")
+        .tempdir_in(&temporary)
+        .doing("write into", &temporary)
+}
+
+/// Whether a path has only letters that mean nothing to `make`, shells and compilers.
+fn is_plain(path: &Path) -> Result<bool, Error> {
+    let path = path.canonicalize().doing("read", path)?;
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._+-@".contains(byte);
+    Ok(path.as_os_str().as_bytes().iter().all(is_plain))
+}
+
+/// Compiles next to nothing: a compiler that cannot says nothing of the kernel.
+fn try_compiler(place: &Path) -> Result<(), Error> {
+    let path = place.join("try.c");
+    fs::write(&path, "int nothing;\n").doing("write", &path)?;
+    let object = place.join("try.o");
+    GCC.run(GCC.command().arg("-c").arg(&path).arg("-o").arg(&object))?;
+    if is_object(&object)? {
+        return Ok(());
+    }
+    let problem = "it compiles nothing, and does not say why".to_owned();
+    Err(Error::Tool { tool: GCC.name, problem })
 }
 
 /// The packages expect their files below `/usr/src`.
@@ -150,14 +257,24 @@ fn wrap_all(directory: &Path, start: &str) -> Result<(), Error> {
 /// Whether a file is a program of the machine's own kind.
 fn is_program(path: &Path) -> Result<bool, Error> {
     let is_executable = path.metadata().doing("read", path)?.permissions().mode() & 0o111 != 0;
+    Ok(is_executable && is_object(path)?)
+}
+
+/// Whether a file is there and begins as compilers' output does.
+fn is_object(path: &Path) -> Result<bool, Error> {
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file.doing("read", path)?,
+    };
     let mut magic = Vec::new();
-    let file = fs::File::open(path).doing("read", path)?;
     file.take(4).read_to_end(&mut magic).doing("read", path)?;
-    Ok(is_executable && magic == b"\x7fELF")
+    Ok(magic == b"\x7fELF")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     const SOURCE: Source = Source { name: "some", text: "int some;\n" };
@@ -190,20 +307,28 @@ mod tests {
 
     #[test]
     fn a_module_is_built_with_the_programs_and_libraries_of_the_tree() {
-        let tree =
-            tree("TOOL $(M)/some.c $(M)/Kbuild > $(M)/some.ko; TOOL /proc/self/maps > $(M)/m");
+        let tree = tree(
+            "TOOL $(M)/try.o > $(M)/some.ko; TOOL $(M)/some.c $(M)/Kbuild > $(M)/m; \
+             TOOL /proc/self/maps >> $(M)/m",
+        );
         let built = SOURCE.build(tree.path(), "1-x").unwrap().unwrap();
-        assert_eq!(fs::read_to_string(&built).unwrap(), "int some;\nobj-m := some.o\n");
-        let maps = fs::read_to_string(built.with_file_name("m")).unwrap();
+        assert!(is_object(&built).unwrap());
+        let text = fs::read_to_string(built.with_file_name("m")).unwrap();
+        assert!(text.starts_with("int some;\nobj-m := some.o\n"), "{text}");
         let libc = tree.path().canonicalize().unwrap().join(LIBRARIES).join("libc.so.6");
-        assert!(maps.contains(libc.to_str().unwrap()), "{maps}");
+        assert!(text.contains(libc.to_str().unwrap()), "{text}");
     }
 
     #[test]
-    fn what_the_compiler_complained_of_is_told() {
-        let tree = tree("echo 'some.c:1:1: error: not for this kernel' >&2; exit 1");
-        let complaint = SOURCE.build(tree.path(), "1-x").unwrap().unwrap_err();
-        assert_eq!(complaint, "some.c:1:1: error: not for this kernel");
+    fn a_source_that_the_kernel_has_not_all_for_is_the_kernels() {
+        for complaint in [
+            "some.c:1:1: error: not for this kernel",
+            "/x/module/some.c:5:10: fatal error: linux/some.h: No such file or directory",
+            r#"ERROR: modpost: "some" [/x/module/some.ko] undefined!"#,
+        ] {
+            let tree = tree(&format!("echo noise >&2; echo '{complaint}' >&2; exit 1"));
+            assert_eq!(SOURCE.build(tree.path(), "1-x").unwrap().unwrap_err(), complaint);
+        }
     }
 
     #[test]
@@ -212,8 +337,98 @@ mod tests {
             |command: &str| SOURCE.build(tree(command).path(), "1-x").unwrap_err().to_string();
         let full = complaint("TOOL $(M)/some.c > /dev/full");
         assert!(full.starts_with("make failed: ") && full.contains("No space left"), "{full}");
-        let script = "printf 'ld: x.ko: Permission denied\\nld: error: gone\\n' >&2; exit 1";
+        let says = |line: &str| complaint(&format!("echo \"{line}\" >&2; exit 1"));
+        for line in [
+            "gcc: error: unrecognized command-line option '-fsome'",
+            "/x/headers/include/linux/mm.h:7:1: error: unknown type name 'folio'",
+            "gcc: fatal error: Killed signal terminated program cc1",
+            "some.c:1:1: internal compiler error: Segmentation fault",
+            "/bin/sh: 1: gcc: not found",
+            "ERROR: modpost: \\\"mcount\\\" [/x/module/some.ko] undefined!",
+            "Makefile:8: *** mixed implicit and normal rules.  Stop.",
+        ] {
+            let expected = format!("make failed: {}", line.replace('\\', ""));
+            assert!(says(line).starts_with(&expected), "{line}");
+        }
+        let script = "printf 'some.c:1:1: error: x\\nld: x.ko: Permission denied\\n' >&2; exit 1";
         assert_eq!(complaint(script), "make failed: ld: x.ko: Permission denied");
+        assert_eq!(complaint("true"), "make failed: it made no module, and did not say why");
+        let empty = complaint("touch $(M)/some.ko");
+        assert_eq!(empty, "make failed: it made no module, and did not say why");
+    }
+
+    /// What a program, in the place of one of the host's, says when it builds.
+    fn with_fake(name: &str, script: &str) -> String {
+        let fakes = tempfile::tempdir().unwrap();
+        let fake = fakes.path().join(name);
+        fs::write(&fake, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", fakes.path().display(), env::var("PATH").unwrap());
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "external::tests::builder", "--nocapture"])
+            .env("PATH", path)
+            .env(BUILD, "1")
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&child.stdout).into_owned();
+        let told = out.lines().find_map(|line| line.strip_prefix("told: "));
+        told.unwrap_or_else(|| panic!("{out}{}", String::from_utf8_lossy(&child.stderr))).to_owned()
+    }
+
+    const BUILD: &str = "FAULTLINE_TEST_BUILD";
+
+    /// Builds and says how it went, in a process that a test below started; does nothing elsewhere.
+    #[test]
+    fn builder() {
+        if env::var_os(BUILD).is_some() {
+            let tree = tree("gcc -c $(M)/some.c -o $(M)/some.ko");
+            let built = SOURCE.build(tree.path(), "1-x");
+            let built = built.map(|built| built.map(|_| "built"));
+            let line = built.map_err(|error| error.to_string());
+            println!("\ntold: {}", format!("{line:?}").replace('\n', " "));
+        }
+    }
+
+    #[test]
+    fn programs_of_the_host_that_fail_are_not_the_kernels_fault() {
+        for (name, script, expected) in [
+            ("gcc", "exec /usr/bin/gcc \"$@\"", "Ok(Ok(\"built\"))"),
+            ("gcc", "exit 1", "Err(\"gcc failed: exit status: 1\")"),
+            ("gcc", "exit 0", "Err(\"gcc failed: it compiles nothing, and does not say why\")"),
+            (
+                "gcc",
+                "echo 'some.c:1:1: error: broken' >&2; exit 1",
+                "Err(\"gcc failed: some.c:1:1: error: broken\")",
+            ),
+            (
+                "gcc",
+                "case \"$*\" in *try.c*) exec /usr/bin/gcc \"$@\";; esac; kill -SEGV $$",
+                "Err(\"make failed: ",
+            ),
+            ("make", "exit 2", "Err(\"make failed: exit status: 2\")"),
+            ("make", "kill -KILL $$", "Err(\"make failed: signal: 9"),
+            ("make", "exit 0", "Err(\"make failed: it made no module, and did not say why\")"),
+        ] {
+            let told = with_fake(name, script);
+            assert!(told.starts_with(expected), "{name}: {script}: {told}");
+        }
+    }
+
+    #[test]
+    fn paths_that_the_build_would_take_apart_are_avoided() {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = |name: &str| {
+            let path = directory.path().join(name);
+            fs::create_dir_all(&path).unwrap();
+            TempDir::new_in(&path).unwrap()
+        };
+        let plain = workshop(stage("a")).unwrap();
+        assert!(plain.path().starts_with(directory.path()));
+        for name in ["a b", "a,b", "a:b", "a%b", "a$b", "a'b", "\u{e4}"] {
+            let elsewhere = workshop(stage(name)).unwrap();
+            assert!(!elsewhere.path().starts_with(directory.path()));
+            assert!(is_plain(elsewhere.path()).unwrap());
+        }
     }
 
     #[test]

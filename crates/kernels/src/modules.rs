@@ -150,7 +150,9 @@ pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, 
     let Some(directory) = &kernel.modules else {
         return Ok(Vec::new());
     };
-    let dependencies = read_list(&directory.join("modules.dep"))?;
+    // Wherever there are modules it is made: without it the cache is damaged, and the kernel lacks nothing.
+    let path = directory.join("modules.dep");
+    let dependencies = fs::read_to_string(&path).map_err(|error| Error::Read { path, error })?;
     let builtin = read_list(&directory.join("modules.builtin"))?;
     let files = dependencies.lines().filter_map(dependency).map(|(known, _)| known);
     let known: HashSet<String> = files.chain(builtin.lines().map(name)).collect();

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::Error;
 
@@ -43,20 +43,33 @@ impl Tool {
     /// # Errors
     /// When the program is not installed or fails.
     pub fn run(&self, command: &mut Command) -> Result<String, Error> {
+        self.try_run(command)?.map_err(|failed| self.failed(&failed))
+    }
+
+    /// The same; what it left behind if it fails is a result.
+    ///
+    /// # Errors
+    /// When the program is not installed.
+    pub fn try_run(&self, command: &mut Command) -> Result<Result<String, Output>, Error> {
         let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
             _ => Error::Io { doing: "start", path: self.name.into(), source: error },
         })?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
+        Ok(match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(output),
+        })
+    }
+
+    /// The error that a program's failure is.
+    pub fn failed(&self, output: &Output) -> Error {
         let said = String::from_utf8_lossy(&output.stderr);
         let problem = match complaint(&said) {
             _ if output.status.signal().is_some() => output.status.to_string(),
             complaint if complaint.is_empty() => output.status.to_string(),
             complaint => complaint,
         };
-        Err(Error::Tool { tool: self.name, problem })
+        Error::Tool { tool: self.name, problem }
     }
 }
 
