@@ -1,6 +1,7 @@
 //! The table of a workload's metrics: statistics over all samples of a variant's complete boots,
 //! in exact mode over its seeds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
@@ -238,7 +239,11 @@ impl<'a> Part<'a> {
             }
             _ => (&**unit, decimals),
         };
-        let row = Row::new(&self.operation.name, unit, better, statistic, values, decimals);
+        let name = match statistic {
+            Statistic::Equal => Cow::from(format!("{}-equal-entries", self.operation.name)),
+            _ => Cow::from(&self.operation.name),
+        };
+        let row = Row::new(&name, unit, better, statistic, values, decimals);
         if !statistic.is_mean() {
             return row;
         }

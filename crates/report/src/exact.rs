@@ -1,6 +1,6 @@
 //! What is said above and below the tables of exact mode: what it found, and what it cannot see.
 
-use compare::{Comparison, Kind, LEVEL, RATE, Statistic, Table, Verdict};
+use compare::{Comparison, Kind, LEVEL, RATE, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
@@ -79,15 +79,33 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
             few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)).collect());
         said.push(format!("{} ({})", count(rows.len(), verdict.name()), names.join(", ")));
     }
-    for verdict in [Verdict::Same, Verdict::Undecided] {
-        let rows = of(verdict).len();
-        if rows > 0 {
-            said.push(format!("{rows} {}", verdict.name()));
+    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck[column] == Some(true);
+    let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
+    if !beyond.is_empty() {
+        let named = beyond.iter().map(|(table, row)| {
+            let change = change(row, column).unwrap_or_default();
+            format!("{} {change}", name(table, &row.metric))
+        });
+        let names = few(MAX_NAMES, named.collect()).join(", ");
+        said.push(format!("{} same: beyond luck, within the margin ({names})", beyond.len()));
+    }
+    for (number, verdict) in
+        [(same.len(), Verdict::Same), (of(Verdict::Undecided).len(), Verdict::Undecided)]
+    {
+        if number > 0 {
+            said.push(format!("{number} {}", verdict.name()));
         }
     }
     let (variant, baseline) = (&comparison.variants[column].name, &comparison.variants[0].name);
     let text = format!("against {}: {}", escape(baseline), said.join(", "));
     (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
+}
+
+/// The change of a column's figure in percent of the baseline's, with its sign.
+fn change(row: &Row, column: usize) -> Option<String> {
+    let (base, new) = (row.values[0]?, row.values[column]?);
+    let percent = 100.0 * (new - base) / base.abs();
+    percent.is_finite().then(|| format!("{percent:+.2} %"))
 }
 
 /// What the marks in `table` mean.

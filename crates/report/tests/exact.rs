@@ -125,6 +125,16 @@ fn two_variants() {
 }
 
 #[test]
+fn what_is_within_the_margin_and_beyond_luck_is_named() {
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.005, 5))]);
+    let text = printed(&comparison);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "against 6.1: 1 same: beyond luck, within the margin (instructions-kernel-NUMA01 \
+                +0.50 %), 1 same";
+    assert!(words.contains(said), "{words}");
+}
+
+#[test]
 fn one_variant_has_no_verdicts() {
     let text = printed(&compared(5, &[("6.1", &seeds(1.0, 5))]));
     insta::assert_snapshot!(&text[..text.find("Min ").unwrap()]);
