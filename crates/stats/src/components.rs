@@ -1,6 +1,6 @@
 //! How much of a spread lies between groups and how much within them.
 
-use crate::Summary;
+use crate::{Counted, Summary};
 
 /// The variance of values that come in groups, in two parts. Both in the values' unit squared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,8 +47,8 @@ impl Components {
 ///
 /// Empty groups do not count. None for fewer than 2 groups, where no group has 2 values, and
 /// unless all values are finite.
-pub fn variance_components(groups: &[Vec<f64>]) -> Option<Components> {
-    let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| !group.is_empty()).collect();
+pub fn variance_components<V: Counted>(groups: &[Vec<V>]) -> Option<Components> {
+    let groups: Vec<&Vec<V>> = groups.iter().filter(|group| !group.is_empty()).collect();
     let summaries = groups.iter().map(|group| Summary::of(group)).collect::<Option<Vec<_>>>()?;
     let means: Vec<f64> = summaries.iter().map(|group| group.amean).collect();
     let mean = Summary::of(&means)?.amean;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_split_is_absent() {
-        assert_eq!(variance_components(&[]), None);
+        assert_eq!(variance_components::<f64>(&[]), None);
         assert_eq!(variance_components(&[vec![1.0, 2.0]]), None);
         assert_eq!(variance_components(&[vec![1.0], vec![2.0]]), None);
         assert_eq!(variance_components(&[vec![1.0, f64::NAN], vec![2.0]]), None);

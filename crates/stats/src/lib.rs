@@ -4,6 +4,7 @@
 
 mod bootstrap;
 mod components;
+pub mod counted;
 mod exact;
 mod gain;
 mod history;
@@ -25,6 +26,7 @@ mod warmup;
 
 pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
+pub use counted::{Counted, Run};
 pub use exact::{MedianInterval, median_interval, permutation, sign_flip};
 pub use gain::gain;
 pub use history::{ChangePoint, change_points};

@@ -1,6 +1,8 @@
 //! Whether values come from one peak or from several.
 
+use crate::counted::{count, split_at};
 use crate::order::{median, resolution};
+use crate::{Counted, Run};
 
 /// Below this p-value values do not come from a single mode.
 const LEVEL: f64 = 0.05;
@@ -13,6 +15,9 @@ const MAX_DRAWS: u32 = 999;
 const ENOUGH: u32 = 20;
 /// Of more values than this the null distribution of `sqrt (n) dip` is taken as that of so many.
 const MAX_DRAWN: usize = 500;
+/// Of more equal values than this, so many stand for all where a density is smoothed: they lie nearer
+/// to each other than it can show.
+const MAX_PLACES: usize = 256;
 const SEED: u64 = 0xd1b;
 
 /// The modes of some values, and the evidence that there is more than one.
@@ -55,66 +60,159 @@ impl Modes {
 /// spread over what each of them stands for.
 ///
 /// None for no values and unless all are finite; fewer than 5 have one mode.
-pub fn modes(values: &[f64]) -> Option<Modes> {
+pub fn modes<V: Counted>(values: &[V]) -> Option<Modes> {
     median(values)?;
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
+    sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
     let smooth = unrounded(&sorted);
     let (dip, p) = test(&smooth);
-    let mut ends = Vec::new();
-    part(&smooth, p, 0, &mut ends);
-    ends.push(sorted.len());
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let mode = |(start, &end): (usize, &usize)| {
-        let own = &sorted[start..end];
-        Some(Mode { centre: median(own)?, n: own.len() })
+    let mut sizes = Vec::new();
+    part(&smooth, p, &mut sizes);
+    let mut rest = sorted;
+    let mode = |n: usize| {
+        let [own, others] = split_at(&rest, n);
+        rest = others;
+        Some(Mode { centre: median(&own)?, n })
     };
-    Some(Modes { modes: starts.zip(&ends).map(mode).collect::<Option<_>>()?, dip, p })
+    Some(Modes { modes: sizes.into_iter().map(mode).collect::<Option<_>>()?, dip, p })
 }
 
-/// Adds to `ends` where the modes of `sorted` but the last end, each `offset` further on.
-fn part(sorted: &[f64], p: f64, offset: usize, ends: &mut Vec<usize>) {
-    if p > LEVEL {
-        return;
+/// Adds the sizes of the modes of `sorted` to `sizes`.
+fn part(sorted: &[Ties], p: f64, sizes: &mut Vec<usize>) {
+    let valley = if p > LEVEL { None } else { valley(sorted) };
+    let Some(mut left) = valley else {
+        return sizes.push(size(sorted));
+    };
+    let mut sides = [Vec::new(), Vec::new()];
+    for ties in sorted {
+        let count = ties.count.min(left);
+        left -= count;
+        sides[0].extend((count > 0).then_some(Ties { count, ..*ties }));
+        let (before, count) = (ties.before + count, ties.count - count);
+        sides[1].extend((count > 0).then_some(Ties { before, count, ..*ties }));
     }
-    let Some(valley) = valley(sorted) else { return };
-    let (left, right) = sorted.split_at(valley);
-    part(left, test(left).1, offset, ends);
-    ends.push(offset + valley);
-    part(right, test(right).1, offset + valley, ends);
+    sides.iter().for_each(|side| part(side, test(side).1, sizes));
+}
+
+/// Equal values, spread evenly over the span that a rounded figure stands for; or those of them that
+/// lie in one part of it.
+#[derive(Clone, Copy)]
+struct Ties {
+    value: f64,
+    /// The whole span.
+    unit: f64,
+    /// How many lie in all of it.
+    all: usize,
+    /// How many of these come before.
+    before: usize,
+    /// How many are meant.
+    count: usize,
+}
+
+impl Ties {
+    /// The place of value number `i`, which need not be whole.
+    fn at(&self, i: f64) -> f64 {
+        self.value + self.unit * ((self.before as f64 + i + 0.5) / self.all as f64 - 0.5)
+    }
+
+    /// Where they stand, and how many at each place: of very many some that stand for their
+    /// neighbours.
+    fn places(&self) -> impl Iterator<Item = (f64, f64)> {
+        let places = self.count.min(MAX_PLACES);
+        let each = self.count as f64 / places as f64;
+        (0..places).map(move |place| match places == self.count {
+            true => (self.at(place as f64), 1.0),
+            false => (self.at((place as f64 + 0.5) * each - 0.5), each),
+        })
+    }
+
+    /// How many of them are below `x`.
+    fn below(&self, x: f64) -> usize {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.at(middle as f64) < x {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+}
+
+/// How many values there are.
+fn size(sorted: &[Ties]) -> usize {
+    sorted.iter().map(|ties| ties.count).sum()
+}
+
+/// Value number `place`.
+fn nth(sorted: &[Ties], mut place: usize) -> Option<f64> {
+    for ties in sorted {
+        match place.checked_sub(ties.count) {
+            Some(left) => place = left,
+            None => return Some(ties.at(place as f64)),
+        }
+    }
+    None
 }
 
 /// The values without the ties that rounding made: equal ones spread evenly over the span that a
 /// rounded figure stands for.
-fn unrounded(sorted: &[f64]) -> Vec<f64> {
-    let Some(unit) = resolution(sorted) else { return sorted.to_vec() };
-    let ties = sorted.chunk_by(|a, b| (a - b).abs() < unit / 2.0);
-    let spread = |ties: &[f64]| -> Vec<f64> {
-        let place = |(i, x): (usize, &f64)| x + unit * ((i as f64 + 0.5) / ties.len() as f64 - 0.5);
-        ties.iter().enumerate().map(place).collect()
+fn unrounded(sorted: &[Run]) -> Vec<Ties> {
+    let unit = resolution(sorted).unwrap_or(0.0);
+    let ties = sorted.chunk_by(|a, b| (a.value - b.value).abs() < unit / 2.0);
+    let spread = |runs: &[Run]| {
+        let all = count(runs);
+        let mut before = 0;
+        let ties = |run: &Run| {
+            let ties = Ties { value: run.value, unit, all, before, count: run.count() };
+            before += ties.count;
+            ties
+        };
+        runs.iter().map(ties).collect::<Vec<_>>()
     };
     ties.flat_map(spread).collect()
 }
 
+/// A value, and how many are below it.
+type Point = (f64, f64);
+
+/// The points that tell the distribution of `sorted`: between the first and the last of equal values,
+/// spread or not, it is a straight line. Those next to these tell where it is upright.
+fn points(sorted: &[Ties]) -> Vec<Point> {
+    let mut below = 0;
+    let of_ties = |ties: &Ties| {
+        let last = ties.count - 1;
+        let mut places = vec![0, 1.min(last), last.saturating_sub(1), last];
+        places.sort_unstable();
+        places.dedup();
+        let (ties, before) = (*ties, below);
+        below += ties.count;
+        places.into_iter().map(move |place| (ties.at(place as f64), (before + place) as f64))
+    };
+    sorted.iter().flat_map(of_ties).collect()
+}
+
 /// The dip of `sorted` and its p-value.
-fn test(sorted: &[f64]) -> (f64, f64) {
-    let dip = dip(sorted);
-    if sorted.len() < MIN_VALUES {
+fn test(sorted: &[Ties]) -> (f64, f64) {
+    let all = size(sorted);
+    let dip = dip(&points(sorted), all);
+    if all < MIN_VALUES {
         return (dip, 1.0);
     }
-    let n = sorted.len().min(MAX_DRAWN);
-    let least = dip * (sorted.len() as f64 / n as f64).sqrt();
+    let n = all.min(MAX_DRAWN);
+    let least = dip * (all as f64 / n as f64).sqrt();
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut reached = 0;
     for draws in 1..=MAX_DRAWS {
         // Sums of exponential gaps are sorted uniform values, but for a factor.
         let mut sum = 0.0;
-        let mut gap = || {
+        let mut gap = |below: usize| {
             sum -= (1.0 - random.f64()).ln();
-            sum
+            (sum, below as f64)
         };
-        let uniform: Vec<f64> = (0..n).map(|_| gap()).collect();
-        reached += u32::from(self::dip(&uniform) >= least);
+        let uniform: Vec<Point> = (0..n).map(&mut gap).collect();
+        reached += u32::from(self::dip(&uniform, n) >= least);
         if reached == ENOUGH {
             return (dip, f64::from(reached) / f64::from(draws));
         }
@@ -129,20 +227,19 @@ fn test(sorted: &[f64]) -> (f64, f64) {
 /// convex function below the distribution and the least concave one above it are farthest apart,
 /// until what was left outside asks for more than that (Hartigan, "Algorithm AS 217", Applied
 /// Statistics 34, 1985).
-fn dip(sorted: &[f64]) -> f64 {
-    let n = sorted.len() as f64;
-    let (mut low, mut high) = (0, sorted.len().saturating_sub(1));
+fn dip(points: &[Point], n: usize) -> f64 {
+    let (mut low, mut high) = (0, points.len().saturating_sub(1));
     // In counts of values; one step of the distribution is there always.
     let mut least = 1.0_f64;
-    while low < high && sorted[low] < sorted[high] {
-        let below = hull(sorted, low, high, -1.0);
-        let above = hull(sorted, low, high, 1.0);
-        let (apart, new_low, new_high) = farthest(sorted, &below, &above);
+    while low < high && points[low].0 < points[high].0 {
+        let below = hull(points, low, high, -1.0);
+        let above = hull(points, low, high, 1.0);
+        let (apart, new_low, new_high) = farthest(points, &below, &above);
         if apart < least {
             break;
         }
         let outside = |hull: &[usize], from: usize, to: usize, off: &dyn Fn(f64, f64) -> f64| {
-            let at = |i: usize| off(height(sorted, hull, i), i as f64);
+            let at = |i: usize| off(height(points, hull, i), points[i].1);
             (from..=to).map(at).fold(1.0, f64::max)
         };
         // The distribution steps from i to i + 1 at value i; the convex function rests on the lower
@@ -155,17 +252,18 @@ fn dip(sorted: &[f64]) -> f64 {
         }
         (low, high) = (new_low, new_high);
     }
-    least / (2.0 * n)
+    least / (2.0 * n as f64)
 }
 
-/// The corners of the convex hull of the points `(sorted[i], i)` from `low` to `high`: the lower
+/// The corners of the convex hull of the points from `low` to `high`: the lower
 /// part for `side` -1, the upper for 1.
-fn hull(sorted: &[f64], low: usize, high: usize, side: f64) -> Vec<usize> {
+fn hull(points: &[Point], low: usize, high: usize, side: f64) -> Vec<usize> {
     let mut corners: Vec<usize> = Vec::new();
     for next in low..=high {
         while let [.., a, b] = corners[..] {
-            let rise = (b - a) as f64 * (sorted[next] - sorted[b]);
-            let needed = (next - b) as f64 * (sorted[b] - sorted[a]);
+            let [a, b, next] = [a, b, next].map(|it| points[it]);
+            let rise = (b.1 - a.1) * (next.0 - b.0);
+            let needed = (next.1 - b.1) * (b.0 - a.0);
             if side * (rise - needed) > 0.0 {
                 break;
             }
@@ -176,28 +274,28 @@ fn hull(sorted: &[f64], low: usize, high: usize, side: f64) -> Vec<usize> {
     corners
 }
 
-/// The height of a hull over value `i`.
-fn height(sorted: &[f64], hull: &[usize], i: usize) -> f64 {
+/// The height of a hull over point `i`.
+fn height(points: &[Point], hull: &[usize], i: usize) -> f64 {
     let after = hull.partition_point(|&corner| corner < i);
     let Some(before) = after.checked_sub(1).filter(|_| hull[after] != i) else {
-        return i as f64;
+        return points[i].1;
     };
-    let (a, b) = (hull[before], hull[after]);
-    let width = sorted[b] - sorted[a];
-    let share = if width > 0.0 { (sorted[i] - sorted[a]) / width } else { 0.0 };
-    a as f64 + share * (b - a) as f64
+    let (a, b) = (points[hull[before]], points[hull[after]]);
+    let width = b.0 - a.0;
+    let share = if width > 0.0 { (points[i].0 - a.0) / width } else { 0.0 };
+    a.1 + share * (b.1 - a.1)
 }
 
 /// How far the upper hull is above the lower one where it is farthest, one step of the distribution
 /// added; and the corners next to there, of the lower one to the left and the upper one to the right.
-fn farthest(sorted: &[f64], below: &[usize], above: &[usize]) -> (f64, usize, usize) {
+fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> (f64, usize, usize) {
     let at_upper = above.iter().map(|&corner| {
         let left = below[below.partition_point(|&it| it <= corner) - 1];
-        (corner as f64 + 1.0 - height(sorted, below, corner), left, corner)
+        (points[corner].1 + 1.0 - height(points, below, corner), left, corner)
     });
     let at_lower = below.iter().map(|&corner| {
         let right = above[above.partition_point(|&it| it < corner)];
-        (height(sorted, above, corner) + 1.0 - corner as f64, corner, right)
+        (height(points, above, corner) + 1.0 - points[corner].1, corner, right)
     });
     let farther = |a: (f64, usize, usize), b: (f64, usize, usize)| if b.0 > a.0 { b } else { a };
     at_upper.chain(at_lower).fold((0.0, below[0], above[above.len() - 1]), farther)
@@ -207,22 +305,25 @@ fn farthest(sorted: &[f64], below: &[usize], above: &[usize]) -> (f64, usize, us
 /// normal density; at first with the width that suits a single normal peak (Silverman, "Density
 /// Estimation", 1986, section 3.4), then with less until there is a valley. Its depth is that
 /// below the lower of the highest peaks to both sides.
-fn valley(sorted: &[f64]) -> Option<usize> {
+fn valley(sorted: &[Ties]) -> Option<usize> {
     const POINTS: usize = 256;
-    let n = sorted.len();
-    let (first, last) = (sorted[0], sorted[n - 1]);
-    let quartiles = sorted[3 * n / 4] - sorted[n / 4];
-    let sd = crate::Summary::of(sorted)?.stddev?;
+    let n = size(sorted);
+    let (first, last) = (nth(sorted, 0)?, nth(sorted, n - 1)?);
+    let quartiles = nth(sorted, 3 * n / 4)? - nth(sorted, n / 4)?;
+    let sum = |term: &dyn Fn(f64) -> f64| -> f64 {
+        sorted.iter().flat_map(Ties::places).map(|(x, count)| count * term(x)).sum()
+    };
+    let mean = (sum(&|x| x) / n as f64).clamp(first, last);
+    let sd = (sum(&|x| (x - mean).powi(2)) / (n as f64 - 1.0)).sqrt();
     let spread = if quartiles > 0.0 { sd.min(quartiles / 1.34) } else { sd };
     let mut width = 0.9 * spread * (n as f64).powf(-0.2);
     let at = |point: usize| first + (last - first) * point as f64 / (POINTS - 1) as f64;
     while width > (last - first) / POINTS as f64 {
-        let density = |x: f64| -> f64 {
-            sorted.iter().map(|value| (-0.5 * ((x - value) / width).powi(2)).exp()).sum()
-        };
+        let density =
+            |x: f64| -> f64 { sum(&|value| (-0.5 * ((x - value) / width).powi(2)).exp()) };
         let heights: Vec<f64> = (0..POINTS).map(|point| density(at(point))).collect();
         if let Some(point) = deepest(&heights) {
-            let below = sorted.partition_point(|&x| x < at(point));
+            let below = sorted.iter().map(|ties| ties.below(at(point))).sum::<usize>();
             if below.min(n - below) >= MIN_MODE {
                 return Some(below);
             }
@@ -278,9 +379,11 @@ mod tests {
             (&scrambled(true), 0.08463049467371447, 0.0),
             (&scrambled(false), 0.006276446369738239, 1.0),
         ] {
-            let mut sorted = values.to_vec();
-            sorted.sort_by(f64::total_cmp);
-            let found = test(&sorted);
+            let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
+            sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
+            let ties =
+                |run: &Run| Ties { value: run.value, unit: 0.0, all: 1, before: 0, count: 1 };
+            let found = test(&sorted.iter().map(ties).collect::<Vec<_>>());
             assert!((found.0 - dip).abs() < 1e-14, "{}, not {dip}", found.0);
             // As exact as 20 draws that reach the dip can be: 3 standard errors.
             assert!((found.1 - p).abs() < 0.67 * p.max(found.1) + 0.002, "{}, not {p}", found.1);
@@ -303,7 +406,7 @@ mod tests {
         let found = modes(&[1.0, 1.01, 9.0, 9.01]).unwrap();
         assert_eq!((found.count(), found.p), (1, 1.0));
         assert_eq!(modes(&[3.0]).unwrap().modes, [Mode { centre: 3.0, n: 1 }]);
-        assert_eq!(modes(&[]), None);
+        assert_eq!(modes::<f64>(&[]), None);
         assert_eq!(modes(&[1.0, f64::NAN]), None);
     }
 

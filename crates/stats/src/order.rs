@@ -7,86 +7,97 @@ use std::cmp::Ordering;
 
 use model::{Better, Mean};
 
-use crate::Summary;
+use crate::counted::{at, count, split_at};
+use crate::{Counted, Run, Summary};
 
 /// The value that `percent` of the values are at least as good as, best first: of `n` sorted
 /// values number `max (1, floor (n percent / 100))`, counted from 1.
 ///
 /// These are the rows `Pctile` of mmtests (`Summarise.pm`): `Pctile.95` of a rate is what 95 % of
 /// the values reach.
-pub fn percentile_best_first(values: &[f64], better: Better, percent: f64) -> Option<f64> {
+pub fn percentile_best_first<V: Counted>(
+    values: &[V],
+    better: Better,
+    percent: f64,
+) -> Option<f64> {
     let sorted = sorted(values, better)?;
-    Some(sorted[count(sorted.len(), percent)?.max(1) - 1])
+    at(&sorted, share(count(&sorted), percent)?.max(1) - 1)
 }
 
 /// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and
 /// `BHmean` of mmtests. None too where the mean is undefined.
-pub fn best_mean(values: &[f64], better: Better, percent: f64, mean: Mean) -> Option<f64> {
+pub fn best_mean<V: Counted>(
+    values: &[V],
+    better: Better,
+    percent: f64,
+    mean: Mean,
+) -> Option<f64> {
     let sorted = sorted(values, better)?;
-    mean_of(&sorted[..count(sorted.len(), percent)?.max(1)], mean)
+    let [best, _] = split_at(&sorted, share(count(&sorted), percent)?.max(1));
+    mean_of(&best, mean)
 }
 
 /// The value below or at which `percent` of the values lie, smallest first: of `n` sorted values
 /// number `floor ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that
 /// mmtests printed from 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
-pub fn quartile(values: &[f64], percent: f64) -> Option<f64> {
+pub fn quartile<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
-    let last = sorted.len() - 1;
-    count(last, percent)?;
-    Some(sorted[(last as f64 * percent / 100.0 + 0.5) as usize])
+    let last = count(&sorted) - 1;
+    share(last, percent)?;
+    at(&sorted, (last as f64 * percent / 100.0 + 0.5) as usize)
 }
 
 /// The mean of the smallest `floor (n percent / 100) + 1` of `n` values, of all of them where that
 /// rounds to no value or to more than there are: the rows `Best95%Mean` and so on that mmtests
 /// printed from 2014 to 2018. It counts one value more than [`best_mean`].
-pub fn smallest_mean(values: &[f64], percent: f64) -> Option<f64> {
+pub fn smallest_mean<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
-    let best = match count(sorted.len(), percent)? {
-        0 => &sorted[..],
-        count => &sorted[..sorted.len().min(count + 1)],
-    };
-    mean_of(best, Mean::Amean)
+    match share(count(&sorted), percent)? {
+        0 => mean_of(&sorted, Mean::Amean),
+        best => mean_of(&split_at(&sorted, best + 1)[0], Mean::Amean),
+    }
 }
 
 /// The middle value, smallest first; the mean of the two middle ones of an even number.
-pub fn median(values: &[f64]) -> Option<f64> {
+pub fn median<V: Counted>(values: &[V]) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
-    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    let n = count(&sorted);
+    let (low, high) = (at(&sorted, (n - 1) / 2)?, at(&sorted, n / 2)?);
     // Halved first, so that the sum of two large values stays finite.
     Some(if low == high { low } else { low / 2.0 + high / 2.0 })
 }
 
 /// The last decimal place that any of the values has, as a power of ten from `1e-9` to `1e6`: what
 /// they were rounded to, if they were. None where they have more places than that.
-pub(crate) fn resolution(values: &[f64]) -> Option<f64> {
+pub(crate) fn resolution<V: Counted>(values: &[V]) -> Option<f64> {
     let is_multiple = |unit: f64| {
-        let off = |x: &f64| (x / unit - (x / unit).round()).abs();
+        let off = |x: f64| (x / unit - (x / unit).round()).abs();
         // Up to 1e9 units a double's own rounding is far less than a millionth of one.
-        values.iter().all(|x| off(x) < 1e-6 && (x / unit).abs() < 1e9)
+        values.iter().map(|it| it.value()).all(|x| off(x) < 1e-6 && (x / unit).abs() < 1e9)
     };
     (-9..=6).rev().map(|power| 10f64.powi(power)).find(|&unit| is_multiple(unit))
 }
 
 /// The values, best first.
-fn sorted(values: &[f64], better: Better) -> Option<Vec<f64>> {
-    if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
+fn sorted<V: Counted>(values: &[V], better: Better) -> Option<Vec<Run>> {
+    if values.is_empty() || values.iter().any(|it| !it.value().is_finite()) {
         return None;
     }
-    let mut sorted = values.to_vec();
+    let mut sorted: Vec<Run> = values.iter().map(|it| it.run()).collect();
     sorted.sort_by(|a, b| match better {
-        Better::Lower => a.total_cmp(b),
-        Better::Higher => b.total_cmp(a),
+        Better::Lower => a.value.total_cmp(&b.value),
+        Better::Higher => b.value.total_cmp(&a.value),
     });
     Some(sorted)
 }
 
 /// `percent` of `n`, rounded down. Multiplied before divided: 95 % of 20 is 19, not 18.
-fn count(n: usize, percent: f64) -> Option<usize> {
+fn share(n: usize, percent: f64) -> Option<usize> {
     let in_range = percent.partial_cmp(&0.0)? != Ordering::Less && percent <= 100.0;
     in_range.then(|| (n as f64 * percent / 100.0) as usize)
 }
 
-fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
+fn mean_of(values: &[Run], mean: Mean) -> Option<f64> {
     let summary = Summary::of(values)?;
     match mean {
         Mean::Amean => Some(summary.amean),
@@ -176,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_absent() {
-        for values in [&[][..], &[1.0, f64::NAN], &[f64::INFINITY]] {
+        for values in [&[0.0; 0][..], &[1.0, f64::NAN], &[f64::INFINITY]] {
             assert_eq!(percentile_best_first(values, Better::Lower, 50.0), None);
             assert_eq!(best_mean(values, Better::Lower, 50.0, Mean::Amean), None);
             assert_eq!(quartile(values, 50.0), None);

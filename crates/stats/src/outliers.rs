@@ -1,6 +1,8 @@
 //! Values that lie far from the others.
 
+use crate::counted::count;
 use crate::order::median;
+use crate::{Counted, Run};
 
 /// Above this modified z-score a value is an outlier.
 const LIMIT: f64 = 3.5;
@@ -20,17 +22,22 @@ const MIN_VALUES: usize = 4;
 ///
 /// Nothing is an outlier among fewer than 4 values, or beside values that are not finite. Outliers
 /// are to be shown, not dropped.
-pub fn outliers(values: &[f64]) -> Vec<usize> {
-    let Some(median) = median(values).filter(|_| values.len() >= MIN_VALUES) else {
+pub fn outliers<V: Counted>(values: &[V]) -> Vec<usize> {
+    let all = count(values);
+    let Some(median) = median(values).filter(|_| all >= MIN_VALUES) else {
         return Vec::new();
     };
-    let n = values.len() as f64;
-    let far: Vec<f64> = values.iter().map(|x| (x - median).abs()).collect();
+    let n = all as f64;
+    let far = values.iter().map(|it| Run { value: (it.value() - median).abs(), ..it.run() });
+    let far: Vec<Run> = far.collect();
     let (unit, limit) = match crate::order::median(&far) {
         Some(mad) if mad > 0.0 => (mad / 0.6745, LIMIT + FEW / n),
-        _ => (1.2533 * far.iter().sum::<f64>() / n, LIMIT),
+        _ => {
+            let sum: f64 = far.iter().map(|it| it.value * it.count() as f64).sum();
+            (1.2533 * sum / n, LIMIT)
+        }
     };
-    (0..values.len()).filter(|&at| far[at] > limit * unit).collect()
+    (0..values.len()).filter(|&at| far[at].value > limit * unit).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +68,7 @@ mod tests {
     fn too_little_has_no_outliers() {
         assert_eq!(outliers(&[1.0, 1.0, 9.0]), [0; 0]);
         assert_eq!(outliers(&[1.0, 1.1, 1.2, 1.3, f64::NAN, 99.0]), [0; 0]);
-        assert_eq!(outliers(&[]), [0; 0]);
+        assert_eq!(outliers::<f64>(&[]), [0; 0]);
     }
 
     #[test]

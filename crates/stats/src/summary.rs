@@ -1,5 +1,8 @@
 //! What a handful of values amounts to.
 
+use crate::Counted;
+use crate::counted::count;
+
 /// Number, extremes, means and spread of some values, all in the values' own unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -30,32 +33,36 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises `values`. None when there are none, or one of them is not finite.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        if values.is_empty() || values.iter().any(|x| !x.is_finite()) {
+    pub fn of<V: Counted>(values: &[V]) -> Option<Self> {
+        let each = || values.iter().map(|it| it.value());
+        if values.is_empty() || each().any(|x| !x.is_finite()) {
             return None;
         }
-        let n = values.len() as f64;
-        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let all = count(values);
+        let n = all as f64;
+        let sum = |term: &dyn Fn(f64) -> f64| -> f64 {
+            values.iter().map(|it| term(it.value()) * it.count() as f64).sum()
+        };
+        let min = each().fold(f64::INFINITY, f64::min);
+        let max = each().fold(f64::NEG_INFINITY, f64::max);
         // Rounding can push a mean past the extremes; equal values must have no spread at all.
         let mean = |x: f64| x.clamp(min, max);
 
-        let amean = mean(values.iter().sum::<f64>() / n);
+        let amean = mean(sum(&|x| x) / n);
         let positive = min > 0.0;
-        let hmean = positive.then(|| mean(n / values.iter().map(|x| x.recip()).sum::<f64>()));
-        let gmean = positive.then(|| mean((values.iter().map(|x| x.ln()).sum::<f64>() / n).exp()));
+        let hmean = positive.then(|| mean(n / sum(&f64::recip)));
+        let gmean = positive.then(|| mean((sum(&f64::ln) / n).exp()));
 
-        let squares: f64 = values.iter().map(|x| (x - amean).powi(2)).sum();
-        let stddev = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
+        let squares = sum(&|x| (x - amean).powi(2));
+        let stddev = (all > 1).then(|| (squares / (n - 1.0)).sqrt());
         let coeffvar = stddev.filter(|_| amean != 0.0).map(|stddev| 100.0 * stddev / amean);
 
-        let hcoeffvar = hmean.filter(|_| values.len() > 1).map(|hmean| {
-            let squares: f64 = values.iter().map(|x| (hmean / x - 1.0).powi(2)).sum();
+        let hcoeffvar = hmean.filter(|_| all > 1).map(|hmean| {
+            let squares = sum(&|x| (hmean / x - 1.0).powi(2));
             100.0 * (squares / n).sqrt()
         });
         let hstddev = hmean.zip(hcoeffvar).map(|(hmean, percent)| hmean * percent / 100.0);
-        let n = values.len();
-        Some(Self { n, min, max, amean, hmean, gmean, stddev, coeffvar, hstddev, hcoeffvar })
+        Some(Self { n: all, min, max, amean, hmean, gmean, stddev, coeffvar, hstddev, hcoeffvar })
     }
 }
 
@@ -137,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_is_undefined_is_absent() {
-        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of::<f64>(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
         assert_eq!(Summary::of(&[1.0, f64::INFINITY]), None);
         let with_zero = Summary::of(&[0.0, 2.0]).unwrap();

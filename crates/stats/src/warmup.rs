@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Estimate, Steady, steady};
+use crate::counted::{count, expanded};
+use crate::{Counted, Estimate, Steady, steady};
 
 /// Fewer units than this have no warm-up in common.
 const MIN_UNITS: usize = 3;
@@ -52,16 +53,16 @@ enum Found {
 /// have in common. It may not take more than three quarters of any series. Simulated, two sides of 3 to
 /// 10 stationary units are cut in about 1 % of cases at most, be they normal, skewed, about two modes or
 /// correlated (`bench/stats-calibration`).
-pub fn warm_up<U: AsRef<[Vec<f64>]>>(units: &[U]) -> WarmUp {
+pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
     let units = || units.iter().map(AsRef::as_ref);
-    let known: Vec<(&[Vec<f64>], Found)> =
+    let known: Vec<(&[Vec<V>], Found)> =
         units().filter_map(|series| Some((series, found(series)?))).collect();
     let warm = known.iter().filter_map(|(_, found)| match found {
         Found::Warm(until, above) => Some((*until, *above)),
         Found::Steady | Found::Never => None,
     });
     let warm: Vec<(usize, bool)> = warm.collect();
-    let shortest = units().flatten().map(Vec::len).min().unwrap_or(0);
+    let shortest = units().flatten().map(|it| count(it)).min().unwrap_or(0);
     let is_sure = |until: usize, above: bool, level: f64| {
         let shares: Vec<f64> = known.iter().map(|(series, _)| unit_above(series, until)).collect();
         let apart = Estimate::of_mean(&shares).filter(|it| (it.value > 0.0) == above);
@@ -85,9 +86,10 @@ pub fn warm_up<U: AsRef<[Vec<f64>]>>(units: &[U]) -> WarmUp {
 }
 
 /// What most series of a unit show; none where no series is long enough.
-fn found(series: &[Vec<f64>]) -> Option<Found> {
-    let known: Vec<(&[f64], Steady)> =
-        series.iter().filter_map(|it| Some((&it[..], steady(it)?))).collect();
+fn found<V: Counted>(series: &[Vec<V>]) -> Option<Found> {
+    // One at a time, for they may be long.
+    let known: Vec<(&[V], Steady)> =
+        series.iter().filter_map(|it| Some((&it[..], steady(&expanded(it))?))).collect();
     let most = |count: usize| 2 * count > known.len();
     if known.is_empty() {
         return None;
@@ -110,15 +112,16 @@ fn found(series: &[Vec<f64>]) -> Option<Found> {
 }
 
 /// The mean of [`above`] over the series of a unit.
-fn unit_above(series: &[Vec<f64>], until: usize) -> f64 {
-    let long = series.iter().filter(|it| it.len() > until);
+fn unit_above<V: Counted>(series: &[Vec<V>], until: usize) -> f64 {
+    let long = series.iter().filter(|it| count(it) > until);
     let shares: Vec<f64> = long.map(|values| above(values, until)).collect();
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
 /// The probability that one of the first `until` values, of which there must be some, is above one of
 /// the others, less 1/2. Ties count half.
-fn above(values: &[f64], until: usize) -> f64 {
+fn above<V: Counted>(values: &[V], until: usize) -> f64 {
+    let values = expanded(values);
     let (first, rest) = values.split_at(until);
     let mut rest = rest.to_vec();
     rest.sort_by(f64::total_cmp);
