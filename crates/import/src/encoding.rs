@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::mail::{MAX_LINES, header_name};
+use crate::mail::header_name;
 
 /// A line with the lines that it goes on in, decoded, and the number of the last of them.
 pub fn quoted_printable<'a>(
@@ -90,11 +90,12 @@ pub fn unencoded(value: &str) -> String {
 pub type Decoded = (usize, usize, String);
 
 /// The first lines, at most `most`, of a part in base64 that begins with `line` and ends before what
-/// can be none of it; or its lines as they are, if they are not base64.
+/// can be none of it, on line `last` of the file at the latest; or its lines as they are, if they are not base64.
 pub fn base64<'a>(
     number: usize,
     line: &'a str,
     most: usize,
+    last: usize,
     following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
 ) -> Result<Vec<Decoded>, Vec<(usize, &'a str)>> {
     let mut encoded = vec![(number, line.trim())];
@@ -102,7 +103,7 @@ pub fn base64<'a>(
         let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
         !line.is_empty() && line.bytes().all(digit)
     };
-    let in_part = |(number, line): &(usize, &str)| *number <= MAX_LINES && in_part(line.trim());
+    let in_part = |(number, line): &(usize, &str)| *number <= last && in_part(line.trim());
     while let Some((number, line)) = following.next_if(in_part) {
         encoded.push((number, line.trim()));
     }

@@ -2,7 +2,7 @@
 //! commit messages, and the directories of logs that mmtests leaves ([`mmtests`]). Tables are pure:
 //! bytes in, tables out; where they come from and how they are printed again is for others.
 //!
-//! The way of a text: [`mail`] unfolds it into lines that know their quoting and their author,
+//! The way of a text: [`mailbox`] parts it into mails, [`mail`] unfolds each into lines that know their quoting and their author,
 //! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`]
 //! gathers rows, [`header`] finds their columns' names, [`robot`] does all that for the kernel test
 //! robot's, and [`ours`] for those of our own reports whose rows end in words, [`read`] makes tables of
@@ -17,6 +17,7 @@ mod figure;
 mod header;
 mod kind;
 mod mail;
+mod mailbox;
 pub mod mmtests;
 mod names;
 mod ours;
@@ -29,6 +30,6 @@ mod table;
 mod wrapped;
 
 pub use check::{Check, Clue, Finding, check};
-pub use read::read;
+pub use read::{MAX_MAIL, read, read_mails};
 pub use rebase::{NoBaseline, rebase};
 pub use table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Signs, Table, Unread};

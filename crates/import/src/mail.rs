@@ -21,7 +21,7 @@ const HEADERS: [&str; 8] = [
     "Content-Type",
     "Content-Transfer-Encoding",
 ];
-/// Lines beyond these are not read, in the file or as decoded.
+/// Lines of a mail beyond these are not read, in the file or as decoded.
 pub const MAX_LINES: usize = 2_000_000;
 /// Gains in percent, and coefficients of variation.
 const LEGEND: &str = "[pct imp](CV)";
@@ -104,12 +104,14 @@ struct Unfolder {
     places: HashMap<String, usize>,
     /// The last line of text that is not blank.
     before: String,
+    /// No lines of the file beyond this one are read.
+    last: usize,
 }
 
-/// `bytes` as lines.
-pub fn unfold(bytes: &[u8]) -> Mail {
+/// `bytes`, before which so many lines of the text stand, as lines.
+pub fn unfold(bytes: &[u8], before: usize) -> Mail {
     let text = decoded(bytes);
-    let mut raw = text.lines().enumerate().map(|(number, line)| (number + 1, line)).peekable();
+    let mut raw = (before + 1..).zip(text.lines()).peekable();
     let place = if begins_with_headers(&text) { Place::Headers } else { Place::Body };
     let mut unfolder = Unfolder {
         mail: Mail::default(),
@@ -121,6 +123,7 @@ pub fn unfold(bytes: &[u8]) -> Mail {
         authors: Vec::new(),
         places: HashMap::new(),
         before: String::new(),
+        last: before.saturating_add(MAX_LINES),
     };
     while let Some((number, line)) = raw.next() {
         if unfolder.is_full(number) {
@@ -169,7 +172,7 @@ impl Unfolder {
 
     /// Whether no more lines are read; `number` is the next line of the file.
     fn is_full(&mut self, number: usize) -> bool {
-        let is_full = number > MAX_LINES || self.mail.lines.len() >= MAX_LINES;
+        let is_full = number > self.last || self.mail.lines.len() >= MAX_LINES;
         if is_full && self.mail.cut.is_none() {
             self.mail.cut = Some(number);
         }
@@ -198,7 +201,7 @@ impl Unfolder {
     ) {
         // One more, to tell whether there are more.
         let most = MAX_LINES + 1 - self.mail.lines.len();
-        match base64(number, line, most, following) {
+        match base64(number, line, most, self.last, following) {
             Ok(lines) => {
                 for (first, last, line) in lines {
                     if self.is_full(first) {
@@ -332,7 +335,7 @@ pub fn header_name(line: &str) -> Option<&str> {
 }
 
 /// `From x Sat Mar  7 15:20:00 2015`, as mailboxes and `git format-patch` have it.
-fn is_mailbox_mark(line: &str) -> bool {
+pub fn is_mailbox_mark(line: &str) -> bool {
     line.len() < 200
         && line.starts_with("From ")
         && line.contains(':')

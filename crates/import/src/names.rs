@@ -14,9 +14,14 @@ const MAX_KNOWN: usize = 64;
 pub struct Known(BTreeSet<String>);
 
 impl Known {
+    /// Whether no more are learnt.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MAX_KNOWN
+    }
+
     /// Learns a name.
     pub fn learn(&mut self, name: &str) {
-        if self.0.len() < MAX_KNOWN && !name.is_empty() && name.len() <= MAX_LENGTH {
+        if !self.is_full() && !name.is_empty() && name.len() <= MAX_LENGTH {
             self.0.insert(name.to_owned());
         }
     }

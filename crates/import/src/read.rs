@@ -3,6 +3,8 @@
 mod candidates;
 mod leftovers;
 
+use std::io::{self, BufRead, Seek};
+
 use model::Better;
 
 use self::candidates::{Candidate, candidates};
@@ -12,6 +14,7 @@ use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
+use crate::mailbox::{Mailbox, Piece};
 use crate::names::Known;
 use crate::ours;
 use crate::robot;
@@ -34,11 +37,72 @@ const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
 const TOO_LONG: &str = "the text goes on here, but no further lines are read";
 
+/// No mail that is read from a file is larger, and no text that is no mailbox.
+pub const MAX_MAIL: usize = 16 << 20;
+
 /// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web
 /// page's text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes passed over.
 pub fn read(bytes: &[u8]) -> Document {
-    let mut mail = unfold(bytes);
+    let mut all = Document::default();
+    let add = |it: Document| {
+        all.tables.extend(it.tables);
+        all.unread.extend(it.unread);
+    };
+    each_mail(&mut io::Cursor::new(bytes), usize::MAX, add).unwrap_or_default();
+    all
+}
+
+/// The same of a text of any length, mail by mail, each of which is given to `each` with what was found
+/// in it. No more than one is in memory, and for that the text is read twice: names that stand over
+/// one table tell those of others that have run together.
+///
+/// # Errors
+/// When `source` can't be read, or a mail is larger than [`MAX_MAIL`]: says where it begins.
+pub fn read_mails(
+    source: &mut (impl BufRead + Seek),
+    each: impl FnMut(Document),
+) -> io::Result<()> {
+    each_mail(source, MAX_MAIL, each)
+}
+
+fn each_mail(
+    source: &mut (impl BufRead + Seek),
+    most: usize,
+    mut each: impl FnMut(Document),
+) -> io::Result<()> {
+    let mut known = Known::default();
+    // The mail at hand, as long as there is no other.
+    let mut only = None;
+    for (number, piece) in Mailbox::new(&mut *source, most).enumerate() {
+        only = None;
+        let mail = unfolded(&piece?);
+        let candidates = candidates(&shaped(&mail).0);
+        let headers = candidates.iter().filter_map(|it| it.header.as_ref());
+        headers.for_each(|it| it.teach(&mut known));
+        if known.is_full() {
+            break;
+        }
+        only = (number == 0).then_some(mail);
+    }
+    if let Some(mail) = only {
+        each(of_mail(&mail, &known));
+        return Ok(());
+    }
+    source.rewind()?;
+    for piece in Mailbox::new(source, most) {
+        each(of_mail(&unfolded(&piece?), &known));
+    }
+    Ok(())
+}
+
+fn unfolded(piece: &Piece) -> Mail {
+    let mut mail = unfold(&piece.bytes, piece.before);
     mail.lines = joined(mail.lines);
+    mail
+}
+
+/// What each line of a mail looks like, and the tables of a form that is known as a whole.
+fn shaped(mail: &Mail) -> (Vec<Lined<'_>>, Vec<Fixed>) {
     let mut lines = line_up(&mail.lines);
     let mut fixed = robot::find(&lines);
     fixed.extend(ours::find(&lines));
@@ -46,12 +110,14 @@ pub fn read(bytes: &[u8]) -> Document {
         lines[lined].shape = Shape::Other;
     }
     take_numbered(&mut lines);
-    let candidates = candidates(&lines);
-    let mut known = Known::default();
-    candidates.iter().filter_map(|it| it.header.as_ref()).for_each(|it| it.teach(&mut known));
+    (lines, fixed)
+}
 
+/// The tables of a mail; `known` are the names of the whole text.
+fn of_mail(mail: &Mail, known: &Known) -> Document {
+    let (lines, fixed) = shaped(mail);
     let mut reader = Reader {
-        mail: &mail,
+        mail,
         lines: &lines,
         known,
         document: Document::default(),
@@ -59,7 +125,7 @@ pub fn read(bytes: &[u8]) -> Document {
         before: None,
     };
     fixed.iter().for_each(|it| reader.used[it.first..=it.last].fill(true));
-    candidates.iter().for_each(|candidate| reader.candidate(candidate));
+    candidates(&lines).iter().for_each(|candidate| reader.candidate(candidate));
     fixed.into_iter().for_each(|it| reader.fixed(it));
     reader.odd_rows();
     reader.leftovers();
@@ -76,7 +142,7 @@ pub fn read(bytes: &[u8]) -> Document {
 struct Reader<'a> {
     mail: &'a Mail,
     lines: &'a [Lined<'a>],
-    known: Known,
+    known: &'a Known,
     document: Document,
     /// Which lines belong to a table, or to what is listed as unread.
     used: Vec<bool>,
@@ -94,7 +160,7 @@ impl Reader<'_> {
         let taken = |header: &&Header| self.used[header.places()].contains(&true);
         let header = header.as_ref().filter(|header| !taken(header));
         let columns = match header {
-            Some(header) => Some(header.columns(&self.known)),
+            Some(header) => Some(header.columns(self.known)),
             None => self.names_before(block, geometry.width),
         };
         let heading = header.map_or("", |header| &header.heading);

@@ -210,7 +210,7 @@ mod tests {
     use crate::mail::unfold;
 
     fn texts(text: &str) -> Vec<String> {
-        joined(unfold(text.as_bytes()).lines).into_iter().map(|line| line.text).collect()
+        joined(unfold(text.as_bytes(), 0).lines).into_iter().map(|line| line.text).collect()
     }
 
     #[test]

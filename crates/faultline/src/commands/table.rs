@@ -1,11 +1,11 @@
 //! `faultline table`: the tables of mails, patches and commit messages.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 use std::process::ExitCode;
 
-use import::NoBaseline;
+use import::{Document, NoBaseline};
 use model::Better;
 use report::{Foreign, ForeignTable, ForeignUnread};
 
@@ -13,8 +13,8 @@ use super::write_out;
 use crate::args::{BetterArg, TableArgs, TableFormat};
 use crate::failure::Failure;
 
-/// No mailbox that is read here is larger.
-const MAX_SIZE: u64 = 64 << 20;
+/// No more of what is no file is copied to the disk.
+const MAX_COPY: u64 = 4 << 30;
 const STANDARD_INPUT: &str = "-";
 
 const COMPUTED: &str = "Percentages are computed from the printed, rounded values.";
@@ -47,29 +47,38 @@ pub fn table(args: &TableArgs) -> Result<ExitCode, Failure> {
 
 fn add(file: &Path, args: &TableArgs, found: &mut Foreign) -> Result<(), Failure> {
     let name = file.display().to_string();
-    let bytes = bytes(file).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-    let document = import::read(&bytes);
-    found.tables.extend(document.tables.into_iter().map(|table| ForeignTable {
-        file: name.clone(),
-        check: args.check.then(|| import::check(&table)),
-        table,
-        note: None,
-    }));
-    let unread = document.unread.into_iter();
-    found.unread.extend(unread.map(|unread| ForeignUnread { file: name.clone(), unread }));
-    Ok(())
+    let add = |document: Document| {
+        found.tables.extend(document.tables.into_iter().map(|table| ForeignTable {
+            file: name.clone(),
+            check: args.check.then(|| import::check(&table)),
+            table,
+            note: None,
+        }));
+        let unread = document.unread.into_iter();
+        found.unread.extend(unread.map(|unread| ForeignUnread { file: name.clone(), unread }));
+    };
+    let read = || import::read_mails(&mut BufReader::new(seekable(file)?), add);
+    read().map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-fn bytes(file: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let size = match file == Path::new(STANDARD_INPUT) {
-        true => io::stdin().lock().take(MAX_SIZE + 1).read_to_end(&mut bytes)?,
-        false => File::open(file)?.take(MAX_SIZE + 1).read_to_end(&mut bytes)?,
+/// The file; or where that can't be read twice, as standard input and pipes, a copy of it on the disk.
+fn seekable(file: &Path) -> io::Result<File> {
+    let source: Box<dyn Read> = match file == Path::new(STANDARD_INPUT) {
+        true => Box::new(io::stdin().lock()),
+        false => {
+            let file = File::open(file)?;
+            if file.metadata()?.is_file() {
+                return Ok(file);
+            }
+            Box::new(file)
+        }
     };
-    match size as u64 > MAX_SIZE {
-        true => Err(io::Error::other("larger than 64 MiB: split it")),
-        false => Ok(bytes),
+    let mut copy = tempfile::tempfile()?;
+    if io::copy(&mut source.take(MAX_COPY + 1), &mut copy)? > MAX_COPY {
+        return Err(io::Error::other("more than 4 GiB: give it as a file"));
     }
+    copy.rewind()?;
+    Ok(copy)
 }
 
 /// Sets every table that has the baseline against it. That none has it is an error.

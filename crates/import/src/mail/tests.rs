@@ -1,5 +1,9 @@
 use super::*;
 
+fn unfold(bytes: &[u8]) -> Mail {
+    super::unfold(bytes, 0)
+}
+
 fn texts(bytes: &str) -> Vec<(usize, usize, String)> {
     let mail = unfold(bytes.as_bytes());
     let text = mail.lines.iter().filter(|line| line.role == Role::Text);
