@@ -322,7 +322,8 @@ fn instructions(boot: &Boot, used: &WorkloadUse, label: &str, phase: &str) -> Op
     });
     let mut iterations: BTreeMap<u32, f64> = BTreeMap::new();
     for sample in samples {
-        *iterations.entry(sample.iteration).or_default() += sample.value;
+        *iterations.entry(sample.iteration).or_default() +=
+            sample.value * f64::from(sample.count.get());
     }
     let total: f64 = iterations.values().sum();
     (!iterations.is_empty()).then(|| total / iterations.len() as f64)

@@ -4,7 +4,7 @@
 
 use model::Better;
 use serde::Serialize;
-use stats::{Estimate, Summary, variance_components};
+use stats::{Counted, Estimate, Summary, variance_components};
 
 use crate::Look;
 use crate::sequential::FEWEST_SAME;
@@ -141,10 +141,10 @@ impl Variation {
     /// Of the values of each boot ([`stats::variance_components`]). Where no boot has two, what lies
     /// between boots can't be told from what lies within, and counts as the former. None where
     /// nothing is known.
-    pub(crate) fn of(boots: &[Vec<f64>]) -> Option<Self> {
+    pub(crate) fn of<V: Counted>(boots: &[Vec<V>]) -> Option<Self> {
         let share =
             |percent: Option<f64>| Some(percent?.abs() / 100.0).filter(|share| share.is_finite());
-        let spread = |values: &[f64]| share(Summary::of(values)?.coeffvar);
+        let spread = |values: &[V]| share(Summary::of(values)?.coeffvar);
         let variation = match variance_components(boots) {
             Some(components) => Self {
                 between: share(components.between_percent()),

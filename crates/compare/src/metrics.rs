@@ -203,10 +203,9 @@ impl<'a> Part<'a> {
         let columns = operation.columns.iter();
         match wanted {
             None => {
-                let samples =
-                    columns.map(|boots| boots.iter().flat_map(|boot| &boot.counted.values));
-                let pools = samples.map(|samples| samples.copied().collect());
-                let figures = pools.map(|pool| Figures::of(pool, better)).collect();
+                let samples = columns
+                    .map(|boots| boots.iter().flat_map(|boot| &boot.counted.values).copied());
+                let figures = samples.map(|samples| Figures::of(samples, better)).collect();
                 Self { operation, seeds: None, is_judged, figures }
             }
             Some(wanted) => {

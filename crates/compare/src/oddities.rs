@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use model::{Better, Mean, Metric};
 use serde::Serialize;
-use stats::{Mode, Steady, Summary, modes, order, outliers, steady};
+use stats::{Mode, Run, Steady, Summary, modes, order, outliers, steady};
 
 use crate::VariantBoots;
 use crate::operations::{BootSamples, Operation, mean_of};
@@ -130,7 +130,7 @@ fn iterations(
     column: &VariantBoots<'_>,
 ) -> Option<Iterations> {
     let kept = column.boots.iter().find(|kept| std::ptr::eq(kept.boot, samples.boot))?;
-    let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut values: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
         values.entry(*iteration).or_default().push(*value);
     }

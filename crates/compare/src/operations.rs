@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample, WorkloadUse};
-use stats::Summary;
+use stats::counted::count;
+use stats::{Counted, Run, Summary};
 
 use crate::VariantBoots;
 use crate::figures::BootFigures;
@@ -54,20 +55,25 @@ pub struct BootSamples<'a> {
 /// Samples in the order they were taken.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
-    /// Their values.
-    pub values: Vec<f64>,
-    /// The iteration of each.
+    /// Their values, each as often as it was measured in a row.
+    pub values: Vec<Run>,
+    /// The iteration of each run.
     pub iterations: Vec<u32>,
-    /// When each ended; none where that is not known.
+    /// When the last of each run ended; none where that is not known.
     pub ends: Vec<Option<u64>>,
 }
 
 impl Taken {
-    /// Adds one.
-    pub fn push(&mut self, value: f64, iteration: u32, ended: Option<u64>) {
+    /// Adds a run.
+    pub fn push(&mut self, value: Run, iteration: u32, ended: Option<u64>) {
         self.values.push(value);
         self.iterations.push(iteration);
         self.ends.push(ended);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        count(&self.values)
     }
 
     /// Adds others.
@@ -91,10 +97,12 @@ impl<'a> BootSamples<'a> {
 }
 
 /// The mean of some values. None if they have no such mean.
-pub fn mean_of(values: &[f64], mean: Mean) -> Option<f64> {
+pub fn mean_of<V: Counted>(values: &[V], mean: Mean) -> Option<f64> {
     // A rate of 0 has no harmonic mean, but alone it is itself.
-    if let [only] = values {
-        return Some(*only);
+    if let [only] = values
+        && only.count() == 1
+    {
+        return Some(only.value());
     }
     let summary = Summary::of(values)?;
     match mean {
@@ -134,9 +142,10 @@ pub fn operations<'a>(
                 };
                 let again = is_instructions(&sample.metric, mode)
                     && taken.iterations.last() == Some(&sample.iteration);
+                let run = Run { value: sample.value, count: sample.count };
                 match taken.values.last_mut().filter(|_| again) {
-                    Some(sum) => *sum += sample.value,
-                    None => taken.push(sample.value, sample.iteration, sample.ended),
+                    Some(sum) => sum.value += sample.value,
+                    None => taken.push(run, sample.iteration, sample.ended),
                 }
             }
         }

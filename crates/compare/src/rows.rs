@@ -1,7 +1,7 @@
 //! Which rows a metric has in its table, and what stands in them.
 
 use model::{Better, Mean, Metric, Rows};
-use stats::{Summary, order};
+use stats::{Counted, Run, Summary, order};
 
 use crate::Statistic;
 
@@ -37,18 +37,22 @@ pub fn statistics(metric: &Metric) -> Vec<Statistic> {
 pub struct Figures {
     better: Better,
     /// The best first.
-    values: Vec<f64>,
+    values: Vec<Run>,
     summary: Summary,
 }
 
 impl Figures {
     /// Of `values`; none if there are none.
-    pub fn of(mut values: Vec<f64>, better: Option<Better>) -> Option<Self> {
+    pub fn of<V: Counted>(
+        values: impl IntoIterator<Item = V>,
+        better: Option<Better>,
+    ) -> Option<Self> {
         let better = better.unwrap_or(Better::Lower);
+        let mut values: Vec<Run> = values.into_iter().map(Counted::run).collect();
         // Sums round by their order: mmtests adds up the best first, and so gets its last digits.
         values.sort_by(|a, b| match better {
-            Better::Lower => a.total_cmp(b),
-            Better::Higher => b.total_cmp(a),
+            Better::Lower => a.value.total_cmp(&b.value),
+            Better::Higher => b.value.total_cmp(&a.value),
         });
         let summary = Summary::of(&values)?;
         Some(Self { better, values, summary })
@@ -75,7 +79,7 @@ impl Figures {
             Statistic::Quantile(percent) => order::quartile(values, percent.into()),
             Statistic::Best(mean) => order::best_mean(values, *better, BEST, mean),
             // Of too few values there is no such share; older tables had the mean of all here.
-            Statistic::BestMean(percent) if values.len() * usize::from(percent) < 100 => None,
+            Statistic::BestMean(percent) if summary.n * usize::from(percent) < 100 => None,
             Statistic::BestMean(percent) => match better {
                 Better::Lower => order::smallest_mean(values, percent.into()),
                 Better::Higher => order::best_mean(values, *better, percent.into(), Mean::Amean),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use model::{Boot, Chunk, WORKLOAD_SOURCE, WorkloadUse};
 use serde::Serialize;
+use stats::Counted;
 
 use crate::operations::{BootSamples, Operation};
 use crate::warmup::{Repeated, WarmUp};
@@ -177,9 +178,11 @@ fn look(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
 
 /// Whether no iteration has more than one value of it.
 fn is_single(operation: &Operation<'_>) -> bool {
-    let boots = operation.columns.iter().flatten();
-    let mut iterations = boots.map(|boot| &boot.counted.iterations);
-    iterations.all(|all| all.windows(2).all(|pair| pair[0] != pair[1]))
+    let mut taken = operation.columns.iter().flatten().map(|boot| &boot.counted);
+    taken.all(|it| {
+        it.values.iter().all(|run| run.count() == 1)
+            && it.iterations.windows(2).all(|pair| pair[0] != pair[1])
+    })
 }
 
 #[cfg(test)]

@@ -135,6 +135,7 @@ pub fn sample(metric: &str, label: &str, iteration: u32, value: f64) -> Sample {
         metric: metric.into(),
         label: label.into(),
         value,
+        count: model::ONCE,
         ended: None,
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use model::{Mean, WorkloadUse};
 use serde::Serialize;
-use stats::{Summary, warm_up};
+use stats::counted::count;
+use stats::{Counted, Run, Summary, warm_up};
 
 use crate::Judging;
 use crate::operations::{BootSamples, Operation, Taken, mean_of};
@@ -112,7 +113,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
     // Boots after a look must not change what it found.
     let is_seen = |boot: &&BootSamples<'_>| judging.counts(boot.boot.block);
     let mut seen = operation.columns.iter().flatten().filter(is_seen);
-    let is_long = |boot| by_iteration(boot).values().any(|it| it.len() >= MIN_SAMPLES);
+    let is_long = |boot| by_iteration(boot).values().any(|it| count(it) >= MIN_SAMPLES);
     let of = match !operation.metric.concurrent && seen.any(is_long) {
         true => Repeated::Samples,
         false => Repeated::Iterations,
@@ -122,7 +123,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
     };
     let all: Vec<Vec<Series>> = operation.columns.iter().map(series).collect();
     let found: Vec<stats::WarmUp> = all.iter().map(|boots| warm_up(boots)).collect();
-    let lengths = || all.iter().flatten().flatten().map(Vec::len);
+    let lengths = || all.iter().flatten().flatten().map(|it| count(it));
     let repeated = [lengths().min()?, lengths().max()?];
     // As within one variant, no boot may lose more.
     let longest =
@@ -169,7 +170,7 @@ fn of_operation(operation: &mut Operation<'_>, judging: &Judging) -> Option<Warm
 }
 
 /// What a boot shows in order of time.
-type Series = Vec<Vec<f64>>;
+type Series = Vec<Vec<Run>>;
 
 fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
     let iterations = by_iteration(boot).into_values();
@@ -177,13 +178,13 @@ fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
         Repeated::Samples => iterations.collect(),
         // What has no mean is no witness.
         Repeated::Iterations => {
-            vec![iterations.map(|it| mean_of(&it, mean).unwrap_or(f64::NAN)).collect()]
+            vec![iterations.map(|it| mean_of(&it, mean).unwrap_or(f64::NAN).run()).collect()]
         }
     }
 }
 
-fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<f64>> {
-    let mut iterations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<Run>> {
+    let mut iterations: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     for (iteration, value) in boot.counted.iterations.iter().zip(&boot.counted.values) {
         iterations.entry(*iteration).or_default().push(*value);
     }
@@ -201,21 +202,26 @@ fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Taken; 2] {
     let mut parts = [Taken::default(), Taken::default()];
     let iterations = by_iteration(boot);
     let shortest = match of {
-        Repeated::Samples => iterations.values().map(Vec::len).min().unwrap_or(0),
+        Repeated::Samples => iterations.values().map(|it| count(it)).min().unwrap_or(0),
         Repeated::Iterations => iterations.len(),
     };
     let first = if may_lose(shortest, first) { first } else { 0 };
     let numbers: Vec<u32> = iterations.into_keys().collect();
     let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
     let Taken { values, iterations, ends } = &boot.counted;
-    for ((value, iteration), ended) in values.iter().zip(iterations).zip(ends) {
+    for ((run, iteration), ended) in values.iter().zip(iterations).zip(ends) {
         let seen = seen.entry(*iteration).or_default();
-        let place = match of {
-            Repeated::Samples => *seen,
-            Repeated::Iterations => numbers.partition_point(|number| number < iteration),
+        let left = match of {
+            Repeated::Samples => first.saturating_sub(*seen),
+            Repeated::Iterations => {
+                let place = numbers.partition_point(|number| number < iteration);
+                if place < first { run.count() } else { 0 }
+            }
         };
-        *seen += 1;
-        parts[usize::from(place >= first)].push(*value, *iteration, *ended);
+        *seen += run.count();
+        for (part, run) in parts.iter_mut().zip(run.split_at(left)) {
+            run.into_iter().for_each(|run| part.push(run, *iteration, *ended));
+        }
     }
     parts
 }

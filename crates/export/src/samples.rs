@@ -1,8 +1,9 @@
-//! One row a value of a metric, and three a time of an iteration.
+//! One row a value of a metric, with how many times in a row it was measured, and three a time of an iteration.
 
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 
-use model::{Better, Boot, Experiment, INSTRUCTIONS, Metric, Mode, Sample, Usage};
+use model::{Better, Boot, Experiment, INSTRUCTIONS, Metric, Mode, ONCE, Sample, Usage};
 
 use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
@@ -37,6 +38,7 @@ pub const COLUMNS: &[Column] = &{
         memory,
         mode,
         emulated,
+        Column::full("count", Kind::Integer),
     ]
 };
 
@@ -54,15 +56,17 @@ pub fn write<W: Write + Send>(
 ) -> io::Result<()> {
     let before = identity::boot(experiment, name, boot);
     let after = identity::machine(experiment, boot);
-    let mut row = |cells: [Cell<'_>; 10]| {
-        let cells: Vec<Cell<'_>> = before.iter().chain(&cells).chain(&after).copied().collect();
+    let mut row = |cells: [Cell<'_>; 10], count: NonZeroU32| {
+        let count = Cell::Integer(count.get().into());
+        let cells = before.iter().chain(&cells).chain(&after).chain([&count]);
+        let cells: Vec<Cell<'_>> = cells.copied().collect();
         sink.row(&cells)
     };
     let samples = boot.samples.iter();
     for sample in samples.filter(|sample| filter.wants(&sample.workload, &sample.phase)) {
-        let Sample { workload, iteration, phase, metric, label, value, ended } = sample;
+        let Sample { workload, iteration, phase, metric, label, value, count, ended } = sample;
         let (unit, better) = meaning(experiment, workload, metric);
-        row([
+        let cells = [
             Cell::Text(METRIC),
             Cell::Text(workload),
             Cell::Integer((*iteration).into()),
@@ -73,12 +77,13 @@ pub fn write<W: Write + Send>(
             better.map_or(Cell::Null, |better| Cell::Text(better.name())),
             Cell::number(*value),
             ended.map_or(Cell::Null, |ended| Cell::Integer(ended.cast_signed())),
-        ])?;
+        ];
+        row(cells, *count)?;
     }
     for usage in boot.usage.iter().filter(|usage| filter.wants(&usage.workload, "")) {
         let Usage { workload, iteration, user, system, elapsed } = usage;
         for (metric, value) in [("User", user), ("System", system), ("Elapsed", elapsed)] {
-            row([
+            let cells = [
                 Cell::Text(DURATION),
                 Cell::Text(workload),
                 Cell::Integer((*iteration).into()),
@@ -89,7 +94,8 @@ pub fn write<W: Write + Send>(
                 Cell::Text(Better::Lower.name()),
                 Cell::number(*value),
                 Cell::Null,
-            ])?;
+            ];
+            row(cells, ONCE)?;
         }
     }
     Ok(())

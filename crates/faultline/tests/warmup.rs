@@ -62,6 +62,7 @@ fn boot(variant: &str, block: u32) -> Boot {
         metric: "Latency".into(),
         label: String::new(),
         value,
+        count: model::ONCE,
         ended: None,
     };
     let usage = |iteration| Usage {

@@ -8,7 +8,7 @@ use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
 use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
-use model::{Chunk, Sample, Usage};
+use model::{Chunk, ONCE, Sample, Usage};
 
 use crate::series::Series;
 
@@ -167,7 +167,8 @@ impl Collector<'_> {
         if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
         {
             let Place { workload, iteration, phase } = self.place.clone();
-            let sample = Sample { workload, iteration, phase, metric, label, value, ended };
+            let count = ONCE;
+            let sample = Sample { workload, iteration, phase, metric, label, value, count, ended };
             self.recording.samples.push(sample);
         }
     }

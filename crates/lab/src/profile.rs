@@ -8,7 +8,7 @@ use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Chunk, Column, Count, Function, INSTRUCTIONS,
-    Instructions, Process, Profile, Sample, Stack,
+    Instructions, ONCE, Process, Profile, Sample, Stack,
 };
 
 use crate::collect::{Place, Stretch};
@@ -125,6 +125,7 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
                 metric: INSTRUCTIONS.to_owned(),
                 label: label.to_owned(),
                 value: count as f64,
+                count: ONCE,
                 ended: None,
             },
         )

@@ -1,6 +1,7 @@
 //! What one boot leaves behind: samples, series, facts and problems.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +114,14 @@ pub struct Problem {
     pub text: String,
 }
 
-/// One value of a metric.
+/// The count of what was measured once.
+pub const ONCE: NonZeroU32 = NonZeroU32::MIN;
+
+const fn once() -> NonZeroU32 {
+    ONCE
+}
+
+/// One value of a metric, or several equal ones that were measured one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The workload's name.
@@ -128,6 +136,9 @@ pub struct Sample {
     pub label: String,
     /// The value, in the metric's unit.
     pub value: f64,
+    /// How many times it was measured.
+    #[serde(default = "once")]
+    pub count: NonZeroU32,
     /// When that was over what it measured, in nanoseconds of guest time; none if that is not known.
     pub ended: Option<u64>,
 }

@@ -1,7 +1,10 @@
 //! Every sample of a metric, boot by boot, and how they are distributed.
 
+use std::num::NonZeroU32;
+
 use model::{Better, Boot, Mode, WorkloadUse};
-use stats::outliers;
+use stats::counted::count;
+use stats::{Run, outliers};
 
 use crate::operations::{BootSamples, Operation, operations};
 use crate::warmup::leave_out;
@@ -45,11 +48,13 @@ pub struct BootDots {
     pub mean: Option<f64>,
 }
 
-/// One sample.
+/// One sample, or equal ones in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// Its value.
+    /// Their value.
     pub value: f64,
+    /// How many they are; 1 on a page.
+    pub count: NonZeroU32,
     /// Whether it lies far from the other samples of its variant. None does where they have
     /// several modes.
     pub outlier: bool,
@@ -82,9 +87,9 @@ pub fn scatters(
 }
 
 fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
-    let samples: Vec<Vec<f64>> = operation.columns.iter().map(|boots| finite(boots)).collect();
+    let samples: Vec<Vec<Run>> = operation.columns.iter().map(|boots| finite(boots)).collect();
     let modes: Vec<usize> = samples.iter().map(|samples| modes(samples)).collect();
-    let many = samples.iter().any(|samples| samples.len() >= MIN_SAMPLES);
+    let many = samples.iter().any(|samples| count(samples) >= MIN_SAMPLES);
     let own = operation.columns.iter().zip(columns).zip(samples.iter().zip(&modes));
     let dots = own.map(|((boots, column), (samples, &modes))| {
         let far = if modes == 1 { outliers(samples) } else { Vec::new() };
@@ -101,8 +106,8 @@ fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
 }
 
 /// Around how many values samples gather; of few that is not asked.
-fn modes(samples: &[f64]) -> usize {
-    let many = samples.len() >= MIN_SAMPLES;
+fn modes(samples: &[Run]) -> usize {
+    let many = count(samples) >= MIN_SAMPLES;
     many.then(|| stats::modes(samples)).flatten().map_or(1, |modes| modes.count())
 }
 
@@ -118,23 +123,22 @@ fn dots(
     let mut dots = |it: &BootSamples<'_>| BootDots {
         boot: name_of(it.boot, column),
         dots: {
-            let finite = |value: &&f64| value.is_finite();
-            let left_out = it.left_out.values.iter().filter(finite);
-            let left_out = left_out.map(|&value| Dot { value, outlier: false });
+            let finite = |run: &&Run| run.value.is_finite();
+            let dot = |&Run { value, count }: &Run, outlier| Dot { value, count, outlier };
+            let left_out = it.left_out.values.iter().filter(finite).map(|run| dot(run, false));
             let counted = it.counted.values.iter().filter(finite).zip(&mut places);
-            let counted =
-                counted.map(|(&value, place)| Dot { value, outlier: far.contains(&place) });
-            left_out.chain(counted).collect()
+            let is_far = |place| far.binary_search(&place).is_ok();
+            left_out.chain(counted.map(|(run, place)| dot(run, is_far(place)))).collect()
         },
-        samples: it.left_out.values.len() + it.counted.values.len(),
+        samples: it.left_out.len() + it.counted.len(),
         mean: it.mean(operation.metric.mean).filter(|mean| mean.is_finite()),
     };
     boots.iter().map(&mut dots).collect()
 }
 
-fn finite(boots: &[BootSamples<'_>]) -> Vec<f64> {
+fn finite(boots: &[BootSamples<'_>]) -> Vec<Run> {
     let values = boots.iter().flat_map(|boot| &boot.counted.values);
-    values.copied().filter(|value| value.is_finite()).collect()
+    values.copied().filter(|run| run.value.is_finite()).collect()
 }
 
 fn name_of(boot: &Boot, column: &VariantBoots<'_>) -> String {
@@ -143,14 +147,14 @@ fn name_of(boot: &Boot, column: &VariantBoots<'_>) -> String {
 }
 
 /// The empirical distribution function of `values`: one step for each different value.
-fn distribution(mut values: Vec<f64>) -> Vec<[f64; 2]> {
-    values.sort_by(f64::total_cmp);
-    let all = values.len() as f64;
+fn distribution(mut values: Vec<Run>) -> Vec<[f64; 2]> {
+    values.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let all = count(&values) as f64;
     let mut below = 0;
-    let equal = values.chunk_by(|a, b| a == b);
+    let equal = values.chunk_by(|a, b| a.value == b.value);
     let steps = equal.map(|equal| {
-        below += equal.len();
-        [equal[0], below as f64 / all]
+        below += count(equal);
+        [equal[0].value, below as f64 / all]
     });
     steps.collect()
 }

@@ -1,5 +1,8 @@
 //! Fewer points where there are more than a page can hold, or a screen can show. Extremes stay.
 
+use model::ONCE;
+
+use super::scatter::Dot;
 use super::{Curve, Panel, Plots, Scatter};
 
 /// Points of series on a page, about 9 bytes each.
@@ -45,10 +48,12 @@ pub fn fit_page(all: &mut [Plots]) {
     let steps = (STEPS / scatters(all).max(1)).clamp(STEPS_OF_CURVE[0], STEPS_OF_CURVE[1]);
     for scatter in all.iter_mut().flat_map(|plots| &mut plots.scatters) {
         for boot in scatter.columns.iter_mut().flatten() {
-            boot.dots = by_rank(&boot.dots, dots, |dot| dot.value, |dot| dot.outlier);
+            let count = |dot: &Dot| dot.count.get() as usize;
+            let kept = by_rank(&boot.dots, dots, |dot| dot.value, count, |dot| dot.outlier);
+            boot.dots = kept.into_iter().map(|dot| Dot { count: ONCE, ..dot }).collect();
         }
         for steps_of in &mut scatter.distributions {
-            *steps_of = by_rank(steps_of, steps, |step| step[0], |_| false);
+            *steps_of = by_rank(steps_of, steps, |step| step[0], |_| 1, |_| false);
         }
     }
 }
@@ -77,26 +82,37 @@ pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
     kept.collect()
 }
 
-/// About `limit` of `items`, evenly by the rank of their values, the extremes and those that must
-/// stay among them; in the order in which they were.
+/// About `limit` of `items`, each of which is there `count` times, evenly by the rank of their values,
+/// the extremes and those that must stay among them; in the order in which they were.
 fn by_rank<T: Copy>(
     items: &[T],
     limit: usize,
     value: impl Fn(&T) -> f64,
+    count: impl Fn(&T) -> usize,
     must_stay: impl Fn(&T) -> bool,
 ) -> Vec<T> {
-    if items.len() <= limit {
-        return items.to_vec();
+    // A place is that of an item, and which one of the equal ones is meant.
+    let each = |place: usize| (0..count(&items[place])).map(move |which| (place, which));
+    let all: usize = items.iter().map(&count).sum();
+    if all <= limit {
+        return (0..items.len()).flat_map(each).map(|(place, _)| items[place]).collect();
     }
     let mut ranked: Vec<usize> = (0..items.len()).collect();
     ranked.sort_by(|&a, &b| value(&items[a]).total_cmp(&value(&items[b])));
-    let last = items.len() - 1;
-    let even = (0..limit).map(|number| ranked[number * last / (limit - 1)]);
-    let far = (0..items.len()).filter(|&place| must_stay(&items[place])).take(limit);
-    let mut places: Vec<usize> = even.chain(far).collect();
+    let mut before = 0;
+    let mut ranked = ranked.into_iter().peekable();
+    let even = (0..limit).filter_map(|number| {
+        let rank = number * (all - 1) / (limit - 1);
+        while let Some(place) = ranked.next_if(|&it| before + count(&items[it]) <= rank) {
+            before += count(&items[place]);
+        }
+        Some((*ranked.peek()?, rank - before))
+    });
+    let far = (0..items.len()).filter(|&place| must_stay(&items[place])).flat_map(each);
+    let mut places: Vec<(usize, usize)> = even.chain(far.take(limit)).collect();
     places.sort_unstable();
     places.dedup();
-    places.into_iter().map(|place| items[place]).collect()
+    places.into_iter().map(|(place, _)| items[place]).collect()
 }
 
 #[cfg(test)]
@@ -132,7 +148,7 @@ mod tests {
             far in 0usize..7,
         ) {
             let items: Vec<(usize, f64)> = values.iter().copied().enumerate().collect();
-            let kept = by_rank(&items, 6, |item| item.1, |item| item.0 == far);
+            let kept = by_rank(&items, 6, |item| item.1, |_| 1, |item| item.0 == far);
             prop_assert!(kept.len() <= 7 && kept.is_sorted_by_key(|item| item.0));
             prop_assert!(kept.iter().any(|item| item.0 == far));
             for extreme in [values.iter().copied().fold(f64::MIN, f64::max),

@@ -94,6 +94,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
         metric: metric.into(),
         label: label.into(),
         value,
+        count: model::ONCE,
         ended: (phase == "fill").then_some(81_250_000_000),
     };
     let mut samples = vec![

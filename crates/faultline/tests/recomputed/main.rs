@@ -135,6 +135,7 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
                 metric: metric.into(),
                 label: label.into(),
                 value: value * chance.factor(spread),
+                count: model::ONCE,
                 ended: None,
             }));
         }

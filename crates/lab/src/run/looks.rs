@@ -144,7 +144,7 @@ fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
 mod tests {
     use std::path::Path;
 
-    use model::{Boot, Millis, Outcome, Sample, Sequential};
+    use model::{Boot, Millis, ONCE, Outcome, Sample, Sequential};
     use tempfile::TempDir;
 
     use super::*;
@@ -224,6 +224,7 @@ mod tests {
             metric: metric.into(),
             label: label.into(),
             value,
+            count: ONCE,
             ended: None,
         }
     }

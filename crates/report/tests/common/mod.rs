@@ -85,6 +85,7 @@ pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
             metric: metric.into(),
             label: label.into(),
             value,
+            count: model::ONCE,
             ended: None,
         });
     }

@@ -275,6 +275,7 @@ fn large() -> (Vec<Side>, Experiment) {
                 metric: "Elapsed".into(),
                 label: label.to_string(),
                 value,
+                count: model::ONCE,
                 ended: None,
             };
             let values = (0..40).map(|label| sample(label, chance.next()));

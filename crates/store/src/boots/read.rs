@@ -359,6 +359,7 @@ fn sample(row: &Row) -> rusqlite::Result<Sample> {
         metric: row.get("metric")?,
         label: row.get("label")?,
         value: float(row, "value")?,
+        count: model::ONCE,
         ended: row.get::<_, Option<i64>>("ended")?.map(i64::cast_unsigned),
     })
 }

@@ -125,6 +125,7 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         metric: "Elapsed".into(),
         label: label.into(),
         value: f64::from(replicate) + 0.1 * f64::from(iteration),
+        count: model::ONCE,
         ended: (iteration == 1).then_some(u64::MAX),
     };
     let usage = |iteration| Usage {

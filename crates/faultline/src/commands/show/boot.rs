@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Chunk, Column, Sample, count};
+use model::{Boot, Chunk, Column, ONCE, Sample, count};
 use report::escape;
 use store::Kept;
 
@@ -114,11 +114,12 @@ fn host(boot: &Boot) -> String {
 }
 
 fn sample(sample: &Sample) -> String {
-    let Sample { workload, iteration, phase, metric, label, value, ended: _ } = sample;
+    let Sample { workload, iteration, phase, metric, label, value, count, ended: _ } = sample;
     let name = [metric, label, phase].map(|part| escape(part));
     let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
     let place = format!("{} {iteration}", escape(workload));
-    format!("  {place:<16} {:<36} {:>14}", name.join("-"), figure(*value, 4))
+    let times = if *count > ONCE { format!(" x {count}") } else { String::new() };
+    format!("  {place:<16} {:<36} {:>14}{times}", name.join("-"), figure(*value, 4))
 }
 
 fn place(chunk: &Chunk) -> String {
@@ -207,6 +208,7 @@ mod tests {
             metric: "Elapsed".into(),
             label: String::new(),
             value: 12.5,
+            count: model::ONCE,
             ended: None,
         }
     }
