@@ -7,7 +7,7 @@ use crate::{Trouble, checksums};
 
 /// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
 /// added.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -15,10 +15,11 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    include_str!("schema/8.sql"),
 ];
 
 /// The first version with checksums.
-const CHECKSUMS: usize = 7;
+const CHECKSUMS: usize = 8;
 
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");

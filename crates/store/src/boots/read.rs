@@ -22,7 +22,7 @@ const USERSPACE: &str =
 const CONSOLE: &str = "SELECT console FROM boots WHERE id = ?";
 const PROBLEMS: &str = "SELECT place, kind, text FROM problems WHERE boot = ? ORDER BY place";
 const NOTES: &str = "SELECT place, text FROM notes WHERE boot = ? ORDER BY place";
-const SAMPLES: &str = "SELECT place, workload, iteration, phase, metric, label, value, ended
+const SAMPLES: &str = "SELECT place, workload, iteration, phase, metric, label, value, ended, count
     FROM samples WHERE boot = ? ORDER BY place";
 const USAGE: &str = "SELECT place, workload, iteration, user, system, elapsed
     FROM usage WHERE boot = ? ORDER BY place";
@@ -359,7 +359,7 @@ fn sample(row: &Row) -> rusqlite::Result<Sample> {
         metric: row.get("metric")?,
         label: row.get("label")?,
         value: float(row, "value")?,
-        count: model::ONCE,
+        count: row.get("count")?,
         ended: row.get::<_, Option<i64>>("ended")?.map(i64::cast_unsigned),
     })
 }

@@ -135,7 +135,7 @@ fn notes(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble
 }
 
 fn samples(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trouble> {
-    let sql = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let sql = "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     for (place, sample) in boot.samples.iter().enumerate() {
         insert.execute(params![
@@ -148,6 +148,7 @@ fn samples(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Troub
             sample.label,
             sample.value,
             sample.ended.map(u64::cast_signed),
+            sample.count,
         ])?;
     }
     Ok(())

@@ -1,7 +1,3 @@
--- Checksums of all else: see src/checksums.rs.
+-- How many times in a row a sample's value was measured.
 
-CREATE TABLE checksums (
-    of TEXT PRIMARY KEY,      -- `store`, `experiment 1`, `boot b1`
-    sums BLOB NOT NULL,
-    digest BLOB NOT NULL      -- of both
-) STRICT;
+ALTER TABLE samples ADD COLUMN count INTEGER NOT NULL DEFAULT 1;

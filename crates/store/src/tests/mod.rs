@@ -6,6 +6,7 @@ mod processes;
 mod rot;
 mod versions;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use model::{
@@ -125,7 +126,7 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
         metric: "Elapsed".into(),
         label: label.into(),
         value: f64::from(replicate) + 0.1 * f64::from(iteration),
-        count: model::ONCE,
+        count: NonZeroU32::MIN.saturating_add(iteration),
         ended: (iteration == 1).then_some(u64::MAX),
     };
     let usage = |iteration| Usage {

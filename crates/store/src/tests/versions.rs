@@ -35,7 +35,7 @@ fn a_newer_version_is_refused_untouched() {
     drop(place.open());
     place.plain().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&place);
-    assert!(error.contains("version 99, and this faultline knows versions up to 7"), "{error}");
+    assert!(error.contains("version 99, and this faultline knows versions up to 8"), "{error}");
 }
 
 /// A store as version 1 left it, with one boot.
