@@ -33,7 +33,7 @@ fn compared(form: &Form) -> Comparison {
                     metric: sample.metric,
                     label: sample.label,
                     value: sample.value,
-                    count: model::ONCE,
+                    count: sample.count,
                     ended: None,
                 };
                 boot.samples.extend(parsed.samples.into_iter().map(sample));

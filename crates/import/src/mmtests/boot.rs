@@ -148,7 +148,7 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
             metric: sample.metric.clone(),
             label: sample.label.clone(),
             value: sample.value,
-            count: model::ONCE,
+            count: sample.count,
             ended: None,
         }));
         let spent = iteration.state.tests.get(name).and_then(|test| test.spent);

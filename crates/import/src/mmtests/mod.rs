@@ -218,7 +218,8 @@ impl Directory {
         let mut benchmarks: BTreeMap<String, usize> = BTreeMap::new();
         let mut remarks = BTreeMap::new();
         for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
-            let samples = read.as_ref().map_or(0, |parsed| parsed.samples.len());
+            let samples = read.iter().flat_map(|parsed| &parsed.samples);
+            let samples: usize = samples.map(|sample| sample.count.get() as usize).sum();
             *benchmarks.entry(name.clone()).or_default() += samples;
             for remark in read.iter().flat_map(|parsed| &parsed.remarks) {
                 *remarks.entry((name.clone(), remark.clone())).or_default() += 1;

@@ -1,11 +1,13 @@
 //! Gathers metrics, samples and remarks, within bounds.
 
-use model::{Better, Mean, Metric, Rows};
+use std::num::NonZeroU32;
+
+use model::{Better, Mean, Metric, ONCE, Rows};
 
 use super::{Parsed, ParsedSample, Unreadable};
 
 /// No benchmark has more values than this in an iteration: 80 minutes of a latency every 5 ms.
-pub const MAX_SAMPLES: usize = 1_000_000;
+pub const MAX_SAMPLES: u32 = 1_000_000;
 /// More remarks than this are counted, not kept.
 const MAX_REMARKS: usize = 100;
 /// Decimals of most of mmtests' tables.
@@ -45,6 +47,8 @@ pub fn primary(metric: Metric) -> Metric {
 #[derive(Default)]
 pub struct Gather {
     parsed: Parsed,
+    /// How many values there are.
+    measured: u32,
     /// How many remarks were not kept.
     unsaid: usize,
 }
@@ -62,16 +66,16 @@ impl Gather {
     /// # Errors
     /// When there are too many.
     pub fn sample(&mut self, metric: &str, label: &str, value: f64) -> Result<(), Unreadable> {
-        self.samples(1, metric, label, value)
+        self.samples(ONCE, metric, label, value)
     }
 
-    /// Adds a value so many times. One that is not finite is left out, with a remark.
+    /// Adds a value that was measured so many times in a row. One that is not finite is left out, with a remark.
     ///
     /// # Errors
     /// When there are too many.
     pub fn samples(
         &mut self,
-        times: u64,
+        count: NonZeroU32,
         metric: &str,
         label: &str,
         value: f64,
@@ -80,13 +84,12 @@ impl Gather {
             self.remark(format!("a value of {metric} {label} is no number"));
             return Ok(());
         }
-        let samples = &mut self.parsed.samples;
-        let times = usize::try_from(times).unwrap_or(usize::MAX);
-        if times > MAX_SAMPLES - samples.len() {
+        if count.get() > MAX_SAMPLES - self.measured {
             return Err(Unreadable::TooMany);
         }
+        self.measured += count.get();
         let (metric, label) = (metric.to_owned(), label.to_owned());
-        samples.resize(samples.len() + times, ParsedSample { metric, label, value });
+        self.parsed.samples.push(ParsedSample { metric, label, value, count });
         Ok(())
     }
 

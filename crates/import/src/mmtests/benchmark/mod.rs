@@ -17,6 +17,8 @@ mod tiobench;
 mod trunc;
 mod xfsrepair;
 
+use std::num::NonZeroU32;
+
 use model::Metric;
 
 use gather::Gather;
@@ -33,7 +35,7 @@ pub struct Parsed {
     pub remarks: Vec<String>,
 }
 
-/// One value.
+/// One value, or several equal ones that were measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedSample {
     /// The name of its metric, one of [`Parsed::metrics`].
@@ -42,6 +44,8 @@ pub struct ParsedSample {
     pub label: String,
     /// The value, in the metric's unit.
     pub value: f64,
+    /// How many times it was measured.
+    pub count: NonZeroU32,
 }
 
 /// Why a benchmark's logs could not be read.
@@ -62,6 +66,16 @@ pub enum Unreadable {
     /// More values than any run has.
     #[error("there are more than {} values", gather::MAX_SAMPLES)]
     TooMany,
+    /// A line that can't be what the benchmark has written.
+    #[error("{file}, line {line}: {why}")]
+    Line {
+        /// The log.
+        file: String,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// The benchmarks that are read.

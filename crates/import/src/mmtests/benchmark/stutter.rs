@@ -3,10 +3,15 @@
 //! Files `mmap-latency.log` and `mmap-latency-WORKERS.log`: lines of a number of measurements and
 //! what each took on average, in nanoseconds.
 
+use std::num::NonZeroU32;
+
 use model::{Better, Metric, Rows};
 
-use super::gather::{FOUR, Gather, metric, primary};
+use super::gather::{FOUR, Gather, MAX_SAMPLES, metric, primary};
 use super::{Logs, Unreadable};
+
+/// More digits of a number that is refused are not told.
+const MAX_DIGITS: usize = 24;
 
 /// Reads the logs of stutterp; false if there are none. Whole microseconds, as mmtests prints them;
 /// it says that they are milliseconds.
@@ -14,35 +19,48 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     gather.metric(primary(metric("mmap", "us", Better::Lower, FOUR)));
     let files = logs.between("mmap-latency-", ".log");
     for (workers, text) in &files {
-        add(text, workers, |nanoseconds| (nanoseconds / 1000) as f64, gather)?;
+        let file = format!("mmap-latency-{workers}.log");
+        add(&file, text, workers, |nanoseconds| (nanoseconds / 1000) as f64, gather)?;
     }
     Ok(!files.is_empty())
 }
 
 /// Reads the log of stutter; false if there is none. Milliseconds.
 pub fn read_old(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
-    let Some(text) = logs.text("mmap-latency.log") else { return Ok(false) };
+    const FILE: &str = "mmap-latency.log";
+    let Some(text) = logs.text(FILE) else { return Ok(false) };
     let milliseconds = primary(metric("mmap", "ms", Better::Lower, FOUR));
     gather.metric(Metric { rows: Rows::Distribution, ..milliseconds });
-    add(&text, "", |nanoseconds| nanoseconds as f64 / 1e6, gather)?;
+    add(FILE, &text, "", |nanoseconds| nanoseconds as f64 / 1e6, gather)?;
     Ok(true)
 }
 
-/// Adds each average as many times as there were measurements.
+/// Adds each average with the number of its measurements.
+///
+/// # Errors
+/// When that is none, or more than any run has.
 fn add(
+    file: &str,
     text: &str,
     label: &str,
     unit: fn(u64) -> f64,
     gather: &mut Gather,
 ) -> Result<(), Unreadable> {
     let mut bad = 0;
-    for line in text.lines() {
-        match read_line(line) {
-            Some((measurements, nanoseconds)) => {
-                gather.samples(measurements, "mmap", label, unit(nanoseconds))?;
-            }
-            None => bad += 1,
-        }
+    for (place, line) in text.lines().enumerate() {
+        let Some((measurements, nanoseconds)) = read_line(line) else {
+            bad += 1;
+            continue;
+        };
+        let refused = |why| Unreadable::Line { file: file.to_owned(), line: place + 1, why };
+        let count = measurements.parse().ok().filter(|it: &NonZeroU32| it.get() <= MAX_SAMPLES);
+        let count = count.ok_or_else(|| {
+            let digits =
+                measurements.get(..MAX_DIGITS).map_or(measurements.into(), |it| format!("{it}..."));
+            refused(format!("{digits} measurements, not 1 to {MAX_SAMPLES}"))
+        })?;
+        let added = gather.samples(count, "mmap", label, unit(nanoseconds));
+        added.map_err(|error| refused(error.to_string()))?;
     }
     if bad > 0 {
         gather.remark(format!("{bad} lines of latencies are not read"));
@@ -50,7 +68,9 @@ fn add(
     Ok(())
 }
 
-fn read_line(line: &str) -> Option<(u64, u64)> {
+/// The number of measurements, in digits, and their average.
+fn read_line(line: &str) -> Option<(&str, u64)> {
     let (measurements, nanoseconds) = line.split_once(' ')?;
-    Some((measurements.parse().ok()?, nanoseconds.trim().parse().ok()?))
+    let is_number = !measurements.is_empty() && measurements.bytes().all(|it| it.is_ascii_digit());
+    Some((measurements, nanoseconds.trim().parse().ok()?)).filter(|_| is_number)
 }

@@ -203,9 +203,36 @@ fn what_nobody_knows_is_told() {
 }
 
 #[test]
+fn what_was_measured_many_times_is_kept_once() {
+    let parsed = parsed("stutter", &[("mmap-latency.log", "500000 2000000\n1 3\n499999 7\n")]);
+    let counts: Vec<u32> = parsed.samples.iter().map(|sample| sample.count.get()).collect();
+    assert_eq!(counts, [500_000, 1, 499_999]);
+}
+
+#[test]
 fn a_line_can_not_ask_for_any_number_of_samples() {
-    let error = read("stutter", &logs(&[("mmap-latency.log", "18446744073709551615 1\n")]));
-    assert_eq!(error, Err(Unreadable::TooMany));
+    let refused = |text: &str| {
+        let error = read("stutterp", &logs(&[("mmap-latency-4.log", text)])).unwrap_err();
+        error.to_string()
+    };
+    let long = "9".repeat(1000);
+    for (count, told) in [
+        ("0", "0"),
+        ("1000001", "1000001"),
+        ("4294967297", "4294967297"),
+        ("18446744073709551615", "18446744073709551615"),
+        (&*long, "999999999999999999999999..."),
+    ] {
+        let expected = "measurements, not 1 to 1000000";
+        assert_eq!(
+            refused(&format!("3 5\n{count} 1\n")),
+            format!("mmap-latency-4.log, line 2: {told} {expected}")
+        );
+    }
+    assert_eq!(
+        refused("600000 5\n1 6\n400000 5\n"),
+        "mmap-latency-4.log, line 3: there are more than 1000000 values"
+    );
 }
 
 /// Names of logs of all benchmarks.
@@ -267,7 +294,10 @@ proptest! {
                     prop_assert!(parsed.samples.iter().all(|sample| known(&sample.metric)));
                     prop_assert!(parsed.remarks.len() <= 101);
                 }
-                Err(error) => prop_assert_eq!(error, Unreadable::TooMany),
+                Err(error) => {
+                    let is_line = matches!(error, Unreadable::Line { .. });
+                    prop_assert!(is_line || error == Unreadable::TooMany);
+                }
             }
         }
     }
