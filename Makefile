@@ -68,6 +68,7 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-stats-calibration
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
+	$(CARGO) run --locked --release -p bench-memory
 
 clean:
 	$(CARGO) clean

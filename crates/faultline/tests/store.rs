@@ -24,6 +24,7 @@ fn boot(variant: &str, value: f64) -> Boot {
         metric: "Elapsed".into(),
         label: "NUMA01".into(),
         value,
+        count: model::ONCE,
         ended: None,
     };
     let outcome = Outcome::Complete;
