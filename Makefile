@@ -51,12 +51,12 @@ demo: build
 # Every test; kernels are fetched and booted. Boots follow each other: two would disturb each other.
 test: guest plugin python
 	@echo "skipped: the checks that take minutes or search the package archives; make check-long does them"
-	$(FOR_TESTS) $(CARGO) test --locked --workspace
+	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast
 
 # What takes too long for every change.
 check-long: guest plugin python lint
 	$(FOR_TESTS) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
-	    $(CARGO) test --locked --workspace
+	    $(CARGO) test --locked --workspace --no-fail-fast
 
 lint:
 	$(CARGO) fmt --all --check
@@ -68,6 +68,7 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-stats-calibration
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
+	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
 	$(CARGO) run --locked --release -p bench-memory
 
 clean:
