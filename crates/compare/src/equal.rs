@@ -4,19 +4,24 @@
 //! instructions as they are.
 //!
 //! With `i` and `e` for the instructions and the entries of function `f` in a seed, the seed's figure
-//! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both
-//! sides: direct standardization, with the mean of both sides as the standard. A function counts as
-//! it is, by `i`, where entries can't be set equal: it was entered on one side alone, or in parts, or
-//! the sides differ in its entries by more than luck explains, as they do where work comes in larger
-//! batches.
+//! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
+//! standardization, with the mean of both sides as the standard. There are two exceptions:
+//!
+//! - A function counts as it is, by `i`, where entries can't be set equal: it was entered on one side
+//!   alone, or in parts, or the sides differ in its entries by more than luck explains, as they do
+//!   where work comes in larger batches.
+//! - A function whose cost an entry is luck itself, as that of a loop over what there is to do, counts
+//!   the same in all seeds. There are few of these, and all luck that is left is theirs. Which they are
+//!   is told from the spread over seeds, not from the difference between sides, unless that leaves no
+//!   doubt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::{Boot, WorkloadUse};
 
 use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
-use crate::luck::{Difference, Seeds};
+use crate::luck::{Difference, Seeds, estimate};
 
 /// The figures of both sides in one phase, the mean over a boot's iterations that count. None where
 /// a boot has no functions counted. `wanted` seeds make a side complete.
@@ -33,24 +38,37 @@ pub fn at_equal_entries(
     if tallies.iter().flatten().any(|(_, counted)| counted.tally.functions.is_empty()) {
         return None;
     }
-    let standard = standard(&tallies);
-    Some(tallies.each_ref().map(|side| {
-        let costs = costs(side, &standard);
-        let figure = |(seed, counted): &(u32, Counted<'_>)| {
-            (*seed, Some(counted.at(&standard, &costs) / f64::from(counted.iterations)))
-        };
-        Seeds::new(side.iter().map(figure), wanted)
+    let functions: BTreeSet<Identity<'_>> =
+        tallies.iter().flatten().flat_map(|(_, it)| it.tally.functions.keys().copied()).collect();
+    let mut sums = tallies.each_ref().map(|side| vec![0.0; side.len()]);
+    for function in functions {
+        let executed = tallies
+            .each_ref()
+            .map(|side| side.iter().map(|(_, it)| it.executed(function)).collect::<Vec<_>>());
+        for (sums, shares) in sums.iter_mut().zip(shares(&executed)) {
+            sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+        }
+    }
+    Some([0, 1].map(|side| {
+        let figures = tallies[side]
+            .iter()
+            .zip(&sums[side])
+            .map(|((seed, counted), sum)| (*seed, Some(sum / f64::from(counted.iterations))));
+        Seeds::new(figures, wanted)
     }))
 }
+
+/// A cost an entry that varies by more than this over seeds is luck: the coefficient of variation.
+const STEADY: f64 = 0.01;
+/// Sides differ in the entries of a function, or in a cost that is luck, where that would happen by
+/// luck less often than this: there are thousands of functions.
+const NO_DOUBT: f64 = 1e-4;
 
 /// What a boot executed in a phase.
 struct Counted<'a> {
     tally: Tally<'a>,
     iterations: u32,
 }
-
-/// Entries of the functions that are set equal.
-type Standard<'a> = BTreeMap<Identity<'a>, f64>;
 
 impl<'a> Counted<'a> {
     fn of(used: &WorkloadUse, boot: &'a Boot, phase: &str) -> Self {
@@ -68,53 +86,68 @@ impl<'a> Counted<'a> {
     fn executed(&self, function: Identity<'a>) -> Executed {
         self.tally.functions.get(&function).copied().unwrap_or_default()
     }
+}
 
-    /// The kernel's instructions, with the entries of functions as in `standard`. A function that this seed
-    /// did not enter costs what it does in the others of its side.
-    fn at(&self, standard: &Standard<'a>, costs: &BTreeMap<Identity<'a>, f64>) -> f64 {
-        let own = |function: &Identity<'a>| {
-            let Executed { instructions, entries, .. } = self.executed(*function);
-            (entries > 0).then(|| instructions as f64 / entries as f64)
-        };
-        let set: f64 = standard
-            .iter()
-            .map(|(function, entries)| own(function).unwrap_or(costs[function]) * entries)
-            .sum();
-        let functions = self.tally.functions.iter();
-        let as_they_are = functions.filter(|(function, _)| !standard.contains_key(function));
-        let rest: i128 = as_they_are.map(|(_, executed)| executed.instructions).sum();
-        set + rest as f64
+/// What a function adds to the figure of each seed, on both sides.
+fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
+    let all = || executed.iter().flatten();
+    let as_it_is = || each(executed, |it| it.instructions as f64);
+    let entries = each(executed, |it| it.entries as f64);
+    let is_entered = executed.iter().all(|side| side.iter().any(|it| it.entries > 0));
+    let in_parts = all().any(|it| it.part_entries > 0);
+    if !is_entered || in_parts || differ_in_entries(&entries) {
+        return as_it_is();
     }
-}
-
-/// The functions that are set equal, with their entries.
-fn standard<'a>(sides: &[Vec<(u32, Counted<'a>)>; 2]) -> Standard<'a> {
-    let all = sides.iter().flatten();
-    let functions: BTreeSet<Identity<'a>> =
-        all.clone().flat_map(|(_, it)| it.tally.functions.keys().copied()).collect();
-    let set = functions.into_iter().filter_map(|function| {
-        let in_parts = all.clone().any(|(_, it)| it.executed(function).part_entries > 0);
-        let entries = sides.each_ref().map(|side| -> Vec<f64> {
-            side.iter().map(|(_, it)| it.executed(function).entries as f64).collect()
-        });
-        let [base, new] = &entries;
-        let difference = Difference::of(base, new)?;
-        let is_entered = difference.base > 0.0 && difference.new > 0.0;
-        let is_luck = difference.beyond_luck() == Some(false);
-        let mean = (difference.base + difference.new) / 2.0;
-        (is_entered && is_luck && !in_parts).then_some((function, mean))
-    });
-    set.collect()
-}
-
-/// What an entry costs over all seeds of a side.
-fn costs<'a>(side: &[(u32, Counted<'a>)], standard: &Standard<'a>) -> BTreeMap<Identity<'a>, f64> {
-    let cost = |function: &Identity<'a>| {
-        let executed = side.iter().map(|(_, it)| it.executed(*function));
-        let sum = executed.fold((0, 0), |(i, e), it| (i + it.instructions, e + it.entries));
-        (*function, sum.0 as f64 / (sum.1 as f64).max(1.0))
+    let mean = |values: &[Vec<f64>; 2]| -> f64 {
+        values.iter().map(|side| side.iter().sum::<f64>() / side.len() as f64).sum::<f64>() / 2.0
     };
-    standard.keys().map(cost).collect()
+    let standard = mean(&entries);
+    let shares = [0, 1].map(|side| {
+        // A seed that did not enter it costs what the others of its side do.
+        let sum = executed[side]
+            .iter()
+            .fold((0, 0), |sum, it| (sum.0 + it.instructions, sum.1 + it.entries));
+        let of_all = sum.0 as f64 / sum.1 as f64;
+        let cost = |it: &Executed| match it.entries {
+            0 => of_all,
+            entries => it.instructions as f64 / entries as f64,
+        };
+        executed[side].iter().map(|it| cost(it) * standard).collect::<Vec<f64>>()
+    });
+    let mean = mean(&shares);
+    if spread(&shares) <= STEADY * mean || is_sure(&shares) {
+        return shares;
+    }
+    shares.map(|side| vec![mean; side.len()])
+}
+
+fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64>; 2] {
+    executed.each_ref().map(|side| side.iter().map(figure).collect())
+}
+
+/// Whether the sides differ in entries by more than luck explains: beyond all doubt, or far and more
+/// than a single figure does by luck.
+fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
+    let [base, new] = entries;
+    let Some(difference) = Difference::of(base, new) else { return true };
+    let ratio = difference.new / difference.base;
+    let is_far = !(0.5..=2.0).contains(&ratio) && difference.beyond_luck() == Some(true);
+    is_far || is_sure(entries)
+}
+
+/// Whether the means of the sides differ beyond all doubt.
+fn is_sure([base, new]: &[Vec<f64>; 2]) -> bool {
+    estimate(base, new).is_some_and(|it| it.p_apart(0.0) < NO_DOUBT)
+}
+
+/// The standard deviation within the sides.
+fn spread(sides: &[Vec<f64>; 2]) -> f64 {
+    let squares = |side: &Vec<f64>| {
+        let mean = side.iter().sum::<f64>() / side.len() as f64;
+        side.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+    };
+    let freedom = sides.iter().map(|side| side.len().saturating_sub(1)).sum::<usize>();
+    (sides.iter().map(squares).sum::<f64>() / freedom.max(1) as f64).sqrt()
 }
 
 #[cfg(test)]
@@ -173,6 +206,26 @@ mod tests {
         assert!((difference.base - 205_000.0).abs() < 1e-6, "{difference:?}");
         assert!((difference.change() - 2000.0).abs() < 1e-6, "{difference:?}");
         assert_eq!(difference.beyond_luck(), Some(true));
+    }
+
+    /// A loop over what there is to do hides 1 % of another function no more; unless it changed beyond
+    /// all doubt.
+    #[test]
+    fn a_cost_that_is_luck_itself_says_nothing() {
+        let side = |steady: u64, more: u64| -> Vec<Boot> {
+            let boot = |(it, work): (u32, u64)| {
+                let looped = 100 * work + more;
+                seed(it, &[("loop", 100, looped), ("steady", 10, 10 * steady)])
+            };
+            (0..).zip(LUCKY).map(boot).collect()
+        };
+        let mut new = side(1010, 0);
+        new.rotate_left(2);
+        (0..).zip(&mut new).for_each(|(it, boot)| boot.replicate = it);
+        let difference = change(&side(1000, 0), &new);
+        assert_eq!((difference.change(), difference.beyond_luck()), (100.0, Some(true)));
+        let far = change(&side(1000, 0), &side(1000, 10_000_000));
+        assert!((far.change() - 1e7).abs() < 1.0, "{far:?}");
     }
 
     /// A tenth of the entries at ten times the cost is no change.
