@@ -48,7 +48,7 @@ impl Place {
     fn as_of_old(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
-        plain.execute_batch("DROP TABLE checksums; PRAGMA user_version = 6").unwrap();
+        plain.execute_batch("DROP TABLE checksums; PRAGMA user_version = 7").unwrap();
     }
 }
 
