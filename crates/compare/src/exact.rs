@@ -5,7 +5,7 @@
 use model::Better;
 use stats::Estimate;
 
-use crate::luck::{LEVEL, Seeds, estimate, listed};
+use crate::luck::{LEVEL, RESOLUTION, Seeds, estimate, listed};
 use crate::{Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
@@ -89,7 +89,8 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
     let mut left = known.len();
     for (difference, estimate) in known {
         let level = LEVEL / left as f64;
-        difference.floor = Some(estimate.reach(1.0 - level));
+        let least = RESOLUTION * difference.base.abs();
+        difference.floor = Some(estimate.reach(1.0 - level).max(least));
         // After the first that fails all others do.
         left -= usize::from(estimate.p_apart(0.0) <= level && left > 1);
     }
@@ -173,6 +174,14 @@ mod tests {
         // More than the total allows.
         let far = steady.map(|it| it + 60.0);
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &far]), [Some(Same), None]);
+        // Certain, and below what seeds can tell.
+        let least = steady.map(|it| it + 0.05);
+        let judging = Judging { margin: 0.0, ..Judging::default() };
+        let mut rows = vec![row(Statistic::Amean, [&[100.0; 5], &[100.05; 5]])];
+        let held = [Held::new(0, &[seeds(&[100.0; 5]), seeds(&[100.05; 5])], Role::Total)];
+        judge(&mut rows, &held, &judging);
+        assert_eq!((rows[0].verdicts[1], rows[0].floors[1]), (Some(Same), Some(0.1)));
+        assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &least]), [Some(Same), None]);
         // What the total says is said there.
         assert_eq!(verdicts([&steady, &dearer], [&steady, &dearer]), [Some(Regression), None]);
     }
@@ -189,7 +198,7 @@ mod tests {
             let mut held = Vec::new();
             for number in 0..8 {
                 let sides = [0, 1].map(|_| -> Vec<f64> {
-                    deviations.by_ref().take(5).map(|it| 1e6 + it).collect()
+                    deviations.by_ref().take(5).map(|it| 1e3 + 50.0 * it).collect()
                 });
                 let slices = sides.each_ref().map(Vec::as_slice);
                 rows.push(row(Statistic::Amean, slices));

@@ -53,7 +53,7 @@ pub use explain::{
 pub use figures::BootFigures;
 pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
-pub use luck::{Difference, LEVEL, RATE, Verdict};
+pub use luck::{Difference, LEVEL, RATE, RESOLUTION, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};

@@ -16,6 +16,9 @@ use stats::Estimate;
 
 /// Tables in which luck alone gives any verdict: at most this share.
 pub const LEVEL: f64 = 0.01;
+/// No change below this share of the baseline's figure gets a verdict: variants may differ by as much
+/// in what no seed draws. `bench/luck` found a few parts in 10,000, of a module that one of them loads.
+pub const RESOLUTION: f64 = 0.001;
 /// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
 pub const RATE: f64 = 0.05;
 

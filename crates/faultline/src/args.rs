@@ -130,7 +130,10 @@ pub struct UserspaceLockArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The experiment's file
-    #[arg(required_unless_present = "kernels", conflicts_with_all = ["kernels", "workload"])]
+    #[arg(required_unless_present = "kernels", conflicts_with_all = [
+        "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel",
+        "at_most", "margin", "budget",
+    ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: kernels to compare, such as 6.1,7.3; the first is the baseline
     #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]
