@@ -1,3 +1,7 @@
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::testing::{boot, columns, manifest, sample, used, variant};
 
@@ -324,5 +328,67 @@ fn without_all_seeds_nothing_is_decided() {
         let mean = row(&table, Statistic::Amean, "instructions-kernel");
         assert_eq!(mean.verdicts, [None, Some(crate::Verdict::Undecided)]);
         assert_eq!((mean.floors[1], mean.beyond_luck[1]), (None, None));
+    }
+}
+
+/// Boots of two iterations of values that come up to 40 times in a row, and begin with a warm-up: whole
+/// numbers, whose sums are exact.
+fn repeated() -> impl Strategy<Value = Vec<Boot>> {
+    let run = (prop_oneof![1..12_i32, Just(7), Just(300)], 1..40_u32);
+    let iteration = prop::collection::vec(run, 4..12);
+    let boots = prop::collection::vec((iteration.clone(), iteration), 4);
+    (boots, 0..60_i32).prop_map(|(boots, warm)| {
+        let of = |(number, runs): (u32, (Vec<(i32, u32)>, Vec<(i32, u32)>))| {
+            let samples = [runs.0, runs.1].into_iter().zip(0..).flat_map(|(runs, iteration)| {
+                let runs = [(60 + warm, 3)].into_iter().chain(runs);
+                runs.map(move |(value, count)| model::Sample {
+                    count: NonZeroU32::new(count).unwrap(),
+                    ..sample("Elapsed", "", iteration, f64::from(value))
+                })
+            });
+            Boot { samples: samples.collect(), block: number, ..boot(number) }
+        };
+        (0..).zip(boots).map(of).collect()
+    })
+}
+
+/// The same boots with a sample for each value.
+fn expanded(boots: &[Boot]) -> Vec<Boot> {
+    let of = |boot: &Boot| {
+        let each = |it: &model::Sample| {
+            let one = model::Sample { count: model::ONCE, ..it.clone() };
+            std::iter::repeat_n(one, it.count.get() as usize)
+        };
+        Boot { samples: boot.samples.iter().flat_map(each).collect(), ..boot.clone() }
+    };
+    boots.iter().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn repeated_values_have_the_figures_of_each_by_itself(base in repeated(), new in repeated()) {
+        let all = [expanded(&base), expanded(&new)];
+        let (found, expected) = (compared(&base, &new), compared(&all[0], &all[1]));
+        prop_assert_eq!(&found.warm_ups, &expected.warm_ups);
+        prop_assert_eq!(&found.oddities, &expected.oddities);
+        prop_assert_eq!(names(&found), names(&expected));
+        for (one, other) in found.rows.iter().zip(&expected.rows) {
+            prop_assert_eq!(&one.verdicts, &other.verdicts);
+            for (a, b) in one.values.iter().zip(&other.values) {
+                let near = a.zip(*b).map_or(a == b, |(a, b)| (a - b).abs() <= 1e-12 * a.abs());
+                prop_assert!(near, "{}: {a:?}, not {b:?}", one.statistic);
+            }
+        }
+
+        let variants = ["base", "new"].map(variant);
+        let experiment = crate::testing::experiment(Mode::Measured, 4, vec![manifest()]);
+        let plots = |boots: [&[Boot]; 2]| {
+            let variants = columns(&variants, &boots);
+            let results = crate::Results { experiment: &experiment, variants };
+            crate::plots(&results, 0, &Judging::default())
+        };
+        prop_assert_eq!(plots([&base, &new]), plots([&all[0], &all[1]]));
     }
 }
