@@ -40,7 +40,7 @@ const fn cell(kernel: &'static str, machine: [u32; 3], workload: &'static str) -
     Cell { kernel, rebuilt: &[], machine, workload }
 }
 
-/// Every kernel, size of machine and workload, in an order of which each beginning has most of them.
+/// The cells. The first few already have most kernels, machines and workloads.
 pub const CELLS: [Cell; 20] = [
     cell("debian:6.1", [1, 1, 384], "truncate"),
     cell("debian:6.12", [4, 4, 1024], "autonuma"),

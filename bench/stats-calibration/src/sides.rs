@@ -104,7 +104,7 @@ fn apart() -> bool {
     good
 }
 
-/// Boots of common blocks, some of which lack a side.
+/// Boots in common blocks. In some blocks a side is missing.
 fn in_blocks() -> bool {
     println!("\nThe same of boots in blocks from 1 on that share a luck of so many standard");
     println!("deviations of a boot, or drift by one from block to block: false alarms, what");

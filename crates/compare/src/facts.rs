@@ -60,22 +60,28 @@ pub fn modules(variant: &Variant) -> String {
     variant.modules.join(", ")
 }
 
-/// For each command line, its words that not all of them have. Those that a seed draws are left
-/// out.
+/// For each command line, its words that not all of them have as often. Those that a seed draws are
+/// left out.
 pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     let known = cmdlines.iter().flatten();
     let common = known
-        .map(|cmdline| cmdline.split_whitespace().collect::<BTreeSet<_>>())
+        .map(|cmdline| numbered(cmdline).into_iter().collect::<BTreeSet<_>>())
         .reduce(|common, words| &common & &words)
         .unwrap_or_default();
     let own = |cmdline: &str| {
-        let words = cmdline.split_whitespace();
-        let drawn = |word: &&str| word.starts_with("faultline.") || word.starts_with("faultline_");
-        let own: Vec<_> =
-            words.filter(|word| !common.contains(word)).filter(|word| !drawn(word)).collect();
-        own.join(" ")
+        let own = numbered(cmdline).into_iter().filter(|word| !common.contains(word));
+        own.map(|(word, _)| word).collect::<Vec<_>>().join(" ")
     };
     cmdlines.iter().map(|cmdline| cmdline.map(own)).collect()
+}
+
+/// The words of a command line, each with the number of times that it was there before.
+fn numbered(cmdline: &str) -> Vec<(&str, usize)> {
+    let drawn = |word: &&str| word.starts_with("faultline.") || word.starts_with("faultline_");
+    let words: Vec<&str> = cmdline.split_whitespace().filter(|word| !drawn(word)).collect();
+    let before =
+        |(place, word): (usize, &&str)| words[..place].iter().filter(|it| *it == word).count();
+    words.iter().enumerate().map(|(place, word)| (*word, before((place, word)))).collect()
 }
 
 #[cfg(test)]
@@ -135,5 +141,7 @@ mod tests {
         let words = own_words(&[Some("quiet a=1 b"), None, Some("quiet  a=2 b")]);
         assert_eq!(words, [Some("a=1".into()), None, Some("a=2".into())]);
         assert_eq!(own_words(&[Some("quiet")]), [Some(String::new())]);
+        let again = own_words(&[Some("quiet"), Some("quiet quiet faultline.seed=00000001")]);
+        assert_eq!(again, [Some(String::new()), Some("quiet".into())]);
     }
 }

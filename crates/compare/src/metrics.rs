@@ -186,7 +186,7 @@ struct Part<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
-    /// Whether a verdict of exact mode rests on it: it is the kernel's instructions of what is measured.
+    /// Whether a verdict of exact mode rests on it: the kernel's instructions of a measured phase.
     is_judged: bool,
     /// What each column's statistics are over.
     figures: Vec<Option<Figures>>,

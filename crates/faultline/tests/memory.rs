@@ -30,7 +30,7 @@ fn peak(args: &[&str], files: &[&Path]) -> u64 {
     }
 }
 
-/// A directory of two runs of `stutter`, of which each iteration has as many latencies as may be.
+/// A directory of two runs of `stutter`. Each iteration has as many latencies as are allowed.
 fn many_latencies(log: &Path) {
     for run in ["a", "b"] {
         for iteration in 0..2 {

@@ -114,7 +114,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// The count of what was measured once.
+/// The count of a value that was measured once.
 pub const ONCE: NonZeroU32 = NonZeroU32::MIN;
 
 const fn once() -> NonZeroU32 {

@@ -1,4 +1,4 @@
-//! Values of which some are there many times.
+//! Values with the number of times that each was measured.
 
 use std::num::NonZeroU32;
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{Steady, Summary, modes, order, outliers, steady, variance_components, warm_up};
 
-    /// Values of which some are equal and some are rounded, up to `most` in a row.
+    /// Values in runs of up to `most` equal ones; some are rounded.
     fn runs(most: u32) -> impl Strategy<Value = Vec<Run>> {
         let value = prop_oneof![0.5..9.0_f64, (1..9_i32).prop_map(f64::from), Just(4.25)];
         let run = (value, 1..=most)

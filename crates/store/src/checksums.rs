@@ -252,7 +252,7 @@ fn of_boot(id: BootId) -> String {
     format!("boot {id}")
 }
 
-/// Checksums that were kept, of which the list they belong to has this digest.
+/// Reads checksums. The list that they belong to says that they have this digest.
 fn read<T: DeserializeOwned>(
     connection: &Connection,
     of: &str,
@@ -382,12 +382,12 @@ pub fn verified<T>(
     })
 }
 
-/// What is said of something whose checksum is not that of what is read.
+/// The message where a checksum does not match.
 pub fn differs(what: impl Into<String>) -> Trouble {
     Trouble::damaged(what, "the checksum does not match")
 }
 
-/// Names what it was of which SQLite found the file damaged.
+/// Names the part that SQLite was reading when it found the file damaged.
 pub fn in_part(what: impl Fn() -> String, error: rusqlite::Error) -> Trouble {
     match Trouble::from(error) {
         Trouble::Malformed(error) | Trouble::Sqlite(error) => Trouble::damaged(what(), error),

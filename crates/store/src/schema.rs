@@ -35,7 +35,13 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     // Asked again under the lock: another process may have been faster.
     let found = version(&transaction)?;
     for step in &MIGRATIONS[found..] {
-        transaction.execute_batch(step)?;
+        transaction.execute_batch(step).map_err(|error| match error {
+            // Its tables are not those of the version that the file says it has.
+            rusqlite::Error::SqlInputError { msg, .. } => {
+                Trouble::damaged(format!("the number of its version, {found}"), msg)
+            }
+            error => error.into(),
+        })?;
     }
     if found < CHECKSUMS {
         checksums::make(&transaction)?;

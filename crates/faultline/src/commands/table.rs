@@ -13,7 +13,7 @@ use super::write_out;
 use crate::args::{BetterArg, TableArgs, TableFormat};
 use crate::failure::Failure;
 
-/// No more of what is no file is copied to the disk.
+/// Standard input and pipes are copied to the disk up to this size.
 const MAX_COPY: u64 = 4 << 30;
 const STANDARD_INPUT: &str = "-";
 

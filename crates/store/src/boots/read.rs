@@ -32,7 +32,7 @@ const PROFILES: &str = "SELECT place, workload, iteration, phase, packed
 /// How many columns of a chunk come before what is packed.
 const CHUNK_COLUMNS: usize = 6;
 
-/// The chunks of a boot, of which `packed` is read where the source is one of `?2`, or `?2` is NULL.
+/// The chunks of a boot. `packed` is read where the source is one of `?2`, or `?2` is NULL.
 fn select_chunks(packed: &str) -> String {
     format!(
         "SELECT chunks.place AS place, workload, iteration, phase, source, samples,
@@ -41,7 +41,7 @@ fn select_chunks(packed: &str) -> String {
     )
 }
 
-/// The checksums of what is kept of a boot.
+/// The checksums of the parts of a boot.
 pub fn sums(connection: &Connection, id: BootId) -> Result<BootSums, Trouble> {
     let of = |sql| Ok::<_, Trouble>(rows(connection, sql, id.0, |_| Ok(()))?.1);
     let mut chunks = Digester::default();

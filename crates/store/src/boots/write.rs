@@ -103,7 +103,7 @@ fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
         .query_row([digest.as_slice()], |row| Ok((row.get("id")?, row.get("packed")?)))
         .optional()?;
     if let Some((id, packed)) = known {
-        // Its checksum in this boot is to be that of what is meant.
+        // The boot gets the checksum of the text that was meant.
         return match packed::unpack_text(&packed) {
             Ok(kept) if kept == text => Ok(Some(id)),
             _ => Err(differs(format!("text {id}, which boots share"))),

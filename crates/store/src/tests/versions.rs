@@ -38,6 +38,20 @@ fn a_newer_version_is_refused_untouched() {
     assert!(error.contains("version 99, and this faultline knows versions up to 8"), "{error}");
 }
 
+#[test]
+fn a_version_that_the_tables_are_not_of_is_damage() {
+    let place = Place::new();
+    drop(place.open());
+    for version in [0, 7] {
+        place.plain().pragma_update(None, "user_version", version).unwrap();
+        let error = refusal(&place);
+        assert!(
+            error.contains(&format!("damage in the number of its version, {version}")),
+            "{error}"
+        );
+    }
+}
+
 /// A store as version 1 left it, with one boot.
 const FIRST: &str = "PRAGMA application_id = 0x464c6462; PRAGMA user_version = 1;
     INSERT INTO boots (id, experiment, variant, replicate, block, started, outcome, detail,
