@@ -336,10 +336,10 @@ fn without_all_seeds_nothing_is_decided() {
 fn repeated() -> impl Strategy<Value = Vec<Boot>> {
     let run = (prop_oneof![1..12_i32, Just(7), Just(300)], 1..40_u32);
     let iteration = prop::collection::vec(run, 4..12);
-    let boots = prop::collection::vec((iteration.clone(), iteration), 4);
+    let boots = prop::collection::vec(prop::collection::vec(iteration, 2), 4);
     (boots, 0..60_i32).prop_map(|(boots, warm)| {
-        let of = |(number, runs): (u32, (Vec<(i32, u32)>, Vec<(i32, u32)>))| {
-            let samples = [runs.0, runs.1].into_iter().zip(0..).flat_map(|(runs, iteration)| {
+        let of = |(number, runs): (u32, Vec<Vec<(i32, u32)>>)| {
+            let samples = runs.into_iter().zip(0..).flat_map(|(runs, iteration)| {
                 let runs = [(60 + warm, 3)].into_iter().chain(runs);
                 runs.map(move |(value, count)| model::Sample {
                     count: NonZeroU32::new(count).unwrap(),

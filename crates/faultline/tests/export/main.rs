@@ -1,6 +1,7 @@
 //! `faultline export` of an experiment, read by pandas and DuckDB as the documentation says.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -13,6 +14,8 @@ use serde_json::{Value, json};
 use store::{Detail, Kept, Store};
 use tempfile::TempDir;
 
+/// How often samples with a label were measured in a row.
+const MANY: NonZeroU32 = NonZeroU32::new(500_000).unwrap();
 const DOCUMENTATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/export.md");
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/export/read.py");
 const STARTED: u64 = 1_772_884_800;
@@ -94,7 +97,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
         metric: metric.into(),
         label: label.into(),
         value,
-        count: model::ONCE,
+        count: if label.is_empty() { model::ONCE } else { MANY },
         ended: (phase == "fill").then_some(81_250_000_000),
     };
     let mut samples = vec![
@@ -259,6 +262,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
             };
             row(json!({
                 "kind": "metric",
+                "count": sample.count,
                 "workload": sample.workload,
                 "iteration": sample.iteration,
                 "phase": text(&sample.phase),
@@ -276,6 +280,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
             for (name, value) in times {
                 row(json!({
                     "kind": "duration",
+                    "count": 1,
                     "workload": usage.workload,
                     "iteration": usage.iteration,
                     "phase": null,

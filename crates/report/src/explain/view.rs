@@ -94,7 +94,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
 /// How many of the figures that are beyond luck are expected to be luck, at most. None where nothing
 /// is known of luck.
 pub fn by_luck(explanation: &Explanation, beyond: usize) -> Option<f64> {
-    explanation.knows_luck().then(|| RATE * beyond as f64)
+    explanation.knows_luck().then_some(RATE * beyond as f64)
 }
 
 /// What a section was held against: how many rows were compared with luck, how many of them are
