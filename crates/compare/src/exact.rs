@@ -5,7 +5,7 @@
 use model::Better;
 use stats::Estimate;
 
-use crate::luck::{LEVEL, RESOLUTION, Seeds, estimate, listed};
+use crate::luck::{Entry, LEVEL, RESOLUTION, Seeds, estimate, listed};
 use crate::{Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
@@ -44,10 +44,11 @@ pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     together(held, &mut differences);
     for column in 0..rows.first().map_or(0, |row| row.values.len().saturating_sub(1)) {
         let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
-        listed(list.filter_map(|(held, differences)| {
+        let entries = list.filter_map(|(held, differences)| {
             let values = held.seeds[column].each_ref().map(|seeds| seeds.values().to_vec());
-            Some((differences[column].as_mut()?, values))
-        }));
+            Some(Entry { difference: differences[column].as_mut()?, values, scale: 1.0 })
+        });
+        listed(entries, false);
     }
     for (held, differences) in held.iter().zip(&differences) {
         for (column, difference) in differences.iter().enumerate() {

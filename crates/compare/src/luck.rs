@@ -136,23 +136,37 @@ impl Difference {
     }
 }
 
-/// Gives each difference of a list the floor that it has among all of them. `values` are those of the
-/// two sides, in the order of the seeds. A difference without a floor stays so: it is not compared.
-pub(crate) fn listed<'a>(list: impl IntoIterator<Item = (&'a mut Difference, [Vec<f64>; 2])>) {
-    let known = list.into_iter().filter(|(difference, _)| difference.floor.is_some());
-    let mut known: Vec<_> = known.collect();
+/// A difference of a list.
+pub(crate) struct Entry<'a> {
+    /// The difference.
+    pub difference: &'a mut Difference,
+    /// The values of the two sides, in the order of the seeds.
+    pub values: [Vec<f64>; 2],
+    /// What a value is multiplied with so that all of the list are of one unit.
+    pub scale: f64,
+}
+
+/// Gives each difference of a list the floor that it has among all of them. One without a floor stays
+/// so: it is not compared. Whether the list is `of_one_unit` is explained in [`stats::floors`].
+pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit: bool) {
+    let known = list.into_iter().filter(|entry| entry.difference.floor.is_some());
+    let mut known: Vec<Entry<'_>> = known.collect();
+    for entry in &mut known {
+        entry.values.iter_mut().flatten().for_each(|value| *value *= entry.scale);
+    }
     // Values are relabelled together, so there have to be as many of each.
-    known.sort_by_key(|(_, values)| Reverse(values.each_ref().map(Vec::len)));
-    let seeds = |values: &[Vec<f64>; 2]| values.each_ref().map(Vec::len);
-    for list in known.chunk_by_mut(|one, other| seeds(&one.1) == seeds(&other.1)) {
+    let seeds = |entry: &Entry<'_>| entry.values.each_ref().map(Vec::len);
+    known.sort_by_key(|entry| Reverse(seeds(entry)));
+    for list in known.chunk_by_mut(|one, other| seeds(one) == seeds(other)) {
         let figures: Vec<[&[f64]; 2]> =
-            list.iter().map(|(_, values)| values.each_ref().map(Vec::as_slice)).collect();
-        let floors = stats::floors(&figures, RATE);
-        for ((difference, _), floor) in list.iter_mut().zip(floors) {
+            list.iter().map(|entry| entry.values.each_ref().map(Vec::as_slice)).collect();
+        let floors = stats::floors(&figures, RATE, of_one_unit);
+        for (Entry { difference, scale, .. }, floor) in list.iter_mut().zip(floors) {
             let change = difference.change().abs();
+            let least = floor.floor / *scale;
             // Figures of all seeds together may differ where the mean of the seeds' own does not.
-            let is_beyond = floor.distance > floor.floor && floor.floor < change;
-            difference.floor = Some(if is_beyond { floor.floor } else { floor.floor.max(change) });
+            let is_beyond = floor.distance > floor.floor && least < change;
+            difference.floor = Some(if is_beyond { least } else { least.max(change) });
         }
     }
 }
@@ -253,7 +267,8 @@ mod tests {
             values.iter().map(|[base, new]| Difference::of(base, new).unwrap()).collect();
         list.push(Difference { base: 1.0, new: 2.0, floor: None });
         values.push([vec![1.0], vec![2.0]]);
-        listed(list.iter_mut().zip(values));
+        let entries = list.iter_mut().zip(values);
+        listed(entries.map(|(difference, values)| Entry { difference, values, scale: 1.0 }), false);
         let beyond: Vec<_> = list.iter().map(Difference::beyond_luck).collect();
         assert_eq!((beyond[100], beyond[101]), (Some(true), None));
         assert!(beyond[..100].iter().all(|it| *it == Some(false)));

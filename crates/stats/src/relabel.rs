@@ -20,14 +20,22 @@ const MOST: usize = 500;
 /// this holds: the mean number of figures as far apart, over all labellings, is at most `rate` times
 /// the number in the true one. The true labelling is one of those counted, so that `rate` holds with few values too:
 /// where there are fewer than `1 / rate` labellings, nothing is above its floor.
-pub fn floors(figures: &[[&[f64]; 2]], rate: f64) -> Vec<Floor> {
+///
+/// With `of_one_unit`, which figures of one unit allow, the error that all but a tenth of the figures
+/// do not exceed is added to each of them (the paper's `s_0`). Else small figures that are one value
+/// or another hide large ones that surely differ: both have no error of their own.
+pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floor> {
     let Some([base, new]) = figures.first().map(|sides| sides.map(<[f64]>::len)) else {
         return Vec::new();
     };
     let labellings = labellings(base, base + new);
     let figures: Vec<Figure> = figures.iter().map(Figure::of).collect();
-    let own: Vec<Apart> = figures.iter().map(|it| it.apart(&labellings[0])).collect();
-    let threshold = threshold(&figures, &own, &labellings, rate);
+    let mut errors: Vec<f64> =
+        figures.iter().map(|it| it.apart(&labellings[0], 0.0).error).collect();
+    errors.sort_by(f64::total_cmp);
+    let added = if of_one_unit { errors[(errors.len() - 1) * 9 / 10] } else { 0.0 };
+    let own: Vec<Apart> = figures.iter().map(|it| it.apart(&labellings[0], added)).collect();
+    let threshold = threshold(&figures, &own, &labellings, (rate, added));
     let floor = |apart: &Apart| Floor { distance: apart.distance, floor: apart.floor(threshold) };
     own.iter().map(floor).collect()
 }
@@ -44,12 +52,12 @@ impl Figure {
     }
 
     /// How far the sides lie apart that these labels make.
-    fn apart(&self, labels: &[bool]) -> Apart {
+    fn apart(&self, labels: &[bool], added: f64) -> Apart {
         let [a, b] = [false, true].map(|wanted| {
             let own = self.0.iter().filter(move |(_, place)| labels[*place] == wanted);
             moments(own.map(|(value, _)| value))
         });
-        Apart { distance: (b.0 - a.0).abs(), error: (a.1 + b.1).sqrt() }
+        Apart { distance: (b.0 - a.0).abs(), error: added + (a.1 + b.1).sqrt() }
     }
 }
 
@@ -62,7 +70,8 @@ pub struct Floor {
     pub floor: f64,
 }
 
-/// The distance of two means, and its standard error, `sqrt (s_a^2 / n_a + s_b^2 / n_b)`.
+/// The distance of two means, and its standard error, `sqrt (s_a^2 / n_a + s_b^2 / n_b)`, with what
+/// is added to it.
 struct Apart {
     distance: f64,
     error: f64,
@@ -97,9 +106,14 @@ fn moments<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> (f64, f64) {
 
 /// The threshold that keeps the rate: no distance that it leaves out is beyond it, and no more of the
 /// labellings' distances than are allowed. Alike distances stand or fall together.
-fn threshold(figures: &[Figure], own: &[Apart], labellings: &[Vec<bool>], rate: f64) -> f64 {
+fn threshold(
+    figures: &[Figure],
+    own: &[Apart],
+    labellings: &[Vec<bool>],
+    (rate, added): (f64, f64),
+) -> f64 {
     let of_all = |labels: &Vec<bool>| {
-        let apart = figures.iter().map(|figure| figure.apart(labels).in_errors());
+        let apart = figures.iter().map(|figure| figure.apart(labels, added).in_errors());
         apart.collect::<Vec<f64>>()
     };
     let mut drawn: Vec<f64> = labellings.iter().flat_map(of_all).collect();
@@ -170,7 +184,7 @@ mod tests {
     fn beyond(figures: &[Sides]) -> Vec<bool> {
         let slices: Vec<[&[f64]; 2]> =
             figures.iter().map(|sides| sides.each_ref().map(Vec::as_slice)).collect();
-        floors(&slices, 0.05).iter().map(|it| it.distance > it.floor).collect()
+        floors(&slices, 0.05, false).iter().map(|it| it.distance > it.floor).collect()
     }
 
     fn figure(mut value: impl FnMut(usize) -> f64, seeds: usize) -> Sides {
@@ -248,13 +262,31 @@ mod tests {
         }
     }
 
+    /// Small figures that part by chance as often in other ways, and a large one that surely differs.
+    #[test]
+    fn a_large_figure_is_not_hidden_by_small_ones() {
+        let mut random = Rng::with_seed(7);
+        let mut noise = normal(9);
+        let mut figures: Vec<Sides> =
+            (0..1000).map(|_| figure(|_| f64::from(u8::from(random.bool())), 5)).collect();
+        figures.extend((0..200).map(|_| figure(|_| 100.0 * noise(), 5)));
+        figures.push([vec![40_000.0; 5], vec![41_000.0; 5]]);
+        assert!(beyond(&figures).iter().all(|it| !it));
+        let slices: Vec<[&[f64]; 2]> =
+            figures.iter().map(|sides| sides.each_ref().map(Vec::as_slice)).collect();
+        let found = floors(&slices, 0.05, true);
+        let found: Vec<usize> =
+            (0..found.len()).filter(|it| found[*it].distance > found[*it].floor).collect();
+        assert_eq!(found, [1200]);
+    }
+
     #[test]
     fn a_threshold_that_nothing_exceeds_still_gives_floors() {
         let figures: [[&[f64]; 2]; 3] =
             [[&[1.0, 2.0, 3.0], &[3.0, 4.0, 5.0]], [&[5.0; 3], &[6.0; 3]], [&[5.0; 3], &[5.0; 3]]];
-        let floors: Vec<f64> = floors(&figures, 0.05).iter().map(|it| it.floor).collect();
+        let floors: Vec<f64> = floors(&figures, 0.05, false).iter().map(|it| it.floor).collect();
         assert!(floors[0] >= 2.0 && floors[0].is_finite());
         assert_eq!(floors[1..], [1.0, 0.0]);
-        assert_eq!(super::floors(&[], 0.05), []);
+        assert_eq!(super::floors(&[], 0.05, false), []);
     }
 }

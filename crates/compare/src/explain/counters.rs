@@ -9,7 +9,7 @@ use super::Counter;
 use super::sides::Sides;
 use crate::Difference;
 use crate::growth::{Growth, lost_series};
-use crate::luck::listed;
+use crate::luck::{Entry, listed};
 
 /// The growth in one seed, over the chunks of one phase or of all of them; nothing if it lost
 /// series.
@@ -31,7 +31,12 @@ pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
         Some((Counter { name: name.to_owned(), growth: grown.difference()? }, grown.known()))
     });
     let mut counters: Vec<(Counter, [Vec<f64>; 2])> = counters.collect();
-    listed(counters.iter_mut().map(|(counter, grown)| (&mut counter.growth, grown.clone())));
+    let entries = counters.iter_mut().map(|(counter, grown)| Entry {
+        difference: &mut counter.growth,
+        values: grown.clone(),
+        scale: 1.0,
+    });
+    listed(entries, false);
     let mut ranked: Vec<Counter> = counters.into_iter().map(|(counter, _)| counter).collect();
     ranked.sort_by(|one, other| order(&one.growth, &other.growth));
     ranked

@@ -9,7 +9,7 @@ use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::Difference;
 use crate::growth::Growth;
-use crate::luck::listed;
+use crate::luck::{Entry, listed};
 
 /// The difference in one phase, or in all phases together.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,11 +151,19 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
 /// The contributions with the floors that they have among all others: their instructions are one
 /// list, those per entry another.
 fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
-    listed(drawn.iter_mut().map(|it| (&mut it.contribution.instructions, it.instructions.clone())));
-    listed(drawn.iter_mut().filter_map(|it| {
-        let per_entry = it.contribution.calls.as_mut()?.per_entry.as_mut()?;
-        Some((per_entry, it.per_entry.clone()))
-    }));
+    let instructions = drawn.iter_mut().map(|it| Entry {
+        difference: &mut it.contribution.instructions,
+        values: it.instructions.clone(),
+        scale: 1.0,
+    });
+    listed(instructions, true);
+    let per_entry = drawn.iter_mut().filter_map(|it| {
+        let calls = it.contribution.calls.as_mut()?;
+        let Difference { base, new, .. } = calls.entries;
+        let difference = calls.per_entry.as_mut()?;
+        Some(Entry { difference, values: it.per_entry.clone(), scale: (base + new) / 2.0 })
+    });
+    listed(per_entry, true);
     drawn.into_iter().map(|it| it.contribution).collect()
 }
 
