@@ -4,7 +4,7 @@
 //! Prints the peak of the program's resident memory, and its ratio to the input. `bench/README.md` has
 //! figures.
 //!
-//! `bench-memory MAIL...`, mails with tables of which mailboxes are made.
+//! `bench-memory MAIL...` makes mailboxes of these mails, which have tables.
 
 use std::error::Error;
 use std::fmt::Write;

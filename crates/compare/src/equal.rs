@@ -191,15 +191,12 @@ mod tests {
     #[test]
     fn what_luck_hides_in_the_total_shows_at_equal_entries() {
         let side = |cost: u64, order: [usize; 5]| {
-            let boot = |(seed, place): (u32, usize)| {
+            let boot = |(it, place): (u32, usize)| {
                 let entries = LUCKY[place];
-                seed_with(seed, entries, cost)
+                seed(it, &[("lucky", entries, entries * cost), ("steady", 10, 5000)])
             };
             (0..).zip(order).map(boot).collect::<Vec<Boot>>()
         };
-        fn seed_with(replicate: u32, entries: u64, cost: u64) -> Boot {
-            seed(replicate, &[("lucky", entries, entries * cost), ("steady", 10, 5000)])
-        }
         let (base, new) = (side(100, [0, 1, 2, 3, 4]), side(101, [4, 2, 0, 1, 3]));
         let difference = change(&base, &new);
         // 2000 entries at 100 and at 101, and 5000 beside them.

@@ -1,6 +1,6 @@
 //! Verdicts of exact mode. They rest on the kernel's instructions in each phase that is measured: as
 //! they are, and at equal entries ([`crate::equal`]) where luck hides what they have to say. All other
-//! rows of a table are a list, of which [`crate::luck`] says what is beyond luck.
+//! rows of a table are a list: [`crate::luck`] finds those beyond luck.
 
 use model::Better;
 use stats::Estimate;

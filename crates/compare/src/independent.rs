@@ -55,7 +55,7 @@ mod tests {
     const BASE: [f64; 3] = [62.44, 64.0, 61.9];
     const NEW: [f64; 8] = [60.1, 62.2, 60.5, 61.9, 61.2, 60.8, 63.0, 61.4];
 
-    /// Boots of which no block holds two.
+    /// Boots that share no block.
     fn against(base: &[f64], new: &[f64]) -> Evidence {
         let of = |values: &[f64], first: u32| {
             BootFigures::new((first..).zip(values.iter().copied().map(Some)))

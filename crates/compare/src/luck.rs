@@ -47,7 +47,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on the difference of a figure of which `better` is good. A change of at most
+    /// The verdict on the difference of a figure whose good direction is `better`. A change of at most
     /// `margin` of the baseline's figure is none.
     pub(crate) fn of(better: Better, difference: Option<&Difference>, margin: f64) -> Self {
         let Some((difference, beyond_luck)) =

@@ -19,7 +19,7 @@ pub struct Operation<'a> {
     pub label: &'a str,
     /// The phase.
     pub phase: &'a str,
-    /// Whether it is of what is in no phase, where others are in one.
+    /// Whether it is outside all phases, in a workload that has phases.
     pub in_no_phase: bool,
     /// Where its metric stands in the table: as in the manifest, then those that no manifest
     /// declares, then the instructions of exact mode.

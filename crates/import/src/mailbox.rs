@@ -24,7 +24,7 @@ pub struct Mailbox<R> {
 }
 
 impl<R: BufRead> Mailbox<R> {
-    /// Those of `source`, each of which may have `most` bytes.
+    /// The mails of `source`. Each may have `most` bytes.
     pub fn new(source: R, most: usize) -> Self {
         Self { source, most, next: Piece::default() }
     }
