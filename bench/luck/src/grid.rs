@@ -24,7 +24,7 @@ const HARMLESS: [Harmless; 10] = [
     ("sysfs", "sysfs = { \"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag\" = \"1\" }"),
 ];
 
-/// One machine, kernel and workload.
+/// One machine, kernel and set of workloads.
 pub struct Cell {
     /// The kernel of all variants, as `faultline` names it.
     pub kernel: &'static str,
@@ -32,58 +32,60 @@ pub struct Cell {
     pub rebuilt: &'static [&'static str],
     /// CPUs, nodes, and memory in MiB.
     pub machine: [u32; 3],
-    /// The workload's name.
-    pub workload: &'static str,
+    /// The workloads' names. Each boot runs all of them in turn.
+    pub workloads: &'static [&'static str],
 }
 
-const fn cell(kernel: &'static str, machine: [u32; 3], workload: &'static str) -> Cell {
-    Cell { kernel, rebuilt: &[], machine, workload }
+const fn cell(kernel: &'static str, machine: [u32; 3], workloads: &'static [&'static str]) -> Cell {
+    Cell { kernel, rebuilt: &[], machine, workloads }
 }
 
 /// The cells. The first few already have most kernels, machines and workloads.
-pub const CELLS: [Cell; 20] = [
-    cell("debian:6.1", [1, 1, 384], "truncate"),
-    cell("debian:6.12", [4, 4, 1024], "autonuma"),
-    cell("debian:newest", [2, 1, 512], "nas"),
-    cell("debian:5.10", [1, 1, 384], "paralleldd"),
+pub const CELLS: [Cell; 16] = [
+    cell("debian:6.1", [1, 1, 384], &["truncate", "pagealloc", "stutter"]),
+    cell("debian:6.12", [4, 4, 1024], &["autonuma", "truncate"]),
+    cell("debian:newest", [2, 1, 512], &["nas", "pagealloc", "paralleldd"]),
+    cell("debian:5.10", [1, 1, 384], &["paralleldd", "truncate", "stutter"]),
     Cell {
         kernel: "planted-base",
         rebuilt: &["planted-harmless", "planted-moved"],
         machine: [2, 2, 512],
-        workload: "autonuma",
+        workloads: &["autonuma"],
     },
-    cell("debian:6.1", [2, 2, 512], "pagealloc"),
-    cell("debian:newest", [4, 2, 768], "truncate"),
-    cell("debian:6.12", [1, 1, 384], "stutter"),
-    cell("debian:5.10", [4, 2, 768], "autonuma"),
-    cell("debian:6.1", [8, 2, 1024], "nas"),
-    cell("debian:newest", [1, 1, 384], "paralleldd"),
-    cell("debian:6.12", [2, 1, 512], "truncate"),
-    cell("debian:6.1", [4, 4, 1024], "autonuma"),
-    cell("debian:5.10", [2, 1, 512], "pagealloc"),
-    cell("debian:newest", [2, 2, 512], "autonuma"),
-    cell("debian:6.12", [4, 3, 768], "nas"),
-    cell("debian:5.10", [1, 1, 384], "truncate"),
-    cell("debian:6.1", [2, 1, 512], "stutter"),
-    cell("debian:newest", [8, 4, 1024], "autonuma"),
-    cell("debian:6.12", [4, 1, 512], "paralleldd"),
+    cell("debian:6.1", [2, 2, 512], &["autonuma", "pagealloc", "nas"]),
+    cell("debian:newest", [4, 2, 768], &["truncate", "stutter", "pagealloc"]),
+    cell("debian:6.12", [1, 1, 384], &["stutter", "pagealloc", "truncate", "paralleldd"]),
+    cell("debian:5.10", [4, 2, 768], &["autonuma", "pagealloc"]),
+    cell("debian:6.1", [8, 2, 1024], &["nas", "truncate"]),
+    cell("debian:newest", [1, 1, 384], &["paralleldd", "truncate", "pagealloc"]),
+    cell("debian:6.12", [2, 1, 512], &["truncate", "paralleldd", "stutter"]),
+    cell("debian:5.10", [2, 1, 512], &["pagealloc", "truncate", "stutter"]),
+    cell("debian:6.1", [4, 3, 768], &["autonuma", "paralleldd"]),
+    cell("debian:newest", [8, 4, 1024], &["autonuma", "pagealloc"]),
+    cell("debian:6.12", [4, 1, 512], &["paralleldd", "nas", "stutter"]),
 ];
 
 impl Cell {
-    /// The cell in a word, by which its experiment is found again.
+    /// The cell in a word, by which its experiment is found again. The first workload stands for all.
     pub fn name(&self) -> String {
         let [cpus, nodes, memory] = self.machine;
         let kernel = self.kernel.trim_start_matches("debian:");
-        format!("{kernel}-{cpus}-{nodes}-{memory}-{}", self.workload)
+        format!("{kernel}-{cpus}-{nodes}-{memory}-{}", self.workloads[0])
     }
 
     /// The experiment. The cell with number `number` takes some of the differences in turn.
     pub fn experiment(&self, number: usize) -> String {
         let [cpus, nodes, memory] = self.machine;
-        let (workload, disk) = workload(self.workload);
+        let workloads: String = self.workloads.iter().map(|name| workload(name)).collect();
+        let disk = match self.workloads.iter().any(|name| NEED_DISK.contains(name)) {
+            true => format!(
+                "[[machine.disk]]\nkind = \"pmem\"\nsize = \"{memory}M\"\nfilesystem = \"ext4\"\n"
+            ),
+            false => String::new(),
+        };
         let mut text = format!(
             "name = \"{}\"\nmode = \"exact\"\nseeds = {SEEDS}\n\
-             [machine]\ncpus = {cpus}\nnodes = {nodes}\nmemory = \"{memory}M\"\n{disk}{workload}",
+             [machine]\ncpus = {cpus}\nnodes = {nodes}\nmemory = \"{memory}M\"\n{disk}{workloads}",
             self.name()
         );
         let mut variant = |name: &str, kernel: &str, more: &str| {
@@ -101,16 +103,18 @@ impl Cell {
     }
 }
 
-/// A workload that takes a few seconds, and the disk that it needs.
-fn workload(name: &str) -> (String, &'static str) {
-    let disk = "[[machine.disk]]\nkind = \"pmem\"\nsize = \"160M\"\nfilesystem = \"ext4\"\n";
-    let (parameters, disk) = match name {
-        "truncate" => ("files = 16, rounds = 2, share = 20", disk),
-        "paralleldd" => ("size = 25, readers = \"2\"", disk),
-        "stutter" => ("hog = 50, file = 25, probe = 8", disk),
-        "pagealloc" => ("orders = \"0\", batches = \"1,64\", rounds = 3, warm_up = 1", ""),
-        "nas" => ("benchmarks = \"is\", class = \"S\"", ""),
-        _ => ("programs = \"NUMA01\", scale = 0.1", ""),
+/// Workloads that write files, and the disk for them.
+const NEED_DISK: [&str; 3] = ["truncate", "paralleldd", "stutter"];
+
+/// A workload with parameters by which it takes a few seconds.
+fn workload(name: &str) -> String {
+    let parameters = match name {
+        "truncate" => "files = 16, rounds = 2, share = 20",
+        "paralleldd" => "size = 25, readers = \"2\"",
+        "stutter" => "hog = 50, file = 25, probe = 8",
+        "pagealloc" => "orders = \"0\", batches = \"1,64\", rounds = 3, warm_up = 1",
+        "nas" => "benchmarks = \"is\", class = \"S\"",
+        _ => "programs = \"NUMA01\", scale = 0.1",
     };
-    (format!("[[workload]]\nname = \"{name}\"\nparameters = {{ {parameters} }}\n"), disk)
+    format!("[[workload]]\nname = \"{name}\"\nparameters = {{ {parameters} }}\n")
 }

@@ -21,7 +21,7 @@ use model::{Boot, WorkloadUse};
 
 use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
-use crate::luck::{Difference, Seeds, estimate};
+use crate::luck::{Difference, Seeds, ascending, estimate, mean};
 
 /// The figures of both sides in one phase, the mean over a boot's iterations that count. None where
 /// a boot has no functions counted. `wanted` seeds make a side complete.
@@ -31,31 +31,36 @@ pub fn at_equal_entries(
     phase: &str,
     wanted: u32,
 ) -> Option<[Seeds; 2]> {
-    let tallies = sides.map(|side| {
-        side.complete().map(|boot| (boot.replicate, Counted::of(used, boot, phase))).collect()
+    let counted = sides.map(|side| {
+        side.complete().map(|boot| Counted::of(used, boot, phase)).collect::<Vec<Counted<'_>>>()
     });
-    let tallies: [Vec<(u32, Counted<'_>)>; 2] = tallies;
-    if tallies.iter().flatten().any(|(_, counted)| counted.tally.functions.is_empty()) {
+    let sums = instructions(counted.each_ref().map(|side| side.iter().map(|it| &it.tally)))?;
+    Some([0, 1].map(|side| {
+        let figures = counted[side]
+            .iter()
+            .zip(&sums[side])
+            .map(|(it, sum)| (it.seed, Some(sum / f64::from(it.iterations))));
+        Seeds::new(figures, wanted)
+    }))
+}
+
+/// The instructions at equal entries of each seed of both sides. None where a seed has no functions.
+pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Option<[Vec<f64>; 2]> {
+    let sides: [Vec<&Tally<'_>>; 2] = sides.map(Iterator::collect);
+    if sides.iter().flatten().any(|tally| tally.functions.is_empty()) {
         return None;
     }
     let functions: BTreeSet<Identity<'_>> =
-        tallies.iter().flatten().flat_map(|(_, it)| it.tally.functions.keys().copied()).collect();
-    let mut sums = tallies.each_ref().map(|side| vec![0.0; side.len()]);
+        sides.iter().flatten().flat_map(|tally| tally.functions.keys().copied()).collect();
+    let mut sums = sides.each_ref().map(|side| vec![0.0; side.len()]);
     for function in functions {
-        let executed = tallies
-            .each_ref()
-            .map(|side| side.iter().map(|(_, it)| it.executed(function)).collect::<Vec<_>>());
+        let executed =
+            sides.each_ref().map(|side| side.iter().map(|it| it.executed(function)).collect());
         for (sums, shares) in sums.iter_mut().zip(shares(&executed)) {
             sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         }
     }
-    Some([0, 1].map(|side| {
-        let figures = tallies[side]
-            .iter()
-            .zip(&sums[side])
-            .map(|((seed, counted), sum)| (*seed, Some(sum / f64::from(counted.iterations))));
-        Seeds::new(figures, wanted)
-    }))
+    Some(sums)
 }
 
 /// A cost an entry that varies by more than this over seeds is luck: the coefficient of variation.
@@ -66,6 +71,7 @@ const NO_DOUBT: f64 = 1e-4;
 
 /// What a boot executed in a phase.
 struct Counted<'a> {
+    seed: u32,
     tally: Tally<'a>,
     iterations: u32,
 }
@@ -80,11 +86,8 @@ impl<'a> Counted<'a> {
             })
         };
         let iterations: BTreeSet<u32> = profiles().map(|profile| profile.iteration).collect();
-        Self { tally: Tally::of(profiles()), iterations: iterations.len().max(1) as u32 }
-    }
-
-    fn executed(&self, function: Identity<'a>) -> Executed {
-        self.tally.functions.get(&function).copied().unwrap_or_default()
+        let iterations = iterations.len().max(1) as u32;
+        Self { seed: boot.replicate, tally: Tally::of(profiles()), iterations }
     }
 }
 
@@ -98,8 +101,8 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
     if !is_entered || in_parts || differ_in_entries(&entries) {
         return as_it_is();
     }
-    let mean = |values: &[Vec<f64>; 2]| -> f64 {
-        values.iter().map(|side| side.iter().sum::<f64>() / side.len() as f64).sum::<f64>() / 2.0
+    let mean = |[base, new]: &[Vec<f64>; 2]| -> f64 {
+        (mean(base).unwrap_or(0.0) + mean(new).unwrap_or(0.0)) / 2.0
     };
     let standard = mean(&entries);
     let shares = [0, 1].map(|side| {
@@ -143,8 +146,8 @@ fn is_sure([base, new]: &[Vec<f64>; 2]) -> bool {
 /// The standard deviation within the sides.
 fn spread(sides: &[Vec<f64>; 2]) -> f64 {
     let squares = |side: &Vec<f64>| {
-        let mean = side.iter().sum::<f64>() / side.len() as f64;
-        side.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        let mean = mean(side).unwrap_or(0.0);
+        ascending(side).iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
     let freedom = sides.iter().map(|side| side.len().saturating_sub(1)).sum::<usize>();
     (sides.iter().map(squares).sum::<f64>() / freedom.max(1) as f64).sqrt()

@@ -5,7 +5,7 @@
 use model::Better;
 use stats::Estimate;
 
-use crate::luck::{Entry, LEVEL, RESOLUTION, Seeds, estimate, listed};
+use crate::luck::{Entry, LEVEL, Seeds, estimate, listed};
 use crate::{Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
@@ -90,8 +90,8 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
     let mut left = known.len();
     for (difference, estimate) in known {
         let level = LEVEL / left as f64;
-        let least = RESOLUTION * difference.base.abs();
-        difference.floor = Some(estimate.reach(1.0 - level).max(least));
+        difference.floor = Some(estimate.reach(1.0 - level));
+        *difference = difference.of_total();
         // After the first that fails all others do.
         left -= usize::from(estimate.p_apart(0.0) <= level && left > 1);
     }

@@ -120,6 +120,12 @@ impl Difference {
         Some(Self { base: mean(base)?, new: mean(new)?, floor })
     }
 
+    /// The same of a total, whose floor is at least [`RESOLUTION`].
+    pub(crate) fn of_total(self) -> Self {
+        let least = RESOLUTION * self.base.abs();
+        Self { floor: self.floor.map(|floor| floor.max(least)), ..self }
+    }
+
     /// What was added.
     pub fn change(&self) -> f64 {
         self.new - self.base
@@ -178,7 +184,7 @@ pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
 
 /// The mean. Taken from the least value on, so that the mean of equal values is that value, to the
 /// last bit: where the floor is 0, an error of rounding would be a difference beyond luck.
-fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let values = ascending(values);
     let least = values.first()?;
     let beyond: f64 = values.iter().map(|value| value - least).sum();
@@ -186,7 +192,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// In an order of their own, so that sums do not depend on that of seeds.
-fn ascending(values: &[f64]) -> Vec<f64> {
+pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values

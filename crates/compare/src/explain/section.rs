@@ -8,6 +8,7 @@ use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
 use crate::Difference;
+use crate::equal;
 use crate::growth::Growth;
 use crate::luck::{Entry, listed};
 
@@ -64,6 +65,23 @@ pub struct Totals {
     pub kernel: Difference,
     /// By firmware.
     pub firmware: Difference,
+    /// By the kernel, had its functions been entered as often on both sides: [`crate::equal`]. None
+    /// where a seed has no functions.
+    pub equal: Option<Difference>,
+}
+
+impl Totals {
+    /// The change at equal entries where it is beyond luck, and luck hides it among all the kernel's
+    /// instructions. Verdicts rest on it then.
+    pub fn hidden(&self) -> Option<&Difference> {
+        let floor = self.kernel.floor?;
+        let is_hidden = |equal: &&Difference| {
+            self.kernel.beyond_luck() == Some(false)
+                && equal.beyond_luck() == Some(true)
+                && (equal.change() - self.kernel.change()).abs() <= floor
+        };
+        self.equal.as_ref().filter(is_hidden)
+    }
 }
 
 /// By how much a counter grew.
@@ -82,11 +100,13 @@ pub fn section(
     growth: &Sides<Growth<'_>>,
 ) -> Option<Section> {
     let total = sides.map(Tally::total);
+    let of_total = |figures: &Sides<i128>| Some(figures.difference()?.of_total());
     let totals = Totals {
-        all: total.difference()?,
-        user: sides.map(|tally| tally.user).difference()?,
-        kernel: sides.map(|tally| tally.kernel).difference()?,
-        firmware: sides.map(|tally| tally.firmware).difference()?,
+        all: of_total(&total)?,
+        user: of_total(&sides.map(|tally| tally.user))?,
+        kernel: of_total(&sides.map(|tally| tally.kernel))?,
+        firmware: of_total(&sides.map(|tally| tally.firmware))?,
+        equal: at_equal_entries(sides),
     };
     let mut contributions = among_others(contributions(sides));
     contributions.sort_by(|one, other| {
@@ -109,6 +129,12 @@ pub fn section(
     })
 }
 
+fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<Difference> {
+    let seeds = equal::instructions(sides.seeds.each_ref().map(|side| side.iter()))?;
+    let seeds = seeds.map(|side| side.into_iter().map(Some).collect());
+    Some(Sides { seeds, complete: sides.complete }.difference()?.of_total())
+}
+
 fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
     let with_floor = |it: &&Difference| it.floor.is_some();
     let costs = contributions.iter().filter_map(|it| it.calls.as_ref()?.per_entry.as_ref());
@@ -128,10 +154,8 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
         sides.iter().flat_map(|tally| tally.processes.keys().copied()).collect();
     let functions = functions.into_iter().filter_map(|identity| {
         let Identity { name, module } = identity;
-        let executed =
-            |tally: &Tally<'_>| tally.functions.get(&identity).copied().unwrap_or_default();
         let subject = Subject::Function { name: name.to_owned(), module: module.to_owned() };
-        of_function(subject, &sides.map(executed))
+        of_function(subject, &sides.map(|tally| tally.executed(identity)))
     });
     let processes = processes.into_iter().filter_map(|name| {
         let executed = |tally: &Tally<'_>| tally.processes.get(name).copied().unwrap_or_default();

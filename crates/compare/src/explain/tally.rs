@@ -54,6 +54,11 @@ impl<'a> Tally<'a> {
         self.user + self.kernel + self.firmware
     }
 
+    /// What was executed of a function.
+    pub fn executed(&self, function: Identity<'_>) -> Executed {
+        self.functions.get(&function).copied().unwrap_or_default()
+    }
+
     /// By how much the CPUs' kernel instructions exceed those of functions.
     pub fn in_no_function(&self) -> i128 {
         self.kernel - self.functions.values().map(|it| it.instructions).sum::<i128>()

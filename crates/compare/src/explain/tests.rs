@@ -97,6 +97,23 @@ fn iterations_add_up_and_seeds_are_averaged() {
     assert!(per_entry.floor.is_some());
 }
 
+/// Luck enters one function more or less often. Each entry costs 1 % more.
+#[test]
+fn equal_entries_show_what_luck_hides() {
+    let seeds = |cost: u64| {
+        [1000, 3000, 2000, 1500, 2500]
+            .map(|entries| executed(&[("f", "", entries, entries * cost)]))
+    };
+    let totals = all(&seeds(100), &seeds(101)).totals;
+    assert_eq!(totals.kernel.beyond_luck(), Some(false));
+    let hidden = totals.hidden().unwrap();
+    assert!((hidden.change() - 2000.0).abs() < 1e-6, "{hidden:?}");
+    let same = all(&seeds(100), &seeds(100)).totals;
+    assert_eq!((same.hidden(), same.equal.unwrap().change()), (None, 0.0));
+    // A total that speaks for itself.
+    assert_eq!(all(&seeds(100), &seeds(1000)).totals.hidden(), None);
+}
+
 #[test]
 fn while_a_seed_is_missing_nothing_is_beyond_luck() {
     let seed = |replicate, more: u64| Boot {

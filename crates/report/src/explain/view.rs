@@ -2,6 +2,7 @@
 
 use compare::{
     Calls, Compared, Contribution, Difference, Explanation, LEVEL, Only, RATE, Section, Side,
+    Totals,
 };
 use model::count;
 
@@ -72,7 +73,9 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() {
         format!(
             "Floor: a change that does not exceed it may be luck: `same`. Of totals luck alone \
-             exceeds it in {:.0} % of comparisons. Of the functions, contributions and counters that \
+             exceeds it in {:.0} % of comparisons, and none is below 0.1 %. At equal entries: had \
+             each function been entered as often on both sides; shown where luck hides such a \
+             change in the kernel's instructions. Of the functions, contributions and counters that \
              are beyond luck, at most {:.0} % are expected to be luck (false discovery rate, by \
              relabelling the seeds).",
             100.0 * LEVEL,
@@ -152,16 +155,20 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
         let luck = luck(it).to_owned();
         vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
     };
+    let equal =
+        |totals: &Totals| totals.hidden().map(|it| row("  kernel, at equal entries".into(), it));
     let mut rows = Vec::new();
     if let Some(all) = &explanation.all {
         rows.push(row("total".into(), &all.totals.all));
         rows.push(row("  user".into(), &all.totals.user));
         rows.push(row("  kernel".into(), &all.totals.kernel));
+        rows.extend(equal(&all.totals));
         rows.push(row("  firmware".into(), &all.totals.firmware));
     }
     for section in explanation.phases.iter().take(limit) {
         let name = phase_name(section.phase.as_deref().unwrap_or_default());
         rows.push(row(format!("phase {name}"), &section.totals.all));
+        rows.extend(equal(&section.totals));
     }
     let left = explanation.phases.len().saturating_sub(limit);
     Table {
