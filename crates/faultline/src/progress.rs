@@ -1,18 +1,20 @@
-//! Progress of a run: a line that is rewritten on a terminal, plain lines elsewhere.
+//! Progress of a run: one line for each boot under way, rewritten on a terminal; plain lines elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::Progress;
 use model::count;
 
 /// Where progress is shown, and how.
 pub struct Display {
-    bar: ProgressBar,
+    bars: MultiProgress,
     plain: bool,
     boots: usize,
-    current: String,
+    /// The boots under way, by number.
+    running: BTreeMap<Option<usize>, (String, ProgressBar)>,
     left: Option<Duration>,
 }
 
@@ -20,14 +22,12 @@ impl Display {
     /// Progress on standard error; nothing at all if `quiet`.
     pub fn new(quiet: bool) -> Self {
         let plain = !quiet && !stderr().is_terminal();
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if quiet || plain {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
-            bar.set_style(style);
-        }
-        Self { bar, plain, boots: 0, current: String::new(), left: None }
+        let target = match quiet || plain {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let bars = MultiProgress::with_draw_target(target);
+        Self { bars, plain, boots: 0, running: BTreeMap::new(), left: None }
     }
 
     /// Shows one piece of progress.
@@ -42,12 +42,14 @@ impl Display {
                 });
             }
             Progress::Boot { number, variant } => {
-                self.current = format!("boot {number} of {}: {variant}", self.boots);
-                self.bar.reset_elapsed();
-                self.bar.enable_steady_tick(Duration::from_millis(200));
+                let name = format!("boot {number} of {}: {variant}", self.boots);
+                self.begin(Some(number), name);
             }
-            Progress::Doing(what) => self.doing(what),
+            Progress::Doing { number, what } => self.doing(number, what),
             Progress::Kept { number, variant, outcome, wall, left } => {
+                if let Some((_, bar)) = self.running.remove(&Some(number)) {
+                    bar.finish_and_clear();
+                }
                 self.left = left;
                 let left = left.map_or(String::new(), |left| format!(", {} left", span(left)));
                 let wall = span(wall);
@@ -59,17 +61,30 @@ impl Display {
         }
     }
 
-    /// Takes the line that is rewritten off the terminal.
+    /// Takes the lines that are rewritten off the terminal.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.running.values().for_each(|(_, bar)| bar.finish_and_clear());
     }
 
-    fn doing(&self, what: &str) {
+    fn begin(&mut self, number: Option<usize>, name: String) {
+        let bar = self.bars.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        self.running.insert(number, (name, bar));
+    }
+
+    fn doing(&mut self, number: Option<usize>, what: &str) {
+        if !self.running.contains_key(&number) {
+            self.begin(number, "boot".to_owned());
+        }
+        let (name, bar) = &self.running[&number];
         let what = report::escape(what);
         let left = self.left.map_or(String::new(), |left| format!(" ({} left)", span(left)));
-        self.bar.set_message(format!("{}: {what}{left}", self.current));
+        bar.set_message(format!("{name}: {what}{left}"));
         if self.plain {
-            eprintln!("{}: {what}", self.current);
+            eprintln!("{name}: {what}");
         }
     }
 
@@ -78,8 +93,8 @@ impl Display {
         let text = report::escape(text);
         if self.plain {
             eprintln!("{text}");
-        } else {
-            self.bar.println(&text);
+        } else if self.bars.println(&text).is_err() {
+            eprintln!("{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::mm::{Advice, madvise};
+use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
 /// A mapping of whole words.
 pub struct Words(MmapRaw);
@@ -42,6 +42,17 @@ impl Words {
     pub fn page_out(&self) -> io::Result<()> {
         // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes.
         Ok(unsafe { madvise(self.0.as_mut_ptr().cast(), self.0.len(), Advice::LinuxPageOut) }?)
+    }
+
+    /// Changes the protection of the pages (mprotect(2)). A write while they are read-only ends the
+    /// process by a signal.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
+        // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes, and
+        // nothing else is in its pages.
+        Ok(unsafe { mprotect(self.0.as_mut_ptr().cast(), self.0.len(), flags) }?)
     }
 }
 

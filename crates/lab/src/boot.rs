@@ -18,7 +18,6 @@ use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::schedule::Slot;
 use crate::userspace;
-use crate::watch::{Progress, Watch};
 
 /// Room for one boot's recording: a sparse file, so only what is written takes space.
 pub const RECORDER: Bytes = Bytes::mib(256);
@@ -69,6 +68,7 @@ pub struct Bootable<'a> {
 
 impl Bootable<'_> {
     /// Boots once, in `directory`, which holds what the boot records until it is kept elsewhere.
+    /// `doing` is told what the boot does, in a few words.
     ///
     /// # Errors
     /// When the host fails. What the variant or the guest does wrong is an outcome of the boot.
@@ -76,10 +76,10 @@ impl Bootable<'_> {
         &self,
         slot: Slot,
         directory: &Path,
-        watch: &mut Watch<'_>,
+        doing: &mut dyn FnMut(&str),
     ) -> Result<Boot, BootError> {
         match self.prepare(directory)? {
-            Ok(bytes) => self.start(slot, &bytes, directory, watch),
+            Ok(bytes) => self.start(slot, &bytes, directory, doing),
             Err(error) => Ok(never_booted(self.head(slot), &error)),
         }
     }
@@ -93,7 +93,7 @@ impl Bootable<'_> {
         slot: Slot,
         bytes: &[u8],
         directory: &Path,
-        watch: &mut Watch<'_>,
+        doing: &mut dyn FnMut(&str),
     ) -> Result<Boot, BootError> {
         let mut head = self.head(slot);
         head.facts.initramfs_digest = digest(bytes);
@@ -117,10 +117,10 @@ impl Bootable<'_> {
         };
         let before = machine::host::Reading::take();
         let mut narrator = Narrator::new(&head.workloads);
-        watch(Progress::Doing("booting"));
+        doing("booting");
         let ending = machine::run(&vm, &mut |event| {
-            if let Some(doing) = narrator.hear(event) {
-                watch(Progress::Doing(doing));
+            if let Some(what) = narrator.hear(event) {
+                doing(what);
             }
         })?;
         let host = before.until_now();

@@ -39,5 +39,5 @@ pub use job::JobError;
 pub use look::{Look, LookError};
 pub use replay::ReplayError;
 pub use results::{column, results};
-pub use run::{Ending, Lab, Manner, RunError, RunSummary};
+pub use run::{Ending, Lab, RunError, RunOptions, RunSummary};
 pub use watch::{Progress, Watch};

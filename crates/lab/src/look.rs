@@ -13,7 +13,6 @@ use crate::external::Externals;
 use crate::guest::Guest;
 use crate::job;
 use crate::schedule::Slot;
-use crate::watch::Progress;
 
 /// What to look at, and where.
 pub struct Look {
@@ -62,12 +61,7 @@ impl Look {
             symbols: None,
         };
         let slot = Slot { variant: 0, replicate: 0, block: 0 };
-        let tell = &mut |progress: Progress<'_>| {
-            if let Progress::Doing(what) = progress {
-                say(what);
-            }
-        };
-        Ok(bootable.boot(slot, &self.directory, tell)?)
+        Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
     }
 
     /// Boots and gives a shell on the terminal, until the shell ends.

@@ -14,7 +14,7 @@ use crate::exact;
 use crate::run::{Lab, RunError};
 use crate::salvage::remove;
 use crate::schedule::Slot;
-use crate::watch::Watch;
+use crate::watch::{Progress, Watch};
 
 /// Between a kernel's or a program's name and its digest, in the definition of an experiment that
 /// is kept.
@@ -134,7 +134,8 @@ impl Lab {
         let directory = keep.unwrap_or(&own);
         let initramfs = bootable.prepare(directory)?.map_err(BootError::from)?;
         same("initramfs's digest", &kept.facts.initramfs_digest, &digest(&initramfs))?;
-        let boot = bootable.start(slot, &initramfs, directory, watch)?;
+        let doing = &mut |what: &str| watch(Progress::Doing { number: None, what });
+        let boot = bootable.start(slot, &initramfs, directory, doing)?;
         if keep.is_none() {
             remove(&own).map_err(RunError::from)?;
         }

@@ -1,7 +1,9 @@
 //! A run of an experiment: every boot of the schedule that is not done yet, each kept before the
 //! next begins.
 
+mod boots;
 mod error;
+mod jobs;
 mod looks;
 mod plan;
 mod rig;
@@ -9,11 +11,10 @@ mod rig;
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
+use model::{Experiment, Kernel, Mode, WorkloadUse};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
@@ -22,17 +23,12 @@ use crate::disks;
 use crate::external::{self, Externals};
 use crate::guest::{Guest, Libraries};
 use crate::replay::DIGEST_MARK;
-use crate::salvage::{remove, salvage};
-use crate::schedule::Slot;
+use crate::salvage::salvage;
 use crate::symbols::{Known, Reader};
 use crate::userspace;
 use crate::watch::{Progress, Watch};
-use looks::Looks;
-use plan::{Due, Plan};
+use plan::Plan;
 use rig::Rig;
-
-/// A boot that the host spoilt is done again so many times.
-const AGAIN: usize = 2;
 
 pub use error::RunError;
 
@@ -52,11 +48,13 @@ pub struct Lab {
 
 /// How to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct RunOptions {
     /// Boots that failed count as not done.
     pub retry_failed: bool,
     /// In exact mode: boot everything twice, and compare.
     pub verify: bool,
+    /// In exact mode: how many boots run side by side; none for as many as the host has room for.
+    pub jobs: Option<u32>,
 }
 
 /// What a run did.
@@ -98,7 +96,7 @@ impl Lab {
     pub fn run(
         &mut self,
         experiment: &Experiment,
-        manner: Manner,
+        options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         let _lock = self.lock()?;
@@ -109,86 +107,20 @@ impl Lab {
         let userspace = &self.userspace(experiment, watch)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
-        if manner.retry_failed {
+        if options.retry_failed {
             self.store.forget_failed(id)?;
         }
         let plan = Plan::of(experiment, &self.store.done(id)?);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
-        let verified = if manner.verify { self.verify_kept(id, watch)? } else { 0 };
+        let verified = if options.verify { self.verify_kept(id, watch)? } else { 0 };
         let ending = Ending::Schedule;
         let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified, ending };
         if let Some(first) = plan.due.first() {
             let parts = (experiment, kernels.as_slice());
             let rig = Rig::new(self, parts, userspace.as_ref(), first.slot.variant, watch)?;
-            summary.ending = self.boot_all(&plan.due, &rig, manner, &mut summary, watch)?;
+            summary.ending = self.boot_all(&plan.due, &rig, options, &mut summary, watch)?;
         }
         Ok(summary)
-    }
-
-    /// Does the boots that are due, block by block, until there are enough.
-    fn boot_all(
-        &mut self,
-        due: &[Due],
-        rig: &Rig<'_>,
-        manner: Manner,
-        summary: &mut RunSummary,
-        watch: &mut Watch<'_>,
-    ) -> Result<Ending, RunError> {
-        let begun = Instant::now();
-        let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
-        looks.announce(watch);
-        for (place, &Due { number, slot }) in due.iter().enumerate() {
-            if let Some(ending) = looks.before(slot.block, &self.store, watch)? {
-                return Ok(ending);
-            }
-            let variant = &rig.experiment.variants[slot.variant].name;
-            watch(Progress::Boot { number, variant });
-            let start = Instant::now();
-            let outcome = self.boot_one(slot, rig, manner, summary, watch)?;
-            let left = begun.elapsed() / (place as u32 + 1) * (due.len() - place - 1) as u32;
-            watch(Progress::Kept {
-                number,
-                variant,
-                outcome: &outcome,
-                wall: start.elapsed(),
-                left: Some(left).filter(|left| *left > Duration::ZERO && !looks.may_end()),
-            });
-        }
-        let decided = looks.look(&self.store, watch)?;
-        Ok(decided.unwrap_or(Ending::Schedule))
-    }
-
-    /// Does one boot and keeps it; does it again if the host spoilt it.
-    fn boot_one(
-        &mut self,
-        slot: Slot,
-        rig: &Rig<'_>,
-        manner: Manner,
-        summary: &mut RunSummary,
-        watch: &mut Watch<'_>,
-    ) -> Result<Outcome, RunError> {
-        let id = summary.experiment;
-        let directory = self.scratch.join(format!("{id}-{}-{}", slot.variant, slot.replicate));
-        let inputs = rig.exact_inputs(&self.libraries, slot);
-        let bootable = rig.bootable(&self.guest, slot, inputs.as_ref());
-        let mut boot = bootable.boot(slot, &directory, watch)?;
-        for _ in 0..AGAIN {
-            let Outcome::Spoilt(how) = &boot.outcome else { break };
-            let remark = format!("the boot is done again, for the host spoilt it: {how}");
-            watch(Progress::Remark(&remark));
-            self.store.keep_aside(id, &boot)?;
-            remove(&directory)?;
-            boot = bootable.boot(slot, &directory, watch)?;
-        }
-        let is_spoilt = matches!(boot.outcome, Outcome::Spoilt(_));
-        if manner.verify && !is_spoilt && self.verify(id, &bootable, slot, &directory, watch)? {
-            summary.verified += 1;
-        }
-        self.store.keep_boot(id, &boot)?;
-        remove(&directory)?;
-        summary.boots += 1;
-        summary.failed += usize::from(!boot.outcome.is_complete());
-        Ok(boot.outcome)
     }
 
     /// What is known of a kernel's code.

@@ -7,6 +7,8 @@
 //! estimation of residual effects of treatments", 1949). The schedule for more boots begins with
 //! the schedule for fewer, so boots can be added later.
 
+use store::ExperimentId;
+
 /// The most boots of a variant: nobody has time for more.
 pub const MOST_BOOTS: u32 = 10_000;
 
@@ -20,6 +22,11 @@ pub struct Slot {
     /// Which block it belongs to; the same number as the replicate, since a block boots each
     /// variant once.
     pub block: u32,
+}
+
+/// The name of the directory in which a boot leaves its files until it is kept.
+pub fn files_of(id: ExperimentId, slot: Slot) -> String {
+    format!("{id}-{}-{}", slot.variant, slot.replicate)
 }
 
 /// The schedule of `boots` boots for each of `variants` variants.

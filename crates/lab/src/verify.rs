@@ -12,50 +12,56 @@ use crate::boot::{Bootable, in_file};
 use crate::exact::difference;
 use crate::run::{Lab, RunError};
 use crate::salvage::remove;
-use crate::schedule::Slot;
+use crate::schedule::{Slot, files_of};
 use crate::watch::{Progress, Watch};
 
 /// How the names begin of directories that hold what two boots left behind which ought to be the
 /// same and are not.
 const EVIDENCE: &str = "differs-";
 
-impl Lab {
-    /// Boots once more, and compares with what the first boot left behind in `directory`. What two
-    /// boots left that differ is set aside. False if the first one never began, or the host spoilt
-    /// the second.
-    ///
-    /// # Errors
-    /// When they differ, or the host fails.
-    pub(crate) fn verify(
-        &self,
-        id: ExperimentId,
-        bootable: &Bootable<'_>,
-        slot: Slot,
-        directory: &Path,
-        watch: &mut Watch<'_>,
-    ) -> Result<bool, RunError> {
-        if !directory.join(RECORDER_FILE).exists() {
-            return Ok(false);
-        }
-        let again = self.scratch.join(format!("again-{id}-{}-{}", slot.variant, slot.replicate));
-        if let Outcome::Spoilt(how) = bootable.boot(slot, &again, watch)?.outcome {
-            watch(Progress::Remark(&format!("not compared, for the host spoilt it: {how}")));
-            remove(&again)?;
-            return Ok(false);
-        }
-        let Some(difference) = difference(directory, &again).map_err(in_file(&again))? else {
-            remove(&again)?;
-            return Ok(true);
-        };
-        let name = format!("{EVIDENCE}{id}-{}-{}", slot.variant, slot.replicate);
-        let [one, other] = [1, 2].map(|number| self.scratch.join(format!("{name}-{number}")));
-        for (from, to) in [(directory, &one), (&again, &other)] {
-            replace(from, to).map_err(in_file(to))?;
-        }
-        let variant = bootable.variant.name.clone();
-        Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other })
-    }
+/// What came of booting once more.
+pub enum Verified {
+    /// Both boots left the same behind.
+    Same,
+    /// They were not compared, and why.
+    Not(String),
+}
 
+/// Boots once more, and compares with what the first boot left behind. What two boots left that differ
+/// is set aside.
+///
+/// # Errors
+/// When they differ, or the host fails.
+pub fn verify(
+    scratch: &Path,
+    id: ExperimentId,
+    bootable: &Bootable<'_>,
+    slot: Slot,
+    doing: &mut dyn FnMut(&str),
+) -> Result<Verified, RunError> {
+    let name = files_of(id, slot);
+    let directory = scratch.join(&name);
+    if !directory.join(RECORDER_FILE).exists() {
+        return Ok(Verified::Not("not compared: the boot never began".to_owned()));
+    }
+    let again = scratch.join(format!("again-{name}"));
+    if let Outcome::Spoilt(how) = bootable.boot(slot, &again, doing)?.outcome {
+        remove(&again)?;
+        return Ok(Verified::Not(format!("not compared, for the host spoilt it: {how}")));
+    }
+    let Some(difference) = difference(&directory, &again).map_err(in_file(&again))? else {
+        remove(&again)?;
+        return Ok(Verified::Same);
+    };
+    let [one, other] = [1, 2].map(|number| scratch.join(format!("{EVIDENCE}{name}-{number}")));
+    for (from, to) in [(&directory, &one), (&again, &other)] {
+        replace(from, to).map_err(in_file(to))?;
+    }
+    let variant = bootable.variant.name.clone();
+    Err(RunError::NotExact { variant, seed: slot.replicate, difference, one, other })
+}
+
+impl Lab {
     /// Replays the complete boots that are kept of an experiment, and gives their number.
     ///
     /// # Errors

@@ -23,8 +23,13 @@ pub enum Progress<'a> {
         /// The variant.
         variant: &'a str,
     },
-    /// What the boot does now: `booting`, or workload, iteration and phase.
-    Doing(&'a str),
+    /// What a boot does now: `booting`, or workload, iteration and phase.
+    Doing {
+        /// Its number among all boots, from 1; none for a boot that is of no schedule.
+        number: Option<usize>,
+        /// What it does.
+        what: &'a str,
+    },
     /// The boot is kept in the store.
     Kept {
         /// Its number among all boots, from 1.

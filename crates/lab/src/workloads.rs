@@ -19,6 +19,7 @@ const BUILT_IN: &[&str] = &[
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/bonnie.toml"),
     include_str!("../../../workloads/fault.toml"),
+    include_str!("../../../workloads/mprotect.toml"),
     include_str!("../../../workloads/nas.toml"),
     include_str!("../../../workloads/pagealloc.toml"),
     include_str!("../../../workloads/paralleldd.toml"),

@@ -86,6 +86,9 @@ pub struct ExactArgs {
     /// Exact mode: what to count besides instructions
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
+    /// Exact mode: so many boots side by side [default: as many as CPUs and free memory allow]
+    #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
     /// Exact mode: boot everything twice, and compare all that the boots leave behind
     #[arg(long)]
     pub verify: bool,

@@ -8,7 +8,7 @@ use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{Ending, Guest, Lab, Libraries, Manner, RunError, RunSummary, file, workloads};
+use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
@@ -29,8 +29,12 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
-    let manner = Manner { retry_failed: args.retry_failed, verify: args.exact.verify };
-    let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
+    let options = RunOptions {
+        retry_failed: args.retry_failed,
+        verify: args.exact.verify,
+        jobs: args.exact.jobs,
+    };
+    let summary = lab.run(&experiment, options, &mut |progress| display.show(progress));
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
@@ -227,9 +231,12 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
 /// What the options say of exact mode.
 fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::Usage(message.into()));
-    let ExactArgs { mode, seeds, profile, verify } = &args.exact;
-    if experiment.mode.is_measured() && (seeds.is_some() || *verify || !profile.is_empty()) {
-        return usage("--seeds, --profile and --verify are for exact mode: add --mode exact");
+    let ExactArgs { mode, seeds, profile, verify, jobs } = &args.exact;
+    let is_for_exact = seeds.is_some() || *verify || !profile.is_empty() || jobs.is_some();
+    if experiment.mode.is_measured() && is_for_exact {
+        return usage(
+            "--seeds, --profile, --verify and --jobs are for exact mode: add --mode exact",
+        );
     }
     if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
         return usage("the experiment is of exact mode, and its file says so: change it there");

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
-use lab::{Manner, file};
+use lab::{RunOptions, file};
 use model::{Boot, Mode, Source};
 use store::Detail;
 
@@ -45,8 +45,8 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let experiment = described(name, variants, used, &args.machine, boots)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
-    let manner = Manner::default();
-    let summary = lab.run(&experiment, manner, &mut |progress| display.show(progress));
+    let options = RunOptions::default();
+    let summary = lab.run(&experiment, options, &mut |progress| display.show(progress));
     display.finish();
     let kept = lab.store.boots(summary?.experiment, DETAIL)?;
     Ok(test(&lab::results(&experiment, &kept)))

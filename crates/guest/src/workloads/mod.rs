@@ -5,6 +5,7 @@ mod autonuma;
 mod bonnie;
 mod fault;
 mod files;
+mod mprotect;
 mod nas;
 mod pagealloc;
 mod paralleldd;
@@ -224,6 +225,7 @@ const WORKLOADS: &[(&str, Main, Check)] = &[
     ("autonuma", autonuma::main, autonuma::check),
     ("bonnie", bonnie::main, bonnie::check),
     ("fault", fault::main, fault::check),
+    ("mprotect", mprotect::main, mprotect::check),
     ("nas", nas::main, nas::check),
     ("pagealloc", pagealloc::main, pagealloc::check),
     ("paralleldd", paralleldd::main, paralleldd::check),
@@ -356,6 +358,7 @@ mod tests {
             ("bonnie", "chunk", "1000", "a power of two from 256"),
             ("bonnie", "size", "401", "that takes 8212 MiB of disk 0, which has 8192"),
             ("fault", "fault", "sneeze", "panic, hang, exit, garbage or sleep"),
+            ("mprotect", "share", "91", "at most 90"),
             ("nas", "class", "E", "not one of S, W, A, B, C, D"),
             ("nas", "benchmarks", "ft", "not one of ep, is, cg, mg, lu"),
             ("nas", "threads", "5000", "from 1 to 4096"),

@@ -1,0 +1,117 @@
+//! Protection of shared memory: a shared mapping of base pages, all of them dirty, is made read-only
+//! and writable again, several times. The kernel changes each page's entry in the page table.
+//!
+//! | phase | what happens |
+//! | --- | --- |
+//! | `fill` | each page is written |
+//! | `protect` | the mapping is made read-only by `mprotect(2)`: this is timed |
+//! | `restore` | it is made writable again: this is timed |
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use model::Machine;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::MprotectFlags;
+
+use super::reporter::Reporter;
+use super::{While, WorkloadError, above_zero, options, refused, share_of, value_of, within};
+use crate::clock::boot_time;
+use crate::words::Words;
+
+/// The size of a base page.
+const PAGE: usize = 4096;
+
+/// The command line.
+struct Options {
+    /// Size of the mapping, in percent of the machine's memory.
+    share: f64,
+    rounds: u32,
+    memory: u64,
+}
+
+impl Options {
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut found = Self { share: 12.5, rounds: 5, memory: 0 };
+        options(arguments, |name, value| {
+            match name {
+                "share" => found.share = above_zero(name, value)?,
+                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
+                "memory" => found.memory = value_of(name, value)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        if found.share > 90.0 {
+            return Err(refused("share", found.share, "at most 90: the mapping has to fit"));
+        }
+        if found.pages() == 0 {
+            return Err(refused("share", found.share, "less than a page"));
+        }
+        Ok(found)
+    }
+
+    fn pages(&self) -> usize {
+        share_of(self.memory, self.share) as usize / PAGE
+    }
+}
+
+/// Whether the options can work.
+pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
+    Options::parse(arguments).map(drop)
+}
+
+/// Fills, then protects and restores, as often as there are rounds.
+pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    let options = Options::parse(arguments)?;
+    let mut reporter = Reporter::from_environment()?;
+    reporter.phase("fill")?;
+    let words = shared(options.pages()).while_("mapping shared memory")?;
+    words.iter().step_by(PAGE / size_of::<u64>()).for_each(|word| word.store(1, Relaxed));
+    for _ in 0..options.rounds {
+        for (phase, flags) in [
+            ("protect", MprotectFlags::READ),
+            ("restore", MprotectFlags::READ | MprotectFlags::WRITE),
+        ] {
+            reporter.phase(phase)?;
+            let start = Instant::now();
+            words.protect(flags).while_(phase)?;
+            let elapsed = start.elapsed();
+            let ended = boot_time();
+            let each = elapsed.as_nanos() as f64 / options.pages() as f64;
+            reporter.timed(phase, "", each, ended)?;
+        }
+    }
+    Ok(())
+}
+
+/// A shared mapping of so many pages.
+fn shared(pages: usize) -> std::io::Result<Words> {
+    let file = memfd_create("mprotect", MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, (pages * PAGE) as u64)?;
+    Words::shared(&file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::tests::manifest;
+
+    #[test]
+    fn the_manifest_gives_options() {
+        let options = Options::parse(lexopt::Parser::from_args(manifest("mprotect").1)).unwrap();
+        assert_eq!((options.share, options.rounds), (12.5, 5));
+        assert!(options.pages() > 0);
+    }
+
+    #[test]
+    fn a_mapping_that_was_protected_can_be_written_again() {
+        let words = shared(3).unwrap();
+        words[0].store(7, Relaxed);
+        words.protect(MprotectFlags::READ).unwrap();
+        assert_eq!(words[0].load(Relaxed), 7);
+        words.protect(MprotectFlags::READ | MprotectFlags::WRITE).unwrap();
+        words[0].store(8, Relaxed);
+        assert_eq!((words[0].load(Relaxed), words.len()), (8, 3 * PAGE / 8));
+    }
+}

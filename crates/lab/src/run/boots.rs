@@ -1,0 +1,182 @@
+//! The boots of a run. In measured mode each has the host to itself. In exact mode, whose counts do
+//! not depend on the host's load, several run side by side.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use model::{Boot, Outcome};
+use store::ExperimentId;
+
+use super::jobs::jobs;
+use super::looks::Looks;
+use super::plan::Due;
+use super::rig::Rig;
+use super::{Ending, Lab, RunError, RunOptions, RunSummary};
+use crate::guest::{Guest, Libraries};
+use crate::salvage::remove;
+use crate::schedule::files_of;
+use crate::verify::{Verified, verify};
+use crate::watch::{Progress, Watch};
+
+/// A boot that the host made invalid is repeated so many times.
+const REPEATS: usize = 2;
+
+/// A boot to be done, and how often it was repeated.
+#[derive(Clone, Copy)]
+struct Attempt {
+    due: Due,
+    repeats: usize,
+}
+
+/// What a thread tells of its boot.
+enum Told {
+    /// What it does now.
+    Doing(String),
+    /// Its end. The error of the outer level is a panic.
+    Ended(thread::Result<Result<Ended, RunError>>),
+}
+
+/// A boot that came to an end.
+struct Ended {
+    boot: Boot,
+    wall: Duration,
+    verified: Option<Verified>,
+}
+
+/// What the threads share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    rig: &'a Rig<'a>,
+    guest: &'a Guest,
+    libraries: &'a Libraries,
+    scratch: &'a Path,
+    id: ExperimentId,
+    verify: bool,
+}
+
+impl Shared<'_> {
+    /// Where a boot leaves its files until it is kept.
+    fn directory(&self, due: Due) -> PathBuf {
+        self.scratch.join(files_of(self.id, due.slot))
+    }
+
+    /// Boots, and boots again to verify if that is wanted. Runs in a thread of its own.
+    fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
+        let start = Instant::now();
+        let inputs = self.rig.exact_inputs(self.libraries, due.slot);
+        let bootable = self.rig.bootable(self.guest, due.slot, inputs.as_ref());
+        let directory = self.directory(due);
+        let boot = bootable.boot(due.slot, &directory, doing)?;
+        let verified = match self.verify && !matches!(boot.outcome, Outcome::Spoilt(_)) {
+            true => Some(verify(self.scratch, self.id, &bootable, due.slot, doing)?),
+            false => None,
+        };
+        Ok(Ended { boot, wall: start.elapsed(), verified })
+    }
+
+    fn told(&self, attempt: Attempt, sender: &Sender<(Attempt, Told)>) {
+        // Nobody listens only after a panic.
+        let tell = |told| drop(sender.send((attempt, told)));
+        let mut doing = |what: &str| tell(Told::Doing(what.to_owned()));
+        let ended = catch_unwind(AssertUnwindSafe(|| self.boot(attempt.due, &mut doing)));
+        tell(Told::Ended(ended));
+    }
+}
+
+impl Lab {
+    /// Does the boots that are due, block by block, until there are enough. Each is kept as soon as it
+    /// ends. After an error no further boot begins; those under way are kept.
+    pub(super) fn boot_all(
+        &mut self,
+        due: &[Due],
+        rig: &Rig<'_>,
+        options: RunOptions,
+        summary: &mut RunSummary,
+        watch: &mut Watch<'_>,
+    ) -> Result<Ending, RunError> {
+        let begun = Instant::now();
+        let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
+        looks.announce(watch);
+        let jobs = jobs(options, rig.experiment);
+        let mut queue: VecDeque<Attempt> =
+            due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
+        let Self { store, guest, libraries, scratch, .. } = self;
+        let (id, verify) = (summary.experiment, options.verify);
+        let shared = Shared { rig, guest, libraries, scratch, id, verify };
+        let name = |due: Due| &*rig.experiment.variants[due.slot.variant].name;
+        let mut end: Option<Result<Ending, RunError>> = None;
+        let (mut running, mut done) = (0, 0);
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            loop {
+                while running < jobs && end.is_none() {
+                    let Some(attempt) = queue.front().copied() else { break };
+                    end = looks.before(attempt.due.slot.block, store, watch).transpose();
+                    if end.is_some() {
+                        break;
+                    }
+                    queue.pop_front();
+                    let Due { number, .. } = attempt.due;
+                    watch(Progress::Boot { number, variant: name(attempt.due) });
+                    let sender = sender.clone();
+                    scope.spawn(move || shared.told(attempt, &sender));
+                    running += 1;
+                }
+                if running == 0 {
+                    break;
+                }
+                let (attempt, told) = receiver.recv().expect("this function has a sender");
+                let Due { number, .. } = attempt.due;
+                let ended = match told {
+                    Told::Doing(what) => {
+                        watch(Progress::Doing { number: Some(number), what: &what });
+                        continue;
+                    }
+                    Told::Ended(ended) => ended.unwrap_or_else(|panic| resume_unwind(panic)),
+                };
+                running -= 1;
+                let directory = shared.directory(attempt.due);
+                let kept = ended.and_then(|Ended { boot, wall, verified }| {
+                    if let Outcome::Spoilt(how) = &boot.outcome
+                        && attempt.repeats < REPEATS
+                    {
+                        watch(Progress::Remark(&format!("Retrying boot {number}: {how}")));
+                        store.keep_aside(id, &boot)?;
+                        queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
+                        return Ok(remove(&directory)?);
+                    }
+                    store.keep_boot(id, &boot)?;
+                    remove(&directory)?;
+                    match verified {
+                        Some(Verified::Same) => summary.verified += 1,
+                        Some(Verified::Not(why)) => watch(Progress::Remark(&why)),
+                        None => {}
+                    }
+                    summary.boots += 1;
+                    summary.failed += usize::from(!boot.outcome.is_complete());
+                    done += 1;
+                    let left = begun.elapsed() / done * (due.len() as u32 - done);
+                    watch(Progress::Kept {
+                        number,
+                        variant: name(attempt.due),
+                        outcome: &boot.outcome,
+                        wall,
+                        left: Some(left).filter(|left| *left > Duration::ZERO && !looks.may_end()),
+                    });
+                    Ok(())
+                });
+                if let Err(error) = kept {
+                    end.get_or_insert(Err(error));
+                }
+            }
+        });
+        match end {
+            Some(end) => end,
+            None => Ok(looks.look(store, watch)?.unwrap_or(Ending::Schedule)),
+        }
+    }
+}

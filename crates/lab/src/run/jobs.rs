@@ -1,0 +1,44 @@
+//! How many boots run side by side.
+
+use std::thread::available_parallelism;
+
+use model::{Bytes, Experiment, Mode};
+
+use super::RunOptions;
+
+/// What a machine takes beside the guest's memory: QEMU with the code that it translated, and the
+/// recording.
+const BESIDE_GUEST: Bytes = Bytes::mib(512);
+
+/// How many boots of an experiment run side by side: one in measured mode; in exact mode as many as
+/// were asked for, else as many as the host has CPUs, and memory that nobody uses.
+pub fn jobs(options: RunOptions, experiment: &Experiment) -> usize {
+    match (experiment.mode, options.jobs) {
+        (Mode::Measured, _) => 1,
+        (Mode::Exact, Some(jobs)) => jobs.max(1) as usize,
+        (Mode::Exact, None) => {
+            let cpus = available_parallelism().map_or(1, usize::from);
+            let each = experiment.machine.topology.memory().0.saturating_add(BESIDE_GUEST.0);
+            fitting(cpus, machine::host::unused_memory().map(|unused| unused.0 / each))
+        }
+    }
+}
+
+/// At least one, and no more than there are CPUs and room for.
+fn fitting(cpus: usize, room: Option<u64>) -> usize {
+    let room = room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
+    cpus.min(room).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_and_memory_bound_the_boots() {
+        assert_eq!(fitting(4, Some(3)), 3);
+        assert_eq!(fitting(4, Some(0)), 1);
+        assert_eq!(fitting(4, Some(9)), 4);
+        assert_eq!(fitting(4, None), 4);
+    }
+}
