@@ -250,6 +250,9 @@ pub struct CompareArgs {
     /// what another tool measured]
     #[arg(long, value_enum, value_name = "HOW")]
     pub warmup: Option<Warmup>,
+    /// As text: all rows, counters and notes [default: the verdicts, and what moved most]
+    #[arg(long)]
+    pub full: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

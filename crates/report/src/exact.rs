@@ -3,8 +3,10 @@
 use compare::{Comparison, Kind, LEVEL, RATE, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
 
-use crate::ascii::{escape, few};
+use crate::ascii::{escape, few, wrap};
 use crate::notes::{Note, lay_out};
+use crate::table::decimal;
+use crate::verdicts::short;
 
 /// Nanoseconds by which the guest's clock advances with an instruction of whichever CPU: QEMU's
 /// `-icount shift=1` is 2^1.
@@ -99,6 +101,49 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     let (variant, baseline) = (&comparison.variants[column].name, &comparison.variants[0].name);
     let text = format!("against {}: {}", escape(baseline), said.join(", "));
     (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
+}
+
+/// The verdicts on the rows of a table, one a line, each with the change and its luck floor.
+pub fn verdicts_on(table: &Table, comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for (column, variant) in comparison.variants.iter().enumerate().skip(1) {
+        let judged = table.rows.iter().filter_map(|row| Some((row, row.verdicts[column]?)));
+        let judged: Vec<(&Row, Verdict)> = judged.collect();
+        if judged.is_empty() {
+            continue;
+        }
+        let names = [&variant.name, &comparison.variants[0].name].map(|name| escape(name));
+        let margin = short(100.0 * comparison.judging.margin);
+        text.push_str(&wrap(
+            "",
+            &format!("Verdicts on {} against {}: margin {margin} %:", names[0], names[1]),
+        ));
+        let width = judged.iter().map(|(row, _)| escape(&row.metric).len()).max().unwrap_or(0);
+        for (row, verdict) in judged {
+            let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
+            text.push_str(&wrap(&first, &reason(row, verdict, column)));
+        }
+    }
+    text
+}
+
+/// What a verdict rests on.
+fn reason(row: &Row, verdict: Verdict, column: usize) -> String {
+    let mut said = match change(row, column).as_deref().map(|it| it.split_at(1)) {
+        Some(("-", percent)) => format!("{percent} less"),
+        Some((_, "0.00 %")) => "0.00 %".to_owned(),
+        Some((_, percent)) => format!("{percent} more"),
+        None => "-".to_owned(),
+    };
+    let floor = row.floors[column].zip(row.values[0]).map(|(floor, base)| 100.0 * floor / base);
+    match floor.filter(|floor| floor.is_finite()) {
+        Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
+        None => said.push_str(", luck is not known"),
+    }
+    if verdict == Verdict::Same && row.beyond_luck[column] == Some(true) {
+        said.push_str(": beyond luck, within the margin");
+    }
+    said
 }
 
 /// The change of a column's figure in percent of the baseline's, with its sign.

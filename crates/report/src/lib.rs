@@ -4,6 +4,7 @@
 
 mod ascii;
 mod beside;
+mod brief;
 mod consistency;
 mod counter;
 mod document;
@@ -39,6 +40,12 @@ pub use locality::locality;
 pub use mail::{Recipe, mail};
 pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
+
+/// The first screen: verdicts, the rows that they are on, and the counters that moved most. Plain text
+/// as that of [`text`].
+pub fn brief(comparison: &Comparison) -> String {
+    brief::text(comparison)
+}
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.

@@ -40,17 +40,24 @@ const MODELS: [(&str, &str); 2] = [
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let (table, still) = &moved(table);
     let exact = comparison.mode == Mode::Exact;
-    let names = comparison.variants.iter();
-    let columns = names.enumerate().map(|(number, variant)| {
-        Column::new(table, number, &escape(&variant.name), Some(comparison))
-    });
-    let columns: Vec<Column> = columns.collect();
-    let mut text = heading::text(table, comparison);
-    text.push_str(&grid(table, &labels(table), &columns.iter().collect::<Vec<_>>()));
+    let mut text = plain(table, comparison, true);
     for sentence in still.sentences().into_iter().chain(below(table, comparison, exact)) {
         text.push_str(&wrap("", &sentence));
     }
     text
+}
+
+/// The heading and the rows, with nothing below them. Values without gains have marks where that is
+/// wanted.
+pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> String {
+    let names = comparison.variants.iter();
+    let marks = Some(comparison).filter(|_| marks);
+    let columns = names
+        .enumerate()
+        .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), marks));
+    let columns: Vec<Column> = columns.collect();
+    heading::text(table, comparison)
+        + &grid(table, &labels(table), &columns.iter().collect::<Vec<_>>())
 }
 
 /// Names over columns, and a line for each label of a row.

@@ -125,8 +125,17 @@ fn two_variants() {
 }
 
 #[test]
+fn the_first_screen() {
+    let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.09, 5))]);
+    insta::assert_snapshot!(report::brief(&comparison));
+}
+
+#[test]
 fn what_is_within_the_margin_and_beyond_luck_is_named() {
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.005, 5))]);
+    let brief = report::brief(&comparison);
+    let said = "same         instructions-kernel-NUMA01  0.50 % more, luck floor 0.17 %: beyond luck, within the";
+    assert!(brief.contains(said), "{brief}");
     let text = printed(&comparison);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "against 6.1: 1 same: beyond luck, within the margin (instructions-kernel-NUMA01 \

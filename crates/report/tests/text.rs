@@ -51,6 +51,16 @@ fn two_variants() {
     insta::assert_snapshot!(text);
 }
 
+/// Verdicts, a table without any, and what moved most.
+#[test]
+fn the_first_screen() {
+    let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
+    let comparison = compared(&[("6.1", &base), ("6.12", &worse)]);
+    insta::assert_snapshot!("first_screen", report::brief(&comparison));
+    let few = compared(&[("6.1", &base[..1]), ("6.12", &worse[..1])]);
+    insta::assert_snapshot!("first_screen_of_few_boots", report::brief(&few));
+}
+
 #[test]
 fn verdicts_of_boots_in_blocks() {
     let (base, worse, two) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2), blocks(2, 1.0, 3));

@@ -17,6 +17,9 @@ use crate::failure::Failure;
 const COUNTED: [Source; 3] = [Source::Vmstat, Source::NodeNumastat, Source::Zoneinfo];
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
+    if args.full && args.format != Format::Text {
+        return Err(Failure::Usage("--full is for --format text: the others have all".into()));
+    }
     let store = existing_store(store)?;
     let id = find(&store, args.experiment.as_deref())?;
     let experiment = store.experiment(id)?;
@@ -59,6 +62,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
     let text = match args.format {
+        Format::Text if !args.full => report::brief(&comparison),
         Format::Text => report::text(&comparison),
         Format::Json => {
             report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?

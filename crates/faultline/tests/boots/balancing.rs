@@ -72,7 +72,8 @@ fn resumes(bench: &Bench, run: &[&str]) {
 }
 
 fn prints(bench: &Bench) {
-    let text = bench.faultline(&["compare", "balancing", "--baseline", "off"]).expect(0).out;
+    let text =
+        bench.faultline(&["compare", "balancing", "--full", "--baseline", "off"]).expect(0).out;
     assert!(text.contains("Amean") && text.contains("Elapsed-NUMA01"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100 && line.is_ascii()), "{text}");
     let json = bench.faultline(&["compare", "--format", "json"]).expect(0).out;

@@ -51,6 +51,6 @@ fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
         // A starved machine misses ticks; the default interval gives one a second at most.
         assert!(ticks as f64 > 2.0 * seconds, "{kernel}: {ticks} samples in {seconds} s");
     }
-    let compared = bench.faultline(&["compare"]).expect(0).out;
+    let compared = bench.faultline(&["compare", "--full"]).expect(0).out;
     println!("{compared}");
 }

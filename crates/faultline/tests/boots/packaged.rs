@@ -56,7 +56,7 @@ fn what_packaged_programs_report_the_kernel_has_counted() {
         a_file_is_written_twice_and_read_twice(boot);
         files_are_written_once_and_read_from_memory(boot);
     }
-    let table = bench.faultline(&["compare"]).expect(0).out;
+    let table = bench.faultline(&["compare", "--full"]).expect(0).out;
     for row in [
         "Amean     Elapsed-fsmark",
         "Amean     Elapsed-xfsrepair",

@@ -61,7 +61,7 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
 
     let again = bench.faultline(&["run", file]).expect(0);
     assert!(again.out.contains("no boot done; every verdict is in"), "{}", again.out);
-    let compared = bench.faultline(&["compare"]).expect(0);
+    let compared = bench.faultline(&["compare", "--full"]).expect(0);
     let text = compared.out.replace('\n', " ");
     assert!(text.contains("sequential, look 1 of 3, level 0.5 %"), "{text}");
     let few = bench.faultline(&["selftest", "--from", "until", "fast"]).expect(2);

@@ -50,7 +50,7 @@ fn what_workloads_report_the_kernel_has_counted() {
         pages_are_allocated_and_freed(boot);
         arrays_are_touched_before_the_time_is_taken(boot);
     }
-    let table = bench.faultline(&["compare"]).expect(0).out;
+    let table = bench.faultline(&["compare", "--full"]).expect(0).out;
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = table.lines().map(words).collect();
     for row in [

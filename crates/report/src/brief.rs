@@ -1,0 +1,114 @@
+//! The first screen: the verdicts with the rows that they are on, then the counters that moved most.
+//! The rest is in the full tables.
+
+use compare::{Comparison, Evidence, Kind, Row, Table};
+use model::Mode;
+
+use crate::ascii::wrap;
+use crate::notes::{self, Note, lay_out};
+use crate::verdicts::{self, Layout};
+use crate::{beside, exact, oddities, table};
+
+/// Rows that are shown of a table without verdicts, and counters of any table.
+const MOST: usize = 8;
+/// Notes that tell little where the variants do not differ in them.
+const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "configuration"];
+/// Notes that are for those who boot the same again.
+const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
+
+/// The comparison in short.
+pub fn text(comparison: &Comparison) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if comparison.mode == Mode::Exact {
+        let notes: Vec<Note> =
+            exact::seeds(comparison).into_iter().chain(exact::limits()).collect();
+        parts.push(lay_out("Exact mode:", &notes));
+    }
+    if comparison.tables.is_empty() {
+        parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
+    }
+    for table in &comparison.tables {
+        match table.kind {
+            Kind::Metrics => parts.push(metrics(table, comparison)),
+            Kind::Duration => {}
+            Kind::Counters => parts.extend(counters(table, comparison)),
+        }
+    }
+    parts.extend(beside::text(comparison));
+    parts.push(lay_out("Notes:", &few_notes(comparison)));
+    parts.push("All rows, counters and notes: faultline compare --full\n".to_owned());
+    parts.join("\n")
+}
+
+/// The rows of a table of metrics that have verdicts, and what the verdicts rest on.
+fn metrics(whole: &Table, comparison: &Comparison) -> String {
+    let layout = Layout { lines: wrap, marks: true };
+    let has_verdict = |row: &Row| row.verdicts.iter().any(Option::is_some);
+    let mut rows: Vec<Row> = whole.rows.iter().filter(|row| has_verdict(row)).cloned().collect();
+    let mut more = 0;
+    if rows.is_empty() {
+        let means = || whole.rows.iter().filter(|row| row.statistic.is_mean());
+        rows = means().take(MOST).cloned().collect();
+        more = means().count() - rows.len();
+    }
+    let is_of = |name: &str, row: &Row| {
+        row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let units = whole.units.iter().filter(|(name, _)| rows.iter().any(|row| is_of(name, row)));
+    let units = units.cloned().collect();
+    // Gains stand in the verdicts alone: there they are over boots, in the table they would be pooled.
+    rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);
+    let mut text = table::plain(&Table { rows, units, ..whole.clone() }, comparison, false);
+    if more > 0 {
+        text.push_str(&format!("{more} more rows.\n"));
+    }
+    text + &match comparison.mode {
+        Mode::Measured => verdicts::verdicts(whole, comparison, &layout).unwrap_or_default(),
+        Mode::Exact => exact::verdicts_on(whole, comparison),
+    } + &verdicts::unmet(whole, comparison, &layout)
+        + &oddities::text(whole, comparison, &layout)
+}
+
+/// The counters that moved most among those that differ for sure; none if there are none.
+fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
+    let mut rows: Vec<(f64, Row)> = whole
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let moved = (1..row.values.len()).filter_map(|column| moved(row, column, comparison));
+            Some((moved.reduce(f64::max)?, Row { section: None, ..row.clone() }))
+        })
+        .collect();
+    rows.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let found = rows.len();
+    rows.truncate(MOST);
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    let mut text = table::plain(&Table { rows, ..whole.clone() }, comparison, true);
+    if found > MOST {
+        text.push_str(&format!("{} more counters differ.\n", found - MOST));
+    }
+    (found > 0).then_some(text)
+}
+
+/// How many times larger one side is than the other, where that is neither luck nor chance.
+fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
+    let differs = match comparison.mode {
+        Mode::Exact => row.beyond_luck.get(column).copied().flatten()?,
+        Mode::Measured => {
+            let evidence: Evidence = row.evidence.get(column).copied().flatten()?;
+            evidence.p < comparison.judging.alpha()
+        }
+    };
+    let (base, new) = (row.values[0]?.abs(), row.values[column]?.abs());
+    // A counter of 0 and one of 1 are not infinitely far apart.
+    differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
+}
+
+/// The notes without those that say that nothing differs, and without details.
+fn few_notes(comparison: &Comparison) -> Vec<Note> {
+    let tells = |note: &Note| {
+        let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
+        !is_usual && !DETAILS.contains(&note.topic)
+    };
+    notes::all(comparison).into_iter().filter(tells).collect()
+}
