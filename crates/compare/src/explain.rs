@@ -7,6 +7,7 @@
 
 mod contribution;
 pub(crate) mod counters;
+mod headline;
 mod paths;
 mod rename;
 mod section;
@@ -20,6 +21,7 @@ use model::{Boot, Profile};
 
 use crate::VariantBoots;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
+pub use headline::{Headline, Holder, headlines};
 pub use paths::{Path, Paths, paths};
 pub use section::{Compared, Counter, Section, Totals};
 use sides::Sides;

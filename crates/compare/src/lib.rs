@@ -47,13 +47,13 @@ pub use consistency::{Counting, Finding, Relation, Severity};
 pub use evidence::{Evidence, Judging, Lack, Variation};
 
 pub use explain::{
-    Calls, Compared, Contribution, Counter, Explanation, Only, Path, Paths, Section, Side, Split,
-    Subject, Totals, explain, paths,
+    Calls, Compared, Contribution, Counter, Explanation, Headline, Holder, Only, Path, Paths,
+    Section, Side, Split, Subject, Totals, explain, headlines, paths,
 };
 pub use figures::BootFigures;
 pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
-pub use luck::{Difference, LEVEL, RATE, RESOLUTION, Verdict};
+pub use luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};

@@ -22,6 +22,10 @@ pub const RESOLUTION: f64 = 0.001;
 /// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
 pub const RATE: f64 = 0.05;
 
+/// Seeds a side that it takes to call an entry of a list beyond luck: of the 20 ways to label 3 and 3
+/// seeds two show every true difference, a tenth, which is more than [`RATE`].
+pub const FEWEST_FOR_LISTS: u32 = 4;
+
 /// What is said of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

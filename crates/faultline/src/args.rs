@@ -302,9 +302,12 @@ pub struct ExplainArgs {
     #[arg(
         long,
         value_name = "NAME",
-        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "format", "output"]
+        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "top", "format", "output"]
     )]
     pub counter: Option<String>,
+    /// Rows of each ranking in the text
+    #[arg(long, value_name = "ROWS", default_value_t = 10)]
+    pub top: usize,
     /// How to print
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,

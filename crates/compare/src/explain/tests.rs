@@ -8,7 +8,7 @@ use crate::testing::{boot, chunk, columns, failed, variant};
 const WORKLOAD: &str = "autonuma";
 
 /// A function: symbol, module, entries, instructions.
-type Executed = (&'static str, &'static str, u64, u64);
+pub type Executed = (&'static str, &'static str, u64, u64);
 
 /// A profile whose kernel instructions are those of its functions.
 fn profile(iteration: u32, phase: &str, executed: &[Executed]) -> Profile {
@@ -34,7 +34,7 @@ fn seed(profiles: Vec<Profile>) -> Boot {
 }
 
 /// A seed with one profile.
-fn executed(executed: &[Executed]) -> Boot {
+pub fn executed(executed: &[Executed]) -> Boot {
     seed(vec![profile(0, "run", executed)])
 }
 
@@ -55,7 +55,7 @@ fn wanting(wanted: u32, boots: [&[Boot]; 2]) -> Explanation {
 }
 
 /// The sections of two variants' boots.
-fn all(base: &[Boot], new: &[Boot]) -> Section {
+pub fn all(base: &[Boot], new: &[Boot]) -> Section {
     explained(base, new).all.unwrap()
 }
 

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{VariantBoots, explain as explained, paths};
-use model::{Experiment, Mode, Source};
+use ::compare::{VariantBoots, explain as explained, headlines, paths};
+use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
 use super::compare::place_of;
@@ -42,7 +42,7 @@ fn explain_difference(
 ) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
-    let workload = workload(&experiment, args.workload.as_deref())?;
+    let used = workload(&experiment, args.workload.as_deref())?;
     let mut kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     for used in &experiment.workloads {
         kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
@@ -51,7 +51,10 @@ fn explain_difference(
         Ok(lab::column(&experiment.variants[place_of(&experiment, name)?], &kept))
     };
     let (base, new) = (side(base)?, side(new)?);
+    let workload = &*used.manifest.name;
     let explanation = explained(&base, &new, workload, experiment.boots);
+    let of_phase = |phase: &str| paths(&base, &new, workload, Some(phase));
+    let headlines = headlines(&explanation, used, of_phase);
     let phase = args.phase.as_deref();
     if explanation.all.is_some() && explanation.section(phase).is_none() {
         let phases: Vec<String> =
@@ -64,12 +67,13 @@ fn explain_difference(
         return Err(Failure::Usage(message));
     }
     let text = match args.format {
-        ExplainFormat::Text => report::explain(&explanation, phase),
+        ExplainFormat::Text => report::explain(&explanation, &headlines, phase, args.top),
         ExplainFormat::Json => {
             report::explain_json(&explanation).map_err(|error| Failure::Host(error.to_string()))?
         }
         ExplainFormat::Html => {
-            report::explain_html(&explanation, &paths(&base, &new, workload, phase), phase)
+            let paths = paths(&base, &new, workload, phase);
+            report::explain_html(&explanation, &headlines, &paths, phase)
         }
     };
     write_out(&text, args.output.as_deref())?;
@@ -110,15 +114,18 @@ fn latest(store: &Store, [base, new]: [&str; 2]) -> Result<ExperimentId, Failure
     )))
 }
 
-fn workload<'a>(experiment: &'a Experiment, named: Option<&str>) -> Result<&'a str, Failure> {
-    let names: Vec<&str> = experiment.workloads.iter().map(|used| &*used.manifest.name).collect();
-    let found = match (named, names.as_slice()) {
-        (None, [only]) => Some(*only),
+fn workload<'a>(
+    experiment: &'a Experiment,
+    named: Option<&str>,
+) -> Result<&'a WorkloadUse, Failure> {
+    let found = match (named, experiment.workloads.as_slice()) {
+        (None, [only]) => Some(only),
         (None, _) => None,
-        (Some(named), _) => names.iter().copied().find(|name| *name == named),
+        (Some(named), all) => all.iter().find(|used| used.manifest.name == named),
     };
     found.ok_or_else(|| {
-        let names = names.join(", ");
+        let names = experiment.workloads.iter().map(|used| &*used.manifest.name);
+        let names = names.collect::<Vec<_>>().join(", ");
         Failure::Usage(format!("name one of the workloads with --workload: {names}"))
     })
 }

@@ -82,7 +82,8 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
             reporter.timed(phase, "", each, ended)?;
         }
     }
-    Ok(())
+    // The end of the process is no part of the last phase.
+    reporter.phase("")
 }
 
 /// A shared mapping of so many pages.

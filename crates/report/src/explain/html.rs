@@ -1,6 +1,6 @@
 //! An explanation as one page of HTML that needs nothing from elsewhere.
 
-use compare::{Explanation, Paths, Section, Side};
+use compare::{Explanation, Headline, Paths, Section, Side};
 
 use super::view::{self, Table};
 use crate::ascii::{escape, excerpt};
@@ -24,7 +24,12 @@ const GRAPH_HEAD: &str = concat!(
 /// Where the difference went as a page: the totals, the rankings of the whole workload or of
 /// `phase`, a flame graph of `paths`, which are those of the same, and the rankings of everything
 /// else. Every name is escaped; nothing is loaded.
-pub fn explain_html(explanation: &Explanation, paths: &Paths, phase: Option<&str>) -> String {
+pub fn explain_html(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    paths: &Paths,
+    phase: Option<&str>,
+) -> String {
     let mut body = format!("<h1>{}</h1>\n", html(&view::title(explanation)));
     match (&explanation.all, explanation.section(phase)) {
         (None, _) => body.push_str(&paragraph(&view::nothing(explanation))),
@@ -32,6 +37,8 @@ pub fn explain_html(explanation: &Explanation, paths: &Paths, phase: Option<&str
             body.push_str(&paragraph(&view::no_phase(explanation, phase.unwrap_or_default())));
         }
         (Some(all), Some(section)) => {
+            let said = view::headlines(headlines, phase);
+            body.extend(said.iter().map(|line| paragraph(line)));
             body.push_str(&table(&view::totals(explanation, usize::MAX)));
             body.push_str(&rankings(explanation, section));
             body.push_str(&graphs(explanation, paths, section));

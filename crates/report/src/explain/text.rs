@@ -1,61 +1,42 @@
-//! An explanation as one screen of text to paste into a mail.
+//! An explanation as text to paste into a mail.
 
-use compare::{Explanation, Section};
+use compare::{Explanation, Headline};
 
 use super::view::{self, Table};
 use crate::ascii::{WIDTH, wrap};
 
-/// Lines of a screen.
-const LINES: usize = 45;
 /// Phases that have a line of their own.
 const MAX_PHASES: usize = 8;
-/// Lines of a table's title and heads.
-const HEADING: usize = 2;
-/// How many rows each ranking (by entry, contributions, counters) gets in its turn.
-const TURNS: [usize; 3] = [2, 2, 1];
 
-/// Where the difference went, as plain text: ASCII, at most 100 columns where the figures allow,
-/// about 45 lines. The rankings are those of the whole workload, or of `phase`; of each as much as
-/// fits.
-pub fn explain(explanation: &Explanation, phase: Option<&str>) -> String {
+/// Where the difference went, as plain text: ASCII, at most 100 columns where the figures allow. What
+/// happened comes first, a sentence for each phase that is measured. The rankings are those of the
+/// whole workload, or of `phase`; `top` rows of each.
+pub fn explain(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    phase: Option<&str>,
+    top: usize,
+) -> String {
     if explanation.all.is_none() {
         return wrap("", &view::nothing(explanation));
     }
     let Some(section) = explanation.section(phase) else {
         return wrap("", &view::no_phase(explanation, phase.unwrap_or_default()));
     };
-    let head = wrap("", &format!("{}:", view::title(explanation)));
-    let totals = lay_out(&view::totals(explanation, MAX_PHASES));
+    let mut parts = vec![wrap("", &format!("{}:", view::title(explanation)))];
+    let said: String =
+        view::headlines(headlines, phase).iter().map(|line| wrap("", line)).collect();
+    parts.extend(Some(said).filter(|said| !said.is_empty()));
+    parts.push(lay_out(&view::totals(explanation, MAX_PHASES)));
+    let rankings = [
+        view::per_entry(explanation, section, top),
+        view::contributions(explanation, section, top),
+        view::counters(explanation, section, top),
+    ];
+    parts.extend(rankings.iter().map(lay_out));
     let notes = view::cautions(explanation, section).into_iter().chain(view::notes(explanation));
-    let notes: String = notes.map(|note| wrap("", &note)).collect();
-    let fixed = [&head, &totals, &notes].map(|part| part.lines().count() + 1);
-    let room = LINES.saturating_sub(fixed.iter().sum());
-    let rankings = rankings(explanation, section, room).map(|table| lay_out(&table)).join("\n");
-    [head, totals, rankings, notes].join("\n")
-}
-
-/// The three rankings, each as long as `room` lines for all of them allow.
-fn rankings(explanation: &Explanation, section: &Section, room: usize) -> [Table; 3] {
-    let tables = |[functions, contributions, counters]: [usize; 3]| {
-        [
-            view::per_entry(explanation, section, functions),
-            view::contributions(explanation, section, contributions),
-            view::counters(explanation, section, counters),
-        ]
-    };
-    let available = [section.per_entry.len(), view::changed(section), section.counters.len()];
-    // With no row at all, what stands below a table is at its longest.
-    let around = tables([0; 3]).map(|table| HEADING + table.foot.len() + 1);
-    let mut left = room.saturating_sub(around.iter().sum());
-    let mut limits = [0; 3];
-    while left > 0 && limits != available {
-        for (place, turn) in TURNS.into_iter().enumerate() {
-            let more = turn.min(available[place] - limits[place]).min(left);
-            limits[place] += more;
-            left -= more;
-        }
-    }
-    tables(limits)
+    parts.push(notes.map(|note| wrap("", &note)).collect());
+    parts.join("\n")
 }
 
 /// A table with its columns aligned.

@@ -1,8 +1,8 @@
 //! The tables of an explanation as words and figures, for text and HTML alike.
 
 use compare::{
-    Calls, Compared, Contribution, Difference, Explanation, LEVEL, Only, RATE, Section, Side,
-    Totals,
+    Calls, Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder,
+    LEVEL, Only, RATE, Section, Side, Totals,
 };
 use model::count;
 
@@ -40,6 +40,29 @@ pub fn title(explanation: &Explanation) -> String {
     )
 }
 
+/// What happened in each measured phase, or in `phase` alone.
+pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
+    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    asked.map(headline).collect()
+}
+
+fn headline(it: &Headline) -> String {
+    let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
+    let change = format!("Phase {phase}: {} kernel instructions", percent(kernel));
+    let Some(Holder { name, inclusive, per_entry: [base, new] }) = &it.function else {
+        let why = match kernel.beyond_luck() {
+            Some(true) => "beyond luck; no function holds the change",
+            Some(false) => "luck alone may do this",
+            None => "nothing is known of luck",
+        };
+        return format!("{change}: {why}.");
+    };
+    let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
+    let [base, new] = [*base, *new].map(|cost| decimal(Some(cost), decimals));
+    let calls = if *inclusive { " with all that it calls" } else { "" };
+    format!("{change}: {}{calls} took {base} an entry, and takes {new}.", excerpt(name))
+}
+
 /// Why there is nothing to explain.
 pub fn nothing(explanation: &Explanation) -> String {
     let sides = [&explanation.base, &explanation.new].into_iter().filter(|side| side.seeds == 0);
@@ -70,7 +93,13 @@ pub fn phase_name(phase: &str) -> String {
 
 /// What is known of luck, and how to read the words of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
-    let luck = if explanation.knows_luck() {
+    let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
+        format!(
+            "Floor: a change that does not exceed it may be luck: `same`. {} a side tell no \
+             function, contribution or counter from luck; {FEWEST_FOR_LISTS} do.",
+            count(explanation.wanted as usize, "seed")
+        )
+    } else if explanation.knows_luck() {
         format!(
             "Floor: a change that does not exceed it may be luck: `same`. Of totals luck alone \
              exceeds it in {:.0} % of comparisons, and none is below 0.1 %. At equal entries: had \

@@ -5,7 +5,7 @@ mod common;
 mod kernels;
 
 use common::{boot, columns, variant};
-use compare::{Explanation, Paths};
+use compare::{Difference, Explanation, Headline, Holder, Paths};
 use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
 
 const WORKLOAD: &str = "autonuma";
@@ -22,8 +22,7 @@ fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
 
 /// The text, checked for what holds for all of it.
 fn text(explanation: &Explanation, phase: Option<&str>) -> String {
-    let text = report::explain(explanation, phase);
-    assert!(text.lines().count() <= 45, "{text}");
+    let text = report::explain(explanation, &[], phase, 10);
     for line in text.lines() {
         assert!(line.len() <= 100, "{line}");
         assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
@@ -102,7 +101,7 @@ fn what_luck_does_to_so_many_rows_is_told() {
     let [cost, change, counter] = beyond.map(|it| format!("{:.1}", 0.05 * it));
     let said = format!("Expected false positives: at most {cost}, {change} and {counter}.");
     assert!(text_of_all.contains(&said), "{text_of_all}");
-    assert!(report::explain_html(&explanation, &paths, None).contains(&said));
+    assert!(report::explain_html(&explanation, &[], &paths, None).contains(&said));
     assert!(words(&text(&explanation, Some("fill"))).contains("Beyond luck in phase fill: "));
 }
 
@@ -126,9 +125,9 @@ fn instructions_in_no_function_are_told_as_an_error() {
     let error = "ERROR: in a seed, 77 instructions are in no function of the kernel";
     let text = text(&explanation, None);
     assert!(text.contains(error) && text.contains("NOT EQUAL"), "{text}");
-    assert!(report::explain_html(&explanation, &paths, None).contains(error));
+    assert!(report::explain_html(&explanation, &[], &paths, None).contains(error));
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
-    assert!(!report::explain(&explanation, None).contains("ERROR"));
+    assert!(!report::explain(&explanation, &[], None, 10).contains("ERROR"));
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn what_exact_mode_does_not_see_is_told() {
     let not_modelled =
         "caches, TLBs, memory latency, contention in time between CPUs (they take turns)";
     let text = words(&text(&explanation, None));
-    for report in [&text, &report::explain_html(&explanation, &paths, None)] {
+    for report in [&text, &report::explain_html(&explanation, &[], &paths, None)] {
         assert!(report.contains(&format!("Not modelled: {not_modelled}.")));
         assert!(report.contains("instructions during cuts between phases"));
     }
@@ -162,13 +161,39 @@ fn contributions_add_up_as_printed() {
 }
 
 #[test]
+fn what_happened_comes_first() {
+    let (explanation, paths) = explained(&kernels::old(), &kernels::new());
+    let headline = |phase: &str, new, function| Headline {
+        phase: phase.into(),
+        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
+        function,
+    };
+    let holder = |inclusive, per_entry| Holder { name: "change_pte".into(), inclusive, per_entry };
+    let headlines = [
+        headline("fill", 2398.4, Some(holder(true, [2_406_301.0, 5_764_432.0]))),
+        headline("steady", 1200.0, Some(holder(false, [120.0, 121.0]))),
+        headline("end", 1001.0, None),
+    ];
+    let text = report::explain(&explanation, &headlines, None, 10);
+    let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        said.join(" "),
+        "Phase fill: +139.84% kernel instructions: change_pte with all that it calls took 2406301 an \
+         entry, and takes 5764432. Phase steady: +20.00% kernel instructions: change_pte took 120.00 an \
+         entry, and takes 121.00. Phase end: +0.10% kernel instructions: luck alone may do this."
+    );
+    let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"));
+    assert!(page.contains("change_pte took 120.00") && !page.contains("2406301"));
+}
+
+#[test]
 fn nothing_to_explain() {
     let (explanation, paths) = explained(&kernels::old(), &[boot(0)]);
     assert_eq!(
         text(&explanation, None),
         "Nothing to explain: no complete boot of 6.12 has an exact profile of autonuma.\n"
     );
-    let page = report::explain_html(&explanation, &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None);
     assert!(page.contains("Nothing to explain"));
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
     assert_eq!(
@@ -206,14 +231,14 @@ fn hostile(more: u64) -> Boot {
 #[test]
 fn hostile_names_reach_no_terminal() {
     let (explanation, _) = explained(&[hostile(0)], &[hostile(40)]);
-    insta::assert_snapshot!(report::explain(&explanation, None));
+    insta::assert_snapshot!(report::explain(&explanation, &[], None, 10));
 }
 
 #[test]
 fn hostile_names_reach_no_page() {
     let (mut explanation, paths) = explained(&[hostile(0)], &[hostile(40)]);
     explanation.base.name = "<script>\"'".into();
-    let page = report::explain_html(&explanation, &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None);
     // Whatever is between quotes or in elements is escaped, the graph's page twice.
     let graph = unescaped(page.split("srcdoc=\"").nth(1).unwrap().split('"').next().unwrap());
     for page in [&page, &graph] {
@@ -237,7 +262,7 @@ fn unescaped(text: &str) -> String {
 /// The page; written to the target's directory, to be looked at.
 fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
     let (explanation, paths) = explained(&boots[0], &boots[1]);
-    let page = report::explain_html(&explanation, &paths, None);
+    let page = report::explain_html(&explanation, &[], &paths, None);
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(path, &page).unwrap();
     page
@@ -258,12 +283,12 @@ fn the_page_has_tables_and_graphs_and_loads_nothing() {
 #[test]
 fn a_phase_comes_first_if_asked_for() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
-    let page = report::explain_html(&explanation, &paths, Some("fill"));
+    let page = report::explain_html(&explanation, &[], &paths, Some("fill"));
     let folded = page.find("<details>").unwrap();
     assert!(page.find("per entry in phase fill:").unwrap() < folded);
     assert!(page.find("per entry in phase steady:").unwrap() > folded);
     assert!(page.find("per entry:").unwrap() > folded);
-    let page = report::explain_html(&explanation, &paths, Some("flll"));
+    let page = report::explain_html(&explanation, &[], &paths, Some("flll"));
     assert!(page.contains("autonuma has no phase flll"));
 }
 
@@ -295,7 +320,7 @@ fn frames_of_one_path_stay_together() {
     let boot = with(&[(&["clone"], 5), (&["clone", "a"], 7), (&["clone3", "b"], 2)]);
     let boots = std::slice::from_ref(&boot);
     let (explanation, paths) = explained(boots, boots);
-    let page = unescaped(&report::explain_html(&explanation, &paths, None));
+    let page = unescaped(&report::explain_html(&explanation, &[], &paths, None));
     let graph = page.split("<iframe").nth(1).unwrap();
     assert_eq!(graph.matches("<title>clone (").count(), 1);
     assert!(graph.contains("<title>clone (12 instructions, 85.71%; 0.00%)</title>"));
