@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{Bytes, DiskKind, Millis};
+use model::{Bytes, DiskKind};
 
 /// The host lacks something, or refused something.
 #[derive(Debug, thiserror::Error)]
@@ -117,12 +117,12 @@ pub enum Error {
     NoKvm(io::Error),
     /// KVM was asked for by name, and guests don't come up under it.
     #[error(
-        "/dev/kvm is there, but the guest did not start under it within {limit} (remembered in \
-         {answers}; remove that file to try again): set accel to `tcg` for emulation"
+        "/dev/kvm is there, but {why} (remembered in {answers}; remove that file to try again): set \
+         accel to `tcg` for emulation"
     )]
-    KvmHangs {
-        /// How long it was given.
-        limit: Millis,
+    KvmBroken {
+        /// What a guest did under it.
+        why: String,
         /// The file that remembers it.
         answers: PathBuf,
     },

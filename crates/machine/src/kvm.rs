@@ -16,7 +16,7 @@ pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
 const DEVICE: &str = "/dev/kvm";
 /// Version of the file that remembers.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What it takes to find out whether KVM works.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,8 @@ struct Answer {
     schema: u32,
     /// Of which host: see [`host`].
     host: String,
-    works: bool,
+    /// What a guest did under a KVM that does not work.
+    fault: Option<String>,
 }
 
 impl Probe<'_> {
@@ -74,11 +75,9 @@ impl Probe<'_> {
         };
         let why_not = match why_not {
             Error::NoKvm(error) => format!("no KVM here ({error})"),
-            Error::KvmHangs { limit, answers } => format!(
-                "KVM is here but the guest did not start under it within {limit} (remove {} to try \
-                 again)",
-                answers.display()
-            ),
+            Error::KvmBroken { why, answers } => {
+                format!("KVM is here but {why} (remove {} to try again)", answers.display())
+            }
             Error::KvmFails(how) => format!("KVM is here but failed ({how})"),
             other => return Err(other),
         };
@@ -91,23 +90,24 @@ impl Probe<'_> {
     fn try_kvm(&self, device: &Path, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         File::options().read(true).write(true).open(device).map_err(Error::NoKvm)?;
         let host = host(self.emulator);
-        let works = match self.recall(&host) {
-            Some(works) => works,
+        let fault = match self.recall(&host) {
+            Some(fault) => fault,
             None => {
-                let works = self.boot(say)?;
-                let answer = Answer { schema: SCHEMA, host, works };
+                let answer = Answer { schema: SCHEMA, host, fault: self.boot(say)? };
                 if let Err(error) = self.remember(&answer) {
                     say(&format!("{}: {error}: KVM will be tried again", self.answers.display()));
                 }
-                works
+                answer.fault
             }
         };
-        let (limit, answers) = (self.limit, self.answers.to_owned());
-        if works { Ok(()) } else { Err(Error::KvmHangs { limit, answers }) }
+        match fault {
+            None => Ok(()),
+            Some(why) => Err(Error::KvmBroken { why, answers: self.answers.to_owned() }),
+        }
     }
 
-    /// Boots under KVM, and tells whether the guest's kernel ran.
-    fn boot(&self, say: &mut dyn FnMut(&str)) -> Result<bool, Error> {
+    /// Boots under KVM, and tells what was wrong if the guest's kernel did not run.
+    fn boot(&self, say: &mut dyn FnMut(&str)) -> Result<Option<String>, Error> {
         fs::create_dir_all(self.directory).map_err(Error::file(self.directory))?;
         let node =
             Node { cpus: CpuSet(vec![0, 1]), memory: Bytes::mib(1024), distances: Vec::new() };
@@ -128,16 +128,20 @@ impl Probe<'_> {
         fs::remove_dir_all(self.directory).map_err(Error::file(self.directory))?;
         ending.remarks.iter().for_each(|remark| say(remark));
         match ending.how {
-            How::TimedOut(Limit::Boot(_)) => Ok(false),
-            How::Died(how) | How::Crashed(how) => Err(Error::KvmFails(how)),
+            How::TimedOut(Limit::Boot(_)) => {
+                Ok(Some(format!("the guest did not start under it within {}", self.limit)))
+            }
+            // QEMU repeats itself in what follows.
+            How::Crashed(how) => Ok(how.split("; ").next().map(str::to_owned)),
+            How::Died(how) => Err(Error::KvmFails(how)),
             // The agent was up, or the kernel ran as far as a panic.
-            How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(true),
+            How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(None),
         }
     }
 
-    fn recall(&self, host: &str) -> Option<bool> {
+    fn recall(&self, host: &str) -> Option<Option<String>> {
         let answer: Answer = serde_json::from_slice(&fs::read(self.answers).ok()?).ok()?;
-        (answer.schema == SCHEMA && answer.host == host).then_some(answer.works)
+        (answer.schema == SCHEMA && answer.host == host).then_some(answer.fault)
     }
 
     fn remember(&self, answer: &Answer) -> io::Result<()> {
@@ -211,7 +215,20 @@ mod tests {
         let (engine, again) = choose(directory, "exit 1", Accel::Auto);
         assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
         let (engine, _) = choose(directory, "exit 1", Accel::Kvm);
-        assert!(matches!(engine, Err(Error::KvmHangs { .. })));
+        assert!(matches!(engine, Err(Error::KvmBroken { .. })));
+    }
+
+    #[test]
+    fn a_crash_means_emulation_and_is_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let body = "echo 'failed to set MSR 0x10a' >&2; echo 'Assertion failed' >&2; kill -ABRT $$";
+        let (engine, said) = choose(directory, body, Accel::Auto);
+        assert_eq!(engine.unwrap(), Engine::Tcg);
+        assert!(said[0].contains("SIGABRT"), "{said:?}");
+        assert!(said[0].contains("failed to set MSR 0x10a (remove "), "{said:?}");
+        let (engine, again) = choose(directory, "exit 1", Accel::Auto);
+        assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
     }
 
     #[test]
