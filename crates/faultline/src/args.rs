@@ -4,8 +4,9 @@ mod boots;
 
 use std::path::PathBuf;
 
+use boots::percent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::Better;
+use model::{Better, Share};
 
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 
@@ -87,10 +88,10 @@ pub struct KernelAddArgs {
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Its modules: the directory lib/modules/RELEASE
-    #[arg(long, value_name = "DIR", requires = "image")]
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
     pub modules: Option<PathBuf>,
     /// The name of a kernel of your own [default: the image's release]
-    #[arg(long, requires = "image")]
+    #[arg(long, conflicts_with = "kernel")]
     pub name: Option<String>,
 }
 
@@ -130,7 +131,7 @@ pub struct UserspaceLockArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The experiment's file
-    #[arg(required_unless_present = "kernels", conflicts_with_all = [
+    #[arg(conflicts_with_all = [
         "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel",
         "at_most", "margin", "budget",
     ])]
@@ -159,6 +160,9 @@ pub struct RunArgs {
     /// Do boots again that failed; what they left behind is kept
     #[arg(long)]
     pub retry_failed: bool,
+    /// Print what would be booted, in which order, and about how long it takes; boot nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print results only
     #[arg(long, short)]
     pub quiet: bool,
@@ -240,8 +244,8 @@ pub struct CompareArgs {
     pub baseline: Option<String>,
     /// Differences up to so many percent are none; with 0 any counts that luck or chance do not
     /// explain [default: 1, or what the experiment says]
-    #[arg(long, value_name = "PERCENT", value_parser = margin)]
-    pub margin: Option<f64>,
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<Share>,
     /// Count this phase alone in tables of counters, or all; may be repeated [default: all but
     /// those that only prepare what is measured, as the workload says]
     #[arg(long)]
@@ -432,13 +436,6 @@ pub struct ImportMmtestsArgs {
 pub struct ShowArgs {
     /// An experiment's name or number, or a boot as b12 [default: the latest experiment]
     pub what: Option<String>,
-}
-
-/// The share that a percentage is.
-fn margin(text: &str) -> Result<f64, String> {
-    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
-    let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
-    Ok(percent.ok_or("expected a percentage from 0 to below 100, such as 0.5")? / 100.0)
 }
 
 fn boot_number(text: &str) -> Result<i64, String> {

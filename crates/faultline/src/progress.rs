@@ -100,7 +100,7 @@ impl Display {
 }
 
 /// A duration for people: `48 s`, `3 min 20 s`, `2 h 5 min`.
-fn span(duration: Duration) -> String {
+pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),

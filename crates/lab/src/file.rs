@@ -214,6 +214,10 @@ impl FileForm {
         if name.trim().is_empty() || name.chars().any(char::is_control) {
             return fault(self.name.span(), "the experiment has no name", "give it one of letters");
         }
+        if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
+            let problem = format!("`{name}` is the number of an experiment or a boot");
+            return fault(self.name.span(), problem, "give it a name of letters");
+        }
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;

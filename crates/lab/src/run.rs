@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, WorkloadUse};
-use store::{ExperimentId, Store};
+use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
+use store::{Detail, ExperimentId, Kept, Store};
 
 use crate::boot::BootError;
 use crate::conclude::digest;
@@ -66,6 +66,8 @@ pub struct RunSummary {
     pub boots: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// Boots that failed in an earlier run, and count as done.
+    pub failed_before: usize,
     /// Boots, of now or before, that were booted once more and did the same.
     pub verified: usize,
     /// Why it ended.
@@ -99,6 +101,11 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
+        let has = machine::host::memory();
+        let wants = experiment.machine.topology.memory();
+        if let Some(has) = has.filter(|has| *has < wants) {
+            return Err(RunError::Memory { wants, has });
+        }
         let _lock = self.lock()?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let experiment =
@@ -110,11 +117,17 @@ impl Lab {
         if options.retry_failed {
             self.store.forget_failed(id)?;
         }
+        let failed = |kept: &&Kept| {
+            let outcome = &kept.boot.outcome;
+            !kept.superseded && !outcome.is_complete() && *outcome != Outcome::Interrupted
+        };
+        let failed_before = self.store.boots(id, Detail::Summary)?.iter().filter(failed).count();
         let plan = Plan::of(experiment, &self.store.done(id)?);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, watch)? } else { 0 };
         let ending = Ending::Schedule;
-        let mut summary = RunSummary { experiment: id, boots: 0, failed: 0, verified, ending };
+        let mut summary =
+            RunSummary { experiment: id, boots: 0, failed: 0, failed_before, verified, ending };
         if let Some(first) = plan.due.first() {
             let parts = (experiment, kernels.as_slice());
             let rig = Rig::new(self, parts, userspace.as_ref(), first.slot.variant, watch)?;

@@ -8,11 +8,18 @@ use model::{Bytes, HostLoad};
 /// Memory that programs can have without swapping: `MemAvailable` of `/proc/meminfo`
 /// (`proc_meminfo(5)`). None if the host does not tell.
 pub fn unused_memory() -> Option<Bytes> {
-    memory(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+    line(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
+/// All memory of the host, its swap included. None if the host does not tell.
+pub fn memory() -> Option<Bytes> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let [memory, swap] = ["MemTotal:", "SwapTotal:"].map(|name| line(&meminfo, name));
+    Some(Bytes(memory?.0.saturating_add(swap?.0)))
 }
 
 /// A line of `/proc/meminfo`, whose unit is KiB.
-fn memory(meminfo: &str, name: &str) -> Option<Bytes> {
+fn line(meminfo: &str, name: &str) -> Option<Bytes> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(Bytes(kib.saturating_mul(1024)))
@@ -89,8 +96,8 @@ mod tests {
     #[test]
     fn counters_are_read() {
         let meminfo = "MemTotal:       24598788 kB\nMemAvailable:      2048 kB\nHugetlb: 0 kB\n";
-        assert_eq!(memory(meminfo, "MemAvailable:"), Some(Bytes::mib(2)));
-        assert_eq!(memory("MemAvailable: many kB\n", "MemAvailable:"), None);
+        assert_eq!(line(meminfo, "MemAvailable:"), Some(Bytes::mib(2)));
+        assert_eq!(line("MemAvailable: many kB\n", "MemAvailable:"), None);
         assert_eq!(load("1.25 0.80 0.40 2/345 6789\n"), 1.25);
         let stat = "cpu  10 1 20 100 5 0 4 60 7 0\ncpu0 5 0 10 50 2 0 2 30 3 0\n";
         assert_eq!(cpu_time(stat), CpuTime { all: 200, stolen: 60 });

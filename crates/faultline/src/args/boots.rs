@@ -60,6 +60,14 @@ impl FromStr for BootsArg {
     }
 }
 
+/// The share that a percentage is: `5` or `5%`.
+pub fn percent(text: &str) -> Result<Share, String> {
+    let number = text.trim().trim_end_matches('%');
+    let share: Option<Share> = format!("{number}%").parse().ok();
+    let share = share.filter(|share| (0.0..1.0).contains(&share.0));
+    share.ok_or_else(|| "expected a percentage from 0 to below 100, such as 0.5 or 0.5%".to_owned())
+}
+
 /// When boots end that end early.
 #[derive(Debug, Args)]
 pub struct SequentialArgs {
@@ -67,7 +75,7 @@ pub struct SequentialArgs {
     #[arg(long, value_name = "BOOTS", requires = "boots")]
     pub at_most: Option<u32>,
     /// With --boots auto: a smaller difference is none [default: 1%]
-    #[arg(long, value_name = "PERCENT", requires = "boots")]
+    #[arg(long, value_name = "PERCENT", requires = "boots", value_parser = percent)]
     pub margin: Option<Share>,
     /// With --boots auto: begin no further block of boots after so long, such as 2h
     #[arg(long, value_name = "TIME", requires = "boots")]

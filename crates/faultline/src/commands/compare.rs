@@ -95,7 +95,7 @@ fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
     let judging = Judging::of(results);
     let asked = args.warmup.map(|warmup| warmup == Warmup::Include);
     Judging {
-        margin: args.margin.unwrap_or(judging.margin),
+        margin: args.margin.map_or(judging.margin, |margin| margin.0),
         warm_up_counts: asked.unwrap_or(judging.warm_up_counts),
         ..judging
     }

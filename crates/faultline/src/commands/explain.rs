@@ -40,6 +40,11 @@ fn explain_difference(
     args: &ExplainArgs,
     [base, new]: [&str; 2],
 ) -> Result<ExitCode, Failure> {
+    if base == new {
+        return Err(Failure::Usage(format!(
+            "`{base}` is the same on both sides: name two variants"
+        )));
+    }
     let store = existing_store(store)?;
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
     let used = workload(&experiment, args.workload.as_deref())?;
@@ -56,9 +61,22 @@ fn explain_difference(
     let of_phase = |phase: &str| paths(&base, &new, workload, Some(phase));
     let headlines = headlines(&explanation, used, of_phase);
     let phase = args.phase.as_deref();
-    if explanation.all.is_some() && explanation.section(phase).is_none() {
-        let phases: Vec<String> =
-            explanation.phases.iter().flat_map(|section| &section.phase).cloned().collect();
+    if explanation.all.is_none() {
+        let lacking = [&explanation.base, &explanation.new].into_iter().find(|it| it.seeds == 0);
+        let name = lacking.map_or(String::new(), |side| side.name.clone());
+        return Err(Failure::Usage(format!(
+            "`{name}` has no complete boot with a profile of {workload}: `faultline show {id}` tells \
+             why, `faultline run` goes on"
+        )));
+    }
+    if explanation.section(phase).is_none() {
+        let phases: Vec<String> = explanation
+            .phases
+            .iter()
+            .flat_map(|section| &section.phase)
+            .filter(|it| !it.is_empty())
+            .cloned()
+            .collect();
         let message = format!(
             "{workload} has no phase `{}`; there are: {}",
             phase.unwrap_or_default(),

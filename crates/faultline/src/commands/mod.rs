@@ -6,6 +6,7 @@ pub mod explain;
 pub mod export;
 pub mod import;
 pub mod kernel;
+pub mod plan;
 pub mod replay;
 pub mod run;
 pub mod selftest;

@@ -14,6 +14,7 @@ use model::{
 };
 use store::Store;
 
+use super::plan::plan;
 use super::{print, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
@@ -22,9 +23,16 @@ use crate::progress::Display;
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let mut experiment = match &args.experiment {
         Some(path) => read(path, args.exact.mode.map(Mode::from))?,
+        None if args.kernels.is_empty() => return Err(Failure::Usage(NOTHING.into())),
         None => without_file(&args)?,
     };
     apply(&args, &mut experiment)?;
+    if args.dry_run {
+        let path = store_path(store)?;
+        let store = path.exists().then(|| Store::open(&path)).transpose()?;
+        print(&plan(&experiment, store.as_ref())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let store_option =
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let mut lab = laboratory(store)?;
@@ -40,8 +48,14 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
     let see = format!("see `faultline{store_option} compare {id}`");
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
-    Ok(if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+    let failed = summary.failed + summary.failed_before;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
+
+/// What to say where nothing is asked for.
+const NOTHING: &str = "name an experiment's file, or kernels and a workload:
+  faultline run experiments/demo.toml
+  faultline run --kernels debian:6.12,debian:newest --workload mprotect --mode exact";
 
 /// Why there was no run: a package that a manifest of the user's own misspells is an error of the file.
 fn failed(args: &RunArgs, error: RunError) -> Failure {
@@ -75,6 +89,12 @@ fn done(summary: &RunSummary) -> String {
         (boots, 0, _) => format!("{} done", count(boots, "boot")),
         (boots, failed, _) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
+    let before = match summary.failed_before {
+        0 => String::new(),
+        failed => {
+            format!("; {} failed before: --retry-failed does them again", count(failed, "boot"))
+        }
+    };
     let same = match summary.verified {
         0 => String::new(),
         boots => format!(", {} booted twice and the same to the bit", count(boots, "boot")),
@@ -88,7 +108,7 @@ fn done(summary: &RunSummary) -> String {
             "; there is no row to judge: choose `primary` among those of the tables, and run it again"
         }
     };
-    format!("{done}{same}{why}")
+    format!("{done}{before}{same}{why}")
 }
 
 /// Boots of each kernel in measured mode, where no file says how many.

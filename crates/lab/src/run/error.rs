@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use model::Bytes;
 use store::BootId;
 
 use crate::boot::BootError;
@@ -14,6 +15,16 @@ pub enum RunError {
     /// Another run is under way on this store.
     #[error("another run is under way: {0} is locked; wait for it or use another store")]
     Busy(PathBuf),
+    /// The machine wants more memory than the host has.
+    #[error(
+        "the machine wants {wants} of memory, and this host has {has} with its swap; nothing was booted"
+    )]
+    Memory {
+        /// What the machine wants.
+        wants: Bytes,
+        /// What the host has.
+        has: Bytes,
+    },
     /// The scratch directory cannot be used.
     #[error("{path}: {error}")]
     Scratch {

@@ -1,0 +1,105 @@
+//! `faultline run --dry-run`: what would be booted.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use lab::schedule::schedule;
+use model::{Experiment, Mode, Setting, count};
+use report::escape;
+use store::{Detail, Store};
+
+use crate::failure::Failure;
+use crate::progress::span;
+
+/// Boots whose order is printed.
+const MOST: usize = 40;
+
+/// The plan: variants, machine, workloads, boots in order, and about how long they take, by what
+/// `store` has of such boots.
+pub fn plan(experiment: &Experiment, store: Option<&Store>) -> Result<String, Failure> {
+    let Experiment { name, variants, machine, workloads, boots, .. } = experiment;
+    let each = match experiment.mode {
+        Mode::Measured => "boot",
+        Mode::Exact => "seed",
+    };
+    let most = if experiment.sequential.is_some() { "at most " } else { "" };
+    let mut text = format!(
+        "{}, {} mode: {} x {most}{}\n",
+        escape(name),
+        experiment.mode.name(),
+        count(variants.len(), "variant"),
+        count(*boots as usize, each)
+    );
+    let width = variants.iter().map(|variant| escape(&variant.name).len()).max().unwrap_or(0);
+    for variant in variants {
+        let mut words = vec![format!("kernel {}", variant.kernel)];
+        words.extend(
+            Some(format!("cmdline {}", variant.cmdline)).filter(|_| !variant.cmdline.is_empty()),
+        );
+        words.extend(variant.settings.iter().map(|setting| match setting {
+            Setting::Sysctl { name, value } => format!("{name} = {value}"),
+            Setting::Sysfs { path, value } => format!("{path} = {value}"),
+        }));
+        words.extend(variant.modules.iter().map(|module| format!("module {module}")));
+        let words = escape(&words.join(", "));
+        let _ = writeln!(text, "  {:<width$}  {words}", escape(&variant.name));
+    }
+    let topology = &machine.topology;
+    let _ = writeln!(
+        text,
+        "machine: {}, {}, {}, {}",
+        count(topology.cpus() as usize, "CPU"),
+        count(topology.nodes.len(), "node"),
+        topology.memory(),
+        count(machine.disks.len(), "disk")
+    );
+    for used in workloads {
+        let parameters = used.manifest.parameters.iter();
+        let parameters: Vec<String> =
+            parameters.map(|(name, value)| format!("{name}={value}")).collect();
+        let words = format!("{} {}", used.manifest.name, parameters.join(" "));
+        let iterations = count(used.iterations as usize, "iteration");
+        let _ = writeln!(text, "workload: {}, {iterations}", escape(words.trim()));
+    }
+    let slots = schedule(variants.len(), *boots);
+    let order: Vec<String> =
+        slots.iter().take(MOST).map(|slot| escape(&variants[slot.variant].name)).collect();
+    let more = slots.len() - order.len();
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    let _ = writeln!(text, "{}: {}{more}", count(slots.len(), "boot"), order.join(", "));
+    let wall = match store {
+        Some(store) => wall_of_like(experiment, store)?,
+        None => None,
+    };
+    text.push_str(&match wall {
+        Some(wall) => format!(
+            "time: about {}, one boot after the other, as such boots took before\n",
+            span(wall.mul_f64(slots.len() as f64))
+        ),
+        None => "time: not known, for the store has no boot of these workloads on such a machine\n"
+            .to_owned(),
+    });
+    Ok(text)
+}
+
+/// How long a complete boot of the same workloads on the same machine took, the mean over those that
+/// are kept.
+fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duration>, Failure> {
+    let work = |it: &Experiment| -> Vec<_> {
+        it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()
+    };
+    let mut walls = Vec::new();
+    for row in store.experiments()? {
+        let other = store.experiment(row.id)?;
+        let is_alike = other.mode == experiment.mode
+            && other.machine.topology == experiment.machine.topology
+            && work(&other) == work(experiment);
+        if is_alike {
+            let boots = store.boots(row.id, Detail::Summary)?;
+            let complete = boots.iter().filter(|kept| kept.boot.outcome.is_complete());
+            walls.extend(complete.map(|kept| kept.boot.host.wall));
+        }
+    }
+    let mean = walls.iter().sum::<f64>() / walls.len() as f64;
+    Ok(mean.is_finite().then(|| Duration::from_secs_f64(mean.max(0.0))))
+}

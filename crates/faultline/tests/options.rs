@@ -1,0 +1,144 @@
+//! Options apply, or are refused before anything is booted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A directory with an experiment's file, and no store.
+struct Place {
+    directory: TempDir,
+    file: PathBuf,
+}
+
+impl Place {
+    fn new(mode: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.toml");
+        let text = format!(
+            "name = \"x\"\n{mode}\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
+             [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\ncmdline = \"quiet\"\n\
+             [[variant]]\nname = \"new\"\nkernel = \"debian:6.12\"\n\
+             sysctl = {{ \"vm.swappiness\" = \"10\" }}\n\
+             [[workload]]\nname = \"mprotect\"\niterations = 2\n"
+        );
+        fs::write(&file, text).unwrap();
+        Self { directory, file }
+    }
+
+    /// Exit code, standard output and standard error.
+    fn faultline(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(self.directory.path().join("store.db")).args(arguments);
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    }
+
+    /// What a command says that is refused.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let (code, said, error) = self.faultline(arguments);
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{arguments:?}: {error}");
+        assert!(!self.directory.path().join("store.db").exists(), "{arguments:?}");
+        error
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn what_a_file_says_is_not_said_beside_it() {
+    let (measured, exact) = (Place::new("boots = 3"), Place::new("mode = \"exact\""));
+    for (option, value) in [
+        ("--kernels", "6.1"),
+        ("--workload", "nas"),
+        ("--set", "share=3"),
+        ("--boots", "5"),
+        ("--boots", "auto"),
+        ("--at-most", "9"),
+        ("--margin", "2"),
+        ("--budget", "2h"),
+        ("--iterations", "3"),
+        ("--cpus", "1"),
+        ("--memory", "1G"),
+        ("--nodes", "2"),
+        ("--accel", "tcg"),
+    ] {
+        for place in [&measured, &exact] {
+            let error = place.refused(&["run", text(&place.file), option, value]);
+            assert!(error.contains(option), "{option}: {error}");
+        }
+    }
+    for option in [&["--seeds", "3"][..], &["--profile", "stacks"], &["--verify"], &["--jobs", "2"]]
+    {
+        let error = measured.refused(&[&["run", text(&measured.file)], option].concat());
+        assert!(error.contains("add --mode exact"), "{error}");
+    }
+    let error = exact.refused(&["run", text(&exact.file), "--mode", "measured"]);
+    assert!(error.contains("change it there"), "{error}");
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let place = Place::new("boots = 3");
+    for (arguments, why) in [
+        (&["run"][..], "faultline run --kernels"),
+        (&["run", "--workload", "nas"], "faultline run --kernels"),
+        (&["run", "--kernels", "6.1", "--mode", "exact", "--boots", "3"], "use --seeds"),
+        (&["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"], "leave --accel out"),
+        (&["run", "--kernels", "6.1", "--boots", "3", "--margin", "2"], "for --boots auto"),
+        (&["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "x%"], "such as 0.5"),
+        (&["run", "--kernels", "6.1", "--mode", "exact", "--jobs", "0"], "--jobs"),
+        (&["kernel", "add", "debian:6.1", "--name", "mine"], "--name"),
+        (&["kernel", "add", "debian:6.1", "--modules", "/lib"], "--modules"),
+        (&["explain", "old", "old"], "the same on both sides"),
+        (&["compare", "--full", "--format", "json"], "--full"),
+        (&["compare", "--margin", "101%"], "below 100"),
+    ] {
+        let error = place.refused(arguments);
+        assert!(error.contains(why), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_plan_is_printed_and_nothing_is_booted() {
+    let place = Place::new("boots = 2");
+    let (code, said, error) = place.faultline(&["run", text(&place.file), "--dry-run"]);
+    assert_eq!(code, Some(0), "{error}");
+    insta::assert_snapshot!(said, @r"
+    x, measured mode: 2 variants x 2 boots
+      old  kernel debian:6.1, cmdline quiet
+      new  kernel debian:6.12, vm.swappiness = 10
+    machine: 2 CPUs, 1 node, 512M, 0 disks
+    workload: mprotect rounds=5 share=12.5, 2 iterations
+    4 boots: old, new, new, old
+    time: not known, for the store has no boot of these workloads on such a machine
+    ");
+    assert!(!place.directory.path().join("store.db").exists());
+    let options = ["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "5", "--dry-run"];
+    let (code, said, error) = place.faultline(&options);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(said.contains("2 variants x at most "), "{said}");
+}
+
+#[test]
+fn a_machine_larger_than_the_host_is_refused() {
+    let place = Place::new("boots = 2");
+    let options = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
+    let (code, _, error) = place.faultline(&options);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("of memory, and this host has"), "{error}");
+}
+
+#[test]
+fn numbers_are_no_names_of_experiments() {
+    let place = Place::new("boots = 2");
+    let experiment = fs::read_to_string(&place.file).unwrap();
+    for name in ["1", "b12"] {
+        fs::write(&place.file, experiment.replace("\"x\"", &format!("\"{name}\""))).unwrap();
+        let error = place.refused(&["run", text(&place.file)]);
+        assert!(error.contains("give it a name of letters"), "{error}");
+    }
+}
