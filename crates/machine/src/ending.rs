@@ -27,7 +27,8 @@ pub enum How {
     TimedOut(Limit),
     /// QEMU ended without the guest's doing: its status, and the end of what it said.
     Died(String),
-    /// QEMU failed by itself: by an assertion or a wild pointer of its own. The same in words.
+    /// QEMU failed by itself, by an assertion or a wild pointer of its own, or was killed by somebody.
+    /// The same in words.
     Crashed(String),
 }
 

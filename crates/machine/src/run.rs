@@ -241,7 +241,8 @@ impl<'a> Watch<'a> {
     fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
         let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
         match cause {
-            _ if is_crash(status) => How::Crashed(self.death(status, cause)),
+            _ if is_invalid(status) => How::Crashed(self.death(status, cause)),
+            Some("host-signal") => How::Crashed(self.death(status, cause)),
             _ if !status.success() => How::Died(self.death(status, cause)),
             Some("guest-shutdown") => How::PoweredOff,
             Some("guest-reset" | "guest-panic") => How::Reset,
@@ -275,11 +276,11 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whether a program ended by a signal that its own faults raise (signal(7)). `SIGBUS` may be due to a
-/// full disk, on which its memory lies.
-fn is_crash(status: ExitStatus) -> bool {
-    let faults = [Signal::ABORT, Signal::FPE, Signal::ILL, Signal::SEGV, Signal::TRAP];
-    status.signal().is_some_and(|signal| faults.iter().any(|fault| fault.as_raw() == signal))
+/// Whether a program ended by a signal: of a fault of its own, or sent by somebody (signal(7)). Neither
+/// says anything of the guest. `SIGBUS` is told apart: a full disk may be the reason, on which the
+/// guest's recording lies, and would be full again.
+fn is_invalid(status: ExitStatus) -> bool {
+    status.signal().is_some_and(|signal| signal != Signal::BUS.as_raw())
 }
 
 /// The end of a file as one line of text.

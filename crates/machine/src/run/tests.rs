@@ -106,14 +106,17 @@ fn what_was_recorded_before_a_kill_is_kept() {
     let recorded = [hello(), Event::Note("before".into())];
     let body = format!("{}\nkill -KILL $$", recording(directory.path(), &recorded));
     let (ending, events) = run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
-    assert_eq!(ending.how, How::Died("QEMU ended with signal: 9 (SIGKILL)".into()));
+    assert_eq!(ending.how, How::Crashed("QEMU ended with signal: 9 (SIGKILL)".into()));
     assert_eq!(events, recorded);
     let log = read_log(directory.path()).unwrap();
     assert_eq!(log, fs::read(directory.path().join("frames")).unwrap());
 }
 
 #[test]
-fn a_crash_of_the_emulator_is_told_from_a_kill() {
+fn a_full_disk_is_told_from_a_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ending, _) = run_fake(directory.path(), "kill -BUS $$", &limits(LONG, LONG, LONG));
+    assert!(matches!(ending.how, How::Died(_)), "{}", ending.how);
     let directory = tempfile::tempdir().unwrap();
     let body = "echo 'Assertion failed.' >&2; kill -ABRT $$";
     let (ending, _) = run_fake(directory.path(), body, &limits(LONG, LONG, LONG));
@@ -127,7 +130,7 @@ fn the_cause_of_an_end_is_heard() {
     let cases = [
         ("guest-shutdown", How::PoweredOff),
         ("guest-reset", How::Reset),
-        ("host-signal", How::Died("QEMU ended with exit status: 0 (host-signal)".into())),
+        ("host-signal", How::Crashed("QEMU ended with exit status: 0 (host-signal)".into())),
     ];
     for (cause, how) in cases {
         let directory = tempfile::tempdir().unwrap();
