@@ -14,6 +14,8 @@ pub const USAGE: u8 = 2;
 pub const BOOTS_FAILED: u8 = 3;
 /// Two boots of exact mode with the same inputs differ.
 pub const NOT_EXACT: u8 = 4;
+/// Ended by Ctrl-C: 128 and the signal's number, as a shell has it.
+pub const INTERRUPTED: i32 = 130;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -2,13 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use kernels::Cache;
 use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
-use lab::{Ending, Guest, Lab, Libraries, RunError, RunOptions, RunSummary, file, workloads};
+use lab::{
+    Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, workloads,
+};
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
 };
@@ -17,7 +21,7 @@ use store::Store;
 use super::plan::plan;
 use super::{print, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
-use crate::failure::{BOOTS_FAILED, Failure};
+use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
@@ -42,7 +46,13 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         verify: args.exact.verify,
         jobs: args.exact.jobs,
     };
-    let summary = lab.run(&experiment, options, &mut |progress| display.show(progress));
+    let kept = on_interrupt()?;
+    let summary = lab.run(&experiment, options, &mut |progress| {
+        if let Progress::Kept { .. } = progress {
+            kept.fetch_add(1, Relaxed);
+        }
+        display.show(progress);
+    });
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
@@ -50,6 +60,23 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
     let failed = summary.failed + summary.failed_before;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// Says what is kept when the user ends the run by Ctrl-C, given the number of boots kept so far. The
+/// machines end with this process, and the next run keeps what they recorded.
+fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
+    let kept = Arc::new(AtomicUsize::new(0));
+    let boots = Arc::clone(&kept);
+    let end = move || {
+        let boots = count(boots.load(Relaxed), "boot");
+        eprintln!(
+            "\nfaultline: interrupted. This run kept {boots}. The same command goes on, and keeps what the \
+             boots under way recorded."
+        );
+        exit(INTERRUPTED);
+    };
+    ctrlc::set_handler(end).map_err(|error| Failure::Host(error.to_string()))?;
+    Ok(kept)
 }
 
 /// What to say where nothing is asked for.

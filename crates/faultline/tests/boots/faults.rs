@@ -153,6 +153,25 @@ fn a_killed_run_is_picked_up_by_the_next() {
 }
 
 #[test]
+fn an_interrupted_run_says_what_is_kept_and_the_same_command_goes_on() {
+    let bench = Bench::new();
+    let file = bench.write("x.toml", &experiment("interrupted", &fault("exit")));
+    let mut child = bench.start(&["run", file.to_str().unwrap()]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| line.contains(": booting")));
+    signal("INT", child.id() as i32);
+    let said: Vec<String> = lines.collect();
+    assert!(
+        said.iter().any(|line| line.contains("interrupted. This run kept 0 boots.")),
+        "{said:?}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    bench.await_no_qemu();
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    assert!(matches!(&bench.boots().last().unwrap().outcome, Outcome::Failed(_)));
+}
+
+#[test]
 fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
     let bench = Bench::new();
     let variants = "[[variant]]\nname = \"no-init\"\nkernel = \"6.1\"\n\
