@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use model::Better;
+use model::{Better, count};
 
 use super::gather::{FOUR, Gather, TWO, metric, primary};
 use super::time::number;
@@ -89,7 +89,7 @@ fn latencies(detail: &str, gather: &mut Gather) -> Result<(), Unreadable> {
         }
     }
     if bad > 0 {
-        gather.remark(format!("{bad} lines of bonnie-detail have no latency"));
+        gather.remark(format!("no latency: {} of bonnie-detail", count(bad, "line")));
     }
     Ok(())
 }

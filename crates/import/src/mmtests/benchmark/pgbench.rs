@@ -5,7 +5,7 @@
 //! transactions since the line before. What pgbench itself prints is beside them, before May 2019
 //! in `pgbench-raw-CLIENTS`.
 
-use model::Better;
+use model::{Better, count};
 
 use super::gather::{Gather, TWO, metric, primary};
 use super::time::{number, runs};
@@ -71,7 +71,7 @@ fn lines(text: &str, name: &str, gather: &mut Gather) -> Vec<Line> {
     let lines: Vec<Option<Line>> = text.lines().map(read_line).collect();
     let bad = lines.iter().filter(|line| line.is_none()).count();
     if bad > 0 {
-        gather.remark(format!("{bad} lines of {name} are not read"));
+        gather.remark(format!("not read: {} of {name}", count(bad, "line")));
     }
     lines.into_iter().flatten().collect()
 }

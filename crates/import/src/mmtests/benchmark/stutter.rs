@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU32;
 
-use model::{Better, Metric, Rows};
+use model::{Better, Metric, Rows, count};
 
 use super::gather::{FOUR, Gather, MAX_SAMPLES, metric, primary};
 use super::{Logs, Unreadable};
@@ -63,7 +63,7 @@ fn add(
         added.map_err(|error| refused(error.to_string()))?;
     }
     if bad > 0 {
-        gather.remark(format!("{bad} lines of latencies are not read"));
+        gather.remark(format!("not read: {} of latencies", count(bad, "line")));
     }
     Ok(())
 }

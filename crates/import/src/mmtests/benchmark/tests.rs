@@ -73,7 +73,7 @@ fn a_run_that_failed_leaves_no_rates() {
         parsed.remarks,
         [
             "4 clients do not count: Command exited with non-zero status 1",
-            "1 lines of pgbench-transactions-8.log are not read",
+            "not read: 1 line of pgbench-transactions-8.log",
             "the run with 8 clients is too short for a sample",
         ]
     );
