@@ -36,6 +36,9 @@ const MINUTE: Millis = Millis(60_000);
 /// The longest command line: of x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
 /// `arch/x86/include/asm/setup.h`), and this leaves room for what we add.
 const LONGEST_CMDLINE: usize = 1536;
+/// Words such as `x=1` go to the environment of PID 1 where the kernel does not know them, and that has
+/// room for 32 (`CONFIG_INIT_ENV_ARG_LIMIT`): two of its own, up to seven that a seed draws, and these.
+const MOST_WORDS: usize = 20;
 /// How long an iteration may take when the file does not say.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
@@ -342,6 +345,15 @@ fn check_cmdline(cmdline: Spanned<String>) -> Checked<String> {
     if words.len() > LONGEST_CMDLINE {
         let problem = format!("a command line of {} bytes", words.len());
         let hint = format!("the kernel reads 2047, ours among them: use up to {LONGEST_CMDLINE}");
+        return fault(cmdline.span(), problem, hint);
+    }
+    let unknown = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('.'));
+    let number = words.split_whitespace().filter(unknown).count();
+    if number > MOST_WORDS {
+        let problem = format!("{number} words with a value");
+        let hint = format!(
+            "the kernel panics at 32 that it does not know, ours among them: use up to {MOST_WORDS}"
+        );
         return fault(cmdline.span(), problem, hint);
     }
     Ok(cmdline.into_inner())

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
+use model::{Bytes, Experiment, Kernel, Mode, Outcome, WorkloadUse};
 use store::{Detail, ExperimentId, Kept, Store};
 
 use crate::boot::BootError;
@@ -89,6 +89,13 @@ pub enum Ending {
     Unjudged,
 }
 
+impl RunOptions {
+    /// How many boots of an experiment run side by side.
+    pub fn side_by_side(self, experiment: &Experiment) -> usize {
+        jobs::jobs(self, experiment)
+    }
+}
+
 impl Lab {
     /// Carries out what of the experiment is not done yet.
     ///
@@ -104,6 +111,7 @@ impl Lab {
         let has = machine::host::memory();
         let wants = experiment.machine.topology.memory();
         if let Some(has) = has.filter(|has| *has < wants) {
+            let has = Bytes(has.0 >> 20 << 20);
             return Err(RunError::Memory { wants, has });
         }
         let _lock = self.lock()?;

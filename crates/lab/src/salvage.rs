@@ -74,7 +74,7 @@ fn leftover(
     if is_kept(store, experiment, &head)? {
         return remove(directory);
     }
-    let variant = head.variant.clone();
+    let (variant, of) = (head.variant.clone(), head.experiment.clone());
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
             // Whatever it recorded, what it counted is of no use without its kernel's symbols.
@@ -86,7 +86,9 @@ fn leftover(
                 _ => store.keep_boot(experiment, &boot)?,
             };
             let outcome = &boot.outcome;
-            say(&format!("kept a boot of {variant} that an earlier run left behind: {outcome}"));
+            say(&format!(
+                "kept a boot of {variant} in {of} that an earlier run left behind: {outcome}"
+            ));
             remove(directory)
         }
         Err(error) => set_aside(directory, name, &error.to_string(), say),

@@ -41,8 +41,12 @@ pub fn excerpt(text: &str) -> String {
 }
 
 /// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began.
-/// Words that are too long stay whole, so that they can be searched for.
+/// Where `first` takes most of a line, all of them stand below it. Words that are too long stay whole, so that they can be searched for.
 pub fn wrap(first: &str, text: &str) -> String {
+    if first.len() > 3 * WIDTH / 4 {
+        let below = " ".repeat(first.len() - first.trim_start().len() + 4);
+        return format!("{}\n{}", first.trim_end(), wrap(&below, text));
+    }
     lines(text, hanging(WIDTH, first, &" ".repeat(first.len())).break_words(false))
 }
 
@@ -84,6 +88,12 @@ mod tests {
     fn long_texts_are_cut() {
         let excerpt = excerpt(&"\u{e9}".repeat(1000));
         assert_eq!(excerpt.len(), MAX_TEXT + 3);
+    }
+
+    #[test]
+    fn what_is_long_leaves_room_to_what_follows() {
+        let wrapped = wrap(&format!("  {} ", "n".repeat(90)), "a word");
+        assert_eq!(wrapped, format!("  {}\n      a word\n", "n".repeat(90)));
     }
 
     #[test]

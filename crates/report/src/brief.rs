@@ -4,7 +4,7 @@
 use compare::{Comparison, Evidence, Kind, Row, Table};
 use model::Mode;
 
-use crate::ascii::wrap;
+use crate::ascii::{escape, wrap};
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, Layout};
 use crate::{beside, exact, oddities, table};
@@ -16,8 +16,8 @@ const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "confi
 /// Notes that are for those who boot the same again.
 const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
-/// The comparison in short.
-pub fn text(comparison: &Comparison) -> String {
+/// The comparison in short, and the command that prints it in full.
+pub fn text(comparison: &Comparison, full: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     if comparison.mode == Mode::Exact {
         let notes: Vec<Note> =
@@ -36,7 +36,7 @@ pub fn text(comparison: &Comparison) -> String {
     }
     parts.extend(beside::text(comparison));
     parts.push(lay_out("Notes:", &few_notes(comparison)));
-    parts.push("All rows, counters and notes: faultline compare --full\n".to_owned());
+    parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
     parts.join("\n")
 }
 

@@ -42,9 +42,9 @@ pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
 
 /// The first screen: verdicts, the rows that they are on, and the counters that moved most. Plain text
-/// as that of [`text`].
-pub fn brief(comparison: &Comparison) -> String {
-    brief::text(comparison)
+/// as that of [`text`]. `full` is the command that prints all rows.
+pub fn brief(comparison: &Comparison, full: &str) -> String {
+    brief::text(comparison, full)
 }
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

@@ -127,13 +127,13 @@ fn two_variants() {
 #[test]
 fn the_first_screen() {
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.09, 5))]);
-    insta::assert_snapshot!(report::brief(&comparison));
+    insta::assert_snapshot!(report::brief(&comparison, "faultline compare 1 --full"));
 }
 
 #[test]
 fn what_is_within_the_margin_and_beyond_luck_is_named() {
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.005, 5))]);
-    let brief = report::brief(&comparison);
+    let brief = report::brief(&comparison, "faultline compare 1 --full");
     let said = "same         instructions-kernel-NUMA01  0.50 % more, luck floor 0.17 %: beyond luck, within the";
     assert!(brief.contains(said), "{brief}");
     let text = printed(&comparison);

@@ -56,9 +56,15 @@ fn two_variants() {
 fn the_first_screen() {
     let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
     let comparison = compared(&[("6.1", &base), ("6.12", &worse)]);
-    insta::assert_snapshot!("first_screen", report::brief(&comparison));
+    insta::assert_snapshot!(
+        "first_screen",
+        report::brief(&comparison, "faultline compare 1 --full")
+    );
     let few = compared(&[("6.1", &base[..1]), ("6.12", &worse[..1])]);
-    insta::assert_snapshot!("first_screen_of_few_boots", report::brief(&few));
+    insta::assert_snapshot!(
+        "first_screen_of_few_boots",
+        report::brief(&few, "faultline compare 1 --full")
+    );
 }
 
 #[test]

@@ -3,11 +3,14 @@
 
 use model::WorkloadUse;
 
-use super::{Explanation, Path, Paths, Section, Subject};
+use super::paths::KERNEL;
+use super::{Contribution, Explanation, Path, Paths, Section, Subject};
 use crate::Difference;
 
 /// A callee that has this share of its caller's change has the change.
 const MOST: f64 = 0.9;
+/// A function is named that has at least this share of the phase's change.
+const HALF: f64 = 0.5;
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,8 @@ pub struct Holder {
     pub inclusive: bool,
     /// Instructions per entry on both sides.
     pub per_entry: [f64; 2],
+    /// Its share of the change; more than 1 where others made up for a part.
+    pub share: f64,
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives those of a phase.
@@ -44,35 +49,38 @@ pub fn headlines(
     let headline = |(phase, section): (&str, &Section)| {
         let kernel = *section.totals.hidden().unwrap_or(&section.totals.kernel);
         let is_beyond = kernel.beyond_luck() == Some(true);
-        let function = || by_calls(section, &paths(phase)).or_else(|| own(section));
+        let function = || {
+            let paths = paths(phase);
+            if paths.followed { by_calls(section, &paths) } else { own(section) }
+        };
         Headline { phase: phase.to_owned(), kernel, function: is_beyond.then(function).flatten() }
     };
     measured.map(headline).collect()
 }
 
-/// The innermost function that has, with all that it calls, most of the change. Followed from the
-/// outermost: a callee that only one side has was renamed, moved or inlined, so it is its caller
-/// that changed.
+/// The innermost function that has, with all that it calls, most of its caller's change; the outermost
+/// has half of the phase's. A callee that only one side has was renamed, moved or inlined, so it is its
+/// caller that changed.
 fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
-    let mut within: Vec<&Path> = paths.paths.iter().filter(|_| paths.followed).collect();
-    let mut depth = 0;
+    let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
+    let mut within: Vec<&Path> = paths.paths.iter().filter(kernel).collect();
+    let all = change(&within);
+    let mut least = HALF;
     let mut holder = None;
-    loop {
-        let sums = sums(&within);
+    for depth in 1.. {
         let Some((frame, inside)) = heaviest(&within, depth) else { break };
-        let [base, new] = self::sums(&inside);
-        let has_most = (new - base) / (sums[1] - sums[0]) >= MOST;
-        // The first frame is who executes.
-        if depth > 0 && (!has_most || base == 0.0 || new == 0.0) {
+        let [base, new] = sums(&inside);
+        let share = change(&inside) / change(&within);
+        if share.is_nan() || share < least || base == 0.0 || new == 0.0 {
             break;
         }
-        holder = (depth > 0).then(|| (frame.to_owned(), [base, new]));
-        (within, depth) = (inside, depth + 1);
+        holder = Some((frame.to_owned(), [base, new]));
+        (within, least) = (inside, MOST);
     }
     let (name, sums) = holder?;
     let entries = entries(section, &name)?;
     let per_entry = [sums[0] / entries[0], sums[1] / entries[1]];
-    Some(Holder { name, inclusive: true, per_entry })
+    Some(Holder { name, inclusive: true, per_entry, share: (sums[1] - sums[0]) / all })
 }
 
 /// The frame at `depth` in which instructions changed most, and the paths with it.
@@ -81,12 +89,14 @@ fn heaviest<'a>(within: &[&'a Path], depth: usize) -> Option<(&'a str, Vec<&'a P
     let deeper: Vec<&Path> =
         within.iter().copied().filter(|path| path.frames.len() > depth).collect();
     let groups = deeper.chunk_by(|one, other| one.frames[depth] == other.frames[depth]);
-    let change = |group: &[&Path]| {
-        let [base, new] = sums(group);
-        (new - base).abs()
-    };
-    let group = groups.max_by(|one, other| change(one).total_cmp(&change(other)))?;
+    let size = |group: &[&Path]| change(group).abs();
+    let group = groups.max_by(|one, other| size(one).total_cmp(&size(other)))?;
     Some((&group[0].frames[depth], group.to_vec()))
+}
+
+fn change(paths: &[&Path]) -> f64 {
+    let [base, new] = sums(paths);
+    new - base
 }
 
 fn sums(paths: &[&Path]) -> [f64; 2] {
@@ -103,12 +113,22 @@ fn entries(section: &Section, function: &str) -> Option<[f64; 2]> {
     (base > 0.0 && new > 0.0).then_some([base, new])
 }
 
-/// The function whose own instructions per entry cost most.
+/// The function whose own instructions per entry hold half of the change, unless functions of one side
+/// alone make up for it: then it may have taken in what they did.
 fn own(section: &Section) -> Option<Holder> {
     let first = section.contributions.get(*section.per_entry.first()?)?;
+    let own = first.instructions.change();
+    let share = own / section.totals.kernel.change();
+    let makes_up = |it: &&Contribution| {
+        let is_one_sided = it.calls.as_ref().is_some_and(|calls| calls.only.is_some());
+        is_one_sided && it.instructions.change() / own < -HALF
+    };
+    if share < HALF || section.contributions.iter().any(|it| makes_up(&it)) {
+        return None;
+    }
     let Difference { base, new, .. } = first.calls.as_ref()?.per_entry?;
     let name = first.subject.to_string();
-    Some(Holder { name, inclusive: false, per_entry: [base, new] })
+    Some(Holder { name, inclusive: false, per_entry: [base, new], share })
 }
 
 #[cfg(test)]
@@ -138,7 +158,12 @@ mod tests {
             ("kernel sys change pte", 0.0, 2400.0),
         ]);
         let holder = by_calls(&section, &calls).unwrap();
-        let expected = Holder { name: "change".into(), inclusive: true, per_entry: [200.0, 482.0] };
+        let expected = Holder {
+            name: "change".into(),
+            inclusive: true,
+            per_entry: [200.0, 482.0],
+            share: 1410.0 / 1411.0,
+        };
         assert_eq!(holder, expected);
     }
 
@@ -153,10 +178,21 @@ mod tests {
             ("kernel sys b", 100.0, 200.0),
         ]);
         assert_eq!(by_calls(&section, &calls).unwrap().name, "sys");
-        // Where calls were not followed, the dearest function is named.
-        let alone = Paths { followed: false, ..calls };
-        assert_eq!(by_calls(&section, &alone), None);
-        assert_eq!(own(&section).unwrap().per_entry, [50.0, 100.0]);
+        // Where calls were not followed, a function that holds half is named.
+        let holder = own(&section).unwrap();
+        assert_eq!((holder.per_entry, holder.share), ([50.0, 100.0], 0.5));
+    }
+
+    #[test]
+    fn what_took_in_another_function_holds_no_change() {
+        let base = [executed(&[("load", "", 10, 170), ("descend", "", 10, 160)])];
+        let section = all(&base, &[executed(&[("load", "", 10, 335)])]);
+        assert_eq!(own(&section), None);
+        // And neither does a small part of a change.
+        let boot = |work: u64, cost: u64| {
+            [executed(&[("f", "", 2, 2 * cost), ("g", "", work, 100 * work)])]
+        };
+        assert_eq!(own(&all(&boot(10, 5), &boot(20, 6))), None);
     }
 
     #[test]

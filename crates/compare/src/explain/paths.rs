@@ -81,7 +81,8 @@ fn sums<'a>(
     sums
 }
 
-const KERNEL: &str = "kernel";
+/// The first frame of what the kernel executes.
+pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 /// The only frame of a process: its functions are not told apart.
 const USER: &str = "[user]";

@@ -72,13 +72,13 @@ pub fn percent(text: &str) -> Result<Share, String> {
 #[derive(Debug, Args)]
 pub struct SequentialArgs {
     /// With --boots auto: the most boots of each kernel [default: 32]
-    #[arg(long, value_name = "BOOTS", requires = "boots")]
+    #[arg(long, value_name = "BOOTS")]
     pub at_most: Option<u32>,
     /// With --boots auto: a smaller difference is none [default: 1%]
-    #[arg(long, value_name = "PERCENT", requires = "boots", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<Share>,
     /// With --boots auto: begin no further block of boots after so long, such as 2h
-    #[arg(long, value_name = "TIME", requires = "boots")]
+    #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
 }
 

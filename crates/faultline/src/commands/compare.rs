@@ -20,6 +20,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     if args.full && args.format != Format::Text {
         return Err(Failure::Usage("--full is for --format text: the others have all".into()));
     }
+    let named = store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let store = existing_store(store)?;
     let id = find(&store, args.experiment.as_deref())?;
     let experiment = store.experiment(id)?;
@@ -62,7 +63,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
     let text = match args.format {
-        Format::Text if !args.full => report::brief(&comparison),
+        Format::Text if !args.full => {
+            report::brief(&comparison, &format!("faultline{named} compare {id} --full"))
+        }
         Format::Text => report::text(&comparison),
         Format::Json => {
             report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?

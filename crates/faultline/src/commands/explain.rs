@@ -47,6 +47,8 @@ fn explain_difference(
     }
     let store = existing_store(store)?;
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
+    place_of(&experiment, base)?;
+    place_of(&experiment, new)?;
     let used = workload(&experiment, args.workload.as_deref())?;
     let mut kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     for used in &experiment.workloads {
@@ -144,6 +146,9 @@ fn workload<'a>(
     found.ok_or_else(|| {
         let names = experiment.workloads.iter().map(|used| &*used.manifest.name);
         let names = names.collect::<Vec<_>>().join(", ");
-        Failure::Usage(format!("name one of the workloads with --workload: {names}"))
+        Failure::Usage(match named {
+            Some(named) => format!("there is no workload `{named}`; there are: {names}"),
+            None => format!("name one of the workloads with --workload: {names}"),
+        })
     })
 }

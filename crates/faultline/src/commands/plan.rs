@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use lab::RunOptions;
 use lab::schedule::schedule;
 use model::{Experiment, Mode, Setting, count};
 use report::escape;
@@ -16,7 +17,11 @@ const MOST: usize = 40;
 
 /// The plan: variants, machine, workloads, boots in order, and about how long they take, by what
 /// `store` has of such boots.
-pub fn plan(experiment: &Experiment, store: Option<&Store>) -> Result<String, Failure> {
+pub fn plan(
+    experiment: &Experiment,
+    store: Option<&Store>,
+    options: RunOptions,
+) -> Result<String, Failure> {
     let Experiment { name, variants, machine, workloads, boots, .. } = experiment;
     let each = match experiment.mode {
         Mode::Measured => "boot",
@@ -67,19 +72,38 @@ pub fn plan(experiment: &Experiment, store: Option<&Store>) -> Result<String, Fa
     let more = slots.len() - order.len();
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
     let _ = writeln!(text, "{}: {}{more}", count(slots.len(), "boot"), order.join(", "));
-    let wall = match store {
-        Some(store) => wall_of_like(experiment, store)?,
-        None => None,
+    let (done, wall) = match store {
+        Some(store) => (done(experiment, store)?, wall_of_like(experiment, store)?),
+        None => (0, None),
     };
+    if done > 0 {
+        let _ = writeln!(text, "done: {} of an experiment of this name", count(done, "boot"));
+    }
+    let jobs = options.side_by_side(experiment);
+    if jobs > 1 {
+        let _ = writeln!(text, "side by side: {}", count(jobs, "boot"));
+    }
+    let times = if options.verify { 2 } else { 1 } * slots.len().saturating_sub(done);
     text.push_str(&match wall {
-        Some(wall) => format!(
-            "time: about {}, one boot after the other, as such boots took before\n",
-            span(wall.mul_f64(slots.len() as f64))
-        ),
+        Some(wall) => {
+            let wall = span(wall.mul_f64(times as f64 / jobs as f64));
+            format!("time: about {wall}, as such boots took before\n")
+        }
         None => "time: not known, for the store has no boot of these workloads on such a machine\n"
             .to_owned(),
     });
     Ok(text)
+}
+
+/// Complete boots that the store has of an experiment of this name and these variants. Whether their
+/// kernels are still the same is only known once these are fetched.
+fn done(experiment: &Experiment, store: &Store) -> Result<usize, Failure> {
+    let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
+    let rows = store.experiments()?;
+    let row = rows.iter().rev().find(|row| row.name == experiment.name && row.variants == names);
+    let complete = row.and_then(|row| row.outcomes.get("complete")).copied().unwrap_or(0);
+    let wanted = experiment.variants.len() * experiment.boots as usize;
+    Ok((complete as usize).min(wanted))
 }
 
 /// How long a complete boot of the same workloads on the same machine took, the mean over those that
@@ -93,6 +117,7 @@ fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duratio
         let other = store.experiment(row.id)?;
         let is_alike = other.mode == experiment.mode
             && other.machine.topology == experiment.machine.topology
+            && other.profile == experiment.profile
             && work(&other) == work(experiment);
         if is_alike {
             let boots = store.boots(row.id, Detail::Summary)?;

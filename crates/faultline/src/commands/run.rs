@@ -34,20 +34,15 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| Store::open(&path)).transpose()?;
-        print(&plan(&experiment, store.as_ref())?)?;
+        print(&plan(&experiment, store.as_ref(), options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let store_option =
         store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
-    let options = RunOptions {
-        retry_failed: args.retry_failed,
-        verify: args.exact.verify,
-        jobs: args.exact.jobs,
-    };
     let kept = on_interrupt()?;
-    let summary = lab.run(&experiment, options, &mut |progress| {
+    let summary = lab.run(&experiment, options(&args), &mut |progress| {
         if let Progress::Kept { .. } = progress {
             kept.fetch_add(1, Relaxed);
         }
@@ -60,6 +55,11 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
     let failed = summary.failed + summary.failed_before;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+fn options(args: &RunArgs) -> RunOptions {
+    let ExactArgs { verify, jobs, .. } = args.exact;
+    RunOptions { retry_failed: args.retry_failed, verify, jobs }
 }
 
 /// Says what is kept when the user ends the run by Ctrl-C, given the number of boots kept so far. The
@@ -164,6 +164,15 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
             "exact mode has no --boots: a boot with the same seed gives the same; use --seeds";
         return Err(Failure::Usage(message.into()));
     }
+    let SequentialArgs { at_most, margin, budget } = args.sequential;
+    if mode == Mode::Exact && (at_most.is_some() || margin.is_some() || budget.is_some()) {
+        let message = "--at-most, --margin and --budget are for --boots auto, in measured mode; in exact \
+                       mode give the margin to `faultline compare`";
+        return Err(Failure::Usage(message.into()));
+    }
+    if args.kernels.iter().any(|kernel| kernel.trim().is_empty()) {
+        return Err(Failure::Usage("--kernels has an empty name: such as 6.1,7.3".into()));
+    }
     if mode == Mode::Exact && matches!(args.machine.accel, AccelArg::Kvm) {
         let message = "exact mode is emulation of its own kind: leave --accel out";
         return Err(Failure::Usage(message.into()));
@@ -267,7 +276,9 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
             }
             Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
         }
-        Some(BootsArg::Number(_)) if at_most.is_some() || margin.is_some() || budget.is_some() => {
+        Some(BootsArg::Number(_)) | None
+            if at_most.is_some() || margin.is_some() || budget.is_some() =>
+        {
             usage("--at-most, --margin and --budget are for --boots auto".into())
         }
         Some(BootsArg::Number(boots)) => Ok((boots, None)),

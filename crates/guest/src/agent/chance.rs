@@ -26,6 +26,49 @@ const MOUNTS: usize = 24;
 /// Pages and files that are kept while the iteration runs, on each CPU, at most.
 const KEPT: usize = 64;
 
+/// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. What a variant sets stays in the caches of
+/// inodes and names until memory is short, where shrinkers and RCU meet it.
+const SETTINGS: [(&str, &[&str]); 2] = [
+    (
+        "/proc/sys/vm",
+        &[
+            "admin_reserve_kbytes",
+            "dirty_background_bytes",
+            "dirty_background_ratio",
+            "dirty_bytes",
+            "dirty_expire_centisecs",
+            "dirty_ratio",
+            "dirty_writeback_centisecs",
+            "dirtytime_expire_seconds",
+            "extfrag_threshold",
+            "laptop_mode",
+            "lowmem_reserve_ratio",
+            "max_map_count",
+            "min_free_kbytes",
+            "mmap_min_addr",
+            "nr_hugepages",
+            "oom_dump_tasks",
+            "oom_kill_allocating_task",
+            "overcommit_kbytes",
+            "overcommit_memory",
+            "overcommit_ratio",
+            "page-cluster",
+            "panic_on_oom",
+            "stat_interval",
+            "swappiness",
+            "user_reserve_kbytes",
+            "vfs_cache_pressure",
+            "watermark_boost_factor",
+            "watermark_scale_factor",
+            "zone_reclaim_mode",
+        ],
+    ),
+    (
+        "/sys/kernel/mm/transparent_hugepage",
+        &["defrag", "enabled", "hpage_pmd_size", "shmem_enabled", "use_zero_page"],
+    ),
+];
+
 /// What is kept while an iteration runs. It is given back when dropped.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -56,6 +99,7 @@ pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
         (0..rng.usize(..THREADS)).for_each(|_| start_thread());
     }
     make_mounts(&mut rng, &mut kept.mounts);
+    open_settings(&mut rng);
     // The workload starts near the CPU on which the agent runs.
     if let Some(&cpu) = rng.choice(&cpus) {
         run_on(cpu);
@@ -100,6 +144,18 @@ fn make_mounts(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     }
     keep_some(rng, &mut mounts).for_each(|path| end_mount(&path));
     kept.append(&mut mounts);
+}
+
+/// Opens some of the files of settings, in a random order.
+fn open_settings(rng: &mut Rng) {
+    let mut paths: Vec<String> = SETTINGS
+        .iter()
+        .flat_map(|(directory, names)| names.iter().map(move |name| format!("{directory}/{name}")))
+        .collect();
+    rng.shuffle(&mut paths);
+    for path in paths.iter().take(rng.usize(..=paths.len())) {
+        let _ = File::open(path);
+    }
 }
 
 fn end_mount(path: &PathBuf) {

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use model::{Boot, Outcome};
 use store::ExperimentId;
 
-use super::jobs::jobs;
 use super::looks::Looks;
 use super::plan::Due;
 use super::rig::Rig;
@@ -101,7 +100,7 @@ impl Lab {
         let begun = Instant::now();
         let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
         looks.announce(watch);
-        let jobs = jobs(options, rig.experiment);
+        let jobs = options.side_by_side(rig.experiment);
         let mut queue: VecDeque<Attempt> =
             due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
         let Self { store, guest, libraries, scratch, .. } = self;
@@ -159,7 +158,9 @@ impl Lab {
                     summary.boots += 1;
                     summary.failed += usize::from(!boot.outcome.is_complete());
                     done += 1;
-                    let left = begun.elapsed() / done * (due.len() as u32 - done);
+                    // Those under way are half done, on average.
+                    let share = f64::from(2 * done + running as u32) / 2.0;
+                    let left = begun.elapsed().mul_f64((due.len() as f64 - share) / share);
                     watch(Progress::Kept {
                         number,
                         variant: name(attempt.due),

@@ -49,9 +49,9 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
 fn headline(it: &Headline) -> String {
     let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
     let change = format!("Phase {phase}: {} kernel instructions", percent(kernel));
-    let Some(Holder { name, inclusive, per_entry: [base, new] }) = &it.function else {
+    let Some(Holder { name, inclusive, per_entry: [base, new], share }) = &it.function else {
         let why = match kernel.beyond_luck() {
-            Some(true) => "beyond luck; no function holds the change",
+            Some(true) => "beyond luck; no function holds half of the change",
             Some(false) => "luck alone may do this",
             None => "nothing is known of luck",
         };
@@ -60,7 +60,11 @@ fn headline(it: &Headline) -> String {
     let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
     let [base, new] = [*base, *new].map(|cost| decimal(Some(cost), decimals));
     let calls = if *inclusive { " with all that it calls" } else { "" };
-    format!("{change}: {}{calls} took {base} an entry, and takes {new}.", excerpt(name))
+    let share = match share {
+        ..0.95 => format!("{:.0} % of it in ", 100.0 * share),
+        _ => String::new(),
+    };
+    format!("{change}: {share}{}{calls}, {base} an entry before, {new} now.", excerpt(name))
 }
 
 /// Why there is nothing to explain.

@@ -168,22 +168,27 @@ fn what_happened_comes_first() {
         kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
         function,
     };
-    let holder = |inclusive, per_entry| Holder { name: "change_pte".into(), inclusive, per_entry };
+    let holder = |inclusive, per_entry, share| Holder {
+        name: "change_pte".into(),
+        inclusive,
+        per_entry,
+        share,
+    };
     let headlines = [
-        headline("fill", 2398.4, Some(holder(true, [2_406_301.0, 5_764_432.0]))),
-        headline("steady", 1200.0, Some(holder(false, [120.0, 121.0]))),
+        headline("fill", 2398.4, Some(holder(true, [2_406_301.0, 5_764_432.0], 0.99))),
+        headline("steady", 1200.0, Some(holder(false, [120.0, 121.0], 0.6))),
         headline("end", 1001.0, None),
     ];
     let text = report::explain(&explanation, &headlines, None, 10);
     let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     assert_eq!(
         said.join(" "),
-        "Phase fill: +139.84% kernel instructions: change_pte with all that it calls took 2406301 an \
-         entry, and takes 5764432. Phase steady: +20.00% kernel instructions: change_pte took 120.00 an \
-         entry, and takes 121.00. Phase end: +0.10% kernel instructions: luck alone may do this."
+        "Phase fill: +139.84% kernel instructions: change_pte with all that it calls, 2406301 an entry \
+         before, 5764432 now. Phase steady: +20.00% kernel instructions: 60 % of it in change_pte, 120.00 \
+         an entry before, 121.00 now. Phase end: +0.10% kernel instructions: luck alone may do this."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"));
-    assert!(page.contains("change_pte took 120.00") && !page.contains("2406301"));
+    assert!(page.contains("change_pte, 120.00 an entry") && !page.contains("2406301"));
 }
 
 #[test]
