@@ -91,9 +91,7 @@ impl Display {
     /// A line of its own. What a guest said may be in it.
     fn line(&self, text: &str) {
         let text = report::escape(text);
-        if self.plain {
-            eprintln!("{text}");
-        } else if self.bars.println(&text).is_err() {
+        if self.plain || self.bars.println(&text).is_err() {
             eprintln!("{text}");
         }
     }

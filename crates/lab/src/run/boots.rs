@@ -36,7 +36,7 @@ enum Told {
     /// What it does now.
     Doing(String),
     /// Its end. The error of the outer level is a panic.
-    Ended(thread::Result<Result<Ended, RunError>>),
+    Ended(Box<thread::Result<Result<Ended, RunError>>>),
 }
 
 /// A boot that came to an end.
@@ -82,7 +82,7 @@ impl Shared<'_> {
         let tell = |told| drop(sender.send((attempt, told)));
         let mut doing = |what: &str| tell(Told::Doing(what.to_owned()));
         let ended = catch_unwind(AssertUnwindSafe(|| self.boot(attempt.due, &mut doing)));
-        tell(Told::Ended(ended));
+        tell(Told::Ended(Box::new(ended)));
     }
 }
 
@@ -135,7 +135,7 @@ impl Lab {
                         watch(Progress::Doing { number: Some(number), what: &what });
                         continue;
                     }
-                    Told::Ended(ended) => ended.unwrap_or_else(|panic| resume_unwind(panic)),
+                    Told::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
                 };
                 running -= 1;
                 let directory = shared.directory(attempt.due);
