@@ -69,8 +69,14 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
         + &oddities::text(whole, comparison, &layout)
 }
 
-/// The counters that moved most among those that differ for sure; none if there are none.
+/// The counters that moved most among those that differ for sure. None where nothing is known of that.
 fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
+    let is_known = |row: &Row| {
+        row.beyond_luck.iter().any(Option::is_some) || row.evidence.iter().any(Option::is_some)
+    };
+    if !whole.rows.iter().any(is_known) {
+        return None;
+    }
     let mut rows: Vec<(f64, Row)> = whole
         .rows
         .iter()
@@ -79,6 +85,13 @@ fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
             Some((moved.reduce(f64::max)?, Row { section: None, ..row.clone() }))
         })
         .collect();
+    if rows.is_empty() {
+        let why = match comparison.mode {
+            Mode::Exact => "luck",
+            Mode::Measured => "chance",
+        };
+        return Some(format!("{}: no counter moved beyond {why}.\n", escape(&whole.workload)));
+    }
     rows.sort_by(|one, other| other.0.total_cmp(&one.0));
     let found = rows.len();
     rows.truncate(MOST);
@@ -87,7 +100,7 @@ fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
     if found > MOST {
         text.push_str(&format!("{} more counters differ.\n", found - MOST));
     }
-    (found > 0).then_some(text)
+    Some(text)
 }
 
 /// How many times larger one side is than the other, where that is neither luck nor chance.
