@@ -144,7 +144,7 @@ fn a_directory_is_imported_once_and_compared() {
     assert_eq!(again.status.code(), Some(0));
     assert!(printed(&again).ends_with("holds all of this already: nothing was added\n"));
 
-    let compared = faultline(&store, &["compare", "1"]);
+    let compared = faultline(&store, &["compare", "1", "--full"]);
     assert_eq!(compared.status.code(), Some(0), "{compared:?}");
     let text = printed(&compared);
     let Document { tables, unread } = import::read(&compared.stdout);
