@@ -114,15 +114,11 @@ fn overrule(
     judging: &Judging,
 ) {
     for (column, difference) in (1..).zip(differences) {
-        let [base, own] = [0, column].map(|column| rows[total].values[column]);
-        let (Some(difference), Some(floor)) = (difference, rows[total].floors[column]) else {
-            continue;
-        };
-        let hidden = rows[total].beyond_luck[column] == Some(false);
-        let change = base.zip(own).map_or(f64::NAN, |(base, own)| own - base);
-        let is_allowed = (difference.change() - change).abs() <= floor;
+        let [base, new] = [0, column].map(|column| rows[total].values[column]);
+        let (Some(difference), Some(base), Some(new)) = (difference, base, new) else { continue };
+        let all = Difference { base, new, floor: rows[total].floors[column] };
         let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
-        if hidden && is_allowed && verdict != Verdict::Same {
+        if all.hides(difference) && verdict != Verdict::Same {
             rows[equal].verdicts[column] = Some(verdict);
             rows[total].verdicts[column] = None;
         }

@@ -140,6 +140,13 @@ impl Difference {
         Some(self.change().abs() > self.floor?)
     }
 
+    /// Whether luck hides a change of the same figure at equal entries: this total does not exceed its
+    /// floor, and allows that change.
+    pub(crate) fn hides(&self, equal: &Self) -> bool {
+        let is_allowed = |floor: f64| (equal.change() - self.change()).abs() <= floor;
+        self.beyond_luck() == Some(false) && self.floor.is_some_and(is_allowed)
+    }
+
     /// By how much the change exceeds luck; 0 where it does not, or nothing is known of luck.
     pub fn excess(&self) -> f64 {
         self.floor.map_or(0.0, |floor| (self.change().abs() - floor).max(0.0))

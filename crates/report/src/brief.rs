@@ -1,7 +1,7 @@
 //! The first screen: the verdicts with the rows that they are on, then the counters that moved most.
-//! The rest is in the full tables.
+//! The rest is in the full tables. Plain text as that of [`crate::text`].
 
-use compare::{Comparison, Evidence, Kind, Row, Table};
+use compare::{Comparison, Kind, Row, Table};
 use model::Mode;
 
 use crate::ascii::{escape, wrap};
@@ -16,8 +16,8 @@ const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "confi
 /// Notes that are for those who boot the same again.
 const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
-/// The comparison in short, and the command that prints it in full.
-pub fn text(comparison: &Comparison, full: &str) -> String {
+/// The comparison in short. `full` is the command that prints all of it.
+pub fn brief(comparison: &Comparison, full: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     if comparison.mode == Mode::Exact {
         let notes: Vec<Note> =
@@ -62,17 +62,16 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
     if more > 0 {
         text.push_str(&format!("{more} more rows.\n"));
     }
-    text + &match comparison.mode {
-        Mode::Measured => verdicts::verdicts(whole, comparison, &layout).unwrap_or_default(),
-        Mode::Exact => exact::verdicts_on(whole, comparison),
-    } + &verdicts::unmet(whole, comparison, &layout)
+    text + &verdicts::on_columns(whole, comparison, &layout)
+        + &verdicts::unmet(whole, comparison, &layout)
         + &oddities::text(whole, comparison, &layout)
 }
 
 /// The counters that moved most among those that differ for sure. None where nothing is known of that.
 fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
     let is_known = |row: &Row| {
-        row.beyond_luck.iter().any(Option::is_some) || row.evidence.iter().any(Option::is_some)
+        let mut columns = 1..row.values.len();
+        columns.any(|column| table::differs(row, column, comparison).is_some())
     };
     if !whole.rows.iter().any(is_known) {
         return None;
@@ -105,13 +104,7 @@ fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
 
 /// How many times larger one side is than the other, where that is neither luck nor chance.
 fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
-    let differs = match comparison.mode {
-        Mode::Exact => row.beyond_luck.get(column).copied().flatten()?,
-        Mode::Measured => {
-            let evidence: Evidence = row.evidence.get(column).copied().flatten()?;
-            evidence.p < comparison.judging.alpha()
-        }
-    };
+    let differs = table::differs(row, column, comparison)?;
     let (base, new) = (row.values[0]?.abs(), row.values[column]?.abs());
     // A counter of 0 and one of 1 are not infinitely far apart.
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))

@@ -3,10 +3,9 @@
 use compare::{Comparison, Kind, LEVEL, RATE, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
 
-use crate::ascii::{escape, few, wrap};
+use crate::ascii::{escape, few};
 use crate::notes::{Note, lay_out};
 use crate::table::decimal;
-use crate::verdicts::short;
 
 /// Nanoseconds by which the guest's clock advances with an instruction of whichever CPU: QEMU's
 /// `-icount shift=1` is 2^1.
@@ -103,32 +102,8 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
 }
 
-/// The verdicts on the rows of a table, one a line, each with the change and its luck floor.
-pub fn verdicts_on(table: &Table, comparison: &Comparison) -> String {
-    let mut text = String::new();
-    for (column, variant) in comparison.variants.iter().enumerate().skip(1) {
-        let judged = table.rows.iter().filter_map(|row| Some((row, row.verdicts[column]?)));
-        let judged: Vec<(&Row, Verdict)> = judged.collect();
-        if judged.is_empty() {
-            continue;
-        }
-        let names = [&variant.name, &comparison.variants[0].name].map(|name| escape(name));
-        let margin = short(100.0 * comparison.judging.margin);
-        text.push_str(&wrap(
-            "",
-            &format!("Verdicts on {} against {}: margin {margin} %:", names[0], names[1]),
-        ));
-        let width = judged.iter().map(|(row, _)| escape(&row.metric).len()).max().unwrap_or(0);
-        for (row, verdict) in judged {
-            let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
-            text.push_str(&wrap(&first, &reason(row, verdict, column)));
-        }
-    }
-    text
-}
-
-/// What a verdict rests on.
-fn reason(row: &Row, verdict: Verdict, column: usize) -> String {
+/// The change that a verdict is on, and its luck floor.
+pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
     let mut said = match change(row, column).as_deref().map(|it| it.split_at(1)) {
         Some(("-", percent)) => format!("{percent} less"),
         Some((_, "0.00 %")) => "0.00 %".to_owned(),

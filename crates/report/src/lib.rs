@@ -29,6 +29,7 @@ mod verdicts;
 use compare::Comparison;
 
 pub use ascii::escape;
+pub use brief::brief;
 pub use counter::counter;
 pub use explain::{explain, explain_html, explain_json};
 pub use foreign::{
@@ -40,12 +41,6 @@ pub use locality::locality;
 pub use mail::{Recipe, mail};
 pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
-
-/// The first screen: verdicts, the rows that they are on, and the counters that moved most. Plain text
-/// as that of [`text`]. `full` is the command that prints all rows.
-pub fn brief(comparison: &Comparison, full: &str) -> String {
-    brief::text(comparison, full)
-}
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing
 /// spaces. Tables are in the layout of the kernel's lists, as mmtests prints them.

@@ -281,12 +281,7 @@ fn is_known(table: &Table, column: usize, comparison: &Comparison) -> bool {
 /// The values of a column without gains, and what follows each: `[12]` differs beyond luck, or in
 /// measured mode by more than chance; of `?12?` that is not known.
 fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>, Vec<String>) {
-    let alpha = comparison.judging.alpha();
-    let differs = |row: &Row| match comparison.mode {
-        Mode::Exact => row.beyond_luck.get(column).copied().flatten(),
-        Mode::Measured => Some(row.evidence.get(column).copied().flatten()?.p < alpha),
-    };
-    let mark = |row: &Row, value: &str| match differs(row) {
+    let mark = |row: &Row, value: &str| match differs(row, column, comparison) {
         _ if !row.statistic.is_mean() || value == "-" => ["", " "],
         Some(true) => ["[", "]"],
         Some(false) => ["", " "],
@@ -297,6 +292,18 @@ fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>
         (format!("{open}{value}"), close.to_owned())
     });
     marked.unzip()
+}
+
+/// Whether a column's value differs from the baseline's beyond luck, or in measured mode by more than
+/// chance explains; none if that is not known.
+pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool> {
+    match comparison.mode {
+        Mode::Exact => row.beyond_luck.get(column).copied().flatten(),
+        Mode::Measured => {
+            let evidence = row.evidence.get(column).copied().flatten()?;
+            Some(evidence.p < comparison.judging.alpha())
+        }
+    }
 }
 
 /// The figure of a column, if there is one.

@@ -5,6 +5,7 @@ use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, excerpt, few, wrap};
+use crate::exact;
 use crate::oddities;
 use crate::table::{decimal, signed};
 
@@ -63,9 +64,13 @@ pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
 
 /// The verdicts on all columns; empty if there are none. None in exact mode.
 pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
+    (comparison.mode == Mode::Measured).then(|| on_columns(table, comparison, layout))
+}
+
+/// The verdicts on all columns, with what they rest on; empty if there are none.
+pub fn on_columns(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
-    (comparison.mode == Mode::Measured)
-        .then(|| columns.map(|column| on_column(table, comparison, column, layout)).collect())
+    columns.map(|column| on_column(table, comparison, column, layout)).collect()
 }
 
 /// What else differs, and how far boots lie apart; in exact mode, what is left out alone.
@@ -101,7 +106,11 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
     }
     for (row, verdict) in &rows {
         let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
-        text.push_str(&layout.lines(&first, &reasons(row, *verdict, comparison, column)));
+        let reasons = match comparison.mode {
+            Mode::Measured => reasons(row, *verdict, comparison, column),
+            Mode::Exact => exact::reasons(row, *verdict, column),
+        };
+        text.push_str(&layout.lines(&first, &reasons));
     }
     let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence[column]?.visible?)));
     if let Some(range) = range(visible.collect(), 2) {
@@ -113,7 +122,11 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
 fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     let Judged { margin, confidence } = Judged::of(comparison);
-    let emulated = if comparison.emulated { " (emulated times: not performance)" } else { "" };
+    // Exact mode has no verdicts on times.
+    let emulated = match comparison.emulated && comparison.mode == Mode::Measured {
+        true => " (emulated times: not performance)",
+        false => "",
+    };
     let look = look(comparison);
     let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %{look}");
     let known =

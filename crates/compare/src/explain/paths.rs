@@ -81,7 +81,7 @@ fn sums<'a>(
     sums
 }
 
-/// The first frame of what the kernel executes.
+/// First frame of each path in the kernel.
 pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 /// The only frame of a process: its functions are not told apart.

@@ -74,13 +74,8 @@ impl Totals {
     /// The change at equal entries where it is beyond luck, and luck hides it among all the kernel's
     /// instructions. Verdicts rest on it then.
     pub fn hidden(&self) -> Option<&Difference> {
-        let floor = self.kernel.floor?;
-        let is_hidden = |equal: &&Difference| {
-            self.kernel.beyond_luck() == Some(false)
-                && equal.beyond_luck() == Some(true)
-                && (equal.change() - self.kernel.change()).abs() <= floor
-        };
-        self.equal.as_ref().filter(is_hidden)
+        let equal = self.equal.as_ref().filter(|equal| self.kernel.hides(equal));
+        equal.filter(|equal| equal.beyond_luck() == Some(true))
     }
 }
 

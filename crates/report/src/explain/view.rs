@@ -2,7 +2,7 @@
 
 use compare::{
     Calls, Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder,
-    LEVEL, Only, RATE, Section, Side, Totals,
+    LEVEL, Only, RATE, RESOLUTION, Section, Side, Totals,
 };
 use model::count;
 
@@ -106,12 +106,13 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     } else if explanation.knows_luck() {
         format!(
             "Floor: a change that does not exceed it may be luck: `same`. Of totals luck alone \
-             exceeds it in {:.0} % of comparisons, and none is below 0.1 %. At equal entries: had \
+             exceeds it in {:.0} % of comparisons, and none is below {} %. At equal entries: had \
              each function been entered as often on both sides; shown where luck hides such a \
              change in the kernel's instructions. Of the functions, contributions and counters that \
              are beyond luck, at most {:.0} % are expected to be luck (false discovery rate, by \
              relabelling the seeds).",
             100.0 * LEVEL,
+            100.0 * RESOLUTION,
             100.0 * RATE
         )
     } else {
