@@ -1,5 +1,5 @@
-//! A run of an experiment: every boot of the schedule that is not done yet, each kept before the
-//! next begins.
+//! A run of an experiment: every boot of the schedule that is not done yet, each kept as soon as it
+//! ends.
 
 mod boots;
 mod error;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use kernels::{Cache, Userspace};
 use machine::Emulator;
 use model::{Bytes, Experiment, Kernel, Mode, Outcome, WorkloadUse};
-use store::{Detail, ExperimentId, Kept, Store};
+use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
 use crate::conclude::digest;
@@ -89,13 +89,6 @@ pub enum Ending {
     Unjudged,
 }
 
-impl RunOptions {
-    /// How many boots of an experiment run side by side.
-    pub fn side_by_side(self, experiment: &Experiment) -> usize {
-        jobs::jobs(self, experiment)
-    }
-}
-
 impl Lab {
     /// Carries out what of the experiment is not done yet.
     ///
@@ -125,11 +118,7 @@ impl Lab {
         if options.retry_failed {
             self.store.forget_failed(id)?;
         }
-        let failed = |kept: &&Kept| {
-            let outcome = &kept.boot.outcome;
-            !kept.superseded && !outcome.is_complete() && *outcome != Outcome::Interrupted
-        };
-        let failed_before = self.store.boots(id, Detail::Summary)?.iter().filter(failed).count();
+        let failed_before = self.failed(id)?;
         let plan = Plan::of(experiment, &self.store.done(id)?);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, watch)? } else { 0 };
@@ -159,6 +148,15 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
+    }
+
+    /// How many boots of an experiment failed, and count as done.
+    fn failed(&self, id: ExperimentId) -> Result<usize, RunError> {
+        let rows = self.store.experiments()?;
+        let outcomes = rows.iter().filter(|row| row.id == id).flat_map(|row| &row.outcomes);
+        let others = [Outcome::Complete, Outcome::Interrupted].map(|outcome| outcome.name());
+        let failed = outcomes.filter(|(outcome, _)| !others.contains(&outcome.as_str()));
+        Ok(failed.map(|(_, number)| *number as usize).sum())
     }
 
     /// Takes the lock that keeps a second run off this scratch directory.

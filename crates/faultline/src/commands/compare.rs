@@ -9,7 +9,7 @@ use model::{Experiment, Mode, Source};
 use report::{Console, Page, Recipe};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
-use super::{existing_store, write_out};
+use super::{existing_store, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 
@@ -20,7 +20,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     if args.full && args.format != Format::Text {
         return Err(Failure::Usage("--full is for --format text: the others have all".into()));
     }
-    let named = store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
+    let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     let id = find(&store, args.experiment.as_deref())?;
     let experiment = store.experiment(id)?;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{VariantBoots, explain as explained, headlines, paths};
+use ::compare::{explain as explained, headlines, paths};
 use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
@@ -47,21 +47,17 @@ fn explain_difference(
     }
     let store = existing_store(store)?;
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
-    place_of(&experiment, base)?;
-    place_of(&experiment, new)?;
+    let places = [place_of(&experiment, base)?, place_of(&experiment, new)?];
     let used = workload(&experiment, args.workload.as_deref())?;
     let mut kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     for used in &experiment.workloads {
         kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
     }
-    let side = |name: &str| -> Result<VariantBoots<'_>, Failure> {
-        Ok(lab::column(&experiment.variants[place_of(&experiment, name)?], &kept))
-    };
-    let (base, new) = (side(base)?, side(new)?);
+    let [base, new] = places.map(|place| lab::column(&experiment.variants[place], &kept));
     let workload = &*used.manifest.name;
     let explanation = explained(&base, &new, workload, experiment.boots);
     let of_phase = |phase: &str| paths(&base, &new, workload, Some(phase));
-    let headlines = headlines(&explanation, used, of_phase);
+    let headlines = || headlines(&explanation, used, of_phase);
     let phase = args.phase.as_deref();
     if explanation.all.is_none() {
         let lacking = [&explanation.base, &explanation.new].into_iter().find(|it| it.seeds == 0);
@@ -87,13 +83,13 @@ fn explain_difference(
         return Err(Failure::Usage(message));
     }
     let text = match args.format {
-        ExplainFormat::Text => report::explain(&explanation, &headlines, phase, args.top),
+        ExplainFormat::Text => report::explain(&explanation, &headlines(), phase, args.top),
         ExplainFormat::Json => {
             report::explain_json(&explanation).map_err(|error| Failure::Host(error.to_string()))?
         }
         ExplainFormat::Html => {
             let paths = paths(&base, &new, workload, phase);
-            report::explain_html(&explanation, &headlines, &paths, phase)
+            report::explain_html(&explanation, &headlines(), &paths, phase)
         }
     };
     write_out(&text, args.output.as_deref())?;

@@ -31,6 +31,11 @@ fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
     named.map_or_else(Store::default_path, Ok)
 }
 
+/// The option that names the store in a command to be typed; empty for the user's own.
+fn store_option(named: Option<&PathBuf>) -> String {
+    named.map_or(String::new(), |path| format!(" --store {}", path.display()))
+}
+
 /// The store for reading: one that does not exist is not created.
 fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
     let path = store_path(named)?;

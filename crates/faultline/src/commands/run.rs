@@ -19,7 +19,7 @@ use model::{
 use store::Store;
 
 use super::plan::plan;
-use super::{print, store_path, topology};
+use super::{print, store_option, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::progress::Display;
@@ -37,8 +37,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         print(&plan(&experiment, store.as_ref(), options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let store_option =
-        store.as_ref().map_or(String::new(), |path| format!(" --store {}", path.display()));
+    let named = store_option(store.as_ref());
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     let kept = on_interrupt()?;
@@ -51,7 +50,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     display.finish();
     let summary = summary.map_err(|error| failed(&args, error))?;
     let (name, id) = (report::escape(&experiment.name), summary.experiment);
-    let see = format!("see `faultline{store_option} compare {id}`");
+    let see = format!("see `faultline{named} compare {id}`");
     print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
     let failed = summary.failed + summary.failed_before;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })

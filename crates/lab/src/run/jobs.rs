@@ -10,16 +10,18 @@ use super::RunOptions;
 /// recording.
 const BESIDE_GUEST: Bytes = Bytes::mib(512);
 
-/// How many boots of an experiment run side by side: one in measured mode; in exact mode as many as
-/// were asked for, else as many as the host has CPUs, and memory that nobody uses.
-pub fn jobs(options: RunOptions, experiment: &Experiment) -> usize {
-    match (experiment.mode, options.jobs) {
-        (Mode::Measured, _) => 1,
-        (Mode::Exact, Some(jobs)) => jobs.max(1) as usize,
-        (Mode::Exact, None) => {
-            let cpus = available_parallelism().map_or(1, usize::from);
-            let each = experiment.machine.topology.memory().0.saturating_add(BESIDE_GUEST.0);
-            fitting(cpus, machine::host::unused_memory().map(|unused| unused.0 / each))
+impl RunOptions {
+    /// How many boots of an experiment run side by side: one in measured mode; in exact mode as many as
+    /// were asked for, else as many as the host has CPUs, and memory that nobody uses.
+    pub fn side_by_side(self, experiment: &Experiment) -> usize {
+        match (experiment.mode, self.jobs) {
+            (Mode::Measured, _) => 1,
+            (Mode::Exact, Some(jobs)) => jobs.max(1) as usize,
+            (Mode::Exact, None) => {
+                let cpus = available_parallelism().map_or(1, usize::from);
+                let each = experiment.machine.topology.memory().0.saturating_add(BESIDE_GUEST.0);
+                fitting(cpus, machine::host::unused_memory().map(|unused| unused.0 / each))
+            }
         }
     }
 }
