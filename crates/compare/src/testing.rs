@@ -28,6 +28,7 @@ pub fn manifest() -> Manifest {
         preparation: Vec::new(),
         binaries: None,
         modules: Vec::new(),
+        nodes: 0,
         packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean),

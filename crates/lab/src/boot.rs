@@ -16,6 +16,7 @@ use crate::disks::{self, Contents, DiskError};
 use crate::external::{self, Externals};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
+use crate::metrics;
 use crate::schedule::Slot;
 use crate::userspace;
 
@@ -129,6 +130,7 @@ impl Bootable<'_> {
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
         boot.notes.extend(notes);
+        boot.notes.extend(metrics::differences(self.experiment, &boot));
         boot.problems.extend(self.unsupported());
         Ok(boot)
     }

@@ -2,6 +2,7 @@
 //! ends.
 
 mod boots;
+mod check;
 mod error;
 mod jobs;
 mod looks;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Bytes, Experiment, Kernel, Mode, Outcome, WorkloadUse};
+use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
@@ -27,9 +28,11 @@ use crate::salvage::salvage;
 use crate::symbols::{Known, Reader};
 use crate::userspace;
 use crate::watch::{Progress, Watch};
+use check::check_support;
 use plan::Plan;
 use rig::Rig;
 
+pub use check::check;
 pub use error::RunError;
 
 /// Where experiments are carried out: the store, the kernels, the guest's programs.
@@ -101,18 +104,16 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
-        let has = machine::host::memory();
-        let wants = experiment.machine.topology.memory();
-        if let Some(has) = has.filter(|has| *has < wants) {
-            let has = Bytes(has.0 >> 20 << 20);
-            return Err(RunError::Memory { wants, has });
-        }
+        check(experiment)?;
         let _lock = self.lock()?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let experiment =
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
+        let externals = kernels.iter().map(|kernel| self.externals(kernel, experiment, watch));
+        let externals = externals.collect::<Result<Vec<_>, _>>()?;
+        check_support(experiment, kernels, &externals)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         if options.retry_failed {
@@ -127,7 +128,8 @@ impl Lab {
             RunSummary { experiment: id, boots: 0, failed: 0, failed_before, verified, ending };
         if let Some(first) = plan.due.first() {
             let parts = (experiment, kernels.as_slice());
-            let rig = Rig::new(self, parts, userspace.as_ref(), first.slot.variant, watch)?;
+            let rig =
+                Rig::new(self, parts, externals, userspace.as_ref(), first.slot.variant, watch)?;
             summary.ending = self.boot_all(&plan.due, &rig, options, &mut summary, watch)?;
         }
         Ok(summary)

@@ -126,12 +126,19 @@ pub struct Manifest {
     /// each kernel.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// The fewest NUMA nodes it works on; 0 if it does not matter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nodes: u32,
     /// Debian packages whose programs it wants. With any, the command runs in a user space made of
     /// them and of all that they depend on, with `/faultline` and the disks at their places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
     /// What it measures, in the order of the tables.
     pub metrics: Vec<Metric>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Manifest {
@@ -151,6 +158,7 @@ impl Manifest {
         Self {
             description: String::new(),
             preparation: Vec::new(),
+            nodes: 0,
             metrics: self.metrics.iter().map(as_run).collect(),
             ..self.clone()
         }

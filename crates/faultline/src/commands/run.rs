@@ -31,6 +31,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         None => without_file(&args)?,
     };
     apply(&args, &mut experiment)?;
+    lab::check(&experiment).map_err(|error| failed(&args, error))?;
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| Store::open(&path)).transpose()?;

@@ -57,6 +57,7 @@ fn experiment() -> Experiment {
         preparation: Vec::new(),
         binaries: None,
         modules: Vec::new(),
+        nodes: 0,
         packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", "s", Some(Better::Lower)),

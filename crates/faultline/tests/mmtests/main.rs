@@ -71,6 +71,7 @@ fn experiment(metrics: Vec<model::Metric>) -> Experiment {
         preparation: Vec::new(),
         binaries: None,
         modules: Vec::new(),
+        nodes: 0,
         packages: Vec::new(),
         metrics,
     };

@@ -73,6 +73,7 @@ fn experiment() -> Experiment {
         preparation: vec![String::new(), "fill".into()],
         binaries: None,
         modules: Vec::new(),
+        nodes: 0,
         packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean, true),

@@ -284,6 +284,7 @@ impl Directory {
                 preparation: Vec::new(),
                 binaries: None,
                 modules: Vec::new(),
+                nodes: 0,
                 packages: Vec::new(),
                 metrics,
             };

@@ -1,7 +1,7 @@
 //! The boots of a run. In measured mode each has the host to itself. In exact mode, whose counts do
 //! not depend on the host's load, several run side by side.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
@@ -16,6 +16,7 @@ use super::plan::Due;
 use super::rig::Rig;
 use super::{Ending, Lab, RunError, RunOptions, RunSummary};
 use crate::guest::{Guest, Libraries};
+use crate::metrics;
 use crate::salvage::remove;
 use crate::schedule::files_of;
 use crate::verify::{Verified, verify};
@@ -109,6 +110,7 @@ impl Lab {
         let name = |due: Due| &*rig.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<Ending, RunError>> = None;
         let (mut running, mut done) = (0, 0);
+        let mut told_of = HashSet::new();
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             loop {
@@ -147,6 +149,11 @@ impl Lab {
                         store.keep_aside(id, &boot)?;
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);
+                    }
+                    for difference in metrics::differences(rig.experiment, &boot) {
+                        if told_of.insert(difference.clone()) {
+                            watch(Progress::Remark(&difference));
+                        }
                     }
                     store.keep_boot(id, &boot)?;
                     remove(&directory)?;

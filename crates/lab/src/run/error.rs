@@ -25,6 +25,29 @@ pub enum RunError {
         /// What the host has.
         has: Bytes,
     },
+    /// A workload works on more NUMA nodes than a variant has.
+    #[error(
+        "workload `{workload}` wants {wants} NUMA nodes, and variant `{variant}` has {has}; nothing was \
+         booted: set `nodes` of the machine (--nodes)"
+    )]
+    Nodes {
+        /// The workload.
+        workload: String,
+        /// The variant.
+        variant: String,
+        /// How many it wants.
+        wants: u32,
+        /// How many there are.
+        has: usize,
+    },
+    /// None of the kernels supports a workload.
+    #[error("workload `{workload}` runs on none of the kernels; nothing was booted: {why}")]
+    Unsupported {
+        /// The workload.
+        workload: String,
+        /// Why not, kernel by kernel.
+        why: String,
+    },
     /// The scratch directory cannot be used.
     #[error("{path}: {error}")]
     Scratch {
@@ -90,7 +113,7 @@ impl RunError {
     /// Whether the experiment asks for what cannot be, and the host is not at fault.
     pub fn is_the_users(&self) -> bool {
         match self {
-            Self::Program { .. } => true,
+            Self::Program { .. } | Self::Nodes { .. } | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),
             Self::Boot(BootError::Disk(error)) => error.is_the_users(),
             _ => false,

@@ -38,13 +38,12 @@ impl<'a> Rig<'a> {
     pub fn new(
         lab: &Lab,
         (experiment, kernels): (&'a Experiment, &'a [Kernel]),
+        externals: Vec<Externals>,
         userspace: Option<&'a Userspace>,
         first: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Self, RunError> {
         let emulator = Emulator::find()?;
-        let externals = kernels.iter().map(|kernel| lab.externals(kernel, experiment, watch));
-        let externals = externals.collect::<Result<_, _>>()?;
         let execution = match experiment.mode {
             Mode::Exact => {
                 let known = kernels.iter().map(|kernel| lab.known(kernel, &emulator, watch));

@@ -32,6 +32,7 @@ pub fn manifest() -> Manifest {
         preparation: Vec::new(),
         binaries: None,
         modules: Vec::new(),
+        nodes: 0,
         packages: Vec::new(),
         metrics: vec![
             metric("System", "s", lower, Mean::Amean),

@@ -85,6 +85,7 @@ fn experiment(name: &str) -> Experiment {
         preparation: vec!["fill".into()],
         binaries: None,
         modules: vec![],
+        nodes: 0,
         packages: vec!["fio".into()],
         metrics: vec![metric],
     };

@@ -1,0 +1,62 @@
+//! What an experiment asks for that cannot be, found before anything boots.
+
+use model::{Bytes, Experiment, Kernel, Variant};
+
+use super::RunError;
+use crate::external::Externals;
+
+/// The word of the command line by which a kernel divides its memory into nodes of its own
+/// (`Documentation/admin-guide/kernel-parameters.txt`).
+const FAKE_NODES: &str = "numa=fake";
+
+/// Looks for what this host, or the machine, cannot give an experiment.
+///
+/// # Errors
+/// When the machine wants more memory than the host has, or a workload more NUMA nodes than a variant has.
+pub fn check(experiment: &Experiment) -> Result<(), RunError> {
+    let topology = &experiment.machine.topology;
+    let wants = topology.memory();
+    if let Some(has) = machine::host::memory().filter(|has| *has < wants) {
+        let has = Bytes(has.0 >> 20 << 20);
+        return Err(RunError::Memory { wants, has });
+    }
+    let has = topology.nodes.len();
+    let makes_nodes = |variant: &&Variant| variant.cmdline.contains(FAKE_NODES);
+    let plain = experiment.variants.iter().find(|variant| !makes_nodes(variant));
+    let manifests = experiment.workloads.iter().map(|used| &used.manifest);
+    match (manifests.max_by_key(|manifest| manifest.nodes), plain) {
+        (Some(most), Some(variant)) if has < most.nodes as usize => Err(RunError::Nodes {
+            workload: most.name.clone(),
+            variant: variant.name.clone(),
+            wants: most.nodes,
+            has,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Looks for a workload that none of the kernels supports.
+///
+/// # Errors
+/// When there is one.
+pub fn check_support(
+    experiment: &Experiment,
+    kernels: &[Kernel],
+    externals: &[Externals],
+) -> Result<(), RunError> {
+    for used in &experiment.workloads {
+        let missing: Option<Vec<String>> = kernels
+            .iter()
+            .zip(externals)
+            .map(|(kernel, externals)| {
+                Some(format!("{} {}", kernel.name, externals.missing(used)?))
+            })
+            .collect();
+        if let Some(mut why) = missing {
+            why.dedup();
+            let (workload, why) = (used.manifest.name.clone(), why.join("; "));
+            return Err(RunError::Unsupported { workload, why });
+        }
+    }
+    Ok(())
+}
