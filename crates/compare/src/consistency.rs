@@ -93,7 +93,7 @@ pub fn findings(workload: &str, columns: &[VariantBoots<'_>]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for column in columns {
         let mut of_column: BTreeMap<&str, Finding> = BTreeMap::new();
-        let complete = column.standing().filter(|kept| kept.boot.outcome.is_complete());
+        let complete = column.standing().filter(|kept| kept.boot.outcome.counts());
         for kept in complete.filter(|kept| !lost_series(kept.boot)) {
             for broken in broken(&Counted::of(kept.boot, workload)) {
                 let finding = of_column.entry(broken.rule).or_insert_with(|| Finding {

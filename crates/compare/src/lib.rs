@@ -103,7 +103,16 @@ impl<'a> VariantBoots<'a> {
 
     /// The boots that count.
     fn complete(&self) -> impl Iterator<Item = &'a Boot> {
-        self.standing().map(|kept| kept.boot).filter(|boot| boot.outcome.is_complete())
+        self.standing().map(|kept| kept.boot).filter(|boot| boot.outcome.counts())
+    }
+
+    /// Without the boots in which `workload` failed while others did not.
+    fn of_workload(&self, workload: &str) -> Self {
+        let ran = |kept: &&KeptBoot<'_>| {
+            !matches!(kept.boot.outcome, Outcome::Partial(_))
+                || kept.boot.usage.iter().any(|usage| usage.workload == workload)
+        };
+        Self { variant: self.variant, boots: self.boots.iter().filter(ran).cloned().collect() }
     }
 }
 
@@ -173,6 +182,8 @@ pub struct FailedBoot {
     pub boot: String,
     /// How it ended.
     pub outcome: String,
+    /// Whether only some of its workloads failed, and the others count.
+    pub partial: bool,
 }
 
 /// A boot that neither counts nor stands for its place in the schedule.
@@ -212,6 +223,8 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
     let seeds = (experiment.mode == Mode::Exact).then_some(experiment.boots);
     let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     let tables = experiment.workloads.iter().flat_map(|used| {
+        let columns: Vec<_> =
+            columns.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups);
         let warmup = used.warmup.saturating_add(steady.iterations);
@@ -271,6 +284,7 @@ fn variant(column: &VariantBoots<'_>) -> Variant {
             .map(|kept| FailedBoot {
                 boot: kept.name.clone(),
                 outcome: kept.boot.outcome.to_string(),
+                partial: kept.boot.outcome.counts(),
             })
             .collect(),
         set_aside: aside
@@ -347,6 +361,43 @@ mod tests {
         assert_eq!((&*failed.boot, &*failed.outcome), ("b0", outcome));
         let max = comparison.tables[0].rows.last().unwrap();
         assert_eq!(max.values, [Some(2.0), None]);
+    }
+
+    #[test]
+    fn a_workload_that_failed_costs_its_own_rows_alone() {
+        let other = model::Manifest { name: "other".into(), ..manifest() };
+        let of = |replicate: u32, workloads: &[&str]| {
+            let mut boot = Boot { block: replicate, ..boot(replicate) };
+            for workload in workloads {
+                let elapsed = 10.0 + f64::from(replicate);
+                let workload = (*workload).to_owned();
+                let sample = sample("Elapsed", "", 0, elapsed);
+                boot.samples.push(model::Sample { workload: workload.clone(), ..sample });
+                let (iteration, user, system) = (0, 0.0, 0.0);
+                let usage = model::Usage { workload, iteration, user, system, elapsed };
+                boot.usage.push(usage);
+            }
+            boot
+        };
+        let both = ["autonuma", "other"];
+        let partial = Boot { outcome: Outcome::Partial("no answer".into()), ..of(2, &both[1..]) };
+        let whole: Vec<Boot> = (0..2).map(|replicate| of(replicate, &both)).collect();
+        let all: Vec<Boot> = whole.iter().cloned().chain([partial]).collect();
+        let variants = ["a", "b"].map(testing::variant);
+        let workloads = [manifest(), other];
+        let compared = |boots: &[Boot]| compare(&workloads, &columns(&variants, &[boots; 2]), 0);
+        let (found, without) = (compared(&all), compared(&whole));
+        let tables = |comparison: &Comparison, workload: &str| -> Vec<Table> {
+            let tables = comparison.tables.iter().filter(|table| table.workload == workload);
+            tables.cloned().collect()
+        };
+        assert_eq!(tables(&found, "autonuma"), tables(&without, "autonuma"));
+        assert_eq!(tables(&found, "other")[0].rows[0].values, [Some(10.0); 2]);
+        let rows = &tables(&found, "other")[0].rows;
+        let max = rows.iter().find(|row| row.statistic == Statistic::Max).unwrap();
+        assert_eq!(max.values, [Some(12.0); 2]);
+        let Variant { complete, failed, .. } = &found.variants[0];
+        assert!(*complete == 3 && failed[0].partial);
     }
 
     /// In both modes, whatever is looked at.

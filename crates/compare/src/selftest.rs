@@ -136,7 +136,7 @@ pub fn selftest(results: &Results<'_>) -> SelfTest {
 pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Boot>; 2] {
     let mut counted: Vec<&Boot> = boots
         .iter()
-        .filter(|kept| kept.stands() && kept.boot.outcome.is_complete())
+        .filter(|kept| kept.stands() && kept.boot.outcome.counts())
         .map(|kept| kept.boot)
         .collect();
     counted.sort_by_key(|boot| (boot.block, boot.started));

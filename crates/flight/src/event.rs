@@ -64,6 +64,9 @@ pub enum Event {
     },
     /// Whole lines of `/proc/kallsyms`, those of code.
     Symbols(String),
+    /// The workload of the iteration that began last failed, and the job goes on with the next one. Says
+    /// why. Files were sampled just before this frame.
+    WorkloadFailed(String),
 }
 
 /// A sampled file.

@@ -48,7 +48,7 @@ impl Tally {
     /// Counts an event, unless it is one too many.
     fn admit(&mut self, event: &Event) -> Result<(), RecordError> {
         let (count, more, what, most) = match event {
-            Event::Begin { .. } | Event::Phase(_) | Event::End(_) => {
+            Event::Begin { .. } | Event::Phase(_) | Event::End(_) | Event::WorkloadFailed(_) => {
                 (&mut self.cuts, 1, "phases", MAX_CUTS)
             }
             Event::Sample { .. } => (&mut self.samples, 1, "samples", MAX_SAMPLES),

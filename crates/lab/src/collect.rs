@@ -43,6 +43,8 @@ pub struct Recording {
     pub log: String,
     /// Whether more of it was recorded than is kept.
     pub log_cut: bool,
+    /// The workloads that failed, each with the reason.
+    pub failures: Vec<(String, String)>,
     /// Why the job ended early, if it did.
     pub failed: Option<String>,
     /// The kernel's taint flags, if the agent came to its end.
@@ -140,6 +142,13 @@ impl Collector<'_> {
                 }
             }
             Event::End(usage) => self.end(usage, time),
+            Event::WorkloadFailed(why) => {
+                let room = self.recording.failures.len() < self.workloads.len();
+                if self.accept(room, "the number of failures") {
+                    self.recording.failures.push((self.place.workload.clone(), why));
+                }
+                self.leave(time);
+            }
             Event::Log(text) => {
                 if recording.log.len() + text.len() <= MAX_LOG {
                     recording.log.push_str(&text);
@@ -184,6 +193,11 @@ impl Collector<'_> {
                 elapsed: usage.elapsed,
             });
         }
+        self.leave(time);
+    }
+
+    /// The iteration is over.
+    fn leave(&mut self, time: u64) {
         self.cut();
         self.place = Place::default();
         self.begin(None, time);

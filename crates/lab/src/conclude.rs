@@ -113,7 +113,9 @@ pub fn conclude(
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Spoilt(why),
             // The limits of workloads go by that clock.
-            (Some(why), Outcome::Failed(how)) => Outcome::Spoilt(format!("{why}; in it: {how}")),
+            (Some(why), Outcome::Partial(how) | Outcome::Failed(how)) => {
+                Outcome::Spoilt(format!("{why}; in it: {how}"))
+            }
             (_, outcome) => outcome,
         };
     }
@@ -123,13 +125,13 @@ pub fn conclude(
         None => Vec::new(),
         Some(Ok(profiles)) => profiles,
         Some(Err(why)) => {
-            if outcome.is_complete() {
+            if outcome.counts() {
                 outcome = Outcome::Failed(why);
             }
             Vec::new()
         }
     };
-    Ok(Boot {
+    let mut boot = Boot {
         variant: head.variant,
         replicate: head.replicate,
         block: head.block,
@@ -144,7 +146,21 @@ pub fn conclude(
         chunks: recording.chunks,
         profiles,
         console: format!("{}\n=== console ===\n{console}", recording.log),
-    })
+    };
+    if matches!(boot.outcome, Outcome::Partial(_)) {
+        for (workload, _) in &recording.failures {
+            forget(&mut boot, workload);
+        }
+    }
+    Ok(boot)
+}
+
+/// Takes out of a boot what a workload measured.
+fn forget(boot: &mut Boot, workload: &str) {
+    boot.samples.retain(|it| it.workload != workload);
+    boot.usage.retain(|it| it.workload != workload);
+    boot.chunks.retain(|it| it.workload != workload);
+    boot.profiles.retain(|it| it.workload != workload);
 }
 
 /// What the plugin counted in each phase. Its instructions become samples.
@@ -197,7 +213,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     if recording.bye.is_some() {
         return match missing(head, recording) {
             Some(what) => Outcome::Failed(what),
-            None => Outcome::Complete,
+            None => of_workloads(head, recording),
         };
     }
     let panic = klog::panic_line(console).or_else(|| klog::panic_line(&recording.log));
@@ -215,6 +231,18 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     }
 }
 
+/// The outcome of a job that was done, by which workloads failed.
+fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
+    let reasons: Vec<&str> = recording.failures.iter().map(|(_, why)| &**why).collect();
+    let reasons = reasons.join("; ");
+    let ran = head.workloads.iter().filter(|(_, iterations)| *iterations > 0).count();
+    match recording.failures.len() {
+        0 => Outcome::Complete,
+        failed if failed < ran => Outcome::Partial(reasons),
+        _ => Outcome::Failed(reasons),
+    }
+}
+
 /// What the workloads remarked, and what was odd about the machine.
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
     let mut notes = recording.notes.clone();
@@ -227,7 +255,9 @@ fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
 
 /// What of the job the recording does not show, though the agent said it was done.
 fn missing(head: &Head, recording: &Recording) -> Option<String> {
-    head.workloads.iter().find_map(|(name, iterations)| {
+    let failed = |name: &String| recording.failures.iter().any(|(workload, _)| workload == name);
+    let mut done = head.workloads.iter().filter(|(name, _)| !failed(name));
+    done.find_map(|(name, iterations)| {
         let ended = recording.usage.iter().filter(|usage| usage.workload == *name).count();
         (ended < *iterations as usize)
             .then(|| format!("the recording holds {ended} of {iterations} iterations of {name}"))

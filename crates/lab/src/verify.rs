@@ -73,7 +73,7 @@ impl Lab {
     ) -> Result<usize, RunError> {
         let mut replayed = 0;
         for kept in self.store.boots(id, Detail::Summary)? {
-            if kept.superseded || !kept.boot.outcome.is_complete() {
+            if kept.superseded || !kept.boot.outcome.counts() {
                 continue;
             }
             watch(Progress::Remark(&format!("replaying {}", kept.id)));

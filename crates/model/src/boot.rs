@@ -20,7 +20,10 @@ pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 pub enum Outcome {
     /// The job was done and the machine powered off.
     Complete,
-    /// The job ended early: a setting, a module or a workload failed. Says which.
+    /// Workloads failed, but others of the boot did not, and count. Says which failed. Nothing that the
+    /// failed ones measured is kept.
+    Partial(String),
+    /// A setting or a module failed and ended the job, or all workloads failed. Says which.
     Failed(String),
     /// The kernel panicked. The panic's own line.
     Panicked(String),
@@ -37,15 +40,21 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the boot's samples count in comparisons.
+    /// Whether nothing failed.
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)
+    }
+
+    /// Whether the boot's samples count in comparisons.
+    pub fn counts(&self) -> bool {
+        matches!(self, Self::Complete | Self::Partial(_))
     }
 
     /// How it ended in one word, which files and the store use.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::Partial(_) => "partial",
             Self::Failed(_) => "failed",
             Self::Panicked(_) => "panicked",
             Self::TimedOut(_) => "timed-out",
@@ -60,6 +69,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => f.pad("complete"),
+            Self::Partial(detail) => write!(f, "failed in part: {detail}"),
             Self::Failed(detail) => write!(f, "failed: {detail}"),
             Self::Panicked(detail) => write!(f, "kernel panic: {detail}"),
             Self::TimedOut(detail) => write!(f, "timed out: {detail}"),

@@ -172,7 +172,8 @@ fn mixed(mixed: &Mixed) -> Note {
 fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
     variant.failed.iter().map(|failed| {
         let text = format!("{}: {}", failed.boot, excerpt(&failed.outcome));
-        Note::on("failed, left out", &variant.name, text)
+        let topic = if failed.partial { "failed in part" } else { "failed, left out" };
+        Note::on(topic, &variant.name, text)
     })
 }
 

@@ -56,7 +56,7 @@ impl Tracks<'_> {
 
 /// The iterations of `workload` in the complete boots of a variant.
 pub fn tracks<'a>(workload: &str, column: &'a VariantBoots<'_>) -> Tracks<'a> {
-    let complete = column.standing().filter(|kept| kept.boot.outcome.is_complete());
+    let complete = column.standing().filter(|kept| kept.boot.outcome.counts());
     let mut all = Vec::new();
     for kept in complete {
         let mut iterations: BTreeMap<u32, Vec<&Chunk>> = BTreeMap::new();

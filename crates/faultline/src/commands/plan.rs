@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::RunOptions;
 use lab::schedule::schedule;
-use model::{Experiment, Mode, Setting, count};
+use model::{Experiment, Mode, Outcome, Setting, count};
 use report::escape;
 use store::{Detail, Store};
 
@@ -95,15 +95,17 @@ pub fn plan(
     Ok(text)
 }
 
-/// Complete boots that the store has of an experiment of this name and these variants. Whether their
-/// kernels are still the same is only known once these are fetched.
+/// Boots that are not due, for the store has them of an experiment of this name and these variants.
+/// Whether their kernels are still the same is only known once these are fetched.
 fn done(experiment: &Experiment, store: &Store) -> Result<usize, Failure> {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
     let rows = store.experiments()?;
     let row = rows.iter().rev().find(|row| row.name == experiment.name && row.variants == names);
-    let complete = row.and_then(|row| row.outcomes.get("complete")).copied().unwrap_or(0);
+    let outcomes = row.into_iter().flat_map(|row| &row.outcomes);
+    let ended = outcomes.filter(|(outcome, _)| **outcome != Outcome::Interrupted.name());
+    let done: u32 = ended.map(|(_, number)| number).sum();
     let wanted = experiment.variants.len() * experiment.boots as usize;
-    Ok((complete as usize).min(wanted))
+    Ok((done as usize).min(wanted))
 }
 
 /// How long a complete boot of the same workloads on the same machine took, the mean over those that
@@ -121,7 +123,7 @@ fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duratio
             && work(&other) == work(experiment);
         if is_alike {
             let boots = store.boots(row.id, Detail::Summary)?;
-            let complete = boots.iter().filter(|kept| kept.boot.outcome.is_complete());
+            let complete = boots.iter().filter(|kept| kept.boot.outcome.counts());
             walls.extend(complete.map(|kept| kept.boot.host.wall));
         }
     }

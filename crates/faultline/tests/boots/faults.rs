@@ -197,7 +197,7 @@ fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
 }
 
 #[test]
-fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
+fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot() {
     let bench = Bench::new();
     let manifest = "name = \"gone\"\ndescription = \"\"\ncommand = [\"/nowhere/gone\"]\n\
                     metrics = []\n";
@@ -205,10 +205,13 @@ fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
     let silent = "name = \"silent\"\ndescription = \"\"\ncommand = [\"busybox\", \"echo\", \"5 MB/s\"]\n\
                   metrics = [{ name = \"Rate\", unit = \"MB/s\", mean = \"hmean\" }]\n";
     bench.write("silent.toml", silent);
+    let strange = "name = \"strange\"\ndescription = \"\"\n\
+                   command = [\"/faultline/workloads\", \"fault\", \"sleep\", \"1\"]\n\
+                   metrics = [{ name = \"Rate\", unit = \"MB/s\", mean = \"hmean\" }]\n";
+    bench.write("strange.toml", strange);
     let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
     fs::copy(shell, bench.path("busybox")).unwrap();
-    let disk = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\n";
-    for (workload, told) in [
+    let failing = [
         ("manifest = \"gone.toml\"", "/nowhere/gone cannot be started (No such file"),
         (
             "manifest = \"silent.toml\"\nprogram = \"busybox\"",
@@ -223,19 +226,38 @@ fn a_workload_that_cannot_go_on_is_told_and_the_next_boot_goes_on() {
             "name = \"fault\"\nparameters = { argument = 600 }\ntimeout = \"1s\"",
             "it took longer than 1s",
         ),
-    ] {
-        let text = format!("{disk}[[variant]]\nkernel = \"6.1\"\n[[workload]]\n{workload}\n");
-        let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
-        let file = bench.write("x.toml", &text);
-        bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
-        let mut boots = bench.boots();
-        // Those that a busy host spoilt were done again.
-        boots.retain(|boot| !matches!(boot.outcome, Outcome::Spoilt(_)));
-        assert_eq!(boots.len(), 2, "{workload}");
-        for boot in &boots {
-            assert!(boot.outcome.to_string().contains(told), "{workload}: {}", boot.outcome);
-        }
+    ];
+    let mut text = "[[machine.disk]]\nsize = \"64M\"\nfilesystem = \"ext4\"\n\
+                    [[variant]]\nkernel = \"6.1\"\n"
+        .to_owned();
+    for (workload, _) in failing {
+        text.push_str(&format!("[[workload]]\n{workload}\n"));
     }
+    text.push_str("[[workload]]\nmanifest = \"strange.toml\"\n");
+    let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
+    let file = bench.write("x.toml", &text);
+    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    for told in ["does not declare, so no verdict is on it: Count", "of its manifest: Rate"] {
+        assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
+    }
+    let mut boots = bench.boots();
+    // Those that a busy host spoilt were done again.
+    boots.retain(|boot| !matches!(boot.outcome, Outcome::Spoilt(_)));
+    assert_eq!(boots.len(), 2);
+    for boot in &boots {
+        let Outcome::Partial(why) = &boot.outcome else { panic!("{}", boot.outcome) };
+        for (_, told) in failing {
+            assert!(why.contains(told), "{why}");
+        }
+        assert!(boot.samples.iter().any(|sample| sample.workload == "strange"));
+        assert!(boot.samples.iter().all(|sample| sample.workload == "strange"));
+        assert!(boot.chunks.iter().any(|chunk| chunk.workload == "strange"));
+    }
+    let compared = bench.faultline(&["compare"]).expect(0).out;
+    assert!(compared.contains("failed in part"), "{compared}");
+    // They count as done, and as failed.
+    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    assert_eq!(bench.boots().len(), boots.len());
 }
 
 #[test]
@@ -262,6 +284,7 @@ fn a_parameter_that_cannot_be_is_told_before_anything_boots() {
         (&["--set", "scale=fast"][..], "`autonuma` cannot have scale = \"fast\": not a number"),
         (&["--set", "scal=1"], "`autonuma` has no parameter `scal`: did you mean `scale`?"),
         (&["--workload", "pgbench"], "`pgbench` wants a disk, and the machine has none"),
+        (&["--nodes", "1"], "`autonuma` wants 2 NUMA nodes, and variant"),
     ] {
         for command in [&["run", "--kernels", "6.1"][..], &["selftest", "--kernel", "6.1"]] {
             let said = bench.faultline(&[command, set].concat()).expect(2);

@@ -27,7 +27,7 @@ use std::thread;
 use std::time::Duration;
 
 use flight::Event;
-use flight::job::{JOB_PATH, Job};
+use flight::job::{JOB_PATH, Job, Workload};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::system::{RebootCommand, reboot};
 
@@ -156,18 +156,30 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     let interval = Duration::from_millis(job.sampler.interval.0);
     watch.tick_every(interval).map_err(JobError::Sampler)?;
     for (index, workload) in job.workloads.iter().enumerate() {
-        for iteration in 0..workload.iterations {
-            let _kept = job.seed.map(|seed| chance::draw(seed, index as u16, iteration));
-            let ran = run::run(watch, index as u16, workload, iteration);
-            let name = || workload.name.clone();
-            ran.map_err(|error| JobError::Workload { name: name(), iteration, error })?;
-        }
+        run_workload(job, watch, index as u16, workload)?;
     }
     if job.symbols {
         symbols::record(watch)?;
     }
     if job.shell {
         shell::run().map_err(JobError::Shell)?;
+    }
+    Ok(())
+}
+
+/// Runs all iterations of a workload. One that fails ends that workload, and not the job.
+fn run_workload(job: &Job, watch: &Watch, index: u16, workload: &Workload) -> Result<(), JobError> {
+    for iteration in 0..workload.iterations {
+        let _kept = job.seed.map(|seed| chance::draw(seed, index, iteration));
+        let Err(error) = run::run(watch, index, workload, iteration) else { continue };
+        let is_of_workload = error.is_of_workload();
+        let error = JobError::Workload { name: workload.name.clone(), iteration, error };
+        if !is_of_workload {
+            return Err(error);
+        }
+        let failure = of_room(error, job).to_string();
+        say(&failure);
+        return Ok(watch.cut(&Event::WorkloadFailed(failure))?);
     }
     Ok(())
 }

@@ -80,6 +80,13 @@ pub enum RunError {
     Watch(#[from] io::Error),
 }
 
+impl RunError {
+    /// Whether the workload failed, rather than the agent, which could not record it.
+    pub fn is_of_workload(&self) -> bool {
+        !matches!(self, Self::Record(_) | Self::Watch(_))
+    }
+}
+
 /// The last lines of what was printed, as one.
 fn printed(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -36,7 +36,7 @@ pub fn boots(results: &Results<'_>) -> Option<String> {
     for (column, letter) in variants.iter().zip(LETTERS) {
         for KeptBoot { name, superseded, boot } in &column.boots {
             let number = name.trim_start_matches('b').parse().unwrap_or(0);
-            let complete = boot.outcome.is_complete() && !superseded;
+            let complete = boot.outcome.counts() && !superseded;
             boots.push((boot.block, boot.started, number, char::from(*letter), complete));
         }
     }
@@ -137,7 +137,7 @@ pub fn lock_command(results: &Results<'_>) -> Option<String> {
 /// What a variant's boots say of themselves: the first that is complete, or else the first.
 pub fn facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     let boots = || column.boots.iter().map(|kept| kept.boot);
-    let any = boots().find(|boot| boot.outcome.is_complete()).or_else(|| boots().next());
+    let any = boots().find(|boot| boot.outcome.counts()).or_else(|| boots().next());
     any.map(|boot| &boot.facts)
 }
 

@@ -6,7 +6,8 @@ use model::{Outcome, ProblemKind};
 pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
     let detail = match outcome {
         Outcome::Complete | Outcome::Interrupted => "",
-        Outcome::Failed(detail)
+        Outcome::Partial(detail)
+        | Outcome::Failed(detail)
         | Outcome::Panicked(detail)
         | Outcome::TimedOut(detail)
         | Outcome::Died(detail)
@@ -19,6 +20,7 @@ pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
 pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
     Some(match word {
         "complete" => Outcome::Complete,
+        "partial" => Outcome::Partial(detail),
         "failed" => Outcome::Failed(detail),
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),

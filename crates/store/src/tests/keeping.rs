@@ -5,8 +5,9 @@ use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceL
 use super::{Place, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
 
-fn failures() -> [Outcome; 5] {
+fn failures() -> [Outcome; 6] {
     [
+        Outcome::Partial("workload nas, iteration 0: signal 9 ended it".into()),
         Outcome::Failed("no sysctl `kernel.numa_balancign`".into()),
         Outcome::Panicked("Kernel panic - not syncing: VFS".into()),
         Outcome::TimedOut("boot: 180s".into()),
