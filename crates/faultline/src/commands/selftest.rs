@@ -43,6 +43,7 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let variants = ["A", "B"].map(|name| variant(name.to_owned(), &args.kernel)).to_vec();
     let used = workload(&args.workload, &args.parameters, args.iterations)?;
     let experiment = described(name, variants, used, &args.machine, boots)?;
+    lab::check(&experiment)?;
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     let options = RunOptions::default();
