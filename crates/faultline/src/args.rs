@@ -210,10 +210,13 @@ pub enum SelftestFormat {
 
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The boot, such as b12
-    #[arg(value_parser = boot_number)]
-    pub boot: i64,
-    /// Keep what it leaves behind in this directory: recording, console, counts
+    /// The boots, such as b12 b13
+    #[arg(value_parser = boot_number, required = true, value_name = "BOOT")]
+    pub boots: Vec<i64>,
+    /// So many side by side [default: as many as CPUs and free memory allow]
+    #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Keep what one boot leaves behind in this directory: recording, console, counts
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
     /// Print results only

@@ -5,16 +5,25 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::Progress;
+use lab::{Progress, Replayed};
 use model::count;
+use store::BootId;
+
+/// A boot under way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Running {
+    /// One of the schedule, by its number.
+    Boot(usize),
+    Replay(BootId),
+}
 
 /// Where progress is shown, and how.
 pub struct Display {
     bars: MultiProgress,
     plain: bool,
     boots: usize,
-    /// The boots under way, by number.
-    running: BTreeMap<Option<usize>, (String, ProgressBar)>,
+    /// The boots under way.
+    running: BTreeMap<Running, (String, ProgressBar)>,
     left: Option<Duration>,
 }
 
@@ -43,13 +52,13 @@ impl Display {
             }
             Progress::Boot { number, variant } => {
                 let name = format!("boot {number} of {}: {variant}", self.boots);
-                self.begin(Some(number), name);
+                self.begin(Running::Boot(number), name);
             }
-            Progress::Doing { number, what } => self.doing(number, what),
+            Progress::Doing { number, what } => self.doing(Running::Boot(number), what),
+            Progress::Replaying { boot, what } => self.doing(Running::Replay(boot), what),
+            Progress::Replayed(Replayed { boot, .. }) => self.end(Running::Replay(*boot)),
             Progress::Kept { number, variant, outcome, wall, left } => {
-                if let Some((_, bar)) = self.running.remove(&Some(number)) {
-                    bar.finish_and_clear();
-                }
+                self.end(Running::Boot(number));
                 self.left = left;
                 let left = left.map_or(String::new(), |left| format!(", {} left", span(left)));
                 let wall = span(wall);
@@ -66,20 +75,28 @@ impl Display {
         self.running.values().for_each(|(_, bar)| bar.finish_and_clear());
     }
 
-    fn begin(&mut self, number: Option<usize>, name: String) {
+    fn end(&mut self, boot: Running) {
+        if let Some((_, bar)) = self.running.remove(&boot) {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn begin(&mut self, boot: Running, name: String) {
         let bar = self.bars.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        self.running.insert(number, (name, bar));
+        self.running.insert(boot, (name, bar));
     }
 
-    fn doing(&mut self, number: Option<usize>, what: &str) {
-        if !self.running.contains_key(&number) {
-            self.begin(number, "boot".to_owned());
+    fn doing(&mut self, boot: Running, what: &str) {
+        if let Running::Replay(id) = boot
+            && !self.running.contains_key(&boot)
+        {
+            self.begin(boot, format!("replay of {id}"));
         }
-        let (name, bar) = &self.running[&number];
+        let Some((name, bar)) = self.running.get(&boot) else { return };
         let what = report::escape(what);
         let left = self.left.map_or(String::new(), |left| format!(" ({} left)", span(left)));
         bar.set_message(format!("{name}: {what}{left}"));

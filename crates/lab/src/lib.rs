@@ -31,6 +31,7 @@ mod table;
 pub mod userspace;
 mod verify;
 mod watch;
+mod worker;
 pub mod workloads;
 
 pub use boot::BootError;
@@ -38,7 +39,7 @@ pub use disks::{DiskError, MkfsError};
 pub use guest::{Guest, Libraries, NoGuest};
 pub use job::JobError;
 pub use look::{Look, LookError};
-pub use replay::ReplayError;
+pub use replay::{ReplayError, Replayed};
 pub use results::{column, results};
 pub use run::{Ending, Lab, RunError, RunOptions, RunSummary, check};
 pub use watch::{Progress, Watch};

@@ -1,20 +1,27 @@
 //! A boot of exact mode once more, with the very same inputs: what it does must be the same to the
 //! bit.
 
-use std::path::Path;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use kernels::Userspace;
-use machine::{Emulator, Engine};
-use model::{Boot, Experiment, Mode, Outcome, WorkloadUse};
+use machine::{Emulator, Engine, Exact};
+use model::{Boot, Experiment, Kernel, Mode, Outcome, WorkloadUse};
 use store::{BootId, Kept};
 
 use crate::boot::{BootError, Bootable};
 use crate::conclude::digest;
 use crate::exact;
-use crate::run::{Lab, RunError};
+use crate::external::Externals;
+use crate::guest::Guest;
+use crate::run::{Lab, RunError, RunOptions};
 use crate::salvage::remove;
 use crate::schedule::Slot;
+use crate::symbols::Known;
 use crate::watch::{Progress, Watch};
+use crate::worker::{Told, work};
 
 /// Between a kernel's or a program's name and its digest, in the definition of an experiment that
 /// is kept.
@@ -64,30 +71,115 @@ impl From<store::Error> for ReplayError {
     }
 }
 
+/// What came of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The boot that is kept.
+    pub boot: BootId,
+    /// The first difference to it; none if there is none.
+    pub difference: Option<String>,
+}
+
+/// All that it takes to boot a kept boot again.
+struct Replay {
+    id: BootId,
+    kept: Boot,
+    slot: Slot,
+    experiment: Experiment,
+    kernel: Kernel,
+    externals: Externals,
+    userspace: Option<Userspace>,
+    emulator: Emulator,
+    known: Known,
+    inputs: Exact,
+    directory: PathBuf,
+    /// Whether the directory stays.
+    keep: bool,
+}
+
 impl Lab {
-    /// Boots once more what was booted as `id`, in the directory `keep`, which afterwards holds
-    /// recording, console and counts, or in one that is removed. Gives the first difference to the
-    /// boot that is kept; none if there is none.
+    /// Boots kept boots of exact mode once more, side by side, and compares each with what is kept. With
+    /// `keep`, which is for one boot, recording, console and counts stay in that directory. After an error
+    /// no further boot begins.
     ///
     /// # Errors
-    /// When the boot is not one of exact mode, an input is not what it was, or the host fails.
+    /// When a boot is not one of exact mode, an input is not what it was, or the host fails.
     pub fn replay(
         &self,
-        id: BootId,
+        ids: &[BootId],
         keep: Option<&Path>,
+        options: RunOptions,
         watch: &mut Watch<'_>,
-    ) -> Result<Option<String>, ReplayError> {
+    ) -> Result<Vec<Replayed>, ReplayError> {
         let _lock = self.lock()?;
-        self.replay_alone(id, keep, watch)
+        self.replay_all(ids, keep, options, watch)
     }
 
-    /// The same where nothing else runs.
-    pub(crate) fn replay_alone(
+    /// The same where the lock is held.
+    pub(crate) fn replay_all(
+        &self,
+        ids: &[BootId],
+        keep: Option<&Path>,
+        options: RunOptions,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<Replayed>, ReplayError> {
+        let guest = &self.guest;
+        let mut ids = ids.iter().copied();
+        let mut replayed = Vec::new();
+        let mut failed = None;
+        let (mut running, mut jobs) = (0, 1);
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            loop {
+                while running < jobs && failed.is_none() {
+                    let Some(id) = ids.next() else { break };
+                    match self.prepare_replay(id, keep, watch) {
+                        Ok(replay) => {
+                            jobs = options.side_by_side(&replay.experiment);
+                            let sender = sender.clone();
+                            scope.spawn(move || {
+                                work(id, &sender, |doing| replay.boot(guest, doing));
+                            });
+                            running += 1;
+                        }
+                        Err(error) => failed = Some(error),
+                    }
+                }
+                if running == 0 {
+                    break;
+                }
+                let (boot, told) = receiver.recv().expect("this function has a sender");
+                let ended = match told {
+                    Told::Doing(what) => {
+                        watch(Progress::Replaying { boot, what: &what });
+                        continue;
+                    }
+                    Told::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
+                };
+                running -= 1;
+                match ended {
+                    Ok(difference) => {
+                        let ended = Replayed { boot, difference };
+                        watch(Progress::Replayed(&ended));
+                        replayed.push(ended);
+                    }
+                    Err(error) => {
+                        failed.get_or_insert(error);
+                    }
+                }
+            }
+        });
+        replayed.sort_by_key(|it| it.boot);
+        failed.map_or(Ok(replayed), Err)
+    }
+
+    /// Finds everything that the boot was made of, and checks that it is what it was.
+    fn prepare_replay(
         &self,
         id: BootId,
         keep: Option<&Path>,
         watch: &mut Watch<'_>,
-    ) -> Result<Option<String>, ReplayError> {
+    ) -> Result<Replay, ReplayError> {
         let Kept { boot: kept, .. } = self.store.boot(id)?;
         let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
         if experiment.mode != Mode::Exact {
@@ -101,48 +193,77 @@ impl Lab {
         let mut variants = experiment.variants.iter();
         let place = variants.position(|variant| variant.name == kept.variant);
         let variant = place.ok_or_else(|| ReplayError::NoVariant(id, kept.variant.clone()))?;
-        let same = |what, was: &str, is: &str| match was == is {
-            true => Ok(()),
-            false => {
-                Err(ReplayError::Input { boot: id, what, was: was.to_owned(), is: is.to_owned() })
-            }
-        };
         let kernel = self.kernel(&experiment.variants[variant].kernel, watch)?;
-        same("kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
+        same(id, "kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
         let userspace = self.userspace(&experiment, watch)?;
         let digest_of = |it: &Userspace| it.digest.clone();
         let is = userspace.as_ref().map(digest_of).unwrap_or_default();
-        same("user space's digest", &kept.facts.userspace_digest, &is)?;
+        same(id, "user space's digest", &kept.facts.userspace_digest, &is)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
-        same("QEMU", &kept.facts.emulator, emulator.version())?;
+        same(id, "QEMU", &kept.facts.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
         let known = self.known(&kernel, &emulator, watch)?;
         let externals = self.externals(&kernel, &experiment, watch)?;
         let inputs = exact::inputs(&self.libraries, experiment.profile, &known, slot);
-        let bootable = Bootable {
-            experiment: &experiment,
-            variant: &experiment.variants[variant],
-            kernel: &kernel,
-            externals: &externals,
-            guest: &self.guest,
-            userspace: userspace.as_ref(),
-            engine: Engine::Exact(&inputs),
-            emulator: &emulator,
-            symbols: Some(&known.symbols),
-        };
         let own = self.scratch.join(format!("replay-{id}"));
-        let directory = keep.unwrap_or(&own);
-        let initramfs = bootable.prepare(directory)?.map_err(BootError::from)?;
-        same("initramfs's digest", &kept.facts.initramfs_digest, &digest(&initramfs))?;
-        let doing = &mut |what: &str| watch(Progress::Doing { number: None, what });
-        let boot = bootable.start(slot, &initramfs, directory, doing)?;
-        if keep.is_none() {
-            remove(&own).map_err(RunError::from)?;
+        let directory = keep.map_or(own, Path::to_owned);
+        let keep = keep.is_some();
+        Ok(Replay {
+            id,
+            kept,
+            slot,
+            experiment,
+            kernel,
+            externals,
+            userspace,
+            emulator,
+            known,
+            inputs,
+            directory,
+            keep,
+        })
+    }
+}
+
+impl Replay {
+    /// Boots, and gives the first difference to the kept boot; none if there is none. Runs in a thread of
+    /// its own.
+    fn boot(
+        &self,
+        guest: &Guest,
+        doing: &mut dyn FnMut(&str),
+    ) -> Result<Option<String>, ReplayError> {
+        let bootable = Bootable {
+            experiment: &self.experiment,
+            variant: &self.experiment.variants[self.slot.variant],
+            kernel: &self.kernel,
+            externals: &self.externals,
+            guest,
+            userspace: self.userspace.as_ref(),
+            engine: Engine::Exact(&self.inputs),
+            emulator: &self.emulator,
+            symbols: Some(&self.known.symbols),
+        };
+        let initramfs = bootable.prepare(&self.directory)?.map_err(BootError::from)?;
+        let id = self.id;
+        same(id, "initramfs's digest", &self.kept.facts.initramfs_digest, &digest(&initramfs))?;
+        let boot = bootable.start(self.slot, &initramfs, &self.directory, doing)?;
+        if !self.keep {
+            remove(&self.directory).map_err(RunError::from)?;
         }
-        if let Outcome::Spoilt(how) = boot.outcome {
-            return Err(ReplayError::Spoilt(how));
+        match boot.outcome {
+            Outcome::Spoilt(how) => Err(ReplayError::Spoilt(how)),
+            _ => Ok(difference(&self.kept, &boot)),
         }
-        Ok(difference(&kept, &boot))
+    }
+}
+
+/// # Errors
+/// When an input is not what it was.
+fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), ReplayError> {
+    match was == is {
+        true => Ok(()),
+        false => Err(ReplayError::Input { boot, what, was: was.to_owned(), is: is.to_owned() }),
     }
 }
 

@@ -122,7 +122,7 @@ impl Lab {
         let failed_before = self.failed(id)?;
         let plan = Plan::of(experiment, &self.store.done(id)?);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
-        let verified = if options.verify { self.verify_kept(id, watch)? } else { 0 };
+        let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;
         let mut summary =
             RunSummary { experiment: id, boots: 0, failed: 0, failed_before, verified, ending };

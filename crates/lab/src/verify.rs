@@ -6,14 +6,15 @@ use std::path::Path;
 
 use machine::RECORDER_FILE;
 use model::Outcome;
-use store::{Detail, ExperimentId};
+use store::{BootId, Detail, ExperimentId};
 
 use crate::boot::{Bootable, in_file};
 use crate::exact::difference;
-use crate::run::{Lab, RunError};
+use crate::replay::Replayed;
+use crate::run::{Lab, RunError, RunOptions};
 use crate::salvage::remove;
 use crate::schedule::{Slot, files_of};
-use crate::watch::{Progress, Watch};
+use crate::watch::Watch;
 
 /// How the names begin of directories that hold what two boots left behind which ought to be the
 /// same and are not.
@@ -69,23 +70,20 @@ impl Lab {
     pub(crate) fn verify_kept(
         &self,
         id: ExperimentId,
+        options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<usize, RunError> {
-        let mut replayed = 0;
-        for kept in self.store.boots(id, Detail::Summary)? {
-            if kept.superseded || !kept.boot.outcome.counts() {
-                continue;
+        let kept = self.store.boots(id, Detail::Summary)?;
+        let counts = kept.iter().filter(|kept| !kept.superseded && kept.boot.outcome.counts());
+        let ids: Vec<BootId> = counts.map(|kept| kept.id).collect();
+        let replayed = self.replay_all(&ids, None, options, watch);
+        let replayed = replayed.map_err(|error| RunError::NotReplayed(error.to_string()))?;
+        for Replayed { boot, difference } in &replayed {
+            if let Some(how) = difference {
+                return Err(RunError::Changed { boot: *boot, how: how.clone() });
             }
-            watch(Progress::Remark(&format!("replaying {}", kept.id)));
-            let difference = self.replay_alone(kept.id, None, watch);
-            if let Some(how) =
-                difference.map_err(|error| RunError::NotReplayed(error.to_string()))?
-            {
-                return Err(RunError::Changed { boot: kept.id, how });
-            }
-            replayed += 1;
         }
-        Ok(replayed)
+        Ok(replayed.len())
     }
 }
 

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use model::Outcome;
+use store::BootId;
+
+use crate::replay::Replayed;
 
 /// Something that happened, for people to see.
 #[derive(Clone, Debug)]
@@ -25,11 +28,20 @@ pub enum Progress<'a> {
     },
     /// What a boot does now: `booting`, or workload, iteration and phase.
     Doing {
-        /// Its number among all boots, from 1; none for a boot that is of no schedule.
-        number: Option<usize>,
+        /// Its number among all boots, from 1.
+        number: usize,
         /// What it does.
         what: &'a str,
     },
+    /// What the replay of a boot does now.
+    Replaying {
+        /// The boot that is kept.
+        boot: BootId,
+        /// What it does.
+        what: &'a str,
+    },
+    /// A boot was replayed.
+    Replayed(&'a Replayed),
     /// The boot is kept in the store.
     Kept {
         /// Its number among all boots, from 1.

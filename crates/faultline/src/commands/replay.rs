@@ -1,10 +1,10 @@
-//! `faultline replay`: a boot of exact mode once more.
+//! `faultline replay`: boots of exact mode once more.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{Guest, Lab, Libraries};
+use lab::{Guest, Lab, Libraries, Progress, Replayed, RunOptions};
 use store::BootId;
 
 use super::run::scratch;
@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::progress::Display;
 
 pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    if args.keep.is_some() && args.boots.len() > 1 {
+        return Err(Failure::Usage("--keep takes one boot: its directory holds no more".into()));
+    }
     let path = store_path(store.clone())?;
     let store = existing_store(store)?;
     let lab = Lab {
@@ -23,17 +26,31 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         store,
         scratch: scratch(&path),
     };
-    let id = BootId(args.boot);
+    let mut ids: Vec<BootId> = args.boots.iter().map(|&boot| BootId(boot)).collect();
+    ids.sort();
+    ids.dedup();
+    let options = RunOptions { jobs: args.jobs, ..RunOptions::default() };
     let mut display = Display::new(args.quiet);
-    let replayed = lab.replay(id, args.keep.as_deref(), &mut |progress| display.show(progress));
+    let mut replayed = Vec::new();
+    let ended = lab.replay(&ids, args.keep.as_deref(), options, &mut |progress| {
+        if let Progress::Replayed(it) = progress {
+            replayed.push(it.clone());
+        }
+        display.show(progress);
+    });
     display.finish();
-    match replayed? {
-        None => {
-            print(&format!("{id} replayed: the same to the bit\n"))?;
-            Ok(ExitCode::SUCCESS)
+    // What was found out before an error is told.
+    replayed.sort_by_key(|it| it.boot);
+    let mut differ = Vec::new();
+    for Replayed { boot, difference } in replayed {
+        match difference {
+            None => print(&format!("{boot} replayed: the same to the bit\n"))?,
+            Some(difference) => differ.push(format!("{boot} is not what it was: {difference}")),
         }
-        Some(difference) => {
-            Err(Failure::NotExact(format!("{id} is not what it was: {difference}")))
-        }
+    }
+    match (differ.is_empty(), ended) {
+        (true, Ok(_)) => Ok(ExitCode::SUCCESS),
+        (true, Err(error)) => Err(error.into()),
+        (false, _) => Err(Failure::NotExact(differ.join("; "))),
     }
 }

@@ -2,9 +2,9 @@
 //! not depend on the host's load, several run side by side.
 
 use std::collections::{HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use crate::salvage::remove;
 use crate::schedule::files_of;
 use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
+use crate::worker::{Told, work};
 
 /// A boot that the host made invalid is repeated so many times.
 const REPEATS: usize = 2;
@@ -30,14 +31,6 @@ const REPEATS: usize = 2;
 struct Attempt {
     due: Due,
     repeats: usize,
-}
-
-/// What a thread tells of its boot.
-enum Told {
-    /// What it does now.
-    Doing(String),
-    /// Its end. The error of the outer level is a panic.
-    Ended(Box<thread::Result<Result<Ended, RunError>>>),
 }
 
 /// A boot that came to an end.
@@ -76,14 +69,6 @@ impl Shared<'_> {
             false => None,
         };
         Ok(Ended { boot, wall: start.elapsed(), verified })
-    }
-
-    fn told(&self, attempt: Attempt, sender: &Sender<(Attempt, Told)>) {
-        // Nobody listens only after a panic.
-        let tell = |told| drop(sender.send((attempt, told)));
-        let mut doing = |what: &str| tell(Told::Doing(what.to_owned()));
-        let ended = catch_unwind(AssertUnwindSafe(|| self.boot(attempt.due, &mut doing)));
-        tell(Told::Ended(Box::new(ended)));
     }
 }
 
@@ -124,7 +109,9 @@ impl Lab {
                     let Due { number, .. } = attempt.due;
                     watch(Progress::Boot { number, variant: name(attempt.due) });
                     let sender = sender.clone();
-                    scope.spawn(move || shared.told(attempt, &sender));
+                    scope.spawn(move || {
+                        work(attempt, &sender, |doing| shared.boot(attempt.due, doing));
+                    });
                     running += 1;
                 }
                 if running == 0 {
@@ -134,7 +121,7 @@ impl Lab {
                 let Due { number, .. } = attempt.due;
                 let ended = match told {
                     Told::Doing(what) => {
-                        watch(Progress::Doing { number: Some(number), what: &what });
+                        watch(Progress::Doing { number, what: &what });
                         continue;
                     }
                     Told::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
