@@ -1,6 +1,8 @@
 # The two commands of a newcomer are `make demo` and `make test`; the README tells more.
 
 CARGO ?= cargo
+# Where `make install` puts things; DESTDIR goes before it.
+PREFIX ?= /usr/local
 TARGET := x86_64-unknown-linux-gnu
 GUEST := target/release/guest
 FAULTLINE := target/release/faultline
@@ -10,7 +12,8 @@ FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/ta
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-.PHONY: all deps guest plugin python build demo test check-long lint bench clean
+
+.PHONY: all deps guest plugin python build install demo test check-long lint bench clean
 
 all: build
 
@@ -43,6 +46,21 @@ target/python/installed: $(PYTHON_PACKAGES) | deps
 
 build: guest plugin
 	$(CARGO) build --locked --release -p faultline
+
+# The program, what it brings into guests and QEMU, man pages and completions, for all users.
+install: build
+	rm -rf target/generated
+	$(FAULTLINE) generate target/generated
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(FAULTLINE)
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline \
+	    target/release/libtcg.so target/release/libstillclock.so
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/faultline/guest $(GUEST)/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/generated/*.1
+	install -D -m 644 target/generated/faultline.bash \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/faultline
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
+	    target/generated/faultline.fish
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions target/generated/_faultline
 
 # Two kernels, one table.
 demo: build

@@ -55,6 +55,12 @@ pub enum Command {
     /// The store as a file
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Write the man pages and the shells' completions into a directory, for `make install`
+    #[command(hide = true)]
+    Generate {
+        /// The directory
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

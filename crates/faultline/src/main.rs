@@ -38,5 +38,6 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::List => commands::show::list(store),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
         Command::Store(command) => commands::store::store(store, &command),
+        Command::Generate { directory } => commands::generate::generate(&directory),
     }
 }

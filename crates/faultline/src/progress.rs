@@ -83,7 +83,7 @@ impl Display {
 
     fn begin(&mut self, boot: Running, name: String) {
         let bar = self.bars.add(ProgressBar::new_spinner());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} [{elapsed}]") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));

@@ -27,21 +27,22 @@ pub struct Guest {
 /// The guest's binaries are not where they ought to be.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the guest's programs are not in {directory}: build them with `make`, or name their directory in {DIRECTORY_VARIABLE}"
+    "the guest's programs are not in {directory}: `make` builds them, `make install` puts them where an \
+     installed program finds them, and {DIRECTORY_VARIABLE} names their directory"
 )]
 pub struct NoGuest {
     directory: PathBuf,
 }
 
 impl Guest {
-    /// Finds the binaries: in the directory that `FAULTLINE_GUEST` names, else in `guest` beside
-    /// the running program.
+    /// Finds the binaries: in the directory that `FAULTLINE_GUEST` names, else in `guest` where the
+    /// program's files lie.
     ///
     /// # Errors
     /// When they are not there.
     pub fn find() -> Result<Self, NoGuest> {
         let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
-        Self::at(&named.unwrap_or_else(|| beside_program().join("guest")))
+        Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
     }
 
     /// SHA-256 of the programs, in hexadecimal; empty if they cannot be read.
@@ -75,17 +76,19 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, else beside the running
-    /// program.
+    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, else where the program's files lie.
     pub fn find() -> Self {
         let named = std::env::var_os(LIBRARIES_VARIABLE).map(PathBuf::from);
-        let directory = named.unwrap_or_else(beside_program);
+        let directory = named.unwrap_or_else(own_files);
         Self { clock: directory.join("libstillclock.so"), plugin: directory.join("libtcg.so") }
     }
 }
 
-/// The directory of the running program.
-fn beside_program() -> PathBuf {
+/// Where the running program's files lie: in `lib/faultline` of the prefix that it was installed under, or
+/// beside it where it was built.
+fn own_files() -> PathBuf {
     let program = std::env::current_exe().ok();
-    program.as_deref().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned()
+    let directory = program.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+    let installed = directory.parent().unwrap_or(directory).join("lib/faultline");
+    if installed.is_dir() { installed } else { directory.to_owned() }
 }

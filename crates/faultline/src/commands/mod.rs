@@ -4,6 +4,7 @@ pub mod boot;
 pub mod compare;
 pub mod explain;
 pub mod export;
+pub mod generate;
 pub mod import;
 pub mod kernel;
 pub mod plan;
@@ -106,7 +107,7 @@ fn replace(
     let mut builder = tempfile::Builder::new();
     // As of any new file, less what the umask takes.
     let builder = builder.permissions(fs::Permissions::from_mode(0o666));
-    let mut new = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    let mut new = builder.tempfile_in(directory.unwrap_or(Path::new("."))).map_err(without_path)?;
     fill(new.as_file_mut())?;
     if let Ok(old) = fs::metadata(&path) {
         new.as_file().set_permissions(old.permissions())?;
@@ -114,6 +115,13 @@ fn replace(
     new.as_file().sync_all()?;
     new.persist(path).map_err(io::Error::from)?;
     Ok(())
+}
+
+/// The kernel's answer alone: `tempfile` adds the name of a file of its own, and hides the number.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    let answer = text.split_once(" at path ").map_or(&*text, |(answer, _)| answer);
+    io::Error::new(error.kind(), answer)
 }
 
 /// Prints results; a reader that went away is no failure.

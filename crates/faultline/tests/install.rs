@@ -1,0 +1,60 @@
+//! The program away from where it was built, and what `make install` puts beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a program says that is to boot something, and has no variables that name its files.
+fn said(program: &Path) -> String {
+    let mut command = Command::new(program);
+    command.env_remove("FAULTLINE_GUEST").args(["boot", "6.12", "--accel", "tcg"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_copied_program_says_where_it_looked_for_its_files() {
+    let prefix = tempfile::tempdir().unwrap();
+    let bin = prefix.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let program: PathBuf = bin.join("faultline");
+    fs::copy(env!("CARGO_BIN_EXE_faultline"), &program).unwrap();
+    let beside = bin.join("guest").display().to_string();
+    let told = said(&program);
+    assert!(told.contains(&beside) && told.contains("make install"), "{told}");
+    let installed = prefix.path().join("lib/faultline");
+    fs::create_dir_all(&installed).unwrap();
+    let told = said(&program);
+    assert!(told.contains(&installed.join("guest").display().to_string()), "{told}");
+}
+
+#[test]
+fn each_command_has_a_man_page_and_each_shell_its_completions() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    assert!(command.arg("generate").arg(directory.path()).status().unwrap().success());
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    assert!(read("faultline-run.1").contains("\\-\\-kernels"));
+    assert!(read("faultline-kernel-add.1").contains("\\-\\-image"));
+    assert!(!directory.path().join("faultline-generate.1").exists());
+    for shell in ["faultline.bash", "faultline.fish", "_faultline"] {
+        assert!(read(shell).contains("explain"), "{shell}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told_by_the_users_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mail = directory.path().join("mail.txt");
+    fs::write(&mail, "                 a          b\nAmean  x  1.00 (  0.00%)  2.00 (-100.00%)\n")
+        .unwrap();
+    let output = directory.path().join("nowhere/out.csv");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    command.arg("table").arg(&mail).args(["--format", "csv", "-o"]).arg(&output);
+    let said = command.output().unwrap();
+    let told = String::from_utf8(said.stderr).unwrap();
+    let expected =
+        format!("faultline: {}: No such file or directory (os error 2)\n", output.display());
+    assert_eq!((said.status.code(), told), (Some(1), expected));
+}
