@@ -2,12 +2,9 @@
 //! series does over time. What the numbers mean, which of them belong together and how they are
 //! printed is left to others.
 
-mod bootstrap;
 mod components;
 pub mod counted;
-mod exact;
 mod gain;
-mod history;
 mod modes;
 mod multiplicity;
 pub mod order;
@@ -17,6 +14,7 @@ mod power;
 mod ratio;
 mod relabel;
 pub mod sequential;
+#[cfg(test)]
 mod simulate;
 mod steady;
 mod student;
@@ -24,18 +22,15 @@ mod summary;
 mod trend;
 mod warmup;
 
-pub use bootstrap::bootstrap_ratio;
 pub use components::{Components, variance_components};
 pub use counted::{Counted, Run};
-pub use exact::{MedianInterval, median_interval, permutation, sign_flip};
 pub use gain::gain;
-pub use history::{ChangePoint, change_points};
 pub use modes::{Mode, Modes, modes};
-pub use multiplicity::{benjamini_hochberg, benjamini_yekutieli, holm, least_p};
+pub use multiplicity::{benjamini_hochberg, holm, least_p};
 pub use outliers::outliers;
 pub use pelt::pelt;
-pub use power::{Design, detectable, equivalence_power, power, required, required_for_equivalence};
-pub use ratio::{RatioInterval, RatioTest, ratio_interval, ratio_welch};
+pub use power::{Design, detectable, power, required};
+pub use ratio::{RatioInterval, RatioTest, ratio_interval};
 pub use relabel::{Floor, floors};
 pub use steady::{Steady, steady};
 pub use student::{Estimate, Welch, welch};

@@ -44,42 +44,11 @@ pub fn power(design: Design, n: usize, sd: f64, effect: f64, alpha: f64) -> Opti
     Some(tails(df, critical(df, alpha / 2.0), noncentrality))
 }
 
-/// How probably `n` units show that there is no difference as large as `margin` to either side
-/// where in truth there is none at all: by two one-sided tests, each at level `alpha` (Phillips,
-/// "Power of the two one-sided tests procedure in bioequivalence", J. Pharmacokinetics and
-/// Biopharmaceutics 18, 1990). None as of [`power`].
-pub fn equivalence_power(
-    design: Design,
-    n: usize,
-    sd: f64,
-    margin: f64,
-    alpha: f64,
-) -> Option<f64> {
-    let (df, margin) = known(design, n, sd, margin, alpha)?;
-    let critical = critical(df, alpha);
-    // With a measured spread of `s` times the true one, the difference must lie this near to 0.
-    let within = |s: f64| (1.0 - 2.0 * upper_tail(margin - critical * s)).max(0.0);
-    Some(mean_over_spread(df, within).clamp(0.0, 1.0))
-}
-
 /// The least number of units, a side or of pairs, that shows a true difference `effect` with
 /// probability `power` at level `alpha`, two-sided. None where [`power`] is none for 2 units, for a
 /// `power` outside 0 to 1, and where a million units do not suffice.
 pub fn required(design: Design, sd: f64, effect: f64, alpha: f64, power: f64) -> Option<usize> {
     least_units(power, |n| self::power(design, n, sd, effect, alpha))
-}
-
-/// The least number of units, a side or of pairs, that shows with probability `power` that there is
-/// no difference as large as `margin`, where there is none; see [`equivalence_power`]. None as of
-/// [`required`].
-pub fn required_for_equivalence(
-    design: Design,
-    sd: f64,
-    margin: f64,
-    alpha: f64,
-    power: f64,
-) -> Option<usize> {
-    least_units(power, |n| equivalence_power(design, n, sd, margin, alpha))
 }
 
 /// The smallest true difference that `n` units show with probability `power` at level `alpha`,
@@ -174,8 +143,6 @@ fn mean_over_spread(df: f64, f: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RatioTest;
-    use crate::simulate::normal;
 
     /// Units, effect by standard deviation, level; statsmodels 0.15.0,
     /// `statsmodels.stats.power.TTestPower().power(effect, n, alpha)` and
@@ -231,37 +198,9 @@ mod tests {
         }
     }
 
-    /// Simulated with the test of equivalence itself; 4 standard errors of 10000 trials.
-    #[test]
-    fn equivalence_is_shown_as_often_as_said() {
-        const TRIALS: usize = 10_000;
-        let (sd, margin) = (0.01_f64, 1.02_f64);
-        let mut normal = normal(5);
-        for n in [3, 5, 8, 12] {
-            let mut figure = || (sd * normal()).exp();
-            let shown = |_: &usize| {
-                let pairs: Vec<(f64, f64)> = (0..n).map(|_| (1.0, figure())).collect();
-                RatioTest::paired(&pairs).unwrap().p_within(margin.recip(), margin) <= 0.05
-            };
-            let share = (0..TRIALS).filter(shown).count() as f64 / TRIALS as f64;
-            let said = equivalence_power(Design::Paired, n, sd, margin.ln(), 0.05).unwrap();
-            assert!((share - said).abs() < 0.02, "{share}, not {said}, of {n}");
-        }
-    }
-
-    #[test]
-    fn required_units_are_the_least_that_suffice() {
-        for design in [Design::Paired, Design::Unpaired] {
-            let n = required_for_equivalence(design, 0.02, 0.02, 0.05, 0.8).unwrap();
-            let of = |n| equivalence_power(design, n, 0.02, 0.02, 0.05).unwrap();
-            assert!(of(n) >= 0.8 && of(n - 1) < 0.8, "{n}");
-        }
-    }
-
     #[test]
     fn no_spread_needs_the_fewest_units() {
         assert_eq!(required(Design::Paired, 0.0, 0.01, 0.05, 0.8), Some(2));
-        assert_eq!(required_for_equivalence(Design::Paired, 0.0, 0.01, 0.05, 0.8), Some(2));
         assert_eq!(detectable(Design::Unpaired, 3, 0.0, 0.05, 0.8), Some(0.0));
     }
 

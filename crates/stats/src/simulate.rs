@@ -1,15 +1,12 @@
-//! Figures with a known distribution.
+//! Figures with a known distribution, for tests.
 
-/// A normal figure of mean 0 and standard deviation 1 (Box and Muller, "A note on the generation of
-/// random normal deviates", Annals of Mathematical Statistics 29, 1958).
-pub fn draw(random: &mut fastrand::Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.f64()).cos()
-}
-
-/// Independent normal figures, the same for the same `seed`.
-#[cfg(test)]
+/// Independent normal figures of mean 0 and standard deviation 1, the same for the same `seed` (Box and
+/// Muller, "A note on the generation of random normal deviates", Annals of Mathematical Statistics 29,
+/// 1958).
 pub fn normal(seed: u64) -> impl FnMut() -> f64 {
     let mut random = fastrand::Rng::with_seed(seed);
-    move || draw(&mut random)
+    move || {
+        let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * random.f64()).cos()
+    }
 }
