@@ -65,8 +65,8 @@ pub struct Calls {
     pub in_parts: bool,
     /// The only side that executed it.
     pub only: Option<Only>,
-    /// A function that only the other side executed, about as often and at about the same cost:
-    /// maybe this one under another name.
+    /// A function that only the other side executed, about as often, at about the same cost, and with
+    /// most words of its name: maybe this one under another name.
     pub maybe: Option<Subject>,
 }
 

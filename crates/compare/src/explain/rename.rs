@@ -1,5 +1,6 @@
-//! Functions that may be one function under two names: executed on one side only, about as often
-//! and at about the same cost.
+//! Functions that may be one function under two names: executed on one side only, about as often, at
+//! about the same cost, and of a similar name. Numbers alone are no evidence: many functions are entered
+//! once a page or once a system call.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,8 +12,8 @@ use crate::Difference;
 const ENTRIES: f64 = 0.01;
 /// Instructions per entry may differ by this share of the larger number.
 const COST: f64 = 0.20;
-/// Shorter words, such as `do`, say nothing.
-const MIN_WORD: usize = 3;
+/// Words that two names share, unless they consist of the same words.
+const SHARED: usize = 2;
 /// Words of a name that are looked at.
 const MAX_WORDS: usize = 8;
 /// Where a side has more functions of its own than this, the kernels have little in common, and
@@ -69,22 +70,28 @@ fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> 
         };
         let entries = of(&calls.entries);
         let cost = of(&it.instructions) / entries;
-        let words = name.split('_').filter(|word| word.len() >= MIN_WORD).take(MAX_WORDS);
+        let words = name.split('_').filter(|word| !word.is_empty()).take(MAX_WORDS);
         let words = words.collect();
         (entries > 0.0).then_some(Candidate { subject: &it.subject, name, words, entries, cost })
     });
     candidates.collect()
 }
 
-/// The one among `others` that is most likely `one`, if any is near enough. Many functions are
-/// entered once a page, so where several are near and none shares a word, none is named.
+/// The one among `others` that is most likely `one`, if any is near enough and of a similar name.
 fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let near = others.iter().filter(|other| {
-        distance(one.entries, other.entries) <= ENTRIES && distance(one.cost, other.cost) <= COST
+        distance(one.entries, other.entries) <= ENTRIES
+            && distance(one.cost, other.cost) <= COST
+            && are_alike(one, other)
     });
-    let near: Vec<_> = near.collect();
-    let nearest = near.iter().min_by(|left, right| order(one, left, right))?;
-    (near.len() == 1 || kinship(one, nearest) > 0).then_some(nearest)
+    near.min_by(|left, right| order(one, left, right))
+}
+
+/// Whether two names are the same, as in two modules, have the same words, or share most of them.
+fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    let longer = one.words.len().max(other.words.len());
+    let shared = kinship(one, other);
+    shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
 }
 
 /// What shares most words comes first, then what is nearest, then what sorts first.

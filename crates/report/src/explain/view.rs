@@ -121,8 +121,9 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
             .to_owned()
     };
     let words = "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, \
-                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there. \
-                 In parts: entered by its beginning and by a `.part`, so not compared per entry.";
+                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there, \
+                 and of a similar name. In parts: entered by its beginning and by a `.part`, so not \
+                 compared per entry.";
     let cuts = "Left out: instructions during cuts between phases, the sampler's own work.";
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
     vec![luck, words.to_owned(), format!("{cuts} {limits}")]
@@ -369,12 +370,13 @@ fn within(section: &Section) -> String {
     phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()
 }
 
-fn figure(value: f64) -> String {
+/// Instructions, without decimals.
+pub fn figure(value: f64) -> String {
     decimal(Some(value), 0)
 }
 
 /// A figure with its sign, even if it rounds to 0.
-fn signed(value: f64, decimals: usize) -> String {
+pub fn signed(value: f64, decimals: usize) -> String {
     let sign = if value < 0.0 { '-' } else { '+' };
     format!("{sign}{}", decimal(Some(value.abs()), decimals))
 }
