@@ -15,8 +15,6 @@ pub enum Policy<'a> {
     /// Run this one script. The page's own policy forbids browsers everything else: other scripts,
     /// handlers in attributes, styles but its own, and any load.
     Only(&'a str),
-    /// Hold pages of its own, whose scripts are not ours.
-    Frames,
     /// Nothing.
     Nothing,
 }
@@ -26,7 +24,6 @@ pub fn document(title: &str, style: &str, policy: Policy<'_>, body: &str) -> Str
     let title = html(title);
     let style = format!("\n{STYLE}{style}");
     let (policy, script) = match policy {
-        Policy::Frames => (String::new(), String::new()),
         Policy::Nothing => (policy_of(&[("style-src", &style)]), String::new()),
         Policy::Only(script) => {
             let policy = policy_of(&[("style-src", &style), ("script-src", script)]);

@@ -1,10 +1,12 @@
 //! Where a difference of exact mode went: as a screen of text, as JSON, and as a page of HTML with
-//! a differential flame graph.
+//! a waterfall of contributions and a differential flame graph.
 
+mod flame;
 mod html;
 mod json;
 mod text;
 mod view;
+mod waterfall;
 
 pub use html::explain_html;
 pub use json::explain_json;

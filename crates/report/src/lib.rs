@@ -10,7 +10,6 @@ mod counter;
 mod document;
 mod exact;
 mod explain;
-mod flame;
 mod foreign;
 mod header;
 mod heading;

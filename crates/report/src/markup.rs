@@ -1,5 +1,7 @@
 //! Text in HTML.
 
+use maud::{Markup, PreEscaped};
+
 /// `text` as it may stand in an element or in an attribute's quotes.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -14,4 +16,31 @@ pub fn html(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// A sentence in which what stands between backticks is code.
+pub fn sentence(text: &str) -> Markup {
+    let mut parts = text.split('`');
+    let mut written = html(parts.next().unwrap_or_default());
+    while let Some(part) = parts.next() {
+        match parts.next() {
+            Some(rest) => written.push_str(&format!("<code>{}</code>{}", html(part), html(rest))),
+            // A backtick alone is itself.
+            None => written.push_str(&format!("`{}", html(part))),
+        }
+    }
+    PreEscaped(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let of = |text| sentence(text).into_string();
+        assert_eq!(of("a `b<` c `d`"), "a <code>b&lt;</code> c <code>d</code>");
+        assert_eq!(of("`a` b` <"), "<code>a</code> b` &lt;");
+        assert_eq!(of(""), "");
+    }
 }

@@ -10,7 +10,7 @@ mod failed;
 mod reproduce;
 mod series;
 mod summary;
-mod svg;
+pub mod svg;
 mod tables;
 mod time;
 mod workload;
@@ -26,7 +26,8 @@ use crate::mail::Recipe;
 
 pub use failed::MAX_CONSOLES;
 
-const STYLE: &str = include_str!("page/page.css");
+/// What pages look like.
+pub const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/zoom.js");
 
 /// What a page tells.
@@ -150,8 +151,12 @@ const WHOLE_DIGITS: usize = 4;
 const GROUP: usize = 3;
 
 /// A printed figure for a page: digits in groups of three, and a true minus.
-fn figure(text: &str) -> String {
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("\u{2212}", rest));
+pub fn figure(text: &str) -> String {
+    let (sign, rest) = match (text.strip_prefix('-'), text.strip_prefix('+')) {
+        (Some(rest), _) => ("\u{2212}", rest),
+        (_, Some(rest)) => ("+", rest),
+        _ => ("", text),
+    };
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     let (whole, rest) = rest.split_at(digits);
     if whole.is_empty() || whole.len() <= WHOLE_DIGITS {

@@ -123,9 +123,6 @@ pub(crate) fn frame(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
-    use inferno::collapse::{Collapse, perf};
     use model::{Count, Function, Instructions, Process, Stack};
     use proptest::prelude::*;
 
@@ -174,12 +171,35 @@ mod tests {
         }
     }
 
-    /// What inferno makes of a perf script, in order.
-    fn collapsed_by_inferno(script: &str) -> String {
-        let mut collapsed = Vec::new();
-        let mut folder = perf::Folder::default();
-        folder.collapse(Cursor::new(script), &mut collapsed).unwrap();
-        in_order(&String::from_utf8(collapsed).unwrap())
+    /// The collapsed stacks of a perf script, in order, read as its own collapsers read it: a sample is a
+    /// line with the command before `PID [CPU] TIME:` and the period after it, then a line a frame, the
+    /// innermost first, of which the name stands after the address and before the offset.
+    fn collapsed_by_reading(script: &str) -> String {
+        let mut sums = BTreeMap::<String, u128>::new();
+        for sample in script.split("\n\n").filter(|it| !it.starts_with('#')) {
+            let mut lines = sample.lines();
+            let (head, event) = lines.next().unwrap().rsplit_once(": ").unwrap();
+            let words: Vec<&str> = head.split_whitespace().collect();
+            let [who, pid, cpu, _] = words[..] else { panic!("{head}") };
+            assert!(pid.parse::<u32>().is_ok() && cpu == "[000]", "{head}");
+            let period: u128 =
+                event.trim().strip_suffix(" instructions:").unwrap().parse().unwrap();
+            let names = lines.map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let [address, symbol, object] = words[..] else { panic!("{line}") };
+                assert!(
+                    address == "0" && object.starts_with('(') && object.ends_with(')'),
+                    "{line}"
+                );
+                symbol.strip_suffix("+0x0").unwrap()
+            });
+            let mut frames: Vec<&str> = names.collect();
+            frames.push(who);
+            frames.reverse();
+            *sums.entry(frames.join(";")).or_default() += period;
+        }
+        let lines = sums.iter().map(|(path, sum)| format!("{path} {sum}\n"));
+        in_order(&lines.collect::<String>())
     }
 
     fn in_order(text: &str) -> String {
@@ -241,13 +261,13 @@ numa01    77 [000] 4.000000009:          5 instructions:
         for line in collapsed.lines() {
             assert_eq!((line.matches(';').count(), line.matches(' ').count()), (1, 1), "{line}");
         }
-        assert_eq!(collapsed_by_inferno(&perf_script(&profiles)), in_order(&collapsed));
+        assert_eq!(collapsed_by_reading(&perf_script(&profiles)), in_order(&collapsed));
     }
 
     proptest! {
         /// The weights survive the way through a perf script.
         #[test]
-        fn inferno_reads_in_a_perf_script_what_is_collapsed(
+        fn a_perf_script_holds_what_is_collapsed(
             stacks in prop::collection::vec(
                 (prop::collection::vec("[a-c_.;( )>+-]{0,3}|\\PC{0,4}", 0..4), 0..u64::MAX / 64), 0..8),
             processes in prop::collection::vec(("[a-c 1]{0,3}|\\PC{0,6}", 0..3u32, 0..9u64), 0..4),
@@ -258,7 +278,7 @@ numa01    77 [000] 4.000000009:          5 instructions:
             let processes: Vec<_> = processes.iter().map(|(name, id, n)| (&**name, *id, *n)).collect();
             let profiles = [profile(&stacks, &processes, &[])];
             let collapsed = collapsed(&profiles);
-            prop_assert_eq!(collapsed_by_inferno(&perf_script(&profiles)), in_order(&collapsed));
+            prop_assert_eq!(collapsed_by_reading(&perf_script(&profiles)), in_order(&collapsed));
             let counted: u128 = collapsed
                 .lines()
                 .map(|line| line.rsplit(' ').next().unwrap().parse::<u128>().unwrap())

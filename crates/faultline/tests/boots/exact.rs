@@ -119,7 +119,7 @@ fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     let page = page.to_str().unwrap();
     bench.faultline(&["explain", "6.1", "newest", "--format", "html", "-o", page]).expect(0);
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<iframe") && page.contains("handle_mm_fault"));
+    assert!(page.contains("class=\"flame\"") && page.contains("handle_mm_fault"));
 }
 
 /// The exported paths weigh what the profile counted.

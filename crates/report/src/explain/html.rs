@@ -1,71 +1,96 @@
-//! An explanation as one page of HTML that needs nothing from elsewhere.
+//! An explanation as one page of HTML that needs nothing from elsewhere: what happened, in words and
+//! drawn, then the tables.
 
-use compare::{Explanation, Headline, Paths, Section, Side};
+use compare::{Explanation, Headline, Paths, Section};
+use maud::{Markup, html};
 
+use super::flame::{self, Widths};
 use super::view::{self, Table};
+use super::waterfall::waterfall;
 use crate::ascii::{escape, excerpt};
 use crate::document::{Policy, document};
-use crate::flame::{self, Widths};
-use crate::markup::html;
+use crate::markup::sentence;
+use crate::page;
 
 /// Rows of each ranking.
 const MAX_ROWS: usize = 30;
-/// Height of a graph that does not say its own.
-const GRAPH_HEIGHT: usize = 600;
 const STYLE: &str = include_str!("page.css");
-/// What precedes a flame graph on its own page. There it has no address in which to keep what is
-/// zoomed, and its script would stop when it tries.
-const GRAPH_HEAD: &str = concat!(
-    "<!DOCTYPE html><meta charset=\"utf-8\"><style>",
-    include_str!("graph.css"),
-    "</style><script>history.replaceState = () => {};</script>"
-);
+const SCRIPT: &str = include_str!("flame.js");
 
-/// Where the difference went as a page: the totals, the rankings of the whole workload or of
-/// `phase`, a flame graph of `paths`, which are those of the same, and the rankings of everything
-/// else. Every name is escaped; nothing is loaded.
+/// Where the difference went as a page: of the whole workload or of `phase` a waterfall of the
+/// contributions, a flame graph of `paths`, which are those of the same, and the rankings; then the
+/// rankings of everything else. Every name is escaped; nothing is loaded.
 pub fn explain_html(
     explanation: &Explanation,
     headlines: &[Headline],
     paths: &Paths,
     phase: Option<&str>,
 ) -> String {
-    let mut body = format!("<h1>{}</h1>\n", html(&view::title(explanation)));
-    match (&explanation.all, explanation.section(phase)) {
-        (None, _) => body.push_str(&paragraph(&view::nothing(explanation))),
-        (Some(_), None) => {
-            body.push_str(&paragraph(&view::no_phase(explanation, phase.unwrap_or_default())));
+    let all = explanation.all.as_ref();
+    let body = html! {
+        header {
+            p class="kicker" { "faultline explain" }
+            h1 { (view::title(explanation)) }
         }
-        (Some(all), Some(section)) => {
-            let said = view::headlines(headlines, phase);
-            body.extend(said.iter().map(|line| paragraph(line)));
-            body.push_str(&table(&view::totals(explanation, usize::MAX)));
-            body.push_str(&rankings(explanation, section));
-            body.push_str(&graphs(explanation, paths, section));
-            let others = std::iter::once(all).chain(&explanation.phases);
-            let others = others.filter(|other| other.phase != section.phase);
-            body.extend(others.map(|other| folded(explanation, other)));
-            body.extend(view::notes(explanation).iter().map(|note| paragraph(note)));
+        main {
+            @match all.map(|all| (all, explanation.section(phase))) {
+                None => p { (view::nothing(explanation)) }
+                Some((_, None)) => p { (view::no_phase(explanation, phase.unwrap_or_default())) }
+                Some((all, Some(section))) => {
+                    @for line in view::headlines(headlines, phase) { p class="lead" { (line) } }
+                    (contributions(explanation, section))
+                    (graphs(explanation, headlines, paths, section))
+                    (table(&view::totals(explanation, usize::MAX)))
+                    (rankings(explanation, section))
+                    @let others = std::iter::once(all).chain(&explanation.phases);
+                    @for other in others.filter(|other| other.phase != section.phase) {
+                        (folded(explanation, other))
+                    }
+                    @for note in view::notes(explanation) { p class="note" { (sentence(&note)) } }
+                }
+            }
+        }
+    };
+    let name = format!("faultline explain {}", escape(&explanation.workload));
+    let style = format!("{}{STYLE}", page::STYLE);
+    document(&name, &style, Policy::Only(SCRIPT), &body.into_string())
+}
+
+/// The contributions of a section, drawn.
+fn contributions(explanation: &Explanation, section: &Section) -> Markup {
+    let [base, new] = names(explanation);
+    html! {
+        @if let Some(drawing) = waterfall(explanation, section) {
+            h2 { "From " (base) " to " (new) " in " (span(section)) ": instructions by function" }
+            p class="note" {
+                "Bars are what functions execute themselves, without what they call: where work moved \
+                 from a function into others, its bar goes back and theirs go on. Hollow: only one side \
+                 executes the function, be it new, gone, renamed, inlined or split off. Pale: luck alone \
+                 may do this."
+            }
+            (drawing)
         }
     }
-    let name = format!("faultline explain {}", escape(&explanation.workload));
-    document(&name, STYLE, Policy::Frames, &body)
 }
 
-fn rankings(explanation: &Explanation, section: &Section) -> String {
-    let tables = [
-        view::per_entry(explanation, section, MAX_ROWS),
-        view::contributions(explanation, section, MAX_ROWS),
-        view::counters(explanation, section, MAX_ROWS),
-    ];
-    let cautions = view::cautions(explanation, section);
-    tables.iter().map(table).chain(cautions.iter().map(|caution| paragraph(caution))).collect()
+fn rankings(explanation: &Explanation, section: &Section) -> Markup {
+    html! {
+        (table(&view::per_entry(explanation, section, MAX_ROWS)))
+        (table(&view::contributions(explanation, section, MAX_ROWS)))
+        (table(&view::counters(explanation, section, MAX_ROWS)))
+        @for caution in view::cautions(explanation, section) { p { (caution) } }
+    }
 }
 
-/// The rankings of a section, to be opened.
-fn folded(explanation: &Explanation, section: &Section) -> String {
-    let rankings = rankings(explanation, section);
-    format!("<details><summary>In {}</summary>\n{rankings}</details>\n", html(&span(section)))
+/// A section that was not asked for, to be opened.
+fn folded(explanation: &Explanation, section: &Section) -> Markup {
+    html! {
+        details {
+            summary { "In " (span(section)) }
+            (contributions(explanation, section))
+            (rankings(explanation, section))
+        }
+    }
 }
 
 /// What a section covers.
@@ -76,90 +101,84 @@ fn span(section: &Section) -> String {
     }
 }
 
-fn table(table: &Table) -> String {
-    let mut text = String::new();
-    if !table.title.is_empty() {
-        text.push_str(&format!("<h2>{}</h2>\n", html(&table.title)));
+/// A table. What a line is of comes first, and stays in sight while figures are scrolled.
+fn table(table: &Table) -> Markup {
+    html! {
+        @if !table.title.is_empty() { h2 { (table.title) } }
+        @if !table.rows.is_empty() {
+            div class="table" {
+                table {
+                    @if let Some((of, figures)) = table.head.split_last() {
+                        thead {
+                            tr {
+                                th scope="col" { (of) }
+                                @for head in figures { th scope="col" { (head) } }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (of, figures) in table.rows.iter().filter_map(|row| row.split_last()) {
+                            tr {
+                                th scope="row" { (of) }
+                                @for cell in figures { td { (page::figure(cell)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @for foot in &table.foot { p class="note" { (foot) } }
     }
-    if !table.rows.is_empty() {
-        let head = row("th", &table.head);
-        let rows: String = table.rows.iter().map(|cells| row("td", cells)).collect();
-        text.push_str(&format!(
-            "<div class=\"table\"><table>\n<thead>{head}</thead>\n\
-             <tbody>\n{rows}</tbody></table></div>\n"
-        ));
-    }
-    text.extend(table.foot.iter().map(|foot| paragraph(foot)));
-    text
-}
-
-/// A line of a table. What it is of comes first, and stays in sight while figures are scrolled.
-fn row(element: &str, cells: &[impl AsRef<str>]) -> String {
-    let (figures, of) = cells.split_at(cells.len().saturating_sub(1));
-    let cells = of.iter().chain(figures);
-    let cells = cells.map(|cell| format!("<{element}>{}</{element}>", html(cell.as_ref())));
-    format!("<tr>{}</tr>\n", cells.collect::<String>())
 }
 
 /// The flame graph by the widths of either side.
-fn graphs(explanation: &Explanation, paths: &Paths, section: &Section) -> String {
-    let name = |side: &Side| html(&excerpt(&side.name));
-    let (base, new) = (name(&explanation.base), name(&explanation.new));
-    let of = html(&span(section));
-    let mut text = format!(
-        "<h2>Differential flame graph of {of}</h2>\n\
-         <p><span class=\"key more\">red</span> {new} executes more instructions in the function \
-         itself, called by this path, than {base}; <span class=\"key fewer\">blue</span> fewer; \
-         <span class=\"key same\">white</span> as many. The deepest colour is that of the largest \
-         change. A frame is as wide as the instructions executed in it and in what it calls; the \
-         outermost frame says who executes. Where a function is called by another path than \
-         before, though only by other names, it is red on the new path and, below, blue on the \
-         old one: whether it became dearer, the table of instructions per entry tells.</p>\n"
-    );
-    if !paths.followed {
-        text.push_str(&paragraph(
-            "Calls were not followed in boots of both sides, so functions stand alone; with \
-             `stacks = true` the graph shows who calls them.",
-        ));
+fn graphs(
+    explanation: &Explanation,
+    headlines: &[Headline],
+    paths: &Paths,
+    section: &Section,
+) -> Markup {
+    let [base, new] = names(explanation);
+    let floor = section.totals.kernel.floor.unwrap_or(0.0);
+    let phase = section.phase.as_deref();
+    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    let named: Vec<&str> = asked.filter_map(|it| Some(&*it.function.as_ref()?.name)).collect();
+    let graph = |widths, of: &str| {
+        let title = format!("Flame graph, as wide as the instructions of {of}");
+        html! {
+            @match flame::differential(paths, widths, floor, &named, &title) {
+                Some(graph) => (graph),
+                None => p { "Nothing was executed." }
+            }
+        }
+    };
+    html! {
+        h2 { "Who calls whom in " (span(section)) ": a differential flame graph" }
+        p class="note" {
+            "A frame is as wide as the instructions that " (new) " executes in it and in what it calls. \
+             Its colour is their change: " span class="key more8" { "more" } " or "
+            span class="key fewer8" { "fewer" } " than " (base) ", deepest where it is largest; what only \
+             moved counts as "
+            span class="key same" { "no change" }
+            ", be it to another call path of the same function, between a function and its callees, or \
+             between callees of which one is new or gone."
+            @if !named.is_empty() { " Framed: what the first lines name." }
+        }
+        @if !paths.followed {
+            p {
+                (sentence("Calls were not followed in boots of both sides, so functions stand alone; with \
+                           `stacks = true` the graph shows who calls them."))
+            }
+        }
+        (graph(Widths::New, &new))
+        details {
+            summary { "As wide as the instructions of " (base) ", to see what " (new) " no longer executes" }
+            (graph(Widths::Base, &base))
+        }
     }
-    text.push_str(&graph(paths, Widths::New, &explanation.new));
-    text.push_str(&format!(
-        "<details><summary>With the widths of {base}, to see what {new} no longer executes\
-         </summary>\n{}</details>\n",
-        graph(paths, Widths::Base, &explanation.base)
-    ));
-    text
 }
 
-/// A graph in a page of its own: its script looks for elements by names that two graphs would
-/// share, and takes keys for itself. It can't measure letters while it is folded away, so the one
-/// that is waits for being seen.
-fn graph(paths: &Paths, widths: Widths, side: &Side) -> String {
-    let title = format!("Widths: instructions of {}", excerpt(&side.name));
-    let loading = match widths {
-        Widths::New => "eager",
-        Widths::Base => "lazy",
-    };
-    let Some(svg) = flame::differential(paths, widths) else {
-        return paragraph("Nothing was executed.");
-    };
-    format!(
-        "<p>{0}</p>\n<iframe loading=\"{3}\" title=\"{0}\" height=\"{1}\" \
-         srcdoc=\"{2}\"></iframe>\n",
-        html(&title),
-        height(&svg),
-        html(&format!("{GRAPH_HEAD}{svg}")),
-        loading
-    )
-}
-
-/// The height that an `svg` element asks for.
-fn height(svg: &str) -> usize {
-    let after = svg.split_once(" height=\"").map_or("", |(_, after)| after);
-    let number = after.split_once('"').and_then(|(number, _)| number.parse().ok());
-    number.unwrap_or(GRAPH_HEIGHT)
-}
-
-fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>\n", html(text))
+/// The two sides.
+fn names(explanation: &Explanation) -> [String; 2] {
+    [&explanation.base, &explanation.new].map(|side| excerpt(&side.name))
 }

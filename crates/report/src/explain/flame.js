@@ -1,0 +1,62 @@
+"use strict";
+// Zooms into a flame graph: a click on a frame makes it as wide as the graph, a click on the outermost
+// one shows all. Finds functions by name. Without it the page shows all there is.
+(() => {
+    const LABELLED = 2;
+    const NEAR = 2e-3;
+    const graph = (svg) => {
+        const frames = [...svg.children].filter((it) => it.tagName === "svg").map((it) => ({
+            it,
+            x: parseFloat(it.getAttribute("x")),
+            wide: parseFloat(it.getAttribute("width")),
+            y: Number(it.getAttribute("y")),
+            name: it.querySelector("title").textContent.split("\n")[0].replace(/, [^,]*$/, ""),
+        }));
+        const show = (frame) => {
+            const scale = 100 / frame.wide;
+            for (const { it, x, wide, y, name } of frames) {
+                const isBelow = y >= frame.y && x <= frame.x + NEAR
+                    && x + wide >= frame.x + frame.wide - NEAR;
+                const isAbove = y <= frame.y && x >= frame.x - NEAR
+                    && x + wide <= frame.x + frame.wide + NEAR;
+                const shown = isBelow ? 100 : wide * scale;
+                it.style.display = isBelow || isAbove ? "" : "none";
+                it.classList.toggle("caller", isBelow && y > frame.y);
+                it.setAttribute("x", `${isBelow ? 0 : (x - frame.x) * scale}%`);
+                it.setAttribute("width", `${shown}%`);
+                let text = it.querySelector("text");
+                if (shown >= LABELLED && !text) {
+                    text = document.createElementNS(svg.namespaceURI, "text");
+                    text.textContent = name;
+                    it.append(text);
+                }
+                if (text) {
+                    text.style.display = shown >= LABELLED ? "" : "none";
+                }
+            }
+        };
+        for (const frame of frames) {
+            frame.it.addEventListener("click", () => show(frame));
+        }
+        const bar = document.createElement("p");
+        bar.className = "zoom";
+        bar.append("Point at a frame for its figures, click to zoom. ");
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = "whole";
+        button.addEventListener("click", () => show(frames[0]));
+        const search = document.createElement("input");
+        search.type = "search";
+        search.placeholder = "find a function";
+        search.setAttribute("aria-label", "Find a function");
+        search.addEventListener("input", () => {
+            const wanted = search.value.trim();
+            for (const { it, name } of frames) {
+                it.classList.toggle("found", wanted !== "" && name.includes(wanted));
+            }
+        });
+        bar.append(button, " ", search);
+        svg.before(bar);
+    };
+    document.querySelectorAll("svg.flame").forEach(graph);
+})();

@@ -1,0 +1,416 @@
+//! A differential flame graph: a frame is a function on one path of calls, as wide as the instructions
+//! executed in it and in what it calls.
+//!
+//! Its colour is the change of these instructions, without what only moved. Three moves are known:
+//! - The same function executes less on one path and more on another: only what its paths change
+//!   together counts.
+//! - A function executes less itself, and what it calls more, or the reverse.
+//! - A callee that one side alone has takes over from its caller's other callees, or the reverse.
+//!
+//! What moved is subtracted from both sides of the move, so the colour of the outermost frame is the
+//! change of the total.
+
+use std::collections::BTreeMap;
+
+use compare::{Path, Paths};
+use maud::{Markup, html};
+
+use super::view::{figure, signed};
+use crate::ascii::excerpt;
+
+/// By which side a frame is as wide as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Widths {
+    /// What only the other variant executes has no width.
+    Base,
+    /// What only the baseline executes has no width.
+    New,
+}
+
+/// Narrower frames are not drawn, in percent.
+const MIN_WIDTH: f64 = 0.1;
+/// Narrower frames have no label, in percent. The script labels them when they are zoomed into.
+const MIN_LABELLED: f64 = 2.0;
+/// Height of a frame, in CSS pixels.
+const HEIGHT: usize = 18;
+/// Shades of a colour.
+const SHADES: f64 = 8.0;
+/// Deeper calls are not drawn.
+const MAX_DEPTH: usize = 200;
+
+/// Depth of the frames that say who executes.
+const WHO: usize = 1;
+
+/// A function on one path of calls.
+struct Frame<'a> {
+    name: &'a str,
+    /// The place of its caller; its own for the outermost.
+    caller: usize,
+    depth: usize,
+    /// Instructions of its own on both sides.
+    own: [f64; 2],
+    /// With all that it calls.
+    all: [f64; 2],
+    /// Its own change, without what moved to other paths of the same function.
+    own_change: f64,
+    /// With that of all that it calls.
+    change: f64,
+    /// Whether one side alone executes the function, on whatever path.
+    one_sided: bool,
+    /// The share of the change that did not move between callers and callees.
+    kept: f64,
+}
+
+impl Frame<'_> {
+    /// The change by which it is coloured.
+    fn shade(&self) -> f64 {
+        self.kept * self.change
+    }
+}
+
+/// The graph. `least` is the smallest change that has the deepest colour, so that luck looks pale. The
+/// frames of `marked` functions have a frame around them. None if the side of the widths executes
+/// nothing.
+pub fn differential(
+    paths: &Paths,
+    widths: Widths,
+    least: f64,
+    marked: &[&str],
+    title: &str,
+) -> Option<Markup> {
+    let frames = frames(&paths.paths);
+    let side = widths as usize;
+    let whole = frames[0].all[side];
+    if whole <= 0.0 {
+        return None;
+    }
+    let begins = begins(&frames, side);
+    let percent = |instructions: f64| 100.0 * instructions / whole;
+    let is_drawn = |frame: &Frame<'_>| percent(frame.all[side]) >= MIN_WIDTH;
+    let deepest = frames.iter().filter(|frame| is_drawn(frame)).map(|frame| frame.depth).max()?;
+    let most = frames.iter().map(|frame| frame.shade().abs()).fold(least, f64::max);
+    Some(html! {
+        svg class="flame" role="img" height=((deepest + 1) * HEIGHT) {
+            title { (title) }
+            @for (frame, begin) in frames.iter().zip(begins).filter(|(frame, _)| is_drawn(frame)) {
+                svg x={ (coordinate(percent(begin))) "%" } y=((deepest - frame.depth) * HEIGHT)
+                    width={ (coordinate(percent(frame.all[side]))) "%" } height=(HEIGHT) {
+                    title { (figures(frame, percent(frame.all[side]))) }
+                    rect class={ (shade(frame.shade(), most))
+                        @if marked.contains(&frame.name) { " marked" } } {}
+                    @if percent(frame.all[side]) >= MIN_LABELLED { text { (excerpt(frame.name)) } }
+                }
+            }
+        }
+    })
+}
+
+/// The frames of paths, callers before callees. The first one is of all paths.
+fn frames(paths: &[Path]) -> Vec<Frame<'_>> {
+    let mut paths: Vec<&Path> = paths.iter().collect();
+    paths.sort_by(|one, other| one.frames.cmp(&other.frames));
+    let frame = |name, caller, depth| Frame {
+        name,
+        caller,
+        depth,
+        own: [0.0; 2],
+        all: [0.0; 2],
+        own_change: 0.0,
+        change: 0.0,
+        one_sided: false,
+        kept: 1.0,
+    };
+    let mut frames = vec![frame("all", 0, 0)];
+    let mut open = vec![0];
+    for path in paths {
+        let names = || path.frames.iter().take(MAX_DEPTH);
+        let same =
+            open[1..].iter().zip(names()).take_while(|(at, name)| frames[**at].name == *name);
+        let same = same.count();
+        open.truncate(1 + same);
+        for name in names().skip(same) {
+            let caller = open[open.len() - 1];
+            open.push(frames.len());
+            frames.push(frame(name, caller, frames[caller].depth + 1));
+        }
+        let own = &mut frames[open[open.len() - 1]].own;
+        *own = [own[0] + path.base, own[1] + path.new];
+    }
+    without_other_paths(&mut frames);
+    for place in (0..frames.len()).rev() {
+        let Frame { caller, own, own_change, .. } = frames[place];
+        let frame = &mut frames[place];
+        frame.all = [frame.all[0] + own[0], frame.all[1] + own[1]];
+        frame.change += own_change;
+        let (all, change) = (frame.all, frame.change);
+        if place > 0 {
+            let caller = &mut frames[caller];
+            caller.all = [caller.all[0] + all[0], caller.all[1] + all[1]];
+            caller.change += change;
+        }
+    }
+    without_moves(&mut frames);
+    frames
+}
+
+/// Sets the change of each frame's own: of the changes of a function's paths, those that are not of
+/// the sign of all together are none, and the others have less in proportion.
+fn without_other_paths(frames: &mut [Frame<'_>]) {
+    /// What the paths of a function come to.
+    #[derive(Default)]
+    struct Function {
+        own: [f64; 2],
+        more: f64,
+        less: f64,
+    }
+    // The frames of all processes are called alike.
+    let mut executes = vec![0; frames.len()];
+    for (place, frame) in frames.iter().enumerate() {
+        executes[place] = if frame.depth > WHO { executes[frame.caller] } else { place };
+    }
+    let mut functions = BTreeMap::<(usize, &str), Function>::new();
+    for (frame, who) in frames.iter().zip(&executes) {
+        let it = functions.entry((*who, frame.name)).or_default();
+        let change = frame.own[1] - frame.own[0];
+        it.own = [it.own[0] + frame.own[0], it.own[1] + frame.own[1]];
+        it.more += change.max(0.0);
+        it.less += (-change).max(0.0);
+    }
+    for (frame, who) in frames.iter_mut().zip(executes) {
+        let Some(Function { own, more, less }) = functions.get(&(who, frame.name)) else {
+            continue;
+        };
+        let change = frame.own[1] - frame.own[0];
+        let all = more - less;
+        let larger = more.max(*less);
+        let is_with_all = change * all > 0.0;
+        frame.own_change = if is_with_all { change * all.abs() / larger } else { 0.0 };
+        frame.one_sided = (own[0] > 0.0) != (own[1] > 0.0);
+    }
+}
+
+/// Sets the share of each frame's change that did not move. A function's own change and its callees of
+/// one side alone cancel out against whatever else changed the other way in the same function.
+fn without_moves(frames: &mut [Frame<'_>]) {
+    // More and less, each of what may have moved and of the callees that both sides have.
+    let mut parts = vec![[[0.0; 2]; 2]; frames.len()];
+    let part = |frame: &Frame<'_>| (usize::from(frame.change < 0.0), usize::from(!frame.one_sided));
+    for frame in &frames[1..] {
+        let (sign, both) = part(frame);
+        parts[frame.caller][sign][both] += frame.change.abs();
+    }
+    for (parts, frame) in parts.iter_mut().zip(&*frames) {
+        parts[usize::from(frame.own_change < 0.0)][0] += frame.own_change.abs();
+    }
+    for place in 1..frames.len() {
+        let (sign, both) = part(&frames[place]);
+        let caller = frames[place].caller;
+        // Who executes calls nobody: below it stand functions that have nothing to do with each other.
+        let is_called = frames[caller].depth > WHO;
+        let kept = if is_called { kept(parts[caller], sign, both) } else { 1.0 };
+        frames[place].kept = frames[caller].kept * kept;
+    }
+}
+
+/// The share that is left of a part of a function's change.
+fn kept(parts: [[f64; 2]; 2], sign: usize, both: usize) -> f64 {
+    let sums = parts.map(|[movable, fixed]| movable + fixed);
+    let movable = parts[0][0] + parts[1][0];
+    let moved = sums[0].min(sums[1]).min(movable);
+    let first = moved.min(parts[sign][0]);
+    let moved = if both == 0 { first } else { moved - first };
+    let part = parts[sign][both];
+    if part > 0.0 { ((part - moved) / part).clamp(0.0, 1.0) } else { 1.0 }
+}
+
+/// Where frames begin, in instructions of a side: a caller's callees follow each other.
+fn begins(frames: &[Frame<'_>], side: usize) -> Vec<f64> {
+    let mut begins = vec![0.0; frames.len()];
+    let mut next = vec![0.0; frames.len()];
+    for (place, frame) in frames.iter().enumerate().skip(1) {
+        begins[place] = next[frame.caller];
+        next[frame.caller] += frame.all[side];
+        next[place] = begins[place];
+    }
+    begins
+}
+
+/// The class of a colour: `more1` to `more8`, `fewer1` to `fewer8`, or `same`.
+fn shade(change: f64, most: f64) -> String {
+    let level = if most > 0.0 { (SHADES * change.abs() / most).round() } else { 0.0 };
+    match (level > 0.0, change > 0.0) {
+        (false, _) => "same".to_owned(),
+        (true, more) => format!("{}{level}", if more { "more" } else { "fewer" }),
+    }
+}
+
+/// What a frame says when it is pointed at.
+fn figures(frame: &Frame<'_>, percent: f64) -> String {
+    let sides = |[base, new]: [f64; 2]| format!("{} to {}", figure(base), figure(new));
+    let change = frame.all[1] - frame.all[0];
+    let moved = change - frame.shade();
+    let moved = match moved.abs() >= 0.5 {
+        true => format!(", of which {} only moved", signed(moved, 0)),
+        false => String::new(),
+    };
+    format!(
+        "{}, {percent:.1} %\n{}: {}{moved}\nown: {}",
+        excerpt(frame.name),
+        sides(frame.all),
+        signed(change, 0),
+        sides(frame.own),
+    )
+}
+
+/// A coordinate in percent: fine enough to zoom into.
+fn coordinate(percent: f64) -> String {
+    let text = format!("{percent:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(frames: &[&str], base: f64, new: f64) -> Path {
+        Path { frames: frames.iter().map(|&frame| frame.to_owned()).collect(), base, new }
+    }
+
+    /// The changes by which the frames are coloured, by name.
+    fn shades(paths: &[Path]) -> Vec<(String, f64)> {
+        let frames = frames(paths);
+        frames.iter().map(|it| (it.name.to_owned(), it.shade().round())).collect()
+    }
+
+    fn shade_of(paths: &[Path], name: &str) -> f64 {
+        let all = shades(paths);
+        all.iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{name}: {all:?}")).1
+    }
+
+    #[test]
+    fn frames_are_as_wide_as_a_side() {
+        let paths = Paths {
+            followed: true,
+            paths: vec![
+                path(&["kernel", "dearer"], 100.0, 200.0),
+                path(&["kernel", "cheaper"], 200.0, 100.0),
+                path(&["kernel", "same"], 100.0, 100.0),
+                path(&["kernel", "gone"], 100.0, 0.0),
+            ],
+        };
+        let [base, new] = [Widths::Base, Widths::New]
+            .map(|it| differential(&paths, it, 0.0, &[], "").unwrap().into_string());
+        let drawn = |svg: &str, name: &str| {
+            let frame = svg.split("<svg x=").find(|it| it.contains(&format!("<title>{name},")))?;
+            let class = frame.split("class=\"").nth(1)?.split('"').next()?;
+            Some((frame.split("width=\"").nth(1)?.split('"').next()?.to_owned(), class.to_owned()))
+        };
+        let expected = |width: &str, class: &str| Some((width.to_owned(), class.to_owned()));
+        assert_eq!(drawn(&new, "dearer"), expected("50%", "more8"));
+        assert_eq!(drawn(&base, "dearer"), expected("20%", "more8"));
+        assert_eq!(drawn(&new, "cheaper"), expected("25%", "fewer8"));
+        assert_eq!(drawn(&new, "same"), expected("25%", "same"));
+        assert_eq!(drawn(&new, "gone"), None);
+        assert_eq!(drawn(&base, "gone").unwrap().0, "20%");
+    }
+
+    #[test]
+    fn a_loop_that_moved_into_a_function_of_its_own_is_no_change() {
+        let paths = [
+            path(&["kernel", "sys", "change"], 1000.0, 100.0),
+            path(&["kernel", "sys", "change", "range"], 0.0, 500.0),
+            path(&["kernel", "sys", "change", "range", "pte"], 0.0, 400.0),
+        ];
+        for name in ["kernel", "sys", "change", "range", "pte"] {
+            assert_eq!(shade_of(&paths, name), 0.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_loop_that_moved_and_got_dearer_is_as_red_as_its_caller_and_no_redder() {
+        let paths = [
+            path(&["kernel", "sys", "change"], 1000.0, 100.0),
+            path(&["kernel", "sys", "change", "range"], 0.0, 1500.0),
+            path(&["kernel", "sys", "change", "range", "pte"], 0.0, 300.0),
+        ];
+        assert_eq!(shade_of(&paths, "change"), 900.0);
+        assert_eq!(shade_of(&paths, "range"), 900.0);
+        assert_eq!(shade_of(&paths, "pte"), 150.0);
+    }
+
+    #[test]
+    fn what_was_inlined_is_no_change() {
+        let paths = [
+            path(&["kernel", "load"], 100.0, 150.0),
+            path(&["kernel", "load", "descend"], 50.0, 0.0),
+        ];
+        assert_eq!([shade_of(&paths, "load"), shade_of(&paths, "descend")], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn another_path_of_the_same_function_is_no_change() {
+        let paths = [
+            path(&["kernel", "old_entry", "work"], 500.0, 0.0),
+            path(&["kernel", "new_entry", "work"], 0.0, 500.0),
+            path(&["kernel", "other"], 10.0, 30.0),
+        ];
+        for name in ["old_entry", "new_entry", "work"] {
+            assert_eq!(shade_of(&paths, name), 0.0, "{name}");
+        }
+        assert_eq!(shade_of(&paths, "other"), 20.0);
+    }
+
+    #[test]
+    fn callees_that_both_sides_have_do_not_make_up_for_each_other() {
+        let paths = [
+            path(&["kernel", "sys"], 10.0, 10.0),
+            path(&["kernel", "sys", "read"], 100.0, 200.0),
+            path(&["kernel", "sys", "write"], 200.0, 100.0),
+        ];
+        let of = |name| shade_of(&paths, name);
+        assert_eq!([of("sys"), of("read"), of("write")], [0.0, 100.0, -100.0]);
+        // One that only the new side has may have taken over from another.
+        let paths = [
+            path(&["kernel", "sys", "lock"], 100.0, 40.0),
+            path(&["kernel", "sys", "lock_slow"], 0.0, 70.0),
+        ];
+        assert_eq!([shade_of(&paths, "lock"), shade_of(&paths, "lock_slow")], [0.0, 10.0]);
+    }
+
+    #[test]
+    fn processes_are_told_apart() {
+        let paths = [path(&["a", "[user]"], 100.0, 0.0), path(&["b", "[user]"], 0.0, 100.0)];
+        assert_eq!([shade_of(&paths, "a"), shade_of(&paths, "b")], [-100.0, 100.0]);
+        assert_eq!(shade_of(&paths, "all"), 0.0);
+    }
+
+    #[test]
+    fn the_outermost_frame_has_the_change_of_the_total() {
+        let paths = [
+            path(&["kernel", "a"], 70.0, 10.0),
+            path(&["kernel", "a", "b"], 0.0, 95.0),
+            path(&["kernel", "c", "b"], 30.0, 0.0),
+            path(&["user", "[user]"], 5.0, 6.0),
+        ];
+        assert_eq!(shade_of(&paths, "all"), 6.0);
+        assert_eq!(shade_of(&paths, "kernel"), 5.0);
+    }
+
+    #[test]
+    fn what_luck_may_do_is_pale() {
+        let paths = Paths { followed: true, paths: vec![path(&["kernel", "f"], 100.0, 110.0)] };
+        let svg =
+            |least| differential(&paths, Widths::New, least, &["f"], "").unwrap().into_string();
+        assert!(svg(5.0).contains("more8 marked") && svg(40.0).contains("more2 marked"));
+    }
+
+    #[test]
+    fn huge_sums_are_drawn_and_nothing_is_not() {
+        let paths = vec![path(&["f"], 1e30, 3e30), path(&["g"], 0.0, 1e30)];
+        let svg = differential(&Paths { followed: true, paths }, Widths::New, 0.0, &[], "");
+        assert!(svg.unwrap().into_string().contains("width=\"75%\""));
+        let gone = Paths { followed: true, paths: vec![path(&["f"], 5.0, 0.0)] };
+        assert!(differential(&gone, Widths::New, 0.0, &[], "").is_none());
+        assert!(differential(&Paths::default(), Widths::Base, 0.0, &[], "").is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! The change as a waterfall: the baseline's instructions, what the largest contributions add or take,
+//! and the other variant's instructions.
+
+use compare::{Calls, Contribution, Explanation, Only, Section};
+use maud::{Markup, html};
+
+use super::view::{self, changed, signed};
+use crate::ascii::excerpt;
+use crate::page::figure;
+use crate::page::svg::{Scale, bottom_axis, px};
+
+/// Contributions that have a bar of their own.
+const MOST: usize = 12;
+/// Contributions below this share of the largest have none.
+const LEAST: f64 = 0.005;
+/// Size of the drawing: its width, where bars begin and end, and the height of a row.
+const WIDTH: f64 = 760.0;
+const BARS: [f64; 2] = [250.0, 650.0];
+const ROW: f64 = 19.0;
+/// Longer names are cut.
+const LETTERS: usize = 33;
+/// Where no sum is below this share of the largest one, the axis does not begin at 0.
+const CUT: f64 = 0.6;
+
+/// The class of the bars of both sides.
+const TOTAL: &str = "total";
+
+/// A row of the drawing.
+struct Bar {
+    name: String,
+    /// From where to where it reaches, in instructions. A total begins at 0.
+    ends: [f64; 2],
+    class: String,
+    figure: String,
+    /// What is said when it is pointed at.
+    title: String,
+}
+
+/// The drawing of a section; none where nothing was executed.
+pub fn waterfall(explanation: &Explanation, section: &Section) -> Option<Markup> {
+    let bars = bars(explanation, section);
+    let sums = || bars.iter().map(|bar| bar.ends[1]);
+    let (least, most) = (sums().fold(f64::MAX, f64::min), sums().fold(0.0, f64::max));
+    if most <= 0.0 {
+        return None;
+    }
+    let is_cut = least > CUT * most;
+    let begin = if is_cut { least - 0.2 * (most - least).max(0.001 * most) } else { 0.0 };
+    let scale = Scale::between([begin, most], BARS);
+    let bottom = bars.len() as f64 * ROW + 3.0;
+    Some(html! {
+        figure class="waterfall" {
+            svg viewBox={ "0 0 " (px(WIDTH)) " " (px(bottom + 16.0)) } role="img" {
+                title { "Instructions of both sides, and what functions contribute to the change" }
+                (bottom_axis(&scale, 0.0, bottom))
+                @for (number, bar) in bars.iter().enumerate() { (row(bar, number as f64 * ROW, &scale)) }
+            }
+            @if is_cut { figcaption { small { "The axis does not begin at 0." } } }
+        }
+    })
+}
+
+/// The bars, from the baseline's total to that of the other variant.
+fn bars(explanation: &Explanation, section: &Section) -> Vec<Bar> {
+    let total = |name: &str, value: f64| Bar {
+        name: excerpt(name),
+        ends: [0.0, value],
+        class: TOTAL.to_owned(),
+        figure: figure(&view::figure(value)),
+        title: format!("{}: {} instructions", excerpt(name), view::figure(value)),
+    };
+    let mut bars = vec![total(&explanation.base.name, section.totals.all.base)];
+    let mut sum = section.totals.all.base;
+    let mut bar = |name: String, change: f64, class: String, title: String| {
+        let ends = [sum, sum + change];
+        sum = ends[1];
+        Bar { name, ends, class, figure: figure(&signed(change, 0)), title }
+    };
+    let moved = &section.contributions[..changed(section)];
+    let size = |it: &Contribution| explanation.instructions(it.change);
+    let least = moved.first().map_or(0.0, |it| LEAST * size(it).abs());
+    let shown = moved.iter().take(MOST).take_while(|it| size(it).abs() >= least);
+    bars.extend(shown.clone().map(|it| {
+        let name = excerpt(&it.subject.to_string());
+        let title = format!(
+            "{name}{}: {} to {} instructions of its own",
+            note(it),
+            view::figure(it.instructions.base),
+            view::figure(it.instructions.new)
+        );
+        bar(name, size(it), class(it), title)
+    }));
+    let others = &moved[shown.count()..];
+    if !others.is_empty() {
+        let [more, fewer] = [f64::max, f64::min]
+            .map(|part: fn(f64, f64) -> f64| others.iter().map(|it| part(size(it), 0.0)).sum());
+        let title = format!("{} and {}", signed(more, 0), signed(fewer, 0));
+        let name = format!("{} more", others.len());
+        bars.push(bar(name, more + fewer, sign(more + fewer).to_owned(), title));
+    }
+    bars.push(total(&explanation.new.name, section.totals.all.new));
+    bars
+}
+
+fn sign(change: f64) -> &'static str {
+    if change < 0.0 { "fewer" } else { "more" }
+}
+
+/// Hollow is what one side alone has, pale what may be luck.
+fn class(it: &Contribution) -> String {
+    let hollow = if only(it).is_some() { " hollow" } else { "" };
+    let pale = if it.instructions.beyond_luck() == Some(false) { " pale" } else { "" };
+    format!("{}{hollow}{pale}", sign(it.instructions.change()))
+}
+
+fn note(it: &Contribution) -> &'static str {
+    match only(it) {
+        Some(Only::Base) => " (gone)",
+        Some(Only::New) => " (new)",
+        None => "",
+    }
+}
+
+fn only(it: &Contribution) -> Option<Only> {
+    it.calls.as_ref().and_then(|calls: &Calls| calls.only)
+}
+
+fn row(bar: &Bar, top: f64, scale: &Scale) -> Markup {
+    let [from, to] = bar.ends.map(|end| scale.at(end).max(BARS[0]));
+    // Where the bar above ends: a total is the sum of all above it.
+    let before = if bar.class == TOTAL { to } else { from };
+    let middle = top + 0.5 * ROW;
+    html! {
+        g {
+            title { (bar.title) }
+            text class="name" x=(px(BARS[0] - 8.0)) y=(px(middle + 4.0)) text-anchor="end" {
+                (cut(&bar.name))
+            }
+            rect class=(bar.class) x=(px(from.min(to))) y=(px(top + 3.0))
+                width=(px((to - from).abs().max(1.0))) height=(px(ROW - 5.0)) {}
+            @if top > 0.0 { path class="link" d={ "M" (px(before)) " " (px(top - 2.0)) "v5" } {} }
+            text x=(px(WIDTH - 4.0)) y=(px(middle + 4.0)) text-anchor="end" { (bar.figure) }
+        }
+    }
+}
+
+/// A name as it has room.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}..", &name[..end - 2]),
+        None => name.to_owned(),
+    }
+}
