@@ -35,7 +35,8 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
         }
     }
     parts.extend(beside::text(comparison));
-    parts.push(lay_out("Notes:", &few_notes(comparison)));
+    let notes: Vec<Note> = notes::all(comparison).into_iter().filter(tells).collect();
+    parts.push(lay_out("Notes:", &notes));
     parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
     parts.join("\n")
 }
@@ -69,6 +70,21 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
 
 /// The counters that moved most among those that differ for sure. None where nothing is known of that.
 fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
+    let (table, more) = match moved_most(whole, comparison)? {
+        Ok(found) => found,
+        Err(none) => return Some(format!("{}: {none}\n", escape(&whole.workload))),
+    };
+    let text = table::plain(&table, comparison, true);
+    let more = more.map(|more| more + "\n");
+    Some(text + &more.unwrap_or_default())
+}
+
+/// The rows of counters that moved most among those that differ for sure, and how many more do; or a
+/// sentence, if none does. None where nothing is known of that.
+pub fn moved_most(
+    whole: &Table,
+    comparison: &Comparison,
+) -> Option<Result<(Table, Option<String>), String>> {
     let is_known = |row: &Row| {
         let mut columns = 1..row.values.len();
         columns.any(|column| table::differs(row, column, comparison).is_some())
@@ -89,17 +105,14 @@ fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
             Mode::Exact => "luck",
             Mode::Measured => "chance",
         };
-        return Some(format!("{}: no counter moved beyond {why}.\n", escape(&whole.workload)));
+        return Some(Err(format!("no counter moved beyond {why}.")));
     }
     rows.sort_by(|one, other| other.0.total_cmp(&one.0));
     let found = rows.len();
     rows.truncate(MOST);
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
-    let mut text = table::plain(&Table { rows, ..whole.clone() }, comparison, true);
-    if found > MOST {
-        text.push_str(&format!("{} more counters differ.\n", found - MOST));
-    }
-    Some(text)
+    let more = (found > MOST).then(|| format!("{} more counters differ.", found - MOST));
+    Some(Ok((Table { rows, ..whole.clone() }, more)))
 }
 
 /// How many times larger one side is than the other, where that is neither luck nor chance.
@@ -110,11 +123,8 @@ fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
 }
 
-/// The notes without those that say that nothing differs, and without details.
-fn few_notes(comparison: &Comparison) -> Vec<Note> {
-    let tells = |note: &Note| {
-        let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
-        !is_usual && !DETAILS.contains(&note.topic)
-    };
-    notes::all(comparison).into_iter().filter(tells).collect()
+/// Whether a note tells of a difference, and of no detail.
+pub fn tells(note: &Note) -> bool {
+    let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
+    !is_usual && !DETAILS.contains(&note.topic)
 }

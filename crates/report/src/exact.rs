@@ -122,10 +122,14 @@ pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
 }
 
 /// The change of a column's figure in percent of the baseline's, with its sign.
-fn change(row: &Row, column: usize) -> Option<String> {
+pub fn change(row: &Row, column: usize) -> Option<String> {
+    percent(row, column).map(|percent| format!("{percent:+.2} %"))
+}
+
+/// The change of a column's figure in percent of the baseline's.
+pub fn percent(row: &Row, column: usize) -> Option<f64> {
     let (base, new) = (row.values[0]?, row.values[column]?);
-    let percent = 100.0 * (new - base) / base.abs();
-    percent.is_finite().then(|| format!("{percent:+.2} %"))
+    Some(100.0 * (new - base) / base.abs()).filter(|percent| percent.is_finite())
 }
 
 /// What the marks in `table` mean.

@@ -5,7 +5,7 @@ mod flame;
 mod html;
 mod json;
 mod text;
-mod view;
+pub mod view;
 mod waterfall;
 
 pub use html::explain_html;

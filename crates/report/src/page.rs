@@ -1,6 +1,6 @@
 //! The comparison as one page of HTML that needs nothing from elsewhere: verdicts first, then
-//! workload by workload every figure and every sample, then what it rests on and how to do it again.
-//! It reads without scripts; the only one it has zooms into series.
+//! workload by workload every sample drawn and every figure, folded, then what it rests on and how to do
+//! it again. It reads without scripts; the only one it has zooms into series.
 
 mod convergence;
 mod details;
@@ -15,7 +15,7 @@ mod tables;
 mod time;
 mod workload;
 
-use compare::{Comparison, Plots, Results};
+use compare::{Comparison, Headline, Plots, Results};
 use maud::{Markup, html};
 use model::{Mode, count};
 
@@ -39,10 +39,23 @@ pub struct Page<'a> {
     pub results: &'a Results<'a>,
     /// What is to be drawn of each workload.
     pub plots: &'a [Plots],
+    /// Which functions hold what changed, in exact mode.
+    pub explained: &'a [Explained],
     /// What boots that failed printed.
     pub consoles: &'a [Console],
     /// What it takes to run it again.
     pub recipe: &'a Recipe<'a>,
+}
+
+/// What happened to a variant in the phases of a workload.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The workload's name.
+    pub workload: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Its phases.
+    pub headlines: Vec<Headline>,
 }
 
 /// What a boot that failed printed.
@@ -76,7 +89,7 @@ pub fn page(page: &Page<'_>) -> String {
             a href="#reproduce" { "Reproduce" }
         }
         main {
-            (summary::section(comparison))
+            (summary::section(comparison, page.explained))
             @for (number, name) in workloads.iter().enumerate() {
                 @let plots = plots.iter().find(|plots| plots.workload == *name);
                 (workload::section(number, name, comparison, plots))

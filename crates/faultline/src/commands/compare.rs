@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{Comparison, Judging, NoPhase, PLOT_SOURCES, Results, Sources, plots, with_phases};
+use ::compare::{
+    Comparison, Judging, NoPhase, PLOT_SOURCES, Results, Sources, Verdict, explain, headlines,
+    paths, plots, with_phases,
+};
 use lab::file::{self, Written};
 use model::{Experiment, Mode, Source};
-use report::{Console, Page, Recipe};
+use report::{Console, Explained, Page, Recipe};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
 use super::{existing_store, store_option, write_out};
@@ -77,6 +80,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
                 comparison: &comparison,
                 results: &own,
                 plots: &plots(&lab::results(&counted, &drawn), baseline, &judging),
+                explained: &explained(&comparison, &counted, &kept),
                 consoles: &consoles(&store, &comparison)?,
                 recipe: &recipe(&files(&experiment)),
             })
@@ -84,6 +88,42 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     };
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which functions hold the changes that have a verdict, in exact mode.
+fn explained(comparison: &Comparison, experiment: &Experiment, kept: &[Kept]) -> Vec<Explained> {
+    if comparison.mode.is_measured() {
+        return Vec::new();
+    }
+    let mut kept = kept.to_vec();
+    for used in &experiment.workloads {
+        kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
+    }
+    let results = lab::results(experiment, &kept);
+    let boots = |column: usize| {
+        let name = &comparison.variants[column].name;
+        results.variants.iter().find(|it| it.variant.name == *name)
+    };
+    let mut explained = Vec::new();
+    for column in 1..comparison.variants.len() {
+        let (Some(base), Some(new)) = (boots(0), boots(column)) else { continue };
+        for used in &experiment.workloads {
+            let workload = &*used.manifest.name;
+            let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+            let mut verdicts = comparison.verdicts(column);
+            if !verdicts.any(|(table, _, verdict)| table.workload == workload && is_change(verdict))
+            {
+                continue;
+            }
+            let explanation = explain(base, new, workload, experiment.boots);
+            let of_phase = |phase: &str| paths(base, new, workload, Some(phase));
+            let mut headlines = headlines(&explanation, used, of_phase);
+            headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
+            let (workload, variant) = (workload.to_owned(), new.variant.name.clone());
+            explained.push(Explained { workload, variant, headlines });
+        }
+    }
+    explained
 }
 
 /// Lets iterations of warm-up count where that is asked for.

@@ -4,6 +4,7 @@ use compare::Comparison;
 use maud::{Markup, html};
 use model::Mode;
 
+use crate::brief::tells;
 use crate::notes::{self, Note};
 use crate::{beside, exact};
 
@@ -15,8 +16,16 @@ pub fn section(comparison: &Comparison) -> Markup {
     html! {
         section id="details" {
             h2 { "Machine and kernels" }
-            @if !exact.is_empty() { (table("Exact mode", &exact)) }
-            (table("Notes", &notes::all(comparison)))
+            @let (first, more): (Vec<Note>, Vec<Note>) =
+                notes::all(comparison).into_iter().partition(tells);
+            (table("Notes", &first))
+            @if !exact.is_empty() || !more.is_empty() {
+                details class="on-paper" {
+                    summary { "More notes" }
+                    @if !exact.is_empty() { (table("Exact mode", &exact)) }
+                    @if !more.is_empty() { (table("Notes", &more)) }
+                }
+            }
             @if let Some(beside) = beside::text(comparison) {
                 h3 { "Time as measured beside instructions as counted" }
                 pre tabindex="0" { (beside) }

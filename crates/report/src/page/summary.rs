@@ -6,13 +6,19 @@ use maud::{Markup, html};
 use model::{Better, Mode, count};
 
 use super::svg::{Scale, px};
-use super::{figure, short};
+use super::{Explained, figure, short};
 use crate::ascii::excerpt;
+use crate::exact;
+use crate::explain::view;
 use crate::table::{decimal, signed};
 use crate::verdicts::{in_percent, rough};
 
-/// Judgements that are always in sight; the others are folded, undecided and unchanged ones first.
+/// Judgements that are in sight: so many of any kind, and so many regressions and improvements. The
+/// others are folded, undecided and unchanged ones first.
+const SHOWN: usize = 10;
 const MAX_SHOWN: usize = 40;
+/// Sentences on functions that are in sight.
+const MAX_EXPLAINED: usize = 4;
 /// Size of the little plot of a gain.
 const FOREST: [f64; 2] = [200.0, 16.0];
 /// The little plots reach so many times as far as the middle one of them, so that one huge change
@@ -24,9 +30,11 @@ struct Judgement<'a> {
     table: &'a Table,
     row: &'a Row,
     column: usize,
+    mode: Mode,
 }
 
-/// A gain in percent and how sure it is; positive is better.
+/// A gain in percent and how sure it is, positive where better. In exact mode it is the change, positive
+/// where there is more.
 #[derive(Clone, Copy)]
 struct Gain {
     gain: f64,
@@ -34,7 +42,7 @@ struct Gain {
     high: f64,
 }
 
-pub fn section(comparison: &Comparison) -> Markup {
+pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
     let all = judgements(comparison);
     let reach = reach(&all);
     let rank = |it: &Judgement<'_>| match it.verdict() {
@@ -44,7 +52,8 @@ pub fn section(comparison: &Comparison) -> Markup {
     };
     let mut by_rank: Vec<usize> = (0..all.len()).collect();
     by_rank.sort_by_key(|&place| rank(&all[place]));
-    let shown = &by_rank[..all.len().min(MAX_SHOWN)];
+    let changes = all.iter().filter(|it| rank(it) == 0).count();
+    let shown = &by_rank[..all.len().min(changes.clamp(SHOWN, MAX_SHOWN))];
     let (shown, folded): (Vec<_>, Vec<_>) =
         all.iter().enumerate().partition(|(place, _)| shown.contains(place));
     let table = |judgements: &[(usize, &Judgement<'_>)]| table(judgements, comparison, reach);
@@ -64,6 +73,41 @@ pub fn section(comparison: &Comparison) -> Markup {
                 }
                 p class="note" { (legend(comparison)) }
             }
+            (functions(comparison, explained))
+        }
+    }
+}
+
+/// What `explain` says first of each change.
+fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
+    let several = comparison.variants.len() > 2;
+    let lines: Vec<Markup> = explained
+        .iter()
+        .flat_map(|it| view::headlines(&it.headlines, None).into_iter().map(move |said| (it, said)))
+        .map(|(it, said)| {
+            html! {
+                li {
+                    @if several { b { (excerpt(&it.variant)) } ", " }
+                    @if has_several_workloads(comparison) { (excerpt(&it.workload)) ", " }
+                    (said)
+                }
+            }
+        })
+        .collect();
+    let (first, more) = lines.split_at(lines.len().min(MAX_EXPLAINED));
+    html! {
+        @if !first.is_empty() {
+            h3 { "Functions that changed" }
+            ul class="functions" { @for line in first { (line) } }
+            @if !more.is_empty() {
+                details {
+                    summary { (count(more.len(), "more phase")) }
+                    ul class="functions" { @for line in more { (line) } }
+                }
+            }
+            p class="note" {
+                "More: " code { "faultline explain BASE NEW --format html" } "."
+            }
         }
     }
 }
@@ -80,8 +124,9 @@ fn nothing(comparison: &Comparison) -> &'static str {
 /// The means with a good direction that a variant and the baseline have; where verdicts were given,
 /// those that have one.
 fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
-    let columns = 1..comparison.variants.len();
-    let of_row = |table, row| columns.clone().map(move |column| Judgement { table, row, column });
+    let (mode, columns) = (comparison.mode, 1..comparison.variants.len());
+    let of_row =
+        |table, row| columns.clone().map(move |column| Judgement { table, row, column, mode });
     let means = |table: &'_ Table| table.kind == Kind::Metrics;
     let tables = comparison.tables.iter().filter(|table| means(table));
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
@@ -109,13 +154,16 @@ impl Judgement<'_> {
         self.value(0).is_some() && self.value(self.column).is_some()
     }
 
-    /// The gain with its interval of 95 %, or with what luck leaves open.
+    /// The gain with its interval of 95 %, or the change with what luck leaves open.
     fn gain(&self) -> Option<Gain> {
         if let Some((evidence, better)) = self.evidence().zip(self.row.better) {
             let (gain, [low, high]) = (evidence.gain(better)?, evidence.gains(better)?);
             return Some(Gain { gain, low, high });
         }
-        let gain = self.row.gains.get(self.column).copied().flatten()?;
+        let gain = match self.mode {
+            Mode::Measured => self.row.gains.get(self.column).copied().flatten()?,
+            Mode::Exact => exact::percent(self.row, self.column)?,
+        };
         let floor = self.floor_percent().unwrap_or(0.0);
         Some(Gain { gain, low: gain - floor, high: gain + floor })
     }
@@ -189,9 +237,9 @@ fn table(judgements: &[(usize, &Judgement<'_>)], comparison: &Comparison, reach:
                         @if several { th scope="col" role="columnheader" { "Variant" } }
                         th scope="col" role="columnheader" class="value" { "Baseline" }
                         th scope="col" role="columnheader" class="value" { "New" }
-                        th scope="col" role="columnheader" { "Gain" }
+                        th scope="col" role="columnheader" { (gain_word(comparison)) }
                         th scope="col" role="columnheader" { (uncertainty_of(comparison)) }
-                        th scope="col" role="columnheader" class="plot" { (ruler(reach)) }
+                        th scope="col" role="columnheader" class="plot" { (ruler(reach, comparison)) }
                         th scope="col" role="columnheader" { "Verdict" }
                     }
                 }
@@ -210,8 +258,13 @@ fn table(judgements: &[(usize, &Judgement<'_>)], comparison: &Comparison, reach:
 fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) -> Markup {
     let Row { unit, better, decimals, .. } = it.row;
     let value = |column| figure(&decimal(it.value(column), *decimals));
-    let gain = it.gain().map(|gain| gain.gain);
-    let gain = signed(gain.or(it.row.gains.get(it.column).copied().flatten()), it.verdict());
+    let gain = match it.mode {
+        Mode::Exact => exact::change(it.row, it.column).unwrap_or_else(|| "-".to_owned()),
+        Mode::Measured => match signed(it.gain().map(|gain| gain.gain), it.verdict()) {
+            none if none == "-" => none,
+            gain => format!("{gain} %"),
+        },
+    };
     let class = it.verdict().map_or("none", Verdict::name);
     let better = match better {
         Some(Better::Higher) => "higher is better",
@@ -229,9 +282,9 @@ fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) 
             @if several { td role="cell" { (short(&comparison.variants[it.column].name)) } }
             td role="cell" class="value" { (value(0)) }
             td role="cell" class="value" { (value(it.column)) }
-            td role="cell" class="gain" { (figure(&gain)) @if gain != "-" { "%" } }
+            td role="cell" class="gain" { (figure(&gain)) }
             td role="cell" class="uncertain" data-label=(uncertainty_of(comparison)) { (uncertainty(it)) }
-            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class, margin(comparison))) } }
+            td role="cell" class="plot" { @if let Some(gain) = it.gain() { (forest(gain, reach, class, comparison)) } }
             td role="cell" class="said" {
                 @match it.verdict() {
                     Some(verdict) => span class={ "verdict " (verdict.name()) } {
@@ -242,6 +295,14 @@ fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) 
                 @for more in more(it, comparison) { small { (more) } }
             }
         }
+    }
+}
+
+/// What a column of figures is: a gain is positive where better, a change where there is more.
+fn gain_word(comparison: &Comparison) -> &'static str {
+    match comparison.mode {
+        Mode::Measured => "Gain",
+        Mode::Exact => "Change",
     }
 }
 
@@ -265,9 +326,9 @@ fn uncertainty(it: &Judgement<'_>) -> String {
     match (it.evidence(), it.gain(), it.floor_percent()) {
         (Some(_), Some(Gain { low, high, .. }), _) => {
             let [low, high] = [low, high].map(|end| figure(&decimal(Some(end), 2)));
-            format!("{low} to {high}%")
+            format!("{low} to {high} %")
         }
-        (None, _, Some(floor)) => format!("{}%", decimal(Some(floor), 3)),
+        (None, _, Some(floor)) => format!("{} %", decimal(Some(floor), 3)),
         _ => "-".to_owned(),
     }
 }
@@ -327,7 +388,8 @@ fn margin(comparison: &Comparison) -> f64 {
 }
 
 /// A gain and its interval on a line whose middle is: no change.
-fn forest(gain: Gain, reach: f64, class: &str, margin: f64) -> Markup {
+fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> Markup {
+    let (margin, word) = (margin(comparison), gain_word(comparison));
     let [width, height] = FOREST;
     let scale = Scale::between([-reach, reach], [4.0, width - 4.0]);
     let middle = height / 2.0;
@@ -340,7 +402,7 @@ fn forest(gain: Gain, reach: f64, class: &str, margin: f64) -> Markup {
         }
         .replace("--", "")
     };
-    let title = format!("gain {:.2}%, from {:.2} to {:.2}%", gain.gain, gain.low, gain.high);
+    let title = format!("{word} {:.2}%, from {:.2} to {:.2}%", gain.gain, gain.low, gain.high);
     html! {
         svg class={ "forest " (class) } viewBox={ "0 0 " (px(width)) " " (px(height)) }
             width=(px(width)) height=(px(height)) role="img" {
@@ -360,13 +422,17 @@ fn forest(gain: Gain, reach: f64, class: &str, margin: f64) -> Markup {
 }
 
 /// What the little plots' line is.
-fn ruler(reach: f64) -> Markup {
+fn ruler(reach: f64, comparison: &Comparison) -> Markup {
+    let right = match comparison.mode {
+        Mode::Measured => "better",
+        Mode::Exact => "more",
+    };
     let [width, height] = FOREST;
     let end = decimal(Some(reach), if reach < 10.0 { 1 } else { 0 });
     html! {
         svg class="forest" viewBox={ "0 0 " (px(width)) " " (px(height)) }
             width=(px(width)) height=(px(height)) role="img" {
-            title { "Gains from \u{2212}" (end) " to +" (end) " percent; better is to the right" }
+            title { (gain_word(comparison)) " from \u{2212}" (end) " to +" (end) " percent; " (right) " is to the right" }
             text x="0" y="12" { "\u{2212}" (end) "%" }
             text x=(px(width / 2.0)) y="12" text-anchor="middle" { "0" }
             text x=(px(width)) y="12" text-anchor="end" { "+" (end) "%" }
@@ -382,8 +448,10 @@ fn legend(comparison: &Comparison) -> String {
              baseline, the band around 0.",
             percent(comparison.judging.margin)
         ),
-        Mode::Exact => "Gains are of means over seeds, positive where better; bars show the luck \
+        Mode::Exact => {
+            "Changes are of means over seeds, in percent of the baseline; bars show the luck \
                         floor to both sides."
-            .to_owned(),
+                .to_owned()
+        }
     }
 }

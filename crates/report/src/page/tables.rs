@@ -21,9 +21,36 @@ fn rank(row: &Row) -> Statistic {
     }
 }
 
-/// A table with what stands above and below it in the text.
+/// A table with what stands above and below it in the text, oddities aside.
 pub fn table(table: &Table, comparison: &Comparison) -> Markup {
     let (table, still) = &moved(table);
+    html! {
+        (figures(table, comparison))
+        @for line in still.whole().into_iter().chain(below(table, comparison, true)) {
+            p class="note" { (line) }
+        }
+    }
+}
+
+/// What is odd about the values behind a table, and what is left out of them.
+pub fn oddities(table: &Table, comparison: &Comparison) -> Markup {
+    let odd: Vec<_> = topics(table, comparison).collect();
+    let left_out = left_out(table, comparison);
+    html! {
+        @for (topic, sentences) in &odd {
+            p class="note" { b { (topic) } " " (sentences.join("; ")) "." }
+        }
+        @if !odd.is_empty() {
+            p class="note" { (ALL_COUNT) }
+        }
+        @if !left_out.is_empty() {
+            p class="note" { b { (LEFT_OUT) } " " (left_out.join("; ")) "." }
+        }
+    }
+}
+
+/// The rows of a table.
+pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
     let columns: Vec<Cells> = (0..comparison.variants.len())
         .map(|number| cells(table, number, Some(comparison)))
         .collect();
@@ -71,20 +98,6 @@ pub fn table(table: &Table, comparison: &Comparison) -> Markup {
                     }
                 }
             }
-        }
-        @for line in still.whole().into_iter().chain(below(table, comparison, true)) {
-            p class="note" { (line) }
-        }
-        @let odd: Vec<_> = topics(table, comparison).collect();
-        @for (topic, sentences) in &odd {
-            p class="note" { b { (topic) } " " (sentences.join("; ")) "." }
-        }
-        @if !odd.is_empty() {
-            p class="note" { (ALL_COUNT) }
-        }
-        @let left_out = left_out(table, comparison);
-        @if !left_out.is_empty() {
-            p class="note" { b { (LEFT_OUT) } " " (left_out.join("; ")) "." }
         }
     }
 }

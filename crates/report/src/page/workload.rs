@@ -1,11 +1,13 @@
-//! One workload: its tables, then its samples, its series and its nodes.
+//! One workload: its samples, the counters that moved most, its series and its nodes; then its tables,
+//! folded.
 
-use compare::{Comparison, Kind, Plots, Row};
+use compare::{Comparison, Kind, Plots, Row, Scatter, Table};
 use maud::{Markup, html};
 use model::count;
 
 use super::{convergence, distribution, dots, series, svg, tables};
 use crate::ascii::excerpt;
+use crate::brief::moved_most;
 use crate::oddities::left_out;
 use crate::verdicts;
 
@@ -15,58 +17,104 @@ pub fn section(
     comparison: &Comparison,
     plots: Option<&Plots>,
 ) -> Markup {
-    let of_workload = comparison.tables.iter().filter(|table| table.workload == name);
-    let (metrics, others): (Vec<_>, Vec<_>) =
-        of_workload.partition(|table| table.kind == Kind::Metrics);
+    let own: Vec<&Table> =
+        comparison.tables.iter().filter(|table| table.workload == name).collect();
+    let of = |kind: Kind| own.iter().copied().filter(move |table| table.kind == kind);
     html! {
         section id={ "w" (number) } class="workload" {
             h2 { (excerpt(name)) }
-            div class="tables" {
-                div { @for table in &metrics { (tables::table(table, comparison)) } }
-                div {
-                    @for table in &others {
-                        @match table.kind {
-                            Kind::Counters => details open {
-                                summary { "Counters" }
-                                (tables::table(table, comparison))
-                            }
-                            Kind::Metrics | Kind::Duration => (tables::table(table, comparison)),
-                        }
-                    }
-                }
-            }
-            @let said = metrics.iter().map(|table| verdicts::text(table, comparison));
+            @if let Some(plots) = plots { (samples(plots, comparison)) }
+            @for table in of(Kind::Metrics) { (tables::oddities(table, comparison)) }
+            @for table in of(Kind::Counters) { (counters(table, comparison)) }
+            @if let Some(plots) = plots { (curves(plots, comparison)) }
+            h3 { "All figures" }
+            @let said = of(Kind::Metrics).map(|table| verdicts::text(table, comparison));
             @for text in said.filter(|text| !text.is_empty()) {
                 details {
                     summary { "What the boots say" }
                     pre tabindex="0" { (text) }
                 }
             }
-            @if let Some(plots) = plots { (drawn(plots, comparison)) }
+            @for table in &own {
+                details class="on-paper" {
+                    summary { (kind(table)) ": " (count(table.rows.len(), "row")) }
+                    (tables::table(table, comparison))
+                    @if table.kind != Kind::Metrics { (tables::oddities(table, comparison)) }
+                }
+            }
         }
     }
 }
 
-fn drawn(plots: &Plots, comparison: &Comparison) -> Markup {
-    let mean_of = |name: &str| mean_row(comparison, &plots.workload, name);
+fn kind(table: &Table) -> &'static str {
+    match table.kind {
+        Kind::Metrics => "Metrics",
+        Kind::Duration => "Durations",
+        Kind::Counters => "Counters",
+    }
+}
+
+/// The counters that moved most.
+fn counters(table: &Table, comparison: &Comparison) -> Markup {
+    html! {
+        @match moved_most(table, comparison) {
+            None => {}
+            Some(Err(none)) => p { "Counters: " (none) }
+            Some(Ok((few, more))) => {
+                h3 { "Counters that moved most" }
+                (tables::figures(&few, comparison))
+                @if let Some(more) = more { p class="note" { (more) } }
+            }
+        }
+    }
+}
+
+/// Every sample, of what has a verdict first; the rest is folded then.
+fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
+    let mean_of = |scatter: &Scatter| mean_row(comparison, &plots.workload, &scatter.name);
+    let is_judged = |scatter: &Scatter| {
+        mean_of(scatter).is_some_and(|row| row.verdicts.iter().any(Option::is_some))
+    };
+    let (mut first, mut rest): (Vec<_>, Vec<_>) =
+        plots.scatters.iter().partition(|scatter| is_judged(scatter));
+    if first.is_empty() {
+        std::mem::swap(&mut first, &mut rest);
+    }
+    let drawn = |scatters: &[&Scatter]| {
+        html! {
+            div class="plots" {
+                @for scatter in scatters { (dots::figure(scatter, mean_of(scatter), comparison)) }
+            }
+        }
+    };
     let mut own = comparison.tables.iter().filter(|table| table.workload == plots.workload);
     html! {
-        @if !plots.scatters.is_empty() {
+        @if !first.is_empty() {
             h3 { "Every sample" }
             (keys(comparison))
-            p class="note" { (dots::legend(comparison)) }
-            @if own.any(|table| !left_out(table, comparison).is_empty()) {
-                p class="note" { "What is left out as warm-up is drawn, and is in no mean and no curve." }
+            (drawn(&first))
+            p class="note" {
+                (dots::legend(comparison))
+                @if own.any(|table| !left_out(table, comparison).is_empty()) {
+                    " What is left out as warm-up is drawn, and is in no mean and no curve."
+                }
             }
-            div class="plots" {
-                @for scatter in &plots.scatters {
-                    (dots::figure(scatter, mean_of(&scatter.name), comparison))
+            @if !rest.is_empty() {
+                details class="on-paper" {
+                    summary { "Samples of " (count(rest.len(), "metric")) " without a verdict" }
+                    (drawn(&rest))
                 }
             }
             @if plots.scatters_left_out > 0 {
                 p class="note" { "Not drawn: " (count(plots.scatters_left_out, "more metric")) "." }
             }
         }
+    }
+}
+
+/// Distributions, and what there is over time.
+fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
+    html! {
         @if plots.scatters.iter().any(|scatter| !scatter.distributions.is_empty()) {
             h3 { "Distributions" }
             (keys(comparison))

@@ -4,7 +4,7 @@ use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare, plo
 use model::{
     Boot, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Setting, Variant,
 };
-use report::{Console, Page, Recipe};
+use report::{Console, Explained, Page, Recipe};
 
 use crate::common::{boot, experiment, measure, spend, variant};
 
@@ -171,6 +171,20 @@ pub fn page(sides: &[Side], experiment: &Experiment) -> String {
 
 /// Their page, after `judge` has had its say.
 pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Comparison)) -> String {
+    drawn(sides, experiment, judge, &[])
+}
+
+/// Their page, on which functions are named.
+pub fn explained(sides: &[Side], experiment: &Experiment, explained: &[Explained]) -> String {
+    drawn(sides, experiment, |_| (), explained)
+}
+
+fn drawn(
+    sides: &[Side],
+    experiment: &Experiment,
+    judge: impl Fn(&mut Comparison),
+    explained: &[Explained],
+) -> String {
     let mut numbers = 1..;
     let mut kept = |boot| {
         let number = numbers.next().unwrap_or(0);
@@ -194,6 +208,7 @@ pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Compa
         comparison: &comparison,
         results: &results,
         plots: &plots(&results, 0, &Judging::default()),
+        explained,
         consoles: &consoles,
         recipe: &Recipe { version: "0.1.0", files: &[FILE.map(str::to_owned).into()] },
     })

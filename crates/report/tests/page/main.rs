@@ -6,9 +6,10 @@ mod made_up;
 
 use std::path::Path;
 
-use compare::{Comparison, Verdict};
+use compare::{Comparison, Difference, Headline, Holder, Verdict};
 use made_up::{Chance, Side, judged, of, page, sides};
 use model::{Chunk, Column, Experiment, Mode, Outcome, Sample, WorkloadUse};
+use report::Explained;
 use scraper::{Html, Selector};
 
 /// No page is larger.
@@ -94,9 +95,11 @@ fn a_comparison_is_told_from_verdicts_to_reproduction() {
             "Verdicts",
             "autonuma",
             "Every sample",
+            "Counters that moved most",
             "Distributions",
             "Over time",
             "Node by node",
+            "All figures",
             "Machine and kernels",
             "Failed boots",
             "How to reproduce",
@@ -110,7 +113,7 @@ fn every_row_of_the_text_is_there() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Measured);
     let document = checked("rows", &page(&sides, &experiment));
-    let rows = texts(&document, ".figures tbody th");
+    let rows = texts(&document, ".on-paper .figures tbody th");
     assert_eq!(
         rows[..5],
         [
@@ -196,6 +199,43 @@ fn exact_mode_shows_floors_instead_of_intervals() {
     assert_eq!(verdicts, ["\u{25b2} improvement"]);
     assert!(!document.select(&Selector::parse(".floor").unwrap()).collect::<Vec<_>>().is_empty());
     assert!(texts(&document, ".caution")[0].contains("Not modelled"));
+    assert_eq!(texts(&document, "#verdicts .gain"), ["\u{2212}10.00 %"]);
+    // Of what has no verdict, samples are folded, as are all tables.
+    let samples = texts(&document, ".workload summary");
+    assert!(samples[0].starts_with("Samples of "), "{samples:?}");
+    assert!(texts(&document, "details[open]").is_empty());
+}
+
+#[test]
+fn functions_that_changed_stand_below_the_verdicts() {
+    let sides = sides(6);
+    let experiment = of(&sides, Mode::Exact);
+    let phase = |name: &str| Headline {
+        phase: name.into(),
+        kernel: Difference { base: 100.0, new: 250.0, floor: Some(1.0) },
+        function: Some(Holder {
+            name: format!("<b>{name}"),
+            inclusive: true,
+            per_entry: [10.0, 25.0],
+            share: 1.0,
+        }),
+    };
+    let phases = ["a", "b", "c", "d", "e"];
+    let explained = Explained {
+        workload: "autonuma".into(),
+        variant: "6.12-slowscan-v2".into(),
+        headlines: phases.map(phase).into(),
+    };
+    let page = made_up::explained(&sides, &experiment, &[explained]);
+    let document = checked("functions", &page);
+    let said = texts(&document, "#verdicts .functions li");
+    assert_eq!(said.len(), phases.len());
+    assert_eq!(
+        said[0],
+        "Phase a: +150.00% kernel instructions: <b>a with all that it calls, 10.00 an entry before, \
+         25.00 now."
+    );
+    assert_eq!(texts(&document, "#verdicts summary"), ["1 more phase"]);
 }
 
 const HOSTILE: &str =
