@@ -23,6 +23,7 @@ mod judge;
 mod locality;
 mod luck;
 mod metrics;
+mod names;
 mod notes;
 mod oddities;
 mod operations;
@@ -54,6 +55,7 @@ pub use figures::BootFigures;
 pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
 pub use luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
+pub use names::{Month, of_counter, others, ours};
 pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};
@@ -160,6 +162,9 @@ pub struct Comparison {
     pub beside_of: Option<Sources>,
     /// What else there is to know of the columns.
     pub notes: Notes,
+    /// As of when rows are called as mmtests calls them; none where they have our own names. See
+    /// [`Comparison::use_mmtests_names`].
+    pub names: Option<Month>,
 }
 
 /// A variant and how its boots went.
@@ -262,6 +267,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             counting: consistency::counting(&columns),
             ..notes::notes(&columns)
         },
+        names: None,
     }
 }
 

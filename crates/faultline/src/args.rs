@@ -4,6 +4,7 @@ mod boots;
 
 use std::path::PathBuf;
 
+use ::compare::Month;
 use boots::percent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::{Better, Share};
@@ -263,6 +264,10 @@ pub struct CompareArgs {
     /// what another tool measured]
     #[arg(long, value_enum, value_name = "HOW")]
     pub warmup: Option<Warmup>,
+    /// Call rows as mmtests does, or did in a month, as of a mail that the tables are to be set beside:
+    /// mmtests, or mmtests:2015-03
+    #[arg(long, value_name = "NAMES", value_parser = names)]
+    pub names: Option<Month>,
     /// As text: all rows, counters and notes [default: the verdicts, and what moved most]
     #[arg(long)]
     pub full: bool,
@@ -445,6 +450,14 @@ pub struct ImportMmtestsArgs {
 pub struct ShowArgs {
     /// An experiment's name or number, or a boot as b12 [default: the latest experiment]
     pub what: Option<String>,
+}
+
+fn names(text: &str) -> Result<Month, String> {
+    match text.split_once(':') {
+        None if text == "mmtests" => Ok(Month::LATEST),
+        Some(("mmtests", month)) => month.parse(),
+        _ => Err("expected mmtests, or mmtests:YYYY-MM, such as mmtests:2015-03".into()),
+    }
 }
 
 fn boot_number(text: &str) -> Result<i64, String> {

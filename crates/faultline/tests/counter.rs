@@ -16,6 +16,9 @@ fn counters_and_rows_are_told_without_a_store() {
         ("pgpgin", "KiB, in spite of its name"),
         ("allocstall_normal", "before   allocstall"),
         ("Kswapd efficiency", "pgsteal_kswapd[_ZONE]"),
+        // As mails have them.
+        ("Ops Sector Reads", "KiB paged in: KiB"),
+        ("NUMA base PTE updates", "NUMA page range updates: PTEs"),
     ] {
         let output = explain(&["--counter", name]);
         let text = String::from_utf8(output.stdout).unwrap();
@@ -31,6 +34,8 @@ fn unknown_names_get_near_ones() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("`pgscan_kswpad`; is one of these meant: pgscan_kswapd"), "{error}");
     assert!(output.stdout.is_empty());
+    let error = String::from_utf8(explain(&["--counter", "Sector Read"]).stderr).unwrap();
+    assert!(error.contains("is one of these meant: Sector Reads"), "{error}");
 }
 
 #[test]

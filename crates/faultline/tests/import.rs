@@ -178,6 +178,53 @@ fn a_directory_is_imported_once_and_compared() {
 }
 
 /// One of which is killed on its way.
+/// As the mails of a month have them, in each format; and as they are today.
+#[test]
+fn rows_are_called_as_mmtests_called_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("numa-tests/work/log");
+    make(&log);
+    let store = directory.path().join("store.db");
+    faultline(&store, &["import", "mmtests", log.to_str().unwrap()]);
+    let compare = |arguments: &[&str]| {
+        let output = faultline(&store, &[&["compare", "1"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        printed(&output).to_owned()
+    };
+    let then = ["--names", "mmtests:2023-05"];
+    let text = compare(&["--full", then[0], then[1]]);
+    for row in [
+        "Amean     syst-NUMA01 ",
+        "Amean     elsp-NUMA02 ",
+        "Amean     User-NUMA01 ",
+        "Duration System ",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(row)), "{row}\n{text}");
+    }
+    assert!(text.lines().any(|line| line.starts_with("Ops NUMA alloc hit ")), "{text}");
+    assert!(!text.contains("System-NUMA01") && !text.contains("Elapsed-"), "{text}");
+    // What is printed is read again.
+    let labels = |text: &str| -> Vec<String> {
+        let tables = import::read(text.as_bytes()).tables.into_iter();
+        tables.flat_map(|table| table.rows).map(|row| row.label).collect()
+    };
+    let mail = compare(&["--format", "mail", then[0], then[1]]);
+    for read in [labels(&text), labels(&mail)] {
+        let is_read = |label: &str| read.iter().any(|it| it == label);
+        assert!(is_read("syst-NUMA01") && is_read("NUMA alloc hit"), "{read:?}");
+    }
+    let page = compare(&["--format", "html", then[0], then[1]]);
+    assert!(page.contains("elsp-NUMA02") && !page.contains("Elapsed-NUMA"));
+    let json = compare(&["--format", "json", then[0], then[1]]);
+    assert!(json.contains("\"names\": \"mmtests:2023-05\"") && json.contains("\"syst-NUMA01\""));
+    let today = compare(&["--full", "--names", "mmtests"]);
+    assert!(today.contains("System-NUMA01") && !today.contains("syst-"), "{today}");
+
+    let refused = faultline(&store, &["compare", "1", "--names", "mmtest"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("such as mmtests:2015-03"));
+}
+
 #[test]
 fn imports_at_once_keep_each_boot_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -141,11 +141,12 @@ fn without_owner(name: &str) -> &str {
 const ALIKE: f64 = 0.6;
 const MAX_NEAR: usize = 6;
 
-/// Names of counters and rows that somebody may have meant, the most likely first.
-pub fn near(name: &str) -> Vec<&'static str> {
+/// Names of counters and rows, and of `others`, that somebody may have meant, the most likely first.
+pub fn near(name: &str, others: &[&'static str]) -> Vec<&'static str> {
     let wanted = name.to_ascii_lowercase();
     let labels = derived::rows().map(|row| row.label);
-    let names = counters().map(|counter| &*counter.name).chain(labels);
+    let names =
+        counters().map(|counter| &*counter.name).chain(labels).chain(others.iter().copied());
     let likeness = |name: &'static str| {
         let candidate = name.to_ascii_lowercase();
         let alike = strsim::normalized_damerau_levenshtein(&wanted, &candidate);
@@ -217,18 +218,19 @@ mod tests {
 
     #[test]
     fn names_that_were_meant() {
-        assert_eq!(near("pgscan_kswpad")[0], "pgscan_kswapd");
-        assert_eq!(near("kswapd eficiency")[0], "Kswapd efficiency");
-        assert!(near("allocstal").contains(&"allocstall"));
-        assert!(near("workingset").iter().all(|name| name.starts_with("workingset")));
-        assert!(near("xyzzy plugh").is_empty());
+        assert_eq!(near("pgscan_kswpad", &[])[0], "pgscan_kswapd");
+        assert_eq!(near("kswapd eficiency", &[])[0], "Kswapd efficiency");
+        assert!(near("allocstal", &[]).contains(&"allocstall"));
+        assert!(near("workingset", &[]).iter().all(|name| name.starts_with("workingset")));
+        assert!(near("xyzzy plugh", &[]).is_empty());
+        assert_eq!(near("Sektor Reads", &["Sector Reads"]), ["Sector Reads"]);
     }
 
     proptest! {
         #[test]
         fn any_name_is_survived(name in "\\PC{0,80}|(node0 |Normal |cpu1 |x_dma){0,20}") {
             let _ = find(&name);
-            prop_assert!(near(&name).len() <= MAX_NEAR);
+            prop_assert!(near(&name, &[]).len() <= MAX_NEAR);
         }
     }
 }

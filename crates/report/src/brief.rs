@@ -55,7 +55,11 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
     let is_of = |name: &str, row: &Row| {
         row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let units = whole.units.iter().filter(|(name, _)| rows.iter().any(|row| is_of(name, row)));
+    // By mmtests' names some rows are no more than a number.
+    let nameless = |row: &Row| !whole.units.iter().any(|(name, _)| is_of(name, row));
+    let units = whole.units.iter().filter(|(name, unit)| {
+        rows.iter().any(|row| is_of(name, row) || (nameless(row) && row.unit == *unit))
+    });
     let units = units.cloned().collect();
     // Gains stand in the verdicts alone: there they are over boots, in the table they would be pooled.
     rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);

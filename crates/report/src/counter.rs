@@ -1,17 +1,19 @@
 //! What a counter of the kernel counts, or how a row of the tables is made, told to a person.
 
+use compare::{of_counter as names_in_mmtests, ours};
 use kernelfiles::catalogue::{self, Counter, End, OLDEST};
 use kernelfiles::derived::{self, Derived};
 
 use crate::ascii::wrap;
 
-/// What the catalogue says of a counter, or of a row derived from counters; none if it knows no such
-/// name.
+/// What the catalogue says of a counter, or of a row derived from counters, by our name of it or
+/// mmtests'; none if it knows no such name.
 pub fn counter(name: &str) -> Option<String> {
-    match catalogue::find(name) {
+    let known = |name: &str| match catalogue::find(name) {
         Some(counter) => Some(of_counter(counter)),
         None => derived::find(name).map(of_row),
-    }
+    };
+    known(name).or_else(|| known(&ours(name, None)?))
 }
 
 fn of_counter(counter: &Counter) -> String {
@@ -49,7 +51,12 @@ fn of_row(row: &Derived) -> String {
         std::iter::once(&*format!("{formula}.")).chain(legend).collect::<Vec<_>>().join(" ");
     lay_out(
         &format!("{}: {}, a row of {}", row.label, row.unit, row.section.name()),
-        &[("formula", formula), ("counters", counters.join(", ")), ("mind", row.note.to_owned())],
+        &[
+            ("formula", formula),
+            ("counters", counters.join(", ")),
+            ("in mmtests", names_in_mmtests(row.label).join(", ")),
+            ("mind", row.note.to_owned()),
+        ],
     )
 }
 

@@ -1,8 +1,8 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
 use compare::{
-    Beside, Comparison, Evidence, Judging, Kind, Notes, Oddity, Part, Pool, Row, Sources, Table,
-    Unmet, Variant, Verdict, WarmUp,
+    Beside, Comparison, Evidence, Judging, Kind, Month, Notes, Oddity, Part, Pool, Row, Sources,
+    Table, Unmet, Variant, Verdict, WarmUp,
 };
 use model::Mode;
 use serde::Serialize;
@@ -30,6 +30,9 @@ struct Document<'a> {
     beside: &'a [Beside],
     beside_of: Option<&'a Sources>,
     notes: &'a Notes,
+    /// Whose names rows have, where they are not ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Month>,
 }
 
 /// What only exact mode has to say.
@@ -97,6 +100,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         beside: &comparison.beside,
         beside_of: comparison.beside_of.as_ref(),
         notes: &comparison.notes,
+        names: comparison.names,
     };
     serde_json::to_string_pretty(&document)
 }

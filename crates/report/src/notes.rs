@@ -1,7 +1,7 @@
 //! Below the tables: what else there is to know of the columns, as a list of topics.
 
 use compare::{
-    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Variant,
+    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month, Variant,
 };
 use model::count;
 
@@ -51,6 +51,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
     let baseline = variants.first().map_or("", |variant| &*variant.name);
     let mut all: Vec<Note> = Vec::new();
+    all.extend(comparison.names.map(names));
     all.extend(notes.facts.iter().flat_map(|it| fact(it, variants)));
     all.extend(configs(&notes.config, baseline));
     all.extend(notes.host.iter().map(host));
@@ -82,6 +83,18 @@ pub fn lay_out(title: &str, notes: &[Note]) -> String {
         text.push_str(&wrap(&format!("  {topic:<topics$}  {name}"), &note.text));
     }
     text
+}
+
+/// Whose names rows have, where they are not ours.
+fn names(at: Month) -> Note {
+    let when = match at {
+        Month::LATEST => "prints them".to_owned(),
+        at => format!("printed them in {at}"),
+    };
+    Note::on_all(
+        "names",
+        format!("of rows are as mmtests {when}, where it has them; figures are ours"),
+    )
 }
 
 /// Said once if it is the same for all, else for each column.

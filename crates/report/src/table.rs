@@ -57,7 +57,7 @@ pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> String {
         .map(|(number, variant)| Column::new(table, number, &escape(&variant.name), marks));
     let columns: Vec<Column> = columns.collect();
     heading::text(table, comparison)
-        + &grid(table, &labels(table), &columns.iter().collect::<Vec<_>>())
+        + &grid(table, &labels(table, comparison), &columns.iter().collect::<Vec<_>>())
 }
 
 /// Names over columns, and a line for each label of a row.
@@ -157,12 +157,14 @@ pub fn moved(table: &Table) -> (Table, Still) {
     (moved, still)
 }
 
-/// What stands to the left of each row: the statistic and the metric, or the metric alone where
-/// all rows are means.
-pub fn labels(table: &Table) -> Vec<String> {
+/// What stands to the left of each row: the statistic and the metric, or where all rows are means the
+/// metric, after the word that mmtests has there.
+pub fn labels(table: &Table, comparison: &Comparison) -> Vec<String> {
     let rows = table.rows.iter();
     if table.kind != Kind::Metrics {
-        return rows.map(|row| escape(&row.metric)).collect();
+        let word =
+            comparison.statistic(table.kind).map_or(String::new(), |word| format!("{word} "));
+        return rows.map(|row| format!("{word}{}", escape(&row.metric))).collect();
     }
     let width = longest(table.rows.iter().map(|row| row.statistic.name().len()));
     rows.map(|row| format!("{:<width$} {}", row.statistic, escape(&row.metric))).collect()

@@ -65,6 +65,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         comparison.beside = ::compare::beside(measured, exact, baseline, &judging);
         comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
     }
+    if let Some(at) = args.names {
+        comparison.use_mmtests_names(&experiment, at);
+    }
     let text = match args.format {
         Format::Text if !args.full => {
             report::brief(&comparison, &format!("faultline{named} compare {id} --full"))
@@ -76,10 +79,14 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Format::Mail => report::mail(&comparison, &own, &recipe(&files(&experiment))),
         Format::Html => {
             let drawn = store.boots(id, Detail::Series(&PLOT_SOURCES))?;
+            let mut plots = plots(&lab::results(&counted, &drawn), baseline, &judging);
+            if let Some(at) = args.names {
+                plots.iter_mut().for_each(|plots| plots.use_mmtests_names(&experiment, at));
+            }
             report::page(&Page {
                 comparison: &comparison,
                 results: &own,
-                plots: &plots(&lab::results(&counted, &drawn), baseline, &judging),
+                plots: &plots,
                 explained: &explained(&comparison, &counted, &kept),
                 consoles: &consoles(&store, &comparison)?,
                 recipe: &recipe(&files(&experiment)),

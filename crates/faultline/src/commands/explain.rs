@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{explain as explained, headlines, paths};
+use ::compare::{explain as explained, headlines, others, paths};
 use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
@@ -24,7 +24,7 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     let Some(text) = report::counter(name) else {
-        let near = kernelfiles::catalogue::near(name);
+        let near = kernelfiles::catalogue::near(name, &others(None));
         let meant = match near.is_empty() {
             true => String::new(),
             false => format!("; is one of these meant: {}", near.join(", ")),

@@ -152,8 +152,8 @@ pub(super) static ROWS: &[Derived] = &[
          marked to be freed as soon as it ends.",
     ),
     row("Page rescued immediate", Counter("pgrescued"), "pages", "Only some patched kernels."),
-    row("KiB paged in", Counter("pgpgin"), "KiB", "mmtests calls this Sector Reads; it is KiB."),
-    row("KiB paged out", Counter("pgpgout"), "KiB", "mmtests calls this Sector Writes; it is KiB."),
+    row("KiB paged in", Counter("pgpgin"), "KiB", "KiB, though mmtests calls them sectors."),
+    row("KiB paged out", Counter("pgpgout"), "KiB", "KiB, though mmtests calls them sectors."),
     row("Slabs scanned", Counter("slabs_scanned"), "objects", ""),
     row(
         "Direct inode steals",

@@ -89,10 +89,17 @@ fn verdicts_rest_on_the_rows_that_are_chosen() {
     };
     assert!(is_primary("Elapsed", "Elapsed-NUMA02") && is_primary("System", "System-NUMA01"));
     assert!(!is_primary("Elapsed", "Elapsed-NUMA02_SMT") && !is_primary("User", "User-NUMA01"));
-    let metrics = "metrics of autonuma with a good direction: Elapsed, ";
+    // As mails have them.
+    let theirs =
+        r#"["elsp-NUMA02", "Amean syst-NUMA0*", "Time Elapsed-NUMA01_THEADLOCAL", "syst"]"#;
+    let own = ["Elapsed-NUMA02", "System-NUMA0*", "Elapsed-NUMA01_THREADLOCAL", "System"];
+    assert_eq!(read(theirs).unwrap().workloads[0].primary, own);
+    let metrics =
+        "metrics of autonuma with a good direction: Elapsed, User, System; mmtests calls, or";
     for (primary, problem) in [
         ("[]", "no primary row"),
         (r#"["Elapsed", "elapsed"]"#, "`elapsed` is of no metric that can be judged"),
+        (r#"["elps-NUMA02"]"#, "`elps-NUMA02` is of no metric that can be judged"),
         (r#"["CPU"]"#, "`CPU` is of no metric that can be judged"),
         (r#"[""]"#, "`` is of no metric that can be judged"),
     ] {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use compare::{others, ours};
 use model::{INSTRUCTIONS, Machine, Manifest, Millis, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
@@ -154,7 +155,8 @@ impl WorkloadForm {
     }
 }
 
-/// The rows on which verdicts are to rest. Labels and phases are not known before a boot, metrics are.
+/// The rows on which verdicts are to rest, by our names of them: they may be given by mmtests'. Labels and
+/// phases are not known before a boot, metrics are.
 fn check_primary(
     chosen: Option<Spanned<Vec<Spanned<String>>>>,
     manifest: &Manifest,
@@ -166,9 +168,13 @@ fn check_primary(
     let hint = match metrics.as_slice() {
         [] => "its manifest has no metric that says `better`: leave primary out".to_owned(),
         metrics => format!(
-            "metrics of {name} with a good direction: {}; add labels as tables have them, or a * for \
+            "metrics of {name} with a good direction: {}{}; add labels as tables have them, or a * for \
              anything",
-            metrics.join(", ")
+            metrics.join(", "),
+            match others(Some(manifest)).as_slice() {
+                [] => String::new(),
+                others => format!("; mmtests calls, or called, them {} too", others.join(", ")),
+            }
         ),
     };
     if chosen.get_ref().is_empty() {
@@ -178,13 +184,18 @@ fn check_primary(
         let mut metrics = metrics.iter();
         metrics.any(|metric| WorkloadUse::covers(row, metric) || WorkloadUse::covers(metric, row))
     };
-    match chosen.get_ref().iter().find(|row| !is_known(row.get_ref())) {
-        Some(row) => {
-            let problem = format!("`{}` is of no metric that can be judged", row.get_ref());
-            fault(row.span(), problem, hint)
+    let own = |row: Spanned<String>| {
+        let theirs = row.get_ref();
+        let names = [ours(theirs, Some(manifest)), Some(theirs.clone())];
+        match names.into_iter().flatten().find(|name| is_known(name)) {
+            Some(name) => Ok(name),
+            None => {
+                let problem = format!("`{theirs}` is of no metric that can be judged");
+                fault(row.span(), problem, hint.clone())
+            }
         }
-        None => Ok(chosen.into_inner().into_iter().map(Spanned::into_inner).collect()),
-    }
+    };
+    chosen.into_inner().into_iter().map(own).collect()
 }
 
 /// What a workload is called. Samples without a name are outside any workload, and in the guest it

@@ -87,7 +87,7 @@ fn section_parts(table: &Table, comparison: &Comparison, long: &mut Long) -> Vec
     let widest = columns.iter().skip(1).map(Column::width).max().unwrap_or(0);
     let two = widest + columns.first().map_or(0, Column::width);
     let room = WIDTH.saturating_sub(two).max(MIN_LABEL);
-    let labels = labels(table).into_iter().map(|label| short_label(label, room, long));
+    let labels = labels(table, comparison).into_iter().map(|label| short_label(label, room, long));
     let labels: Vec<String> = labels.collect();
     let label = labels.iter().map(String::len).max().unwrap_or(0);
     let parts = parts(&columns, WIDTH.saturating_sub(label));

@@ -89,7 +89,7 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
                         }
                         @for (place, row) in rows {
                             tr {
-                                th scope="row" { (label(table, row)) }
+                                th scope="row" { (label(table, row, comparison)) }
                                 @for (column, cells) in columns.iter().enumerate() {
                                     (cell(cells, *place, row, column))
                                 }
@@ -139,8 +139,9 @@ fn head(kind: Kind) -> &'static str {
     }
 }
 
-fn label(table: &Table, row: &Row) -> Markup {
+fn label(table: &Table, row: &Row, comparison: &Comparison) -> Markup {
     html! {
+        @if let Some(word) = comparison.statistic(table.kind) { span class="of" { (word) } " " }
         @if table.kind == Kind::Metrics { span class="of" { (row.statistic) } " " }
         (excerpt(&row.metric))
         @if table.kind != Kind::Metrics && !row.unit.is_empty() { small { " " (excerpt(&row.unit)) } }

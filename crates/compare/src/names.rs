@@ -1,0 +1,298 @@
+//! What mmtests calls the rows of our tables: as names on which verdicts are to rest, of which a counter
+//! is told, and by which tables are printed, so that they can be set beside those in mails.
+//!
+//! The names are those of mmtests' own history up to commit 638401e0 of June 2026: each commit in [`NAMES`]
+//! is the one that changed the name, its month when it was committed. What is not there is called the
+//! same, or has no row in mmtests.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use model::{Experiment, Manifest};
+use serde::{Serialize, Serializer};
+
+use crate::{Comparison, Kind, Plots};
+
+/// A month, as mails are dated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Month {
+    year: u16,
+    month: u8,
+}
+
+impl Month {
+    /// After all changes.
+    pub const LATEST: Self = month(u16::MAX, 12);
+}
+
+const fn month(year: u16, month: u8) -> Month {
+    Month { year, month }
+}
+
+impl FromStr for Month {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts =
+            text.split_once('-').filter(|(year, month)| (year.len(), month.len()) == (4, 2));
+        let month = parts.and_then(|(year, month)| {
+            let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+            let known = digits(year) && digits(month);
+            known.then_some(Self { year: year.parse().ok()?, month: month.parse().ok()? })
+        });
+        month
+            .filter(|it| (1..=12).contains(&it.month))
+            .ok_or_else(|| format!("`{text}` is no month: 2015-03 is March 2015"))
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}", self.year, self.month)
+    }
+}
+
+/// As `--names` has it: `mmtests`, or `mmtests:2015-03`.
+impl Serialize for Month {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::LATEST => serializer.serialize_str("mmtests"),
+            month => serializer.collect_str(&format_args!("mmtests:{month}")),
+        }
+    }
+}
+
+/// A row of ours and what mmtests calls it. In both a `*` stands for the same label, and a `#` for the
+/// same number.
+struct Name {
+    /// The workloads that have it: ours, and mmtests' benchmarks. None for counters, which all have.
+    workloads: &'static [&'static str],
+    ours: &'static str,
+    theirs: &'static str,
+    /// The month in which it was called so first.
+    since: Month,
+    /// The month in which it was called otherwise; none if it still is called so.
+    until: Option<Month>,
+}
+
+impl Name {
+    fn is_at(&self, at: Month) -> bool {
+        self.since <= at && self.until.is_none_or(|until| at < until)
+    }
+}
+
+const fn name(
+    workloads: &'static [&'static str],
+    ours: &'static str,
+    theirs: &'static str,
+    since: Month,
+    until: Option<Month>,
+) -> Name {
+    Name { workloads, ours, theirs, since, until }
+}
+
+const AUTONUMA: &[&str] = &["autonuma", "autonumabench"];
+const XFSREPAIR: &[&str] = &["xfsrepair"];
+const PGBENCH: &[&str] = &["pgbench"];
+const PARALLELDD: &[&str] = &["paralleldd"];
+const COUNTER: &[&str] = &[];
+
+/// Before any change.
+const BEGINNING: Month = month(0, 1);
+/// 0ce799d6: autonumabench begins.
+const AUTONUMA_BEGAN: Month = month(2012, 10);
+/// 913df658: the counter of updated PTEs is one of base PTEs.
+const BASE_PTES: Month = month(2014, 1);
+/// 49614150: pgbench's operations are numbers of clients.
+const CLIENTS: Month = month(2014, 10);
+/// f055ee5b: xfsrepair begins.
+const XFSREPAIR_BEGAN: Month = month(2015, 3);
+/// 37777fec: xfsrepair has `elapsd` and `system`.
+const ELAPSD: Month = month(2015, 5);
+/// 55f024af, f96c5e4a: `Ops` and `Duration` stand before labels, and percent signs in some.
+const OPS: Month = month(2018, 12);
+/// 349b2419: paralleldd's operations are numbers of readers.
+const READERS: Month = month(2019, 5);
+/// d7f5db36: autonumabench has `syst` and `elsp`, and the name of a test without its slip.
+const ELSP: Month = month(2019, 9);
+/// 798208b1: the range is not one of base PTEs.
+const RANGE: Month = month(2019, 10);
+/// 3fc5565d, 56923131, 228281ba: autonumabench, xfsrepair and pgbench have one form of names.
+const SHELLPACK: Month = month(2026, 1);
+
+const NAMES: &[Name] = &[
+    name(AUTONUMA, "Elapsed-*", "elsp-*", ELSP, Some(SHELLPACK)),
+    name(AUTONUMA, "System-*", "syst-*", ELSP, Some(SHELLPACK)),
+    name(AUTONUMA, "User-NUMA01_THREADLOCAL", "User-NUMA01_THEADLOCAL", AUTONUMA_BEGAN, Some(ELSP)),
+    name(
+        AUTONUMA,
+        "System-NUMA01_THREADLOCAL",
+        "System-NUMA01_THEADLOCAL",
+        AUTONUMA_BEGAN,
+        Some(ELSP),
+    ),
+    name(
+        AUTONUMA,
+        "Elapsed-NUMA01_THREADLOCAL",
+        "Elapsed-NUMA01_THEADLOCAL",
+        AUTONUMA_BEGAN,
+        Some(ELSP),
+    ),
+    name(AUTONUMA, "CPU-NUMA01_THREADLOCAL", "CPU-NUMA01_THEADLOCAL", AUTONUMA_BEGAN, Some(ELSP)),
+    name(XFSREPAIR, "Elapsed-*", "real-*", XFSREPAIR_BEGAN, Some(ELAPSD)),
+    name(XFSREPAIR, "System-*", "syst-*", XFSREPAIR_BEGAN, Some(ELAPSD)),
+    name(XFSREPAIR, "Elapsed-*", "elapsd-*", ELAPSD, Some(SHELLPACK)),
+    name(XFSREPAIR, "System-*", "system-*", ELAPSD, Some(SHELLPACK)),
+    name(PGBENCH, "txn-#", "#", CLIENTS, Some(SHELLPACK)),
+    name(PARALLELDD, "Elapsd-#", "#", READERS, None),
+    name(COUNTER, "KiB paged in", "Sector Reads", BEGINNING, None),
+    name(COUNTER, "KiB paged out", "Sector Writes", BEGINNING, None),
+    name(COUNTER, "Kswapd efficiency", "Kswapd efficiency %", OPS, None),
+    name(COUNTER, "Direct efficiency", "Direct efficiency %", OPS, None),
+    // Both are `numa_pte_updates` as it is. Tables of 2014 to 2019 have another row by our name of it,
+    // with the huge updates once more.
+    name(COUNTER, "NUMA page range updates", "NUMA base PTE updates", BASE_PTES, Some(RANGE)),
+    name(COUNTER, "NUMA page range updates", "NUMA base-page range updates", RANGE, None),
+    name(COUNTER, "NUMA base-page updates", "NUMA PTE updates", RANGE, None),
+    name(COUNTER, "NUMA huge PMD updates", "NUMA PMD updates", RANGE, None),
+    name(COUNTER, "NUMA hint local faults", "NUMA hint local faults %", OPS, None),
+];
+
+/// What mmtests prints before the names of rows, and who copies a row may copy too.
+const STATISTICS: [&str; 5] = ["Amean ", "Hmean ", "Gmean ", "Time ", "Ops "];
+
+/// The names of what a manifest, or all counters, have.
+fn names_of(manifest: Option<&Manifest>) -> impl Iterator<Item = &'static Name> {
+    let called = manifest.map(|it| [Some(&*it.name), it.command.get(1).map(|word| &**word)]);
+    NAMES.iter().filter(move |name| match &called {
+        None => name.workloads.is_empty(),
+        Some(called) => called.iter().flatten().any(|it| name.workloads.contains(it)),
+    })
+}
+
+/// `name` with what stands for `from` in the place of `to`. Both have the same sign in them, or none.
+/// What comes before `-*` may stand alone.
+fn translated(name: &str, from: &str, to: &str) -> Option<String> {
+    if let (Some(from), Some(to)) = (from.strip_suffix("-*"), to.strip_suffix("-*"))
+        && name == from
+    {
+        return Some(to.to_owned());
+    }
+    let Some(sign) = ['*', '#'].into_iter().find(|sign| from.contains(*sign)) else {
+        return (name == from).then(|| to.to_owned());
+    };
+    let (begin, end) = from.split_once(sign)?;
+    let label = name.strip_prefix(begin)?.strip_suffix(end)?;
+    let is_number = || {
+        label.bytes().all(|it| it.is_ascii_digit() || it == b'*')
+            && label.bytes().any(|it| it.is_ascii_digit())
+    };
+    (!label.is_empty() && (sign == '*' || is_number())).then(|| to.replacen(sign, label, 1))
+}
+
+/// What we call a row that mmtests calls, or called, `theirs`: a row of the workload that `manifest`
+/// describes, or a row of counters without one. A `*` in it stands for anything. None for a name that
+/// mmtests does not use for another one of ours.
+pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
+    let bare = STATISTICS.iter().find_map(|statistic| theirs.strip_prefix(statistic));
+    let name = bare.map_or(theirs, str::trim_start);
+    let known = |name: &str| {
+        names_of(manifest).find_map(|it| match manifest {
+            Some(_) => translated(name, it.theirs, it.ours),
+            None => it.theirs.eq_ignore_ascii_case(name).then(|| it.ours.to_owned()),
+        })
+    };
+    known(name).or_else(|| bare.map(|_| name.to_owned()))
+}
+
+/// What mmtests called a row of ours in that month; our own name where it had no other.
+fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
+    // Logs of other months bring the names of these.
+    let own = names_of(manifest).find_map(|it| translated(ours, it.theirs, it.ours));
+    let own = own.unwrap_or_else(|| ours.to_owned());
+    let mut names = names_of(manifest).filter(|it| it.is_at(at));
+    names.find_map(|it| translated(&own, it.ours, it.theirs)).unwrap_or(own)
+}
+
+/// What mmtests calls, or called, a row of counters, each name with its months: `NUMA PTE updates
+/// (since 2019-10)`.
+pub fn of_counter(ours: &str) -> Vec<String> {
+    let names = names_of(None).filter(|it| it.ours == ours);
+    let told = names.map(|it| match (it.since, it.until) {
+        (BEGINNING, _) => it.theirs.to_owned(),
+        (since, None) => format!("{} (since {since})", it.theirs),
+        (since, Some(until)) => format!("{} ({since} to {until})", it.theirs),
+    });
+    told.collect()
+}
+
+/// Names of mmtests for rows of a workload that are not ours, as how they begin: `elsp`, `syst`. Names
+/// of counters without one.
+pub fn others(manifest: Option<&Manifest>) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in names_of(manifest) {
+        let begin = name.theirs.trim_end_matches("-*");
+        if !names.contains(&begin) {
+            names.push(begin);
+        }
+    }
+    names
+}
+
+impl Comparison {
+    /// Calls rows as mmtests called them in that month.
+    pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
+        let of = |workload: &str| manifest(experiment, workload);
+        for table in &mut self.tables {
+            let known = of(&table.workload).filter(|_| table.kind == Kind::Metrics);
+            if table.kind == Kind::Duration || (table.kind == Kind::Metrics && known.is_none()) {
+                continue;
+            }
+            let named = |name: &mut String| *name = theirs(name, known, at);
+            table.rows.iter_mut().for_each(|row| named(&mut row.metric));
+            table.units.iter_mut().for_each(|(metric, _)| named(metric));
+            table.warm_ups.iter_mut().for_each(|it| named(&mut it.metric));
+            table.oddities.iter_mut().for_each(|it| named(&mut it.metric));
+        }
+        for row in self.notes.counting.iter_mut().flat_map(|it| &mut it.rows) {
+            let mut names = names_of(None).filter(|it| it.is_at(at));
+            *row = names.find(|it| it.ours == *row).map_or(*row, |it| it.theirs);
+        }
+        for unmet in &mut self.unmet {
+            unmet.row = theirs(&unmet.row, of(&unmet.workload), at);
+        }
+        for beside in &mut self.beside {
+            beside.metric = theirs(&beside.metric, of(&beside.workload), at);
+        }
+        self.names = Some(at);
+    }
+
+    /// What stands before the names of rows of such a table, by the names that it has.
+    pub fn statistic(&self, kind: Kind) -> Option<&'static str> {
+        self.names.filter(|at| *at >= OPS)?;
+        match kind {
+            Kind::Metrics => None,
+            Kind::Duration => Some("Duration"),
+            Kind::Counters => Some("Ops"),
+        }
+    }
+}
+
+impl Plots {
+    /// Calls samples as [`Comparison::use_mmtests_names`] calls rows.
+    pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
+        if let Some(manifest) = manifest(experiment, &self.workload) {
+            for scatter in &mut self.scatters {
+                scatter.name = theirs(&scatter.name, Some(manifest), at);
+            }
+        }
+    }
+}
+
+fn manifest<'a>(experiment: &'a Experiment, workload: &str) -> Option<&'a Manifest> {
+    let mut used = experiment.workloads.iter().map(|used| &used.manifest);
+    used.find(|manifest| manifest.name == workload)
+}
