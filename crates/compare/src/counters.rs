@@ -84,6 +84,7 @@ pub fn table(
         workload: workload.name.clone(),
         kind: Kind::Counters,
         left_out: left_out(used, columns),
+        with_preparation: false,
         units: Vec::new(),
         part,
         warm_ups: Vec::new(),

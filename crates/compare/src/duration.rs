@@ -70,6 +70,7 @@ pub fn table(
         kind: Kind::Duration,
         pooled: pools.iter().map(pooled).collect(),
         left_out: Vec::new(),
+        with_preparation: !used.manifest.preparation.is_empty(),
         units: Vec::new(),
         part: steady.within.then_some(Part::Whole),
         warm_ups: Vec::new(),

@@ -70,6 +70,7 @@ pub fn table(
         kind: Kind::Metrics,
         pooled: columns.iter().map(|column| pool(used, column)).collect(),
         left_out: Vec::new(),
+        with_preparation: false,
         part: None,
         units: units(operations),
         warm_ups,

@@ -223,6 +223,8 @@ pub struct Table {
     /// Phases of which nothing is counted, in a table of counters: they only prepare what is measured.
     /// An empty name stands for what is in no phase.
     pub left_out: Vec<String>,
+    /// Whether what only prepares is in it: in a table of durations, which are of whole iterations.
+    pub with_preparation: bool,
     /// Of which part of its phases it is, where samples of metrics are left out; a table of metrics
     /// itself, if some of them have one value an iteration.
     pub part: Option<Part>,

@@ -6,7 +6,7 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 /// The width that text keeps to.
 pub const WIDTH: usize = 100;
 /// More of a foreign text than this is not printed.
-const MAX_TEXT: usize = 300;
+pub const MAX_TEXT: usize = 300;
 
 /// The first `most` of several names or sentences, and how many there are besides: `3 more`.
 pub fn few(most: usize, mut named: Vec<String>) -> Vec<String> {
@@ -32,12 +32,17 @@ pub fn escape(text: &str) -> String {
 
 /// `text` escaped, and cut where it is too long to be read.
 pub fn excerpt(text: &str) -> String {
-    let mut excerpt = escape(text);
-    if excerpt.len() > MAX_TEXT {
-        excerpt.truncate(MAX_TEXT);
-        excerpt.push_str("...");
+    cut(text, MAX_TEXT)
+}
+
+/// `text` escaped, and cut after `most` letters.
+pub fn cut(text: &str, most: usize) -> String {
+    let mut cut = escape(text);
+    if cut.len() > most {
+        cut.truncate(most);
+        cut.push_str("...");
     }
-    excerpt
+    cut
 }
 
 /// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began.

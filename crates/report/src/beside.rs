@@ -88,7 +88,7 @@ fn table(rows: &[Beside], baseline: &str) -> String {
         format!(" with their {} % intervals", short(100.0 * gain.confidence))
     });
     let heading = format!(
-        "{} by both clocks: gains of {} over {}, in time{intervals} ({blocks} of boots), in \
+        "{} by both clocks: gains of {} over {} (positive is better), in time{intervals} ({blocks} of boots), in \
          instructions with their luck floors",
         escape(workload),
         escape(variant),

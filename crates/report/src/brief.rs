@@ -4,7 +4,7 @@
 use compare::{Comparison, Kind, Row, Table};
 use model::Mode;
 
-use crate::ascii::{escape, wrap};
+use crate::ascii::{escape, excerpt, wrap};
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, Layout};
 use crate::{beside, exact, oddities, table};
@@ -25,7 +25,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
         parts.push(lay_out("Exact mode:", &notes));
     }
     if comparison.tables.is_empty() {
-        parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
+        parts.push(format!("{}\n", table::NOTHING));
     }
     for table in &comparison.tables {
         match table.kind {
@@ -35,8 +35,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
         }
     }
     parts.extend(beside::text(comparison));
-    let notes: Vec<Note> = notes::all(comparison).into_iter().filter(tells).collect();
-    parts.push(lay_out("Notes:", &notes));
+    parts.push(lay_out("Notes:", &few_notes(comparison)));
     parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
     parts.join("\n")
 }
@@ -131,4 +130,13 @@ fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
 pub fn tells(note: &Note) -> bool {
     let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
     !is_usual && !DETAILS.contains(&note.topic)
+}
+
+/// The notes without those that say that nothing differs, and without details.
+fn few_notes(comparison: &Comparison) -> Vec<Note> {
+    let short = |note: Note| match notes::CHANGED.contains(&note.topic) {
+        true => Note { text: excerpt(&note.text), ..note },
+        false => note,
+    };
+    notes::all(comparison).into_iter().filter(tells).map(short).collect()
 }

@@ -84,7 +84,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
     if !beyond.is_empty() {
         let named = beyond.iter().map(|(table, row)| {
-            let change = change(row, column).unwrap_or_default();
+            let change = change(row, column, 2).unwrap_or_default();
             format!("{} {change}", name(table, &row.metric))
         });
         let names = few(MAX_NAMES, named.collect()).join(", ");
@@ -104,14 +104,8 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 
 /// The change that a verdict is on, and its luck floor.
 pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
-    let mut said = match change(row, column).as_deref().map(|it| it.split_at(1)) {
-        Some(("-", percent)) => format!("{percent} less"),
-        Some((_, "0.00 %")) => "0.00 %".to_owned(),
-        Some((_, percent)) => format!("{percent} more"),
-        None => "-".to_owned(),
-    };
-    let floor = row.floors[column].zip(row.values[0]).map(|(floor, base)| 100.0 * floor / base);
-    match floor.filter(|floor| floor.is_finite()) {
+    let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
+    match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
         None => said.push_str(", luck is not known"),
     }
@@ -121,9 +115,9 @@ pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
     said
 }
 
-/// The change of a column's figure in percent of the baseline's, with its sign.
-pub fn change(row: &Row, column: usize) -> Option<String> {
-    percent(row, column).map(|percent| format!("{percent:+.2} %"))
+/// The change of a column's figure in percent of the baseline's: `139.97 % more`.
+pub fn change(row: &Row, column: usize, decimals: usize) -> Option<String> {
+    more_or_less(percent(row, column)?, decimals)
 }
 
 /// The change of a column's figure in percent of the baseline's.
@@ -132,9 +126,32 @@ pub fn percent(row: &Row, column: usize) -> Option<f64> {
     Some(100.0 * (new - base) / base.abs()).filter(|percent| percent.is_finite())
 }
 
+/// The luck floor in percent of the baseline's figure.
+pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
+    let percent = 100.0 * row.floors[column]? / row.values[0]?.abs();
+    percent.is_finite().then_some(percent)
+}
+
+/// A change in percent, as sentences have it: `139.97 % more`, `0.52 % less`, and `0.00 %` of what rounds
+/// to none. None of what is no number.
+pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
+    let size = percent.is_finite().then(|| format!("{:.decimals$}", percent.abs()))?;
+    let word = match size.trim_matches(['0', '.']).is_empty() {
+        true => "",
+        false if percent < 0.0 => " less",
+        false => " more",
+    };
+    Some(format!("{size} %{word}"))
+}
+
+/// How many of the rows that are called beyond luck are.
+pub fn luck_list() -> String {
+    format!("at most {:.0} % of these are expected to be luck", 100.0 * RATE)
+}
+
 /// What the marks in `table` mean.
 pub fn legend(table: &Table) -> Vec<String> {
-    let list = format!("at most {:.0} % of these are expected to be luck", 100.0 * RATE);
+    let list = luck_list();
     match (table.kind, table.pooled.len()) {
         (_, 0 | 1) => Vec::new(),
         (Kind::Metrics, _) => {

@@ -30,16 +30,23 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
         Some(Part::Whole) => "; of whole iterations, warm-up too",
     };
     let pooled = pooled(table, comparison);
+    let gains = match table.pooled.len() > 1 && table.rows.iter().any(|row| row.better.is_some()) {
+        true => "; positive gains are better",
+        false => "",
+    };
+    let whole = if table.with_preparation { ", preparation included" } else { "" };
     let what = match (table.kind, comparison.mode) {
-        (Kind::Metrics, Mode::Measured) => format!("pooled over {pooled}{}", units(table, "")),
+        (Kind::Metrics, Mode::Measured) => {
+            format!("pooled over {pooled}{}{gains}", units(table, ""))
+        }
         (Kind::Metrics, Mode::Exact) => {
-            format!("over {pooled}{}", units(table, " of guest time"))
+            format!("over {pooled}{}{gains}", units(table, " of guest time"))
         }
         (Kind::Duration, Mode::Measured) => {
-            format!("seconds summed over iterations, mean of boots: {pooled}")
+            format!("seconds summed over iterations{whole}, mean of boots: {pooled}")
         }
         (Kind::Duration, Mode::Exact) => {
-            format!("guest seconds summed over iterations, mean of seeds: {pooled}")
+            format!("guest seconds summed over iterations{whole}, mean of seeds: {pooled}")
         }
         (Kind::Counters, Mode::Measured) => {
             format!("counters summed over iterations, mean of boots: {pooled}{}", left_out(table))

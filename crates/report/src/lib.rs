@@ -46,7 +46,7 @@ pub use stacks::{collapsed, perf_script};
 pub fn text(comparison: &Comparison) -> String {
     let mut parts: Vec<String> = exact::head(comparison).into_iter().collect();
     if comparison.tables.is_empty() {
-        parts.push("No boot that counts measured anything: there is nothing to compare.\n".into());
+        parts.push(format!("{}\n", table::NOTHING));
     }
     parts.extend(
         comparison

@@ -36,13 +36,16 @@ fn hanging(first: &str, text: &str) -> String {
 /// The mail: one header, the subject, then an empty line and the body. `results` is what was
 /// compared, and `recipe` what it takes to run it again.
 pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>) -> String {
-    // Where kernels came from is said with how to get them.
-    let notes: Vec<Note> =
-        notes::all(comparison).into_iter().filter(|note| note.topic != ORIGIN).collect();
+    // Where kernels came from is said with how to get them, if we know how.
+    let is_told = |note: &Note| note.topic == ORIGIN && results.experiment.imported.is_none();
+    let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
+    let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
+    let notes: Vec<Note> = seeds.into_iter().flatten().chain(notes).collect();
     let parts = [
         Some(verdicts::text(comparison)),
-        tables::text(comparison),
-        beside::sentences(comparison).map(|notes| section("By both clocks:", &notes)),
+        Some(tables::text(comparison)),
+        beside::sentences(comparison)
+            .map(|notes| section("By both clocks (positive gains are better):", &notes)),
         Some(section("What was compared:", &notes)),
         limits(comparison).map(|limits| section("What this does not show:", &limits)),
         reproduce::boots(results),

@@ -5,7 +5,7 @@ use compare::{
 };
 use model::count;
 
-use crate::ascii::{escape, excerpt, wrap};
+use crate::ascii::{MAX_TEXT, cut, escape, excerpt, wrap};
 use crate::consistency;
 
 /// Complaints of one kind that are printed for a variant; the others are counted.
@@ -15,6 +15,11 @@ const MAX_OPTIONS: usize = 20;
 /// Longer names push only their own line to the right.
 const MAX_NAME_WIDTH: usize = 40;
 
+/// Settings and modules are the experiment's own; a command line has at most 2048 letters
+/// (`COMMAND_LINE_SIZE`), and what a guest says of it may have more.
+const MAX_CHANGED: usize = 1 << 16;
+/// Topics of what variants change.
+pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
 const CONFIGURATION: &str = "configuration";
 /// The topic of where kernels came from.
 pub const ORIGIN: &str = "origin";
@@ -99,11 +104,17 @@ fn names(at: Month) -> Note {
 
 /// Said once if it is the same for all, else for each column.
 fn fact(fact: &Fact, variants: &[Variant]) -> Vec<Note> {
+    // What variants change is told in whole.
+    let most = if CHANGED.contains(&fact.name) { MAX_CHANGED } else { MAX_TEXT };
     let words = |value: &Option<String>| match value.as_deref() {
         None => "not known".to_owned(),
         Some("") => "nothing of its own".to_owned(),
-        Some(value) => excerpt(value),
+        Some(value) => cut(value, most),
     };
+    let mut known = fact.values.iter().flatten();
+    if fact.values.contains(&None) && known.all(String::is_empty) {
+        return Vec::new();
+    }
     if fact.differs() {
         let columns = variants.iter().zip(&fact.values);
         return columns

@@ -21,6 +21,8 @@ const MAX_LABEL_WIDTH: usize = 60;
 const FEW: usize = 8;
 /// Figures from here on are printed in powers of ten.
 const HUGE: f64 = 1e15;
+/// Said where there is no table.
+pub const NOTHING: &str = "No boot that counts measured anything: there is nothing to compare.";
 /// Said under every table that has times in it.
 const EMULATED: &str = "Times under emulation (TCG) are not performance.";
 /// Said under a table with the row of this name: no other rows are models.
@@ -242,19 +244,27 @@ fn values(table: &Table, column: usize) -> Vec<String> {
 /// the verdict is that luck does not explain it, question marks where there is no verdict yet.
 fn gains(table: &Table, column: usize) -> Vec<String> {
     let verdict = |row: &Row| row.verdicts.get(column).copied().flatten();
-    let number = |row: &Row| signed(at(column, &row.gains), verdict(row));
+    let gain_of = |row: &Row| at(column, &row.gains).filter(|_| column == 0 || !vanishes(row));
+    let number = |row: &Row| signed(gain_of(row), verdict(row));
     let width = longest(table.rows.iter().map(|row| number(row).len())).max(MIN_GAIN_WIDTH);
     let gain = |row: &Row| {
         if row.better.is_none() || at(column, &row.values).is_none() {
             return " ".repeat(width + 4);
         }
         let [open, close] = marks(verdict(row));
-        match at(column, &row.gains) {
+        match gain_of(row) {
             Some(_) => format!(" {open}{:>width$}%{close}", number(row)),
             None => format!(" {open}{:>width$}{close}", "-", width = width + 1),
         }
     };
     table.rows.iter().map(gain).collect()
+}
+
+/// Whether the baseline's figure is printed as 0 though it is not: from what is printed no gain over it
+/// follows.
+fn vanishes(row: &Row) -> bool {
+    let base = at(0, &row.values).filter(|base| *base != 0.0);
+    base.is_some_and(|base| decimal(Some(base), row.decimals) == decimal(Some(0.0), row.decimals))
 }
 
 /// A gain's number. Its sign says which verdict it is, however small the gain.

@@ -139,7 +139,9 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let among =
         if comparisons > 1 { format!(", p by Holm over {comparisons}") } else { String::new() };
     let boots = boots_of(&evidence);
-    format!("{verdicts}, gains over boots with {confidence} % intervals{among}, {boots}:")
+    format!(
+        "{verdicts}, gains over boots (positive is better) with {confidence} % intervals{among}, {boots}:"
+    )
 }
 
 /// At which look, where boots may end early.
@@ -223,12 +225,23 @@ fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     match (needed as usize).saturating_sub(least) {
         // It was as likely as not to be decided, and its difference is near to the margin.
         0 => format!("a few more boots to resolve {margin} %"),
-        more => format!("about {} to resolve {margin} %", count(rough(more), "more boot")),
+        more => format!("{} to resolve {margin} %", more_boots(more)),
+    }
+}
+
+/// Nobody boots more often than this for a verdict.
+const MOST_BOOTS: usize = 1000;
+
+/// So many more boots, in words.
+pub(crate) fn more_boots(number: usize) -> String {
+    match rough(number) {
+        number @ ..=MOST_BOOTS => format!("about {}", count(number, "more boot")),
+        number => format!("more boots than are practical (about {number})"),
     }
 }
 
 /// To two digits: it rests on an estimate of spread.
-pub(crate) fn rough(number: usize) -> usize {
+fn rough(number: usize) -> usize {
     let mut unit = 1;
     while number / unit >= 100 {
         unit *= 10;
@@ -400,6 +413,14 @@ pub(crate) fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn boots_that_nobody_runs_are_not_asked_for() {
+        assert_eq!(more_boots(1), "about 1 more boot");
+        assert_eq!(more_boots(991), "about 1000 more boots");
+        assert_eq!(more_boots(1001), "more boots than are practical (about 1100)");
+        assert_eq!(more_boots(24_801), "more boots than are practical (about 25000)");
+    }
 
     #[test]
     fn bounds_are_rounded_up() {

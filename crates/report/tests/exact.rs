@@ -102,6 +102,7 @@ fn iterations_of_warm_up_are_left_out_and_told() {
 /// The text, checked for what holds for all of it.
 fn printed(comparison: &Comparison) -> String {
     let text = report::text(comparison);
+    common::carried::assert_mail_says_it(comparison);
     for line in text.lines() {
         assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
         assert!(!line.ends_with(' ') && line.len() <= 100, "{line}");
@@ -139,7 +140,7 @@ fn what_is_within_the_margin_and_beyond_luck_is_named() {
     let text = printed(&comparison);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "against 6.1: 1 same: beyond luck, within the margin (instructions-kernel-NUMA01 \
-                +0.50 %), 1 same";
+                0.50 % more), 1 same";
     assert!(words.contains(said), "{words}");
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::carried::assert_mail_says_it;
 use common::{boot, boots, columns, experiment, measure, variant};
 use compare::{Beside, Comparison, Evidence, Gain, Judging, Reading, Results, Verdict, compare};
 use import::{Baseline, check, read};
@@ -38,6 +39,7 @@ impl Case {
         let recipe = Recipe { version: "0.1.0", files: &self.files };
         let mail = report::mail(&comparison, &results, &recipe);
         assert_sendable(&mail);
+        assert_mail_says_it(&comparison);
         (mail, comparison)
     }
 
@@ -238,6 +240,51 @@ fn subjects_say_what_was_found() {
     });
     assert!(mixed.starts_with("[REGRESSION] autonuma: 6.12 vs 6.1: Elapsed-"), "{mixed}");
     assert!(mixed.ends_with(", 1 more worse, 2 better"), "{mixed}");
+}
+
+#[test]
+fn subjects_name_workloads_the_one_with_the_finding_first() {
+    let case = two(Mode::Measured, 1.052);
+    let subject = |others: &[&str], verdict| {
+        case.subject(|it| {
+            judge(it, verdict, EVIDENCE);
+            let own = it.tables[0].clone();
+            let mut tables: Vec<_> = others.iter().map(|_| own.clone()).collect();
+            for (table, name) in tables.iter_mut().zip(others) {
+                table.workload = (*name).to_owned();
+                table.rows.iter_mut().for_each(|row| row.verdicts = vec![None; 2]);
+            }
+            it.tables.splice(..0, tables);
+        })
+    };
+    let found = subject(&["truncate"], Verdict::Regression);
+    assert_eq!(
+        found,
+        "[REGRESSION] autonuma and truncate: 6.12 vs 6.1: autonuma System-NUMA01 -5.2 % [-6.1, -4.3], \
+         1 more worse"
+    );
+    let found = subject(&["truncate", "nas", "stutter"], Verdict::Improvement);
+    assert!(found.starts_with("[IMPROVEMENT] autonuma, truncate and 2 more: 6.12"), "{found}");
+    let open = subject(&["truncate", "nas"], Verdict::Undecided);
+    assert_eq!(open, "truncate, nas and 1 more: 6.12 vs 6.1: undecided in 2 of 2");
+}
+
+#[test]
+fn settings_are_told_in_whole() {
+    let mut case = two(Mode::Measured, 1.0);
+    let names: Vec<String> = (0..40).map(|number| format!("vm.knob_{number}")).collect();
+    let setting = |name: &String| Setting::Sysctl { name: name.clone(), value: "1".into() };
+    case.variants[1].settings = names.iter().map(setting).collect();
+    let (mail, comparison) = case.mail(|_| {});
+    let brief = report::brief(&comparison, "faultline compare 1 --full");
+    let full = report::text(&comparison);
+    for name in &names {
+        assert!(
+            mail.contains(&format!("{name}=1")) && full.contains(&format!("{name}=1")),
+            "{name}"
+        );
+    }
+    assert!(!brief.contains("vm.knob_39") && brief.contains("..."), "{brief}");
 }
 
 #[test]

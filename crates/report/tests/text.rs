@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::carried::assert_mail_says_it;
 use common::{
     blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
 };
@@ -16,6 +17,7 @@ fn text(variants: &[(&str, &[Boot])]) -> String {
 /// The text, checked for what holds for all of it.
 fn printed(comparison: &Comparison) -> String {
     let text = report::text(comparison);
+    assert_mail_says_it(comparison);
     for line in text.lines() {
         assert!(line.chars().all(|letter| matches!(letter, ' '..='~')), "{line}");
         assert!(!line.ends_with(' '), "{line}");
@@ -49,6 +51,29 @@ fn two_variants() {
     let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn of_a_variant_that_did_not_boot_there_is_no_command_line() {
+    let text = text(&[("6.1", &boots(1.0)), ("6.12", &[])]);
+    assert!(!text.contains("command line") && !text.contains("nothing of its own"), "{text}");
+}
+
+/// The spread of 10 and 10.001 is no nought, but it is printed as one.
+#[test]
+fn there_is_no_gain_over_what_is_printed_as_0() {
+    let measured = |times: &[f64]| {
+        let mut boot = boot(0);
+        measure(&mut boot, "Elapsed", "NUMA01", times);
+        [boot]
+    };
+    let text = text(&[("6.1", &measured(&[10.0, 10.001])), ("6.12", &measured(&[10.0, 10.1]))]);
+    let spread = |row: &str| text.lines().find(|line| line.starts_with(row)).unwrap().to_owned();
+    for (row, values) in [("Stddev", ["0.00", "0.07"]), ("CoeffVar", ["0.01", "0.70"])] {
+        let line = spread(row);
+        assert!(values.iter().all(|value| line.contains(value)), "{line}");
+        assert_eq!(line.ends_with("(        -)"), row == "Stddev", "{line}");
+    }
 }
 
 /// Verdicts, a table without any, and what moved most.

@@ -221,7 +221,7 @@ fn pagealloc() {
 
 #[test]
 fn paralleldd() {
-    check("paralleldd", "2025-11", include_str!("expected/paralleldd.txt"), |row| older(row));
+    check("paralleldd", "2025-11", include_str!("expected/paralleldd.txt"), older);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use compare::{
 use model::count;
 
 use crate::ascii::excerpt;
-use crate::exact::NOT_MODELLED;
+use crate::exact::{NOT_MODELLED, more_or_less};
 use crate::table::decimal;
 
 /// A table: figures to the right, and what they are of in the last column.
@@ -48,7 +48,13 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
 
 fn headline(it: &Headline) -> String {
     let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
-    let change = format!("Phase {phase}: {} kernel instructions", percent(kernel));
+    let percent = 100.0 * kernel.change() / kernel.base;
+    let change = match more_or_less(percent, 2).as_deref() {
+        None => "-".to_owned(),
+        Some("0.00 %") => "the same kernel instructions to 0.01 %".to_owned(),
+        Some(change) => format!("{change} kernel instructions"),
+    };
+    let change = format!("Phase {phase}: {change}");
     let Some(Holder { name, inclusive, per_entry: [base, new], share }) = &it.function else {
         let why = match kernel.beyond_luck() {
             Some(true) => "beyond luck; no function holds half of the change",

@@ -4,8 +4,8 @@ use compare::{Comparison, Row, Table, Verdict};
 use model::{Better, Mode};
 
 use super::clipped;
-use super::verdicts::luck;
 use crate::ascii::fold;
+use crate::exact;
 use crate::table::decimal;
 
 /// Names in a subject are no longer.
@@ -42,7 +42,8 @@ fn words(comparison: &Comparison) -> String {
     let Some(change) = change else {
         return unchanged(comparison, &found, open);
     };
-    let names = names(comparison, Some(change.column), &change.table.workload);
+    let workloads = workloads(comparison, Some(&change.table.workload));
+    let names = names(comparison, Some(change.column), &said(&workloads));
     let tag = match change.verdict {
         _ if comparison.emulated && comparison.mode == Mode::Measured => "[EMULATED]",
         Verdict::Improvement => "[IMPROVEMENT]",
@@ -60,7 +61,12 @@ fn words(comparison: &Comparison) -> String {
         false => format!(", {}", others.join(", ")),
     };
     let metric = clipped(&change.row.metric, MAX_NAME);
-    format!("{tag} {names}: {metric} {}{others}", gain(change))
+    // Of which workload it is, where there are several: the first.
+    let metric = match workloads.as_slice() {
+        [own, _, ..] => format!("{} {metric}", clipped(own, MAX_NAME)),
+        _ => metric,
+    };
+    format!("{tag} {names}: {metric} {}{others}", gain(change, comparison.mode))
 }
 
 /// The finding that stands for all of its kind: of the workload's first metric, the largest.
@@ -74,9 +80,14 @@ fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Fo
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
-/// A gain with what makes it credible.
-fn gain(Found { column, row, .. }: &Found<'_>) -> String {
+/// A gain with what makes it credible; of instructions how many more they are.
+fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
+    if mode == Mode::Exact {
+        let change = exact::change(row, *column, 1).unwrap_or("from nothing".to_owned());
+        let floor = exact::floor_percent(row, *column);
+        return change + &floor.map_or(String::new(), |floor| format!(" (luck {} %)", one(floor)));
+    }
     let better = row.better.unwrap_or(Better::Lower);
     let evidence = row.evidence.get(*column).copied().flatten();
     // Where there is evidence the gain is that of boots, which the interval is of.
@@ -85,22 +96,19 @@ fn gain(Found { column, row, .. }: &Found<'_>) -> String {
         Some(gain) => format!("{} %", one(gain)),
         None => "from nothing".to_owned(),
     };
-    match (evidence.and_then(|it| it.gains(better)), luck(row, *column)) {
-        (Some(bounds), _) => {
+    match evidence.and_then(|it| it.gains(better)) {
+        Some(bounds) => {
             let [low, high] = bounds.map(one);
             format!("{gain} [{low}, {high}]")
         }
-        (_, Some(luck)) => format!("{gain} (luck {} %)", one(luck)),
-        _ => gain,
+        None => gain,
     }
 }
 
 /// The subject where nothing was seen to change.
 fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> String {
-    let mut workloads = comparison.tables.iter().map(|table| &*table.workload);
-    let workload = workloads.next().unwrap_or("nothing");
     let column = (comparison.variants.len() == 2).then_some(1);
-    let names = names(comparison, column, workload);
+    let names = names(comparison, column, &said(&workloads(comparison, None)));
     let seen = match comparison.mode {
         _ if comparison.variants.len() < 2 => "figures".to_owned(),
         Mode::Measured if comparison.emulated => "emulated, no verdict on times".to_owned(),
@@ -115,16 +123,39 @@ fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> Strin
     format!("{names}: {seen}")
 }
 
+/// The workloads of the tables, `first` before the others.
+fn workloads<'a>(comparison: &'a Comparison, first: Option<&'a str>) -> Vec<&'a str> {
+    let mut workloads: Vec<&str> = first.into_iter().collect();
+    for table in &comparison.tables {
+        if !workloads.contains(&&*table.workload) {
+            workloads.push(&table.workload);
+        }
+    }
+    workloads
+}
+
+/// The first of them, and how many there are besides: `autonuma, truncate and 2 more`.
+fn said(workloads: &[&str]) -> String {
+    let name = |name: &str| clipped(name, MAX_NAME);
+    match workloads {
+        [] => "nothing".to_owned(),
+        [only] => name(only),
+        [one, other] => format!("{} and {}", name(one), name(other)),
+        [one, other, more @ ..] => {
+            format!("{}, {} and {} more", name(one), name(other), more.len())
+        }
+    }
+}
+
 /// Of what the mail is: `autonuma: 7.3 vs 6.1`.
-fn names(comparison: &Comparison, column: Option<usize>, workload: &str) -> String {
+fn names(comparison: &Comparison, column: Option<usize>, workloads: &str) -> String {
     let name = |column: usize| {
         let variant = comparison.variants.get(column);
         clipped(variant.map_or("nothing", |variant| &variant.name), MAX_NAME)
     };
-    let workload = clipped(workload, MAX_NAME);
     match (column, comparison.variants.len()) {
-        (_, 0 | 1) => format!("{workload}: {}", name(0)),
-        (Some(column), _) => format!("{workload}: {} vs {}", name(column), name(0)),
-        (None, all) => format!("{workload}: {} variants vs {}", all - 1, name(0)),
+        (_, 0 | 1) => format!("{workloads}: {}", name(0)),
+        (Some(column), _) => format!("{workloads}: {} vs {}", name(column), name(0)),
+        (None, all) => format!("{workloads}: {} variants vs {}", all - 1, name(0)),
     }
 }

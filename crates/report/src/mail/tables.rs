@@ -1,13 +1,14 @@
 //! The tables, parted by columns where all of them together are too wide. What is printed can be
 //! read again: each part has the baseline, and each percentage follows from the values beside it.
 
-use compare::{Comparison, Kind, Row, Table};
-use model::Mode;
+use compare::{Comparison, Kind, Table};
+use model::{Mode, count};
 
 use super::{LAYOUT, WIDTH};
 use crate::ascii::{escape, fold};
+use crate::exact::luck_list;
 use crate::heading;
-use crate::table::{Column, below, grid, labels, moved};
+use crate::table::{Column, NOTHING, below, grid, labels, moved};
 use crate::verdicts;
 
 /// Labels are not cut shorter than this, even where two columns find no room beside them.
@@ -47,11 +48,13 @@ impl Long {
     }
 }
 
-/// All tables; none if there are none.
-pub fn text(comparison: &Comparison) -> Option<String> {
+/// All tables, or that there are none.
+pub fn text(comparison: &Comparison) -> String {
+    if comparison.tables.is_empty() {
+        return fold(WIDTH, "", "", NOTHING);
+    }
     let tables = comparison.tables.iter().map(|table| one(table, comparison));
-    let tables: Vec<String> = tables.collect();
-    (!tables.is_empty()).then(|| tables.join("\n"))
+    tables.collect::<Vec<_>>().join("\n")
 }
 
 fn one(table: &Table, comparison: &Comparison) -> String {
@@ -164,12 +167,17 @@ fn beyond_luck(table: &Table, comparison: &Comparison, column: usize) -> Option<
     if comparison.mode != Mode::Exact || table.kind == Kind::Metrics {
         return None;
     }
-    let differs = |row: &&Row| row.beyond_luck[column] == Some(true);
-    let names: Vec<String> =
-        table.rows.iter().filter(differs).map(|row| escape(&row.metric)).collect();
+    let means = || table.rows.iter().filter(|row| row.values[column].is_some());
+    let differs = means().filter(|row| row.beyond_luck[column] == Some(true));
+    let names: Vec<String> = differs.map(|row| escape(&row.metric)).collect();
+    let unknown = means().filter(|row| row.beyond_luck[column].is_none()).count();
     let name = escape(&comparison.variants[column].name);
-    match names.is_empty() {
-        true => None,
-        false => Some(format!("Beyond luck in {name}: {}.", names.join(", "))),
+    let mut said = Vec::new();
+    if !names.is_empty() {
+        said.push(format!("Beyond luck in {name} ({}): {}.", luck_list(), names.join(", ")));
     }
+    if unknown > 0 {
+        said.push(format!("Undecided in {name}: {unknown} of {}.", count(table.rows.len(), "row")));
+    }
+    (!said.is_empty()).then(|| said.join(" "))
 }

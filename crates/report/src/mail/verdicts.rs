@@ -1,12 +1,11 @@
 //! What was found, a line a verdict.
 
-use compare::{Comparison, Row, Verdict};
+use compare::{Comparison, Verdict};
 use model::Mode;
 
 use super::{LAYOUT, WIDTH, clipped};
 use crate::ascii::{escape, fold};
-use crate::table::signed;
-use crate::verdicts;
+use crate::{exact, verdicts};
 
 /// Verdicts of one kind that have a line of their own; the others are counted.
 const MAX_LINES: usize = 12;
@@ -35,7 +34,7 @@ pub fn text(comparison: &Comparison) -> String {
         let lines = lines(comparison, column);
         let title = match lines.is_empty() {
             true => format!("No verdict on {names}."),
-            false => format!("{names}; gains are positive where it is better:"),
+            false => format!("{names}:"),
         };
         fold(WIDTH, "", "", &title) + &lines
     });
@@ -54,7 +53,7 @@ fn measured(comparison: &Comparison) -> String {
     let tables: Vec<String> = tables.collect();
     let said = match tables.is_empty() {
         true => "No verdict on any metric.\n".to_owned(),
-        false => tables.join("\n") + "Gains are positive where it is better.\n",
+        false => tables.join("\n"),
     };
     let all = comparison.tables.iter();
     said + &all.map(|table| verdicts::unmet(table, comparison, &LAYOUT)).collect::<String>()
@@ -70,15 +69,12 @@ fn lines(comparison: &Comparison, column: usize) -> String {
     let mut text = String::new();
     for verdict in [Verdict::Regression, Verdict::Improvement, Verdict::Undecided, Verdict::Same] {
         let of_kind = comparison.verdicts(column).filter(|it| it.2 == verdict);
-        let said = of_kind.map(|(table, row, _)| {
+        let said = of_kind.map(|(table, row, verdict)| {
             let name = match several {
                 true => format!("{} {}", table.workload, row.metric),
                 false => row.metric.clone(),
             };
-            match evidence(row, column) {
-                Some(evidence) => format!("{} {evidence}", clipped(&name, MAX_NAME)),
-                None => clipped(&name, MAX_NAME),
-            }
+            format!("{} {}", clipped(&name, MAX_NAME), exact::reasons(row, verdict, column))
         });
         let said: Vec<String> = said.collect();
         let first = format!("  {}: ", verdict.name());
@@ -90,21 +86,4 @@ fn lines(comparison: &Comparison, column: usize) -> String {
         }
     }
     text
-}
-
-/// The gain of a column, with the luck floor; none without a gain.
-fn evidence(row: &Row, column: usize) -> Option<String> {
-    let gain = row.gains[column]?;
-    let plus = if gain > 0.0 { "+" } else { "" };
-    let gain = format!("{plus}{} %", signed(Some(gain), row.verdicts[column]));
-    match luck(row, column) {
-        Some(luck) => Some(format!("{gain}, luck floor {luck:.2} %")),
-        None => Some(gain),
-    }
-}
-
-/// The luck floor in percent of the baseline's figure.
-pub fn luck(row: &Row, column: usize) -> Option<f64> {
-    let base = row.values[0].filter(|base| *base != 0.0)?;
-    Some(100.0 * row.floors[column]? / base.abs())
 }

@@ -11,7 +11,7 @@ use crate::ascii::excerpt;
 use crate::exact;
 use crate::explain::view;
 use crate::table::{decimal, signed};
-use crate::verdicts::{in_percent, rough};
+use crate::verdicts::{in_percent, more_boots};
 
 /// Judgements that are in sight: so many of any kind, and so many regressions and improvements. The
 /// others are folded, undecided and unchanged ones first.
@@ -259,7 +259,7 @@ fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) 
     let Row { unit, better, decimals, .. } = it.row;
     let value = |column| figure(&decimal(it.value(column), *decimals));
     let gain = match it.mode {
-        Mode::Exact => exact::change(it.row, it.column).unwrap_or_else(|| "-".to_owned()),
+        Mode::Exact => exact::change(it.row, it.column, 2).unwrap_or_else(|| "-".to_owned()),
         Mode::Measured => match signed(it.gain().map(|gain| gain.gain), it.verdict()) {
             none if none == "-" => none,
             gain => format!("{gain} %"),
@@ -343,7 +343,7 @@ fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
     let margin = percent(comparison.judging.margin);
     let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
     if let Some(more) = needed.filter(|&more| more > 0) {
-        said.push(format!("{} a side to resolve {margin} %", count(rough(more), "more boot")));
+        said.push(format!("{} a side to resolve {margin} %", more_boots(more)));
     }
     let p = match evidence.p {
         p if p < 0.001 => "p < 0.001".to_owned(),

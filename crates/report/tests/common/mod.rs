@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+pub mod carried;
+
 use std::collections::BTreeMap;
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};

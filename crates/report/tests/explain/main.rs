@@ -183,9 +183,9 @@ fn what_happened_comes_first() {
     let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     assert_eq!(
         said.join(" "),
-        "Phase fill: +139.84% kernel instructions: change_pte with all that it calls, 2406301 an entry \
-         before, 5764432 now. Phase steady: +20.00% kernel instructions: 60 % of it in change_pte, 120.00 \
-         an entry before, 121.00 now. Phase end: +0.10% kernel instructions: luck alone may do this."
+        "Phase fill: 139.84 % more kernel instructions: change_pte with all that it calls, 2406301 an entry \
+         before, 5764432 now. Phase steady: 20.00 % more kernel instructions: 60 % of it in change_pte, 120.00 \
+         an entry before, 121.00 now. Phase end: 0.10 % more kernel instructions: luck alone may do this."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"));
     assert!(page.contains("change_pte, 120.00 an entry") && !page.contains("2406301"));

@@ -199,7 +199,7 @@ fn exact_mode_shows_floors_instead_of_intervals() {
     assert_eq!(verdicts, ["\u{25b2} improvement"]);
     assert!(!document.select(&Selector::parse(".floor").unwrap()).collect::<Vec<_>>().is_empty());
     assert!(texts(&document, ".caution")[0].contains("Not modelled"));
-    assert_eq!(texts(&document, "#verdicts .gain"), ["\u{2212}10.00 %"]);
+    assert_eq!(texts(&document, "#verdicts .gain"), ["10.00 % less"]);
     // Of what has no verdict, samples are folded, as are all tables.
     let samples = texts(&document, ".workload summary");
     assert!(samples[0].starts_with("Samples of "), "{samples:?}");
@@ -232,7 +232,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
     assert_eq!(said.len(), phases.len());
     assert_eq!(
         said[0],
-        "Phase a: +150.00% kernel instructions: <b>a with all that it calls, 10.00 an entry before, \
+        "Phase a: 150.00 % more kernel instructions: <b>a with all that it calls, 10.00 an entry before, \
          25.00 now."
     );
     assert_eq!(texts(&document, "#verdicts summary"), ["1 more phase"]);
