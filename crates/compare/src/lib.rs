@@ -56,7 +56,9 @@ pub use judge::false_discovery_rates;
 pub use locality::{Interval, locality};
 pub use luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};
 pub use names::{Month, of_counter, others, ours};
-pub use notes::{Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes};
+pub use notes::{
+    Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
+};
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};

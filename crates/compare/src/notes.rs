@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, HostLoad, ProblemKind, Variant};
+use model::{BootFacts, HostLoad, ProblemKind, TOO_QUICK, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
@@ -19,6 +19,9 @@ pub struct Notes {
     pub mixed: Vec<Mixed>,
     /// What the kernels complained of.
     pub complaints: Vec<Complaint>,
+    /// Figures that workloads could not measure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmeasured: Vec<Unmeasured>,
     /// What the host did.
     pub host: Vec<HostRange>,
     /// What does not add up between counters of one kernel.
@@ -90,6 +93,17 @@ pub struct Complaint {
     pub boots: Vec<String>,
 }
 
+/// Figures that a workload could not measure in some of a variant's complete boots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unmeasured {
+    /// The variant's name.
+    pub variant: String,
+    /// The workload's own note.
+    pub text: String,
+    /// Names of the boots.
+    pub boots: Vec<String>,
+}
+
 /// What the host did during a variant's complete boots: least and most, none if not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostRange {
@@ -115,6 +129,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         config: config(columns, &known),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
+        unmeasured: columns.iter().flat_map(unmeasured).collect(),
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
     }
@@ -210,6 +225,22 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
     })
 }
 
+/// What workloads say they could not measure, each note once.
+fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
+    let name = column.name();
+    let mut boots_by_note: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for kept in column.standing().filter(|kept| kept.boot.outcome.is_complete()) {
+        for note in kept.boot.notes.iter().filter(|note| note.starts_with(TOO_QUICK)) {
+            boots_by_note.entry(note).or_default().push(kept.name.clone());
+        }
+    }
+    boots_by_note.into_iter().map(move |(text, mut boots)| {
+        // The iterations of one boot follow each other.
+        boots.dedup();
+        Unmeasured { variant: name.to_owned(), text: text.to_owned(), boots }
+    })
+}
+
 /// None if nothing is known. A figure that is no number was not taken.
 fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
     let range = |of: fn(&HostLoad) -> [f64; 2]| {
@@ -256,6 +287,17 @@ mod tests {
                 (ProblemKind::Stall, "rcu: INFO: stall", "b0 b1 b1".into()),
             ]
         );
+    }
+
+    #[test]
+    fn what_was_too_quick_is_told_of_boots_that_count() {
+        let mut boots = [boot(0), boot(1), failed(2, "no answer")];
+        let quick = format!("{TOO_QUICK}SeqRead-1");
+        for boot in &mut boots {
+            boot.notes = vec!["created 40 files".into(), quick.clone(), quick.clone()];
+        }
+        let [told] = of_one(&boots).unmeasured.try_into().unwrap();
+        assert_eq!((told.text, told.boots.join(" ")), (quick, "b0 b1".into()));
     }
 
     #[test]

@@ -29,4 +29,4 @@ pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;
 pub use topology::{CpuSet, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
-pub use workload::{Better, Manifest, Mean, Metric, Rows};
+pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK};

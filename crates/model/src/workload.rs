@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// How a workload's note begins that says which figures it could not measure: their names follow it.
+pub const TOO_QUICK: &str = "too quick to be measured: ";
+
 /// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

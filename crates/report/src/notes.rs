@@ -1,15 +1,20 @@
 //! Below the tables: what else there is to know of the columns, as a list of topics.
 
 use compare::{
-    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month, Variant,
+    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month,
+    Unmeasured, Variant,
 };
 use model::count;
 
-use crate::ascii::{MAX_TEXT, cut, escape, excerpt, wrap};
+use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few, wrap};
 use crate::consistency;
 
 /// Complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
+/// Notes of workloads on figures that they could not measure, and boots of each, that are printed for a
+/// variant; the others are counted.
+const MAX_UNMEASURED: usize = 8;
+const MAX_BOOTS: usize = 10;
 /// Options that are printed for a variant; the others are counted.
 const MAX_OPTIONS: usize = 20;
 /// Longer names push only their own line to the right.
@@ -63,6 +68,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(notes.mixed.iter().map(mixed));
     all.extend(variants.iter().flat_map(failed));
     all.extend(variants.iter().flat_map(set_aside));
+    all.extend(unmeasured(&notes.unmeasured));
     all.extend(complaints(&notes.complaints));
     all.extend(notes.findings.iter().map(consistency::finding));
     all.extend(notes.counting.iter().map(|it| consistency::counting(it, baseline)));
@@ -207,6 +213,22 @@ fn set_aside(variant: &Variant) -> impl Iterator<Item = Note> {
         let text = format!("{}, {since}: {}", aside.boot, excerpt(&aside.outcome));
         Note::on("set aside", &variant.name, text)
     })
+}
+
+fn unmeasured(all: &[Unmeasured]) -> Vec<Note> {
+    const TOPIC: &str = "no figure";
+    let mut notes = Vec::new();
+    for own in all.chunk_by(|a, b| a.variant == b.variant) {
+        let variant = &own[0].variant;
+        notes.extend(own.iter().take(MAX_UNMEASURED).map(|it| {
+            let boots = few(MAX_BOOTS, it.boots.clone()).join(", ");
+            Note::on(TOPIC, variant, format!("{boots}: {}", excerpt(&it.text)))
+        }));
+        if let Some(more) = own.len().checked_sub(MAX_UNMEASURED).filter(|more| *more > 0) {
+            notes.push(Note::on(TOPIC, variant, format!("{more} more like these")));
+        }
+    }
+    notes
 }
 
 fn complaints(complaints: &[Complaint]) -> Vec<Note> {

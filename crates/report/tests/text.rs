@@ -7,7 +7,7 @@ use common::{
     blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
-use model::{Boot, Mode, Outcome, Problem, ProblemKind, Setting};
+use model::{Boot, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
 
 /// The text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
@@ -224,6 +224,17 @@ fn failed_boots() {
     let mut old = boots(1.0);
     old.push(panicked);
     insta::assert_snapshot!(text(&[("6.1", &old), ("7.3-rc1", &[hung])]));
+}
+
+#[test]
+fn figures_that_were_not_measured_are_named() {
+    let mut new = boots(0.9);
+    for boot in &mut new {
+        boot.notes = vec![format!("{TOO_QUICK}SeqRead-1, \x1b[2J"), "created 40 files".into()];
+    }
+    let text = text(&[("6.1", &boots(1.0)), ("6.12", &new)]);
+    let said = "\n  no figure      6.12  b3, b4: too quick to be measured: SeqRead-1, \\u{1b}[2J\n";
+    assert!(text.contains(said) && !text.contains("40 files"), "{text}");
 }
 
 #[test]

@@ -162,11 +162,14 @@ fn remarks(tests: &[Test]) -> Vec<String> {
         Some(format!("{} {percent} %", test.name))
     });
     let said = [
-        ("too quick to be measured", quick.collect::<Vec<_>>()),
-        ("more processor time than time, for bonnie++ adds up several processes'", above.collect()),
+        (model::TOO_QUICK, quick.collect::<Vec<_>>()),
+        (
+            "more processor time than time, for bonnie++ adds up several processes': ",
+            above.collect(),
+        ),
     ];
     let said = said.into_iter().filter(|(_, names)| !names.is_empty());
-    said.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect()
+    said.map(|(what, names)| format!("{what}{}", names.join(", "))).collect()
 }
 
 /// What bonnie++ has to say of one of its tests.

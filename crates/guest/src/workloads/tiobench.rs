@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use model::Machine;
+use model::{Machine, TOO_QUICK};
 use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
@@ -181,7 +181,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
         let quick = rates.iter().filter(|(_, rate)| rate.is_none());
         let quick: Vec<String> = quick.map(|(name, _)| format!("{name}-{threads}")).collect();
         if !quick.is_empty() {
-            reporter.note(&format!("too quick to be measured: {}", quick.join(", ")))?;
+            reporter.note(&format!("{TOO_QUICK}{}", quick.join(", ")))?;
         }
         for thread in 0..threads {
             let path = options.directory.join(format!("tiobench.{thread}"));
