@@ -91,12 +91,22 @@ pub struct KernelAddArgs {
     /// Look in this suite of Debian alone, such as trixie-backports
     #[arg(long, conflicts_with = "image")]
     pub suite: Option<String>,
-    /// A kernel image of your own: bzImage or vmlinux
+    /// A kernel image of your own: bzImage, or a vmlinux with PVH entry (CONFIG_PVH)
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Its modules: the directory lib/modules/RELEASE
     #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
     pub modules: Option<PathBuf>,
+    /// What modules are built with for it: the tree in which it was built, or its
+    /// /usr/src/linux-headers-RELEASE. What is needed of it is copied
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
+    pub headers: Option<PathBuf>,
+    /// Its .config, packed or not [default: that of the headers]
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub config: Option<PathBuf>,
+    /// Its System.map, for exact mode where the kernel does not list its symbols itself (CONFIG_KALLSYMS)
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub map: Option<PathBuf>,
     /// The name of a kernel of your own [default: the image's release]
     #[arg(long, conflicts_with = "kernel")]
     pub name: Option<String>,

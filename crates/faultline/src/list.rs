@@ -11,10 +11,16 @@ use store::{ExperimentRow, Kept, Lost};
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
     let rows = kernels.iter().map(|kernel| {
-        let modules = if kernel.modules.is_some() { "modules" } else { "no modules" };
-        [kernel.name.clone(), modules.to_owned(), short(&kernel.digest), kernel.origin.clone()]
+        let parts =
+            [("modules", &kernel.modules), ("headers", &kernel.headers), ("map", &kernel.map)];
+        let parts = parts.into_iter().filter_map(|(name, part)| part.as_ref().map(|_| name));
+        let parts = match parts.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "image alone".to_owned(),
+            parts => parts,
+        };
+        [kernel.name.clone(), parts, short(&kernel.digest), kernel.origin.clone()]
     });
-    columns(["KERNEL", "MODULES", "DIGEST", "ORIGIN"], rows)
+    columns(["KERNEL", "HAS", "DIGEST", "ORIGIN"], rows)
 }
 
 /// The images of user space in the cache, a line each.

@@ -1,6 +1,7 @@
 //! From unpacked files to a kernel of the cache: the parts found and put in their places, the
 //! `vmlinux` extracted, `modules.dep` made.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::tool::DEPMOD;
 use crate::{Error, image};
 
 /// The files of a kernel, wherever they lie.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Parts {
     /// What `uname -r` will say.
     pub release: String,
@@ -23,6 +24,12 @@ pub(crate) struct Parts {
     pub config: Option<PathBuf>,
     /// The modules: what is `/lib/modules/RELEASE` on a system.
     pub modules: Option<PathBuf>,
+    /// What modules are built with, if it was given.
+    pub headers: Option<PathBuf>,
+    /// The `System.map`, if it was given.
+    pub map: Option<PathBuf>,
+    /// Digests of what the user gave beside the image.
+    pub digests: BTreeMap<String, String>,
 }
 
 impl Parts {
@@ -60,7 +67,7 @@ impl Parts {
             kernel.is_dir() && is_no_link(&kernel)
         };
         let modules = [usr, lib].into_iter().find(holds_modules);
-        Ok(Self { release, image, config, modules })
+        Ok(Self { release, image, config, modules, ..Self::default() })
     }
 
     /// Moves the parts into `home`, an empty directory, and makes the rest. The paths of the
@@ -79,9 +86,11 @@ impl Parts {
         let vmlinux = if is_vmlinux {
             image::has_pvh_entry(&bytes).then(|| image.clone())
         } else {
-            extract(&bytes, &name, home, say)?
+            extract(&bytes, (&name, &origin), home, say)?
         };
         let config = self.config.map(|from| place(&from, home, "config".into())).transpose()?;
+        let headers = self.headers.map(|from| place(&from, home, "headers".into())).transpose()?;
+        let map = self.map.map(|from| place(&from, home, "System.map".into())).transpose()?;
         let modules = self.modules.map(|from| install(&from, home, &self.release)).transpose()?;
         Ok(Kernel {
             name,
@@ -92,6 +101,9 @@ impl Parts {
             vmlinux,
             modules,
             config,
+            headers,
+            map,
+            digests: self.digests,
         })
     }
 }
@@ -110,7 +122,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 /// Without one the kernel boots more slowly, but it boots: that is said, and no error.
 fn extract(
     bzimage: &[u8],
-    name: &str,
+    (name, origin): (&str, &str),
     home: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Option<PathBuf>, Error> {
@@ -121,11 +133,12 @@ fn extract(
             return Ok(Some("vmlinux".into()));
         }
         Ok(_) => "it has no PVH entry (CONFIG_PVH)".to_owned(),
-        Err(image::Error::NotBzImage) => {
-            let problem = "it is neither a bzImage nor a vmlinux".to_owned();
-            return Err(Error::NoKernel { path: name.into(), problem });
+        Err(error @ (image::Error::OldProtocol(_) | image::Error::UnknownFormat)) => {
+            error.to_string()
         }
-        Err(error) => error.to_string(),
+        Err(error) => {
+            return Err(Error::NoKernel { path: origin.into(), problem: error.to_string() });
+        }
     };
     say(&format!("{name} boots by its bzImage only: {problem}"));
     Ok(None)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
+//! kernels/NAME/headers/       of a kernel of one's own: what modules are built with
 //! kernels/NAME/external/      modules built for it, by the digest of what they were built from
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`
 //! userspace/aliases.json      packages that were asked for, and the DIGEST of the image they mean
@@ -15,6 +16,7 @@
 //! A kernel or an image is made in `tmp` and renamed into its place when it is complete, so readers need no
 //! lock and never see half of one.
 
+mod own;
 mod userspace;
 
 use std::ffi::OsString;
@@ -28,12 +30,13 @@ use tempfile::TempDir;
 pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
-use crate::assemble::{self, Parts};
+use crate::assemble::Parts;
 use crate::error::Doing;
 use crate::external::{self, Source};
 use crate::modules::Module;
+use crate::own::damaged;
 use crate::request::{DEBIAN, check_name};
-use crate::{Error, Request, debian, image, record};
+use crate::{Error, Request, debian, headers, record};
 
 const SCHEMA: u32 = 1;
 
@@ -197,8 +200,13 @@ impl Cache {
         if external::is_whole(&path)? {
             return Ok(Ok(module));
         }
-        let Some(version) = debian::version_of(&kernel.origin) else {
-            return Ok(Err("is not from the Debian archive, and its headers are unknown".into()));
+        let origin = match (&kernel.headers, debian::version_of(&kernel.origin)) {
+            (Some(headers), _) => Headers::Own(headers),
+            (None, Some(version)) => Headers::Packaged(version),
+            (None, None) => {
+                let why = "has no headers: a kernel of your own is added with `--headers`";
+                return Ok(Err(why.into()));
+            }
         };
         let _lock = self.lock(say)?;
         // Another process may have built it while this one waited.
@@ -207,11 +215,28 @@ impl Cache {
         }
         let workshop = external::workshop(self.stage()?)?;
         let tree = workshop.path().join("tree");
-        if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
-            return Ok(Err(format!("has no headers in the Debian archive (any more): {version}")));
-        }
-        say(&format!("building the module {name} for {}", kernel.name));
-        let built = match source.build(&tree, &kernel.release)? {
+        let building = || say(&format!("building the module {name} for {}", kernel.name));
+        let built = match origin {
+            Headers::Own(headers) => {
+                let kept = kernel.digests.get(own::HEADERS);
+                if kept.is_none_or(|kept| headers::tree_digest(headers).ok().as_ref() != Some(kept))
+                {
+                    return Err(damaged(headers));
+                }
+                headers::copy(headers, &tree)?;
+                building();
+                source.build(&tree, &workshop.path().join("module"))?
+            }
+            Headers::Packaged(version) => {
+                if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
+                    let why = format!("has no headers in the Debian archive (any more): {version}");
+                    return Ok(Err(why));
+                }
+                building();
+                source.build_packaged(&tree, &kernel.release)?
+            }
+        };
+        let built = match built {
             Ok(built) => built,
             Err(why) => return Ok(Err(format!("cannot have the module {name} built: {why}"))),
         };
@@ -224,9 +249,7 @@ impl Cache {
         match request {
             Request::Debian { version, suite } => self.add_debian(version, suite.as_deref(), say),
             Request::Deb(path) => self.add_deb(path, say),
-            Request::Files { image, modules, name } => {
-                self.add_files(image, modules.as_deref(), name.as_deref(), say)
-            }
+            Request::Files(files) => self.add_files(files, say),
         }
     }
 
@@ -271,45 +294,6 @@ impl Cache {
         let parts = Parts::find(&tree, &path)?;
         let name = parts.release.clone();
         self.keep(&stage, parts, name, path.display().to_string(), say)
-    }
-
-    fn add_files(
-        &self,
-        image: &Path,
-        modules: Option<&Path>,
-        name: Option<&str>,
-        say: &dyn Fn(&str),
-    ) -> Result<Kernel, Error> {
-        let bytes = fs::read(image).doing("read", image)?;
-        let release = image::release(&bytes).ok_or_else(|| Error::NoKernel {
-            path: image.to_owned(),
-            problem: "it is neither a bzImage nor a vmlinux that tells its release".into(),
-        })?;
-        let name = name.unwrap_or(&release).to_owned();
-        check_name(&release)?;
-        check_name(&name)?;
-        if let Some(other) = self.read(&name)? {
-            return Err(taken(other));
-        }
-        say(&format!("copying {}", image.display()));
-        let stage = self.stage()?;
-        let copy = stage.path().join("image");
-        fs::write(&copy, bytes).doing("write", &copy)?;
-        let modules = match modules {
-            None => None,
-            Some(modules) if modules.join("kernel").is_dir() => {
-                let copy = stage.path().join("modules");
-                assemble::copy_modules(modules, &copy)?;
-                Some(copy)
-            }
-            Some(modules) => {
-                let problem = "it holds no `kernel` directory, as lib/modules/RELEASE does";
-                return Err(Error::NoKernel { path: modules.to_owned(), problem: problem.into() });
-            }
-        };
-        let origin = std::path::absolute(image).doing("find", image)?.display().to_string();
-        let parts = Parts { release, image: copy, config: None, modules };
-        self.keep(&stage, parts, name, origin, say)
     }
 
     /// Makes a kernel of its parts and puts it into its place. One that is there already with
@@ -358,6 +342,8 @@ impl Cache {
             vmlinux: kernel.vmlinux.map(|path| absolute.join(path)),
             modules: kernel.modules.map(|path| absolute.join(path)),
             config: kernel.config.map(|path| absolute.join(path)),
+            headers: kernel.headers.map(|path| absolute.join(path)),
+            map: kernel.map.map(|path| absolute.join(path)),
             ..kernel
         }))
     }
@@ -401,6 +387,14 @@ impl Cache {
     fn aliases(&self) -> Result<Aliases, Error> {
         Aliases::read(self.root.join("aliases.json"))
     }
+}
+
+/// Where the headers of a kernel come from.
+enum Headers<'a> {
+    /// The user's, in the cache.
+    Own(&'a Path),
+    /// Packages of this version.
+    Packaged(&'a str),
 }
 
 /// The alias of a Debian kernel. Names have no colon, so the two are never confused.
@@ -460,11 +454,7 @@ mod tests {
             name: "x".into(),
             release: "1-x".into(),
             origin: "Debian 1-1, here".into(),
-            digest: String::new(),
-            image: PathBuf::new(),
-            vmlinux: None,
-            modules: None,
-            config: None,
+            ..Kernel::default()
         };
         let source = Source { name: "some", text: "" };
         let place = cache.kernels().join("x/external").join(source.digest());

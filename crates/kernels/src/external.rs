@@ -59,12 +59,9 @@ impl Source {
         digest([&[self.name, self.text], &ARGUMENTS[..]].concat().join("\n").as_bytes())
     }
 
-    /// Builds the module for the kernel `release`, whose headers were unpacked into `root`. Gives
-    /// its file below `root`, or what of the source the kernel does not have: then it is not one for it.
-    ///
-    /// # Errors
-    /// When the host cannot build it: whatever fails but a compiler that works, on the source itself.
-    pub(crate) fn build(
+    /// Builds the module for the kernel `release`, whose packages of headers were unpacked into `root`,
+    /// as [`Self::build`] does.
+    pub(crate) fn build_packaged(
         &self,
         root: &Path,
         release: &str,
@@ -73,8 +70,21 @@ impl Source {
         let headers = root.join("usr/src").join(format!("linux-headers-{release}"));
         relocate(&headers.join("Makefile"), root)?;
         wrap(root)?;
-        let place = root.join(PLACE);
-        fs::create_dir_all(&place).doing("create", &place)?;
+        self.build(&headers, &root.join(PLACE))
+    }
+
+    /// Builds the module in the directory `place` with the headers of a kernel, whose programs this host
+    /// can run. Gives its file, or what of the source the kernel does not have: then it is not one for it.
+    ///
+    /// # Errors
+    /// When the host cannot build it: whatever fails but a compiler that works, on the source itself.
+    pub(crate) fn build(
+        &self,
+        headers: &Path,
+        place: &Path,
+    ) -> Result<Result<PathBuf, String>, Error> {
+        fs::create_dir_all(place).doing("create", place)?;
+        let place = place.canonicalize().doing("read", place)?;
         let write = |name: &str, text: &str| {
             let path = place.join(name);
             fs::write(&path, text).doing("write", &path)
@@ -88,7 +98,7 @@ impl Source {
         for (name, _) in env::vars_os().filter(|(name, _)| !kept.iter().any(|kept| name == kept)) {
             make.env_remove(name);
         }
-        make.arg("-C").arg(&headers).arg(format!("M={}", place.display()));
+        make.arg("-C").arg(headers).arg(format!("M={}", place.display()));
         if let Err(failed) = MAKE.try_run(make.args(ARGUMENTS).arg("modules"))? {
             let complaint = self.complaint(&failed);
             return complaint.map(Err).ok_or_else(|| MAKE.failed(&failed));
@@ -311,7 +321,7 @@ mod tests {
             "TOOL $(M)/try.o > $(M)/some.ko; TOOL $(M)/some.c $(M)/Kbuild > $(M)/m; \
              TOOL /proc/self/maps >> $(M)/m",
         );
-        let built = SOURCE.build(tree.path(), "1-x").unwrap().unwrap();
+        let built = SOURCE.build_packaged(tree.path(), "1-x").unwrap().unwrap();
         assert!(is_object(&built).unwrap());
         let text = fs::read_to_string(built.with_file_name("m")).unwrap();
         assert!(text.starts_with("int some;\nobj-m := some.o\n"), "{text}");
@@ -327,14 +337,15 @@ mod tests {
             r#"ERROR: modpost: "some" [/x/module/some.ko] undefined!"#,
         ] {
             let tree = tree(&format!("echo noise >&2; echo '{complaint}' >&2; exit 1"));
-            assert_eq!(SOURCE.build(tree.path(), "1-x").unwrap().unwrap_err(), complaint);
+            assert_eq!(SOURCE.build_packaged(tree.path(), "1-x").unwrap().unwrap_err(), complaint);
         }
     }
 
     #[test]
     fn a_host_that_cannot_build_says_nothing_of_the_kernel() {
-        let complaint =
-            |command: &str| SOURCE.build(tree(command).path(), "1-x").unwrap_err().to_string();
+        let complaint = |command: &str| {
+            SOURCE.build_packaged(tree(command).path(), "1-x").unwrap_err().to_string()
+        };
         let full = complaint("TOOL $(M)/some.c > /dev/full");
         assert!(full.starts_with("make failed: ") && full.contains("No space left"), "{full}");
         let says = |line: &str| complaint(&format!("echo \"{line}\" >&2; exit 1"));
@@ -382,7 +393,7 @@ mod tests {
     fn builder() {
         if env::var_os(BUILD).is_some() {
             let tree = tree("gcc -c $(M)/some.c -o $(M)/some.ko");
-            let built = SOURCE.build(tree.path(), "1-x");
+            let built = SOURCE.build_packaged(tree.path(), "1-x");
             let built = built.map(|built| built.map(|_| "built"));
             let line = built.map_err(|error| error.to_string());
             println!("\ntold: {}", format!("{line:?}").replace('\n', " "));
@@ -435,7 +446,7 @@ mod tests {
     fn libraries_that_are_missing_are_told() {
         let tree = tree("true");
         fs::remove_dir_all(tree.path().join(LIBRARIES)).unwrap();
-        let error = SOURCE.build(tree.path(), "1-x").unwrap_err().to_string();
+        let error = SOURCE.build_packaged(tree.path(), "1-x").unwrap_err().to_string();
         assert!(error.contains("no dynamic linker"), "{error}");
     }
 

@@ -6,7 +6,7 @@
 use std::io;
 
 use object::Endianness;
-use object::elf::{FileHeader64, NoteType};
+use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType};
 use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::compressed::Format;
@@ -17,6 +17,21 @@ const LIMIT: usize = 1 << 30;
 const SECTOR: usize = 512;
 /// `payload_offset` and `payload_length` came with version 2.08.
 const PAYLOAD_VERSION: u16 = 0x0208;
+/// `xloadflags` came with version 2.12; this bit says that there is a 64-bit entry.
+const FLAGS_VERSION: u16 = 0x020c;
+const KERNEL_64: u16 = 1;
+/// `syssize` counts in paragraphs.
+const PARAGRAPH: usize = 16;
+/// What images for other machines have where: `Documentation/arch/arm64/booting.rst`,
+/// `Documentation/arch/riscv/boot-image-header.rst`, `arch/arm/boot/compressed/head.S`,
+/// `drivers/firmware/efi/libstub/zboot-header.S`, and U-Boot's header.
+const FOREIGN: [(usize, &[u8], &str); 5] = [
+    (0x38, b"ARM\x64", "arm64"),
+    (0x38, b"RSC\x05", "RISC-V"),
+    (0x24, b"\x18\x28\x6f\x01", "32-bit ARM"),
+    (0x04, b"zimg", "a machine that unpacks it by EFI (such as arm64)"),
+    (0x00, b"\x27\x05\x19\x56", "U-Boot"),
+];
 /// The note that holds the 32-bit entry point for a boot by PVH.
 const XEN_ELFNOTE_PHYS32_ENTRY: NoteType = NoteType(18);
 
@@ -31,8 +46,22 @@ pub enum Error {
         .0 >> 8, .0 & 0xff)]
     OldProtocol(u16),
     /// The file ends before what its header promises.
-    #[error("it is cut short: its header points beyond its end")]
-    CutShort,
+    #[error("it is cut short: by its header it has at least {wanted} bytes, and it has {length}")]
+    CutShort {
+        /// What the header tells of, in bytes.
+        wanted: usize,
+        /// The file's length in bytes.
+        length: usize,
+    },
+    /// A kernel of another kind of machine.
+    #[error("it is a kernel for {0}, and machines here are x86-64")]
+    Foreign(String),
+    /// An ELF file that QEMU cannot boot.
+    #[error(
+        "it is an ELF file, and {0}: give the bzImage, which the kernel's build leaves in \
+         arch/x86/boot/bzImage"
+    )]
+    Elf(&'static str),
     /// Packed in an unknown way.
     #[error("it is compressed in a way unknown here: gzip, xz, zstd and lz4 are known")]
     UnknownFormat,
@@ -58,18 +87,57 @@ pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
     if version < PAYLOAD_VERSION {
         return Err(Error::OldProtocol(version));
     }
-    let setup_sectors = match field(bzimage, 0x1f1)? {
+    let offset = u32::from_le_bytes(field(bzimage, 0x248)?) as usize;
+    let length = u32::from_le_bytes(field(bzimage, 0x24c)?) as usize;
+    let payload = part(bzimage, setup(bzimage)? + offset, length)?;
+    let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
+    if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
+}
+
+/// Checks that a file is a kernel that can be booted here, and whole as far as its header tells.
+///
+/// # Errors
+/// When it is no kernel, one of another kind of machine, cut short, or a `vmlinux` without PVH entry.
+pub fn check(file: &[u8]) -> Result<(), Error> {
+    if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
+        part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)
+    }) {
+        return Err(Error::Foreign((*machine).to_owned()));
+    }
+    if is_elf(file) {
+        return check_elf(file);
+    }
+    let version = protocol(file)?;
+    if version >= FLAGS_VERSION && u16::from_le_bytes(field(file, 0x236)?) & KERNEL_64 == 0 {
+        return Err(Error::Foreign("32-bit x86".into()));
+    }
+    let paragraphs = u32::from_le_bytes(field(file, 0x1f4)?) as usize;
+    part(file, setup(file)?, paragraphs * PARAGRAPH)?;
+    Ok(())
+}
+
+fn check_elf(file: &[u8]) -> Result<(), Error> {
+    let header = FileHeader64::<Endianness>::parse(file);
+    let Ok((header, endian)) = header.and_then(|header| Ok((header, header.endian()?))) else {
+        return Err(Error::Elf("no 64-bit one that can be read"));
+    };
+    let machine = header.e_machine(endian);
+    if machine != EM_X86_64 {
+        return Err(Error::Foreign(format!("another machine (number {} in ELF)", machine.0)));
+    }
+    if header.e_type(endian) != ET_EXEC {
+        return Err(Error::Elf("no kernel but a part of one, or a program"));
+    }
+    if has_pvh_entry(file) { Ok(()) } else { Err(Error::Elf("it has no PVH entry (CONFIG_PVH)")) }
+}
+
+/// Where the kernel proper begins in a `bzImage`.
+fn setup(bzimage: &[u8]) -> Result<usize, Error> {
+    let sectors = match field(bzimage, 0x1f1)? {
         [0] => 4, // by the protocol, for loaders of old
         [count] => usize::from(count),
     };
-    let offset = u32::from_le_bytes(field(bzimage, 0x248)?) as usize;
-    let length = u32::from_le_bytes(field(bzimage, 0x24c)?) as usize;
-    let payload = bzimage
-        .get((setup_sectors + 1) * SECTOR + offset..)
-        .and_then(|rest| rest.get(..length))
-        .ok_or(Error::CutShort)?;
-    let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
-    if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
+    Ok((sectors + 1) * SECTOR)
 }
 
 /// Whether a `vmlinux` can be started by PVH: it is 64-bit ELF, and one of its notes holds the
@@ -126,5 +194,11 @@ fn protocol(file: &[u8]) -> Result<u16, Error> {
 
 /// The bytes of a header field.
 fn field<const N: usize>(file: &[u8], offset: usize) -> Result<[u8; N], Error> {
-    file.get(offset..).and_then(|rest| rest.first_chunk()).copied().ok_or(Error::CutShort)
+    Ok(*part(file, offset, N)?.first_chunk().expect("it has that many"))
+}
+
+/// So many bytes of a file from `offset` on.
+fn part(file: &[u8], offset: usize, length: usize) -> Result<&[u8], Error> {
+    let short = || Error::CutShort { wanted: offset + length, length: file.len() };
+    file.get(offset..).and_then(|rest| rest.get(..length)).ok_or_else(short)
 }

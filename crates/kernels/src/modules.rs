@@ -14,6 +14,8 @@ use crate::compressed::Format;
 const LIMIT: usize = 256 << 20;
 /// What the kernel's build writes into its modules.
 const IN_TREE: &[u8] = b"intree=Y";
+/// What comes before the release and what a kernel has to have in common with a module.
+const VERMAGIC: &[u8] = b"vermagic=";
 
 /// A module to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,16 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What is wrong, without the file's name.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Read { error, .. } => error.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl Module {
     /// The module's bytes, decompressed (gzip, xz, zstd).
     ///
@@ -70,6 +82,18 @@ impl Module {
             Some(format) => format.unpack(&bytes, LIMIT).map_err(failed),
             None => Ok(bytes),
         }
+    }
+
+    /// The release of the kernel that it was built for, as its `vermagic` begins; none if it has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn release(&self) -> Result<Option<String>, Error> {
+        let bytes = self.read()?;
+        let magic = bytes.split(|&byte| byte == 0).find_map(|it| it.strip_prefix(VERMAGIC));
+        let release =
+            magic.map(|magic| magic.split(|&byte| byte == b' ').next().unwrap_or_default());
+        Ok(release.map(|release| String::from_utf8_lossy(release).into_owned()))
     }
 
     /// Whether the kernel's own build made it, and not a build of its own outside of the kernel's
@@ -287,12 +311,8 @@ mod tests {
         Kernel {
             name: "test".into(),
             release: "1.2.3".into(),
-            origin: String::new(),
-            digest: String::new(),
-            image: PathBuf::new(),
-            vmlinux: None,
             modules: Some(directory.to_owned()),
-            config: None,
+            ..Kernel::default()
         }
     }
 

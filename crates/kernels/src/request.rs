@@ -22,14 +22,24 @@ pub enum Request {
     /// A package in a file.
     Deb(PathBuf),
     /// A kernel of one's own.
-    Files {
-        /// The `bzImage` or `vmlinux`.
-        image: PathBuf,
-        /// Its `lib/modules/RELEASE`, which holds `kernel/`.
-        modules: Option<PathBuf>,
-        /// Its name in the cache; left out, its release.
-        name: Option<String>,
-    },
+    Files(Files),
+}
+
+/// The files of a kernel of one's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// The `bzImage`, or a `vmlinux` with PVH entry.
+    pub image: PathBuf,
+    /// Its `lib/modules/RELEASE`, which holds `kernel/`.
+    pub modules: Option<PathBuf>,
+    /// The tree in which it was built, or a package of its headers, with which modules are built.
+    pub headers: Option<PathBuf>,
+    /// Its `.config`; left out, that of the headers.
+    pub config: Option<PathBuf>,
+    /// Its `System.map`.
+    pub map: Option<PathBuf>,
+    /// Its name in the cache; left out, its release.
+    pub name: Option<String>,
 }
 
 impl FromStr for Request {

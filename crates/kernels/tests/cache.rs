@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fixture::{bzimage, deb, gzip, kernel, vmlinux, write};
 use kernels::external::Source;
-use kernels::{Cache, Error, Request};
+use kernels::{Cache, Error, Files, Request};
 use tempfile::TempDir;
 
 const RELEASE: &str = "6.1.0-9-cloud-amd64";
@@ -52,7 +52,8 @@ impl Bench {
 }
 
 fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request {
-    Request::Files { image: image.to_owned(), modules, name: name.map(str::to_owned) }
+    let (image, name) = (image.to_owned(), name.map(str::to_owned));
+    Request::Files(Files { image, modules, name, ..Files::default() })
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn a_kernel_without_known_headers_gets_no_module() {
     let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let source = Source { name: "some", text: "" };
     let why = bench.cache.external(&kernel, &source, &|line| panic!("{line}")).unwrap();
-    assert_eq!(why.unwrap_err(), "is not from the Debian archive, and its headers are unknown");
+    assert_eq!(why.unwrap_err(), "has no headers: a kernel of your own is added with `--headers`");
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn what_cannot_be_added_leaves_no_trace() {
     };
     refused(files(&image, None, None), "No such file");
     write(&image, b"MZ");
-    refused(files(&image, None, None), "neither a bzImage nor a vmlinux");
+    refused(files(&image, None, None), "it is not a bzImage");
     write(&image, &kernel("../../escape"));
     refused(files(&image, None, Some("mine")), "is not a kernel");
     write(&image, &kernel("6.1.0"));

@@ -37,7 +37,7 @@ fn what_is_wrong_with_an_image_is_told() {
     assert!(matches!(error(b"MZ"), Error::NotBzImage));
     assert!(matches!(error(&vmlinux("x", 18)), Error::NotBzImage));
     let good = kernel("x");
-    assert!(matches!(error(&good[..good.len() - 101]), Error::CutShort));
+    assert!(matches!(error(&good[..good.len() - 101]), Error::CutShort { .. }));
     assert!(matches!(error(&bzimage("x", b"BZh91AY")), Error::UnknownFormat));
     assert!(matches!(error(&bzimage("x", &gzip(b"no ELF"))), Error::NotElf));
     let mut old = good;

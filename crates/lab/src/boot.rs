@@ -43,6 +43,9 @@ pub enum BootError {
     /// A disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// What the cache keeps of the kernel cannot be read.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
 }
 
 /// Everything that the boots of one variant share.
@@ -172,7 +175,6 @@ impl Bootable<'_> {
     fn head(&self, slot: Slot) -> Head {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let workloads = self.experiment.workloads.iter();
-        let config = self.kernel.config.as_ref();
         Head {
             experiment: self.experiment.name.clone(),
             variant: self.variant.name.clone(),
@@ -192,7 +194,7 @@ impl Bootable<'_> {
                 kernel_digest: self.kernel.digest.clone(),
                 userspace_digest: self.userspace.map(|it| it.digest.clone()).unwrap_or_default(),
                 userspace: self.userspace.map(|it| it.packages.clone()).unwrap_or_default(),
-                config: config.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default(),
+                config: kernels::text(self.kernel, "config").ok().flatten().unwrap_or_default(),
                 ..BootFacts::default()
             },
         }

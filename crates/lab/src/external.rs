@@ -130,12 +130,8 @@ mod tests {
         Kernel {
             name: "small".into(),
             release: "1.2.3".into(),
-            origin: String::new(),
-            digest: String::new(),
-            image: PathBuf::new(),
-            vmlinux: None,
             modules: Some(directory.to_owned()),
-            config: None,
+            ..Kernel::default()
         }
     }
 

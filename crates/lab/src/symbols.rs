@@ -59,16 +59,27 @@ impl Reader<'_> {
                 say(&format!("reading the symbols of {}", kernel.name));
                 let text = self.boot(kernel)?;
                 if text.is_empty() {
-                    say(&format!("the symbols of {} cannot be read", kernel.name));
+                    Self::mapped(kernel, say)?
                 } else {
                     write(&path, &text).map_err(in_file(&path))?;
+                    text
                 }
-                text
             }
         };
         let symbols = Symbols::parse(&text);
         let switch = switch(kernel, &symbols).map_err(in_file(image(kernel)))?;
         Ok(Known { symbols, switch })
+    }
+
+    /// The symbols of a kernel that does not list them itself: by its `System.map`, if it was given. Where
+    /// the kernel lists them that comes first, because its list and a map name some addresses differently.
+    fn mapped(kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<String, BootError> {
+        let map = kernels::text(kernel, "map")?;
+        say(&match map {
+            Some(_) => format!("{} does not list its symbols: System.map is used", kernel.name),
+            None => format!("the symbols of {} cannot be read", kernel.name),
+        });
+        Ok(map.unwrap_or_default())
     }
 
     /// Boots with a job that does nothing else, and gives the text of `/proc/kallsyms`.

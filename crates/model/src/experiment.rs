@@ -1,5 +1,6 @@
 //! An experiment: variants x workloads x boots x iterations on one machine.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -417,7 +418,7 @@ pub struct Imported {
 }
 
 /// A kernel in the cache: a bootable image with its modules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Its name in the cache, unique.
     pub name: String,
@@ -435,4 +436,14 @@ pub struct Kernel {
     pub modules: Option<PathBuf>,
     /// The configuration it was built with, if known.
     pub config: Option<PathBuf>,
+    /// What modules are built with for a kernel of one's own, if it was given.
+    #[serde(default)]
+    pub headers: Option<PathBuf>,
+    /// Its `System.map`, if it was given.
+    #[serde(default)]
+    pub map: Option<PathBuf>,
+    /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all in
+    /// the directory) and `map`.
+    #[serde(default)]
+    pub digests: BTreeMap<String, String>,
 }

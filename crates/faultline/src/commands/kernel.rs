@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use kernels::{Cache, Request};
+use kernels::{Cache, Files, Request};
 use model::Kernel;
 
 use super::print;
@@ -28,7 +28,8 @@ fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
 
 fn request(args: KernelAddArgs) -> Result<Request, Failure> {
     if let Some(image) = args.image {
-        return Ok(Request::Files { image, modules: args.modules, name: args.name });
+        let KernelAddArgs { modules, headers, config, map, name, .. } = args;
+        return Ok(Request::Files(Files { image, modules, headers, config, map, name }));
     }
     let request: Request = args.kernel.unwrap_or_default().parse()?;
     match (request, args.suite) {

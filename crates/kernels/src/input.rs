@@ -1,0 +1,46 @@
+//! What a user names: regular files alone, and no more of them than a limit.
+
+use std::fs::{self, FileType};
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use crate::Error;
+use crate::error::Doing;
+
+/// All of a regular file that has at most `limit` bytes.
+///
+/// # Errors
+/// When it is not there, cannot be opened, is of another kind, or larger. Nothing of it is read then.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
+    let unreadable = |error| wrong(format!("cannot be read: {error}"));
+    // A FIFO would be waited for when it is opened.
+    let found = fs::metadata(path).map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(wrong(format!(
+            "it is {}, and a regular file is wanted",
+            kind(found.file_type())
+        )));
+    }
+    if found.len() > limit {
+        let problem = format!("it has {} bytes, and more than {limit} are never read", found.len());
+        return Err(wrong(problem));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).doing("read", path)?;
+    if bytes.len() as u64 > limit {
+        return Err(wrong(format!("it grows beyond {limit} bytes while it is read")));
+    }
+    Ok(bytes)
+}
+
+fn kind(file: FileType) -> &'static str {
+    match file {
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a FIFO",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    }
+}

@@ -1,0 +1,243 @@
+//! Whether the files that a user gives for a kernel belong to it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use kernelfiles::config;
+use model::Kernel;
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use crate::assemble::digest;
+use crate::error::Doing;
+use crate::modules::Module;
+use crate::{Error, input};
+
+/// No configuration has more bytes.
+pub(crate) const MAX_CONFIG: u64 = 4 << 20;
+/// No `System.map` has more bytes.
+pub(crate) const MAX_MAP: u64 = 64 << 20;
+/// No symbol's name is longer (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
+const MAX_NAME: usize = 512;
+/// What the kernel calls its banner (`init/version.c`).
+const BANNER: &str = "linux_banner";
+/// Where exported symbols are listed; the second until Linux 7.0.
+const EXPORTS: [&str; 2] = ["__ksymtab", "__ksymtab_gpl"];
+/// `struct kernel_symbol`: the distances to value, name and namespace, 4 bytes each, since 5.4
+/// (`include/linux/export-internal.h`).
+const EXPORT: usize = 12;
+
+/// Checks that a configuration is that of the kernel `release`; else says why not.
+pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
+    let head = |line: &'_ str| {
+        let line = line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")?;
+        line.split_once(' ').map(|(machine, version)| (machine.to_owned(), version.to_owned()))
+    };
+    let Some((machine, version)) = text.lines().take(8).find_map(head) else {
+        let head = "# Linux/x86 VERSION Kernel Configuration";
+        return Err(format!("it is no kernel's configuration: its first lines lack `{head}`"));
+    };
+    let machine = machine.escape_debug();
+    if !matches!(machine.to_string().as_str(), "x86" | "x86_64") {
+        return Err(format!("it is the configuration of a kernel for {machine}"));
+    }
+    if !is_version_of(&version, release) {
+        let version = version.escape_debug();
+        return Err(format!(
+            "it is the configuration of Linux {version}, and the image is {release}"
+        ));
+    }
+    let options = config::parse(text);
+    if options.is_empty() {
+        return Err("it has no line CONFIG_NAME=VALUE".into());
+    }
+    // `scripts/setlocalversion` appends it.
+    let local = options.get("LOCALVERSION").map_or("", |value| value.trim_matches('"'));
+    if !release.contains(local) {
+        return Err(format!(
+            "it has CONFIG_LOCALVERSION=\"{local}\", which the image's release {release} has not"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a kernel of this version may call itself so. What distributions call `6.1.0-56-...` counts
+/// their releases of 6.1, whatever its third number.
+fn is_version_of(version: &str, release: &str) -> bool {
+    if let Some(rest) = release.strip_prefix(version) {
+        return !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    }
+    let counted = |series: &str| {
+        let rest = release.strip_prefix(series).and_then(|rest| rest.strip_prefix(".0-"));
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    version.rsplit_once('.').is_some_and(|(series, _)| counted(series))
+}
+
+/// Checks that a `System.map` is that of the kernel `release` in `vmlinux`: its exported symbols are
+/// where the map says, and so is its banner. Else says why not.
+pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
+    let symbols = symbols(text)?;
+    let is_at = |name: &str, address| symbols.get(name).map(|all| all.contains(&address));
+    let exports = exports(vmlinux);
+    let known: Vec<_> =
+        exports.iter().filter_map(|(name, at)| Some((name, at, is_at(name, *at)?))).collect();
+    let wrong: Vec<_> = known.iter().filter(|(_, _, is_there)| !is_there).collect();
+    if let Some((name, at, _)) = wrong.first() {
+        let said = symbols.get(name.as_str()).and_then(|all| all.first()).unwrap_or(&0);
+        return Err(format!(
+            "it is the map of another build: {name} is at {at:x} in the image, and at {said:x} by the \
+             map ({} of {} exported symbols differ)",
+            wrong.len(),
+            known.len()
+        ));
+    }
+    let banner = symbols.get(BANNER).and_then(|all| all.first());
+    let expected = format!("Linux version {release} ");
+    if let Some(banner) = banner
+        && !data(vmlinux, *banner).is_some_and(|bytes| bytes.starts_with(expected.as_bytes()))
+    {
+        return Err(format!(
+            "it is the map of another build: `{}` is not where the map has {BANNER}, at {banner:x}",
+            expected.trim_end()
+        ));
+    }
+    if known.is_empty() && banner.is_none() {
+        return Err(format!("it cannot be checked: it has neither {BANNER} nor exported symbols"));
+    }
+    Ok(())
+}
+
+/// What a `System.map` says: lines of an address, a letter and a name.
+fn symbols(text: &str) -> Result<HashMap<&str, Vec<u64>>, String> {
+    let mut symbols: HashMap<&str, Vec<u64>> = HashMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some((address, name)) = symbol(line) else {
+            return Err(format!(
+                "it is no System.map: line {number} is not `ADDRESS TYPE NAME` (Debian's \
+                 /boot/System.map-* only names the package that has it)"
+            ));
+        };
+        symbols.entry(name).or_default().push(address);
+    }
+    match symbols.contains_key("_text") {
+        true => Ok(symbols),
+        false => Err("it is no System.map: it lacks the symbol _text".into()),
+    }
+}
+
+fn symbol(line: &str) -> Option<(u64, &str)> {
+    let (address, rest) = line.split_once(' ')?;
+    let (kind, name) = rest.split_once(' ')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_sound = address.len() == 16 && kind.len() == 1 && is_name && name.len() <= MAX_NAME;
+    is_sound.then(|| Some((u64::from_str_radix(address, 16).ok()?, name)))?
+}
+
+/// The exported symbols in a `vmlinux`, and their addresses; those that can be read.
+fn exports(vmlinux: &[u8]) -> Vec<(String, u64)> {
+    let mut exports = Vec::new();
+    for name in EXPORTS {
+        let Some((start, bytes)) = section(vmlinux, name) else { continue };
+        let (entries, _) = bytes.as_chunks::<EXPORT>();
+        for (at, entry) in (start..).step_by(EXPORT).zip(entries) {
+            let target = |offset: usize| {
+                let word = entry[offset..].first_chunk().expect("a word");
+                let distance = i64::from(i32::from_le_bytes(*word));
+                at.wrapping_add(offset as u64).wrapping_add_signed(distance)
+            };
+            let name = data(vmlinux, target(4)).and_then(|bytes| {
+                let end = bytes.iter().take(MAX_NAME).position(|&byte| byte == 0)?;
+                str::from_utf8(&bytes[..end]).ok()
+            });
+            exports.extend(name.map(|name| (name.to_owned(), target(0))));
+        }
+    }
+    exports
+}
+
+/// The address and the bytes of a section.
+fn section<'a>(vmlinux: &'a [u8], name: &str) -> Option<(u64, &'a [u8])> {
+    let header = FileHeader64::<Endianness>::parse(vmlinux).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, vmlinux).ok()?;
+    let (_, section) = sections.section_by_name(endian, name.as_bytes())?;
+    Some((section.sh_addr(endian), section.data(endian, vmlinux).ok()?))
+}
+
+/// What a `vmlinux` has from an address on, to the end of its segment.
+fn data(vmlinux: &[u8], address: u64) -> Option<&[u8]> {
+    use object::read::elf::ProgramHeader;
+    let header = FileHeader64::<Endianness>::parse(vmlinux).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, vmlinux).ok()?;
+    let loaded = segments.iter().filter(|it| it.p_type(endian) == object::elf::PT_LOAD);
+    loaded.into_iter().find_map(|segment| {
+        let offset = address.checked_sub(segment.p_vaddr(endian))?;
+        segment.data(endian, vmlinux).ok()?.get(usize::try_from(offset).ok()?..)
+    })
+}
+
+/// Checks that all modules below `directory` were built for the kernel `release`, as their `vermagic`
+/// begins (`include/linux/vermagic.h`), and that a directory of `lib/modules` has its name.
+pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error> {
+    let other = |path: &Path, other: &str| Error::NoKernel {
+        path: path.to_owned(),
+        problem: format!(
+            "it is for the kernel {}, and the image is {release}",
+            other.escape_debug()
+        ),
+    };
+    let place = directory.canonicalize().doing("read", directory)?;
+    let is_of_library = place.parent().is_some_and(|parent| parent.ends_with("lib/modules"));
+    if let Some(name) = place.file_name().filter(|name| is_of_library && *name != release) {
+        return Err(other(directory, &name.to_string_lossy()));
+    }
+    let mut wanted = vec![directory.join("kernel")];
+    while let Some(place) = wanted.pop() {
+        for entry in fs::read_dir(&place).doing("list", &place)? {
+            let entry = entry.doing("list", &place)?;
+            let (path, kind) = (entry.path(), entry.file_type().doing("read", &place)?);
+            let is_module = entry.file_name().to_string_lossy().contains(".ko");
+            if kind.is_dir() {
+                wanted.push(path);
+            } else if kind.is_file() && is_module {
+                let module = Module { name: String::new(), path: path.clone(), optional: false };
+                let wrong = |error: crate::modules::Error| Error::NoKernel {
+                    path: path.clone(),
+                    problem: error.problem(),
+                };
+                match module.release().map_err(wrong)? {
+                    Some(built) if built != release => return Err(other(&path, &built)),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The text of a file that a user gave for a kernel (`config` or `map`), as it was given; or, of a kernel
+/// of a package, its configuration. None if the kernel has no such file.
+///
+/// # Errors
+/// When it cannot be read, or is no longer what was added.
+pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
+    let path = if part == "map" { &kernel.map } else { &kernel.config };
+    let Some(path) = path else { return Ok(None) };
+    let bytes = input::read(path, MAX_MAP)?;
+    match kernel.digests.get(part) {
+        Some(kept) if *kept != digest(&bytes) => Err(damaged(path)),
+        _ => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+    }
+}
+
+/// What is said of a part of the cache whose digest is another one than was written down.
+pub(crate) fn damaged(path: &Path) -> Error {
+    Error::Record {
+        path: path.to_owned(),
+        problem: "it is no longer what was added: its SHA-256 differs".into(),
+    }
+}

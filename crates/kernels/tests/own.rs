@@ -1,0 +1,339 @@
+//! Kernels of one's own: what is given beside the image is kept, and what is not the kernel's is refused.
+
+mod fixture;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixture::{bzimage, exporting, gzip, kernel, vmlinux, write};
+use kernels::external::Source;
+use kernels::{Cache, Error, Files, Request};
+use model::Kernel;
+use tempfile::TempDir;
+
+const RELEASE: &str = "6.12.1-mine";
+const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
+                      # Linux/x86 6.12.1 Kernel Configuration\n#\nCONFIG_LOCALVERSION=\"-mine\"\n";
+/// Where the fixture has two exported functions.
+const EXPORTS: [(&str, u64); 2] =
+    [("kfree", 0xffff_ffff_8120_0000), ("vfree", 0xffff_ffff_8130_0040)];
+
+struct Bench {
+    directory: TempDir,
+    cache: Cache,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path().join("cache"));
+        Self { directory, cache }
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.directory.path().join(name);
+        write(&path, bytes.as_ref());
+        path
+    }
+
+    fn add(&self, files: Files) -> Result<Kernel, Error> {
+        self.cache.add(&Request::Files(files), &|_| ())
+    }
+
+    /// Why a kernel is refused; it leaves no trace.
+    fn refused(&self, files: Files) -> String {
+        let error = self.add(files).unwrap_err();
+        assert!(error.is_the_users(), "{error}");
+        assert_eq!(self.cache.list().unwrap(), []);
+        let leftovers = fs::read_dir(self.directory.path().join("cache/tmp"));
+        assert_eq!(leftovers.map_or(0, Iterator::count), 0);
+        error.to_string()
+    }
+
+    fn refused_image(&self, bytes: &[u8]) -> String {
+        let image = self.file("bzImage", bytes);
+        let error = self.refused(Files { image: image.clone(), ..Files::default() });
+        let prefix = format!("{}: ", image.display());
+        error.strip_prefix(&prefix).unwrap_or_else(|| panic!("{error}")).to_owned()
+    }
+
+    fn good(&self) -> Files {
+        let vmlinux = exporting(RELEASE, &EXPORTS);
+        let image = self.file("bzImage", bzimage(RELEASE, &gzip(&vmlinux)));
+        Files { image, ..Files::default() }
+    }
+
+    /// A tree as a build leaves it, whose `make` compiles nothing but copies.
+    fn headers(&self, release: &str) -> PathBuf {
+        let rule = "modules:\n\t@cp $(M)/try.o $(M)/some.ko; cat include/linux/own.h > $(M)/m\n";
+        for (name, text) in [
+            ("Makefile", rule),
+            ("Module.symvers", "0x0\tkfree\tvmlinux\tEXPORT_SYMBOL\t\n"),
+            (".config", CONFIG),
+            ("include/config/auto.conf", "CONFIG_MODULES=y\n"),
+            ("include/config/kernel.release", &format!("{release}\n")),
+            ("include/generated/autoconf.h", ""),
+            ("include/linux/own.h", "int own;\n"),
+            ("arch/x86/include/asm/own.h", ""),
+            ("arch/x86/mm/fault.o", "not wanted"),
+            ("mm/page_alloc.o", "not wanted"),
+            ("scripts/mod/modpost", "#!/bin/sh\n"),
+            ("scripts/mod/modpost.o", "not wanted"),
+        ] {
+            self.file(&format!("build/{name}"), text);
+        }
+        let tree = self.directory.path().join("build");
+        if !tree.join("loop").exists() {
+            symlink(&tree, tree.join("include/loop")).unwrap();
+        }
+        tree
+    }
+}
+
+/// A map of the fixture.
+fn map(exports: &[(&str, u64)]) -> String {
+    let line = |(name, address): &(&str, u64)| format!("{address:016x} T {name}\n");
+    let text: String = exports.iter().map(line).collect();
+    format!("ffffffff81000000 T _text\n{text}ffffffff82000000 R linux_banner\n")
+}
+
+#[test]
+fn what_belongs_to_a_kernel_is_kept() {
+    let bench = Bench::new();
+    let headers = bench.headers(RELEASE);
+    fs::remove_file(headers.join("include/loop")).unwrap();
+    let files = Files {
+        headers: Some(headers.clone()),
+        config: Some(bench.file("config.gz", gzip(CONFIG.as_bytes()))),
+        map: Some(bench.file("System.map", map(&EXPORTS))),
+        name: Some("mine".into()),
+        ..bench.good()
+    };
+    bench.add(files).unwrap();
+    let kernel = bench.cache.get("mine").unwrap().unwrap();
+    assert_eq!(kernels::text(&kernel, "config").unwrap().as_deref(), Some(CONFIG));
+    assert_eq!(kernels::text(&kernel, "map").unwrap(), Some(map(&EXPORTS)));
+    let kept = kernel.headers.clone().unwrap();
+    let is_kept = |name: &str| kept.join(name).is_file();
+    assert!(is_kept("include/linux/own.h") && is_kept("arch/x86/include/asm/own.h"));
+    assert!(!is_kept("mm/page_alloc.o") && !is_kept("scripts/mod/modpost.o"));
+    assert!(!is_kept("arch/x86/mm/fault.o"));
+
+    // The user goes on to build another kernel in the tree.
+    fs::remove_dir_all(&headers).unwrap();
+    let source = Source { name: "some", text: "int some;\n" };
+    let module = bench.cache.external(&kernel, &source, &|_| ()).unwrap().unwrap();
+    assert!(module.read().unwrap().starts_with(b"\x7fELF"));
+
+    fs::write(kept.join("include/linux/own.h"), "int other;\n").unwrap();
+    let other = Source { name: "some", text: "int another;\n" };
+    let error = bench.cache.external(&kernel, &other, &|_| ()).unwrap_err().to_string();
+    assert!(error.contains("no longer what was added"), "{error}");
+    fs::write(kernel.map.as_ref().unwrap(), map(&EXPORTS[..1])).unwrap();
+    let error = kernels::text(&kernel, "map").unwrap_err().to_string();
+    assert!(error.contains("no longer what was added"), "{error}");
+}
+
+#[test]
+fn the_configuration_of_headers_is_the_kernels() {
+    let bench = Bench::new();
+    let headers = bench.headers(RELEASE);
+    fs::remove_file(headers.join("include/loop")).unwrap();
+    let other = bench.file("config", format!("{CONFIG}CONFIG_NUMA=y\n"));
+    let with = |config| Files { headers: Some(headers.clone()), config, ..bench.good() };
+    let error = bench.refused(with(Some(other)));
+    assert!(error.ends_with("its .config is another one than --config names"), "{error}");
+    let kernel = bench.add(with(None)).unwrap();
+    assert_eq!(kernels::text(&kernel, "config").unwrap().as_deref(), Some(CONFIG));
+}
+
+#[test]
+fn headers_of_another_kernel_or_of_none_are_refused() {
+    let bench = Bench::new();
+    let refused = |headers: &Path| {
+        let error = bench.refused(Files { headers: Some(headers.to_owned()), ..bench.good() });
+        error.split_once(": ").unwrap().1.to_owned()
+    };
+    let tree = bench.headers("6.12.2-mine");
+    let error = refused(&tree);
+    assert_eq!(error, "they are the headers of 6.12.2-mine, and the image is 6.12.1-mine");
+    fs::remove_file(tree.join("include/config/kernel.release")).unwrap();
+    assert!(refused(&tree).starts_with("it has neither include/config/kernel.release nor"));
+    bench.file("build/include/generated/utsrelease.h", "#define UTS_RELEASE \"6.11.0\"\n");
+    assert!(refused(&tree).starts_with("they are the headers of 6.11.0"));
+    bench.file("build/include/generated/utsrelease.h", "#define UTS_RELEASE \"6.12.1-mine\"\n");
+    bench.file("build/include/config/kernel.release", "6.12.1\n"); // as in Debian's packages
+    // It leads round in circles, ever deeper.
+    fs::remove_file(tree.join("Module.symvers")).unwrap();
+    assert!(refused(&tree).starts_with("it lacks Module.symvers: build the kernel there"));
+    bench.file("build/Module.symvers", "");
+    bench.file("build/include/config/auto.conf", "CONFIG_CC_IS_CLANG=y\n");
+    assert!(refused(&tree).contains("built with clang"));
+    assert_eq!(refused(&tree.join("Makefile")), "it is no directory");
+}
+
+#[test]
+fn a_tree_built_outside_of_its_source_is_put_together() {
+    let bench = Bench::new();
+    let tree = bench.headers(RELEASE);
+    fs::remove_file(tree.join("include/loop")).unwrap();
+    let source = bench.directory.path().join("source");
+    for name in ["Makefile", "include/linux/own.h", "arch/x86/include/asm/own.h"] {
+        let to = source.join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(tree.join(name), to).unwrap();
+    }
+    let leading = format!("# Automatically generated\ninclude {}/Makefile\n", source.display());
+    bench.file("build/Makefile", leading);
+    let kernel = bench.add(Files { headers: Some(tree.clone()), ..bench.good() }).unwrap();
+    fs::remove_dir_all(&tree).unwrap();
+    fs::remove_dir_all(&source).unwrap();
+    let source = Source { name: "some", text: "int some;\n" };
+    bench.cache.external(&kernel, &source, &|_| ()).unwrap().unwrap();
+}
+
+#[test]
+fn a_configuration_of_another_kernel_or_none_is_refused() {
+    let bench = Bench::new();
+    let refused = |text: &str| {
+        let config = Some(bench.file("config", text));
+        let error = bench.refused(Files { config, ..bench.good() });
+        error.split_once(": ").unwrap().1.to_owned()
+    };
+    for version in ["6.12.2", "6.12", "6.1.1", "7.0.1", "6.12.10"] {
+        let expected =
+            format!("it is the configuration of Linux {version}, and the image is {RELEASE}");
+        assert_eq!(refused(&CONFIG.replace("6.12.1", version)), expected);
+    }
+    let error = refused(&CONFIG.replace("Linux/x86", "Linux/arm64"));
+    assert_eq!(error, "it is the configuration of a kernel for arm64");
+    assert!(refused(&CONFIG.replace("-mine", "-yours")).contains("CONFIG_LOCALVERSION=\"-yours\""));
+    for none in ["", "CONFIG_NUMA=y\n", "\u{0}\u{1}", "# Linux/x86 6.12.1 Kernel"] {
+        assert!(refused(none).starts_with("it is no kernel's configuration"), "{none}");
+    }
+    assert!(refused(&CONFIG.replace("CONFIG_", "")).contains("no line CONFIG_NAME=VALUE"));
+}
+
+#[test]
+fn distributions_count_their_releases_of_a_series() {
+    let bench = Bench::new();
+    let add = |release: &str, version: &str| {
+        let image = bench.file("bzImage", kernel(release));
+        let text = format!("# Linux/x86 {version} Kernel Configuration\nCONFIG_NUMA=y\n");
+        let config = Some(bench.file("config", text));
+        let name = Some(format!("{release}-{version}"));
+        bench.add(Files { image, config, name, ..Files::default() })
+    };
+    add("6.1.0-56-cloud-amd64", "6.1.192").unwrap();
+    add("7.1.0-rc3-g12ab", "7.1.0-rc3").unwrap();
+    add("6.1.0-56-cloud-amd64", "6.12.192").unwrap_err();
+    add("6.1.0-mine", "6.1.192").unwrap_err();
+}
+
+#[test]
+fn a_map_of_another_build_or_none_is_refused() {
+    let bench = Bench::new();
+    let refused = |text: &str| {
+        let map = Some(bench.file("System.map", text));
+        let error = bench.refused(Files { map, ..bench.good() });
+        error.split_once(": ").unwrap().1.to_owned()
+    };
+    let moved = [EXPORTS[0], ("vfree", 0xffff_ffff_8130_0080)];
+    assert_eq!(
+        refused(&map(&moved)),
+        "it is the map of another build: vfree is at ffffffff81300040 in the image, and at \
+         ffffffff81300080 by the map (1 of 2 exported symbols differ)"
+    );
+    let banner = map(&EXPORTS).replace("ffffffff82000000 R", "ffffffff82000001 R");
+    assert!(refused(&banner).contains("`Linux version 6.12.1-mine` is not where the map has"));
+    let empty = refused("ffffffff81000000 T _text\n");
+    assert!(empty.starts_with("it cannot be checked"), "{empty}");
+    let other = "ffffffffffffffff B The real System.map is in the linux-image-dbg package\n";
+    for none in [other, "x\n", "ffffffff81000000 T\n", "ffffffff T _text\n"] {
+        assert!(refused(none).starts_with("it is no System.map: line 1 is not"), "{none}");
+    }
+    assert!(refused("").contains("it lacks the symbol _text"));
+}
+
+#[test]
+fn modules_of_another_kernel_are_refused() {
+    let bench = Bench::new();
+    let module =
+        |release: &str| format!("\u{7f}ELF\0vermagic={release} SMP mod_unload \0name=one\0");
+    let modules = bench.directory.path().join("lib/modules").join(RELEASE);
+    bench.file(&format!("lib/modules/{RELEASE}/kernel/a/one.ko"), module(RELEASE));
+    let packed = gzip(module("6.12.1-yours").as_bytes());
+    let two = bench.file(&format!("lib/modules/{RELEASE}/kernel/b/two.ko.gz"), packed);
+    let with = |modules: &Path| Files { modules: Some(modules.to_owned()), ..bench.good() };
+    let expected = "it is for the kernel 6.12.1-yours, and the image is 6.12.1-mine";
+    assert_eq!(bench.refused(with(&modules)), format!("{}: {expected}", two.display()));
+    let damaged = gzip(module(RELEASE).as_bytes());
+    write(&two, &damaged[..damaged.len() - 12]);
+    assert!(bench.refused(with(&modules)).starts_with(two.to_str().unwrap()));
+    fs::remove_file(&two).unwrap();
+    let elsewhere = modules.with_file_name("6.12.1-yours");
+    fs::rename(&modules, &elsewhere).unwrap();
+    assert!(bench.refused(with(&elsewhere)).ends_with(expected));
+}
+
+#[test]
+fn images_that_cannot_be_booted_are_refused() {
+    let bench = Bench::new();
+    let refused = |bytes: &[u8]| bench.refused_image(bytes);
+    let whole = bzimage(RELEASE, &gzip(&vmlinux(RELEASE, 18)));
+    let needed = whole.len() - 100; // what follows is a signature
+    for length in [needed - 200, 1536, 0x250] {
+        let error = refused(&whole[..length]);
+        assert!(error.starts_with("it is cut short: by its header"), "{length}: {error}");
+        assert!(error.ends_with(&format!("it has {length}")), "{error}");
+    }
+    for length in [0, 100, 0x202] {
+        assert!(refused(&whole[..length]).starts_with("it is not a bzImage"), "{length}");
+    }
+    let changed = |place: usize, bytes: &[u8]| {
+        let mut image = whole.clone();
+        image[place..place + bytes.len()].copy_from_slice(bytes);
+        refused(&image)
+    };
+    assert!(changed(3 * 512 + 30, &[0xff; 8]).starts_with("its packed kernel is damaged"));
+    assert!(changed(0x236, &[0, 0]).starts_with("it is a kernel for 32-bit x86"));
+    assert!(changed(0x38, b"ARM\x64").starts_with("it is a kernel for arm64"));
+    assert!(changed(0x1f1, &[200]).starts_with("it is cut short"));
+    assert!(changed(0x1f4, &[0xff; 4]).starts_with("it is cut short"));
+    assert!(changed(0x248, &[0xff; 8]).starts_with("it is cut short"));
+
+    let hint = "give the bzImage, which the kernel's build leaves in arch/x86/boot/bzImage";
+    let without_pvh = refused(&vmlinux(RELEASE, 6));
+    assert!(without_pvh.contains("no PVH entry") && without_pvh.ends_with(hint), "{without_pvh}");
+    let mut elf = vmlinux(RELEASE, 18);
+    elf[16] = 1;
+    assert!(refused(&elf).ends_with(hint));
+    elf[18] = 183;
+    assert!(refused(&elf).contains("another machine (number 183 in ELF)"));
+    assert!(refused(&elf[..40]).ends_with(hint));
+}
+
+#[test]
+fn only_regular_files_of_a_kernels_size_are_read() {
+    let bench = Bench::new();
+    let refused = |image: &Path| {
+        let error = bench.refused(Files { image: image.to_owned(), ..Files::default() });
+        error.split_once(": ").unwrap().1.to_owned()
+    };
+    assert_eq!(refused(Path::new("/dev/zero")), "it is a device, and a regular file is wanted");
+    let directory = bench.directory.path();
+    assert_eq!(refused(directory), "it is a directory, and a regular file is wanted");
+    let fifo = directory.join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert_eq!(refused(&fifo), "it is a FIFO, and a regular file is wanted");
+    assert!(refused(&directory.join("none")).starts_with("cannot be read: No such file"));
+    let huge = directory.join("huge");
+    fs::File::create(&huge).unwrap().set_len(1 << 40).unwrap();
+    assert!(refused(&huge).starts_with("it has 1099511627776 bytes, and more than"));
+    for map in [PathBuf::from("/dev/zero"), fifo, huge] {
+        bench.refused(Files { map: Some(map.clone()), ..bench.good() });
+        bench.refused(Files { config: Some(map), ..bench.good() });
+    }
+}
