@@ -23,11 +23,12 @@ const MAX_TEXT: u64 = 16 << 20;
 /// Links to directories there lead back to all of the tree.
 const PRUNED: &str = "scripts/dtc/include-prefixes";
 /// What of the top of the tree is wanted, `include` and `scripts` aside.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     ".config",
     "Kbuild",
     "Makefile",
     "Module.symvers",
+    "arch/x86/module.lds", // as Debian has it
     "tools/objtool/objtool",
     "tools/bpf/resolve_btfids/resolve_btfids",
 ];
@@ -126,6 +127,9 @@ fn text(path: &Path) -> Result<String, Error> {
 /// Whether a file of the tree is needed to build modules.
 fn is_wanted(path: &Path) -> bool {
     let text = path.to_string_lossy();
+    if FILES.contains(&&*text) {
+        return true;
+    }
     let ending = path.extension().unwrap_or_default();
     if text.starts_with("scripts/") {
         return !["o", "a", "cmd", "ko"].iter().any(|it| ending == *it);
@@ -134,7 +138,7 @@ fn is_wanted(path: &Path) -> bool {
         let is_makefile = !rest.contains('/') && rest.starts_with("Makefile");
         return is_makefile || path.parent().is_some_and(|it| it.iter().any(|it| it == "include"));
     }
-    text.starts_with("include/") || FILES.contains(&&*text)
+    text.starts_with("include/")
 }
 
 /// Whether a directory of the tree may hold what is wanted.
