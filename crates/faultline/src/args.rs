@@ -51,6 +51,22 @@ pub enum Command {
     Import(ImportCommand),
     /// List the experiments in the store
     List,
+    /// Remove experiments with all their boots
+    Rm(RmArgs),
+    /// Give an experiment another name
+    Rename {
+        /// Its name or number
+        experiment: String,
+        /// The new name
+        name: String,
+    },
+    /// Keep a remark on an experiment, which list, show and compare print
+    Note {
+        /// Its name or number
+        experiment: String,
+        /// The remark, in the place of the one that there was; "" removes it
+        text: String,
+    },
     /// Show an experiment's boots, or one boot with its log
     Show(ShowArgs),
     /// The store as a file
@@ -454,6 +470,16 @@ pub struct ImportMmtestsArgs {
     /// The experiment's name [default: the directory's]
     #[arg(long)]
     pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct RmArgs {
+    /// Names or numbers; a name is the last experiment of it, NAME~2 the one before
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -50,7 +50,8 @@ impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         match &error {
             store::Error::Store {
-                trouble: Trouble::NoExperiment { .. } | Trouble::NoBoot(_),
+                trouble:
+                    Trouble::NoExperiment { .. } | Trouble::NoBoot(_) | Trouble::NameTaken { .. },
                 ..
             } => Self::Usage(error.to_string()),
             _ => Self::Host(error.to_string()),

@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::UNIX_EPOCH;
 
 use kernels::{KnownUserspace, Renewed};
+use lab::Difference;
 use model::{Boot, Kernel, count, date};
 use report::escape;
-use store::{ExperimentRow, Kept, Lost};
+use store::{ExperimentId, ExperimentRow, Kept, Lost};
+
+/// No line of the list of experiments is wider, in characters.
+const LIST_WIDTH: usize = 100;
 
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
@@ -80,12 +84,78 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     }
 }
 
-/// The experiments in the store, a line each.
-pub fn experiments(experiments: &[ExperimentRow]) -> String {
+/// The experiments in the store, a line each, and below it the user's note and what is remarked on it. No
+/// line is wider than 100 columns.
+pub fn experiments(
+    experiments: &[ExperimentRow],
+    sizes: &BTreeMap<ExperimentId, u64>,
+    remarks: &[String],
+) -> String {
     let rows = experiments.iter().map(|row| {
-        [row.id.to_string(), row.name.clone(), boots_kept(row), row.variants.join(", ")]
+        [
+            row.id.to_string(),
+            cut(&escape(&row.name), 24),
+            moment(row.created),
+            size(sizes.get(&row.id).copied().unwrap_or(0)),
+            cut(&boots_kept(row), 28),
+            escape(&row.variants.join(", ")),
+        ]
     });
-    columns(["NUMBER", "EXPERIMENT", "BOOTS", "VARIANTS"], rows)
+    let head = ["NUMBER", "EXPERIMENT", "KEPT (UTC)", "SIZE", "BOOTS", "VARIANTS"];
+    let lines = columns(head, rows);
+    let mut lines = lines.lines();
+    let mut text = format!("{}\n", lines.next().unwrap_or_default());
+    for ((row, line), remark) in experiments.iter().zip(lines).zip(remarks) {
+        let note = match row.note.as_str() {
+            "" => String::new(),
+            note => format!("note: {}", escape(note)),
+        };
+        let below = [remark, &note].map(|it| format!("        {it}"));
+        let below = below.iter().filter(|it| !it.trim().is_empty()).map(String::as_str);
+        for line in std::iter::once(line).chain(below) {
+            text.push_str(&cut(line, LIST_WIDTH));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// By what an experiment differs from an older one of its name.
+pub fn differing(differences: &[Difference], older: ExperimentId) -> String {
+    let usual = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
+    let told = differences
+        .iter()
+        .map(|it| format!("{} {} (was {})", it.key, usual(&it.first), usual(&it.second)));
+    let told = match told.collect::<Vec<_>>() {
+        none if none.is_empty() => "nothing that its file tells".to_owned(),
+        told => escape(&told.join("; ")),
+    };
+    format!("other than {older}: {told}")
+}
+
+/// Day and minute of a time in seconds since 1970, in UTC.
+pub fn moment(seconds: u64) -> String {
+    format!("{} {:02}:{:02}", date(seconds), seconds / 3600 % 24, seconds / 60 % 60)
+}
+
+/// Bytes in the largest unit that has one, to 3 digits or so.
+fn size(bytes: u64) -> String {
+    let units = [("G", 30), ("M", 20), ("K", 10)];
+    match units.into_iter().find(|(_, power)| bytes >> power > 0) {
+        Some((unit, power)) if bytes >> power < 10 => {
+            format!("{:.1}{unit}", bytes as f64 / (1_u64 << power) as f64)
+        }
+        Some((unit, power)) => format!("{}{unit}", bytes >> power),
+        None => bytes.to_string(),
+    }
+}
+
+/// The beginning of a text that is longer than so many characters.
+fn cut(text: &str, width: usize) -> String {
+    match text.chars().count() > width {
+        true => text.chars().take(width - 3).chain("...".chars()).collect(),
+        false => text.to_owned(),
+    }
 }
 
 /// How many boots there are of how many, and how they ended: `3 complete, 1 died of 4`.
@@ -246,6 +316,7 @@ mod tests {
             boots: 2,
             outcomes: BTreeMap::new(),
             superseded: 0,
+            note: String::new(),
         };
         assert_eq!(boots_kept(&row), "none of 4");
         row.outcomes = [("complete".to_owned(), 2), ("died".to_owned(), 1)].into();

@@ -13,7 +13,11 @@ const EXPERIMENT: &str = "name = \"numa\"\nboots = 1\n[machine]\ncpus = 2\nmemor
                           [[workload]]\nname = \"autonuma\"\niterations = 1\n";
 
 fn experiment() -> Experiment {
-    lab::file::parse(Path::new("numa.toml"), EXPERIMENT, None).unwrap()
+    parsed(EXPERIMENT)
+}
+
+fn parsed(text: &str) -> Experiment {
+    lab::file::parse(Path::new("numa.toml"), text, None).unwrap()
 }
 
 fn boot(variant: &str, value: f64) -> Boot {
@@ -74,4 +78,167 @@ fn a_store_is_checked_and_damage_is_told_wherever_it_is_read() {
     }
     assert_eq!(faultline(&path, &["show", "b1"]).0, Some(0));
     assert_eq!(faultline(&path, &["list"]).0, Some(0));
+}
+
+/// A store with two experiments of one name, each with two boots.
+fn namesakes(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    let other = EXPERIMENT.replace("iterations = 1", "iterations = 4");
+    let other = parsed(&other.replace("\"new\"\n", "\"new\"\ncmdline = \"mitigations=off\"\n"));
+    for experiment in [experiment(), other] {
+        let id = store.keep_experiment(&experiment).unwrap();
+        for (variant, value) in [("old", 0.54), ("new", 0.71)] {
+            store.keep_boot(id, &boot(variant, value)).unwrap();
+        }
+    }
+}
+
+/// Text with the moment at which experiments were kept taken out.
+fn timeless(text: &str) -> String {
+    let today = model::date(
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs(),
+    );
+    let mut parts = text.split(&today);
+    let mut whole = parts.next().unwrap().to_owned();
+    for part in parts {
+        whole.push_str("DAY HH:MM");
+        whole.push_str(&part[6..]);
+    }
+    whole
+}
+
+#[test]
+fn experiments_of_one_name_are_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let (code, out, error) = faultline(&path, &["list"]);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    insta::assert_snapshot!(timeless(&out));
+    let (code, out, error) = faultline(&path, &["compare", "numa"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(out.contains("compare 2 --full"), "{out}");
+    insta::assert_snapshot!(timeless(&error), @"numa is number 2, first kept DAY HH:MM UTC; there is also numa~2 (number 1, DAY HH:MM UTC)");
+    for named in ["numa~2", "1"] {
+        let (code, out, error) = faultline(&path, &["show", named]);
+        assert_eq!((code, error.as_str()), (Some(0), ""));
+        assert!(out.starts_with("experiment 1: numa\n"), "{out}");
+    }
+    let (code, _, error) = faultline(&path, &["show", "numa~3"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there are numa (2 of that name)"), "{error}");
+}
+
+#[test]
+fn experiments_are_renamed_and_remarked_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let said = |arguments: &[&str]| {
+        let (code, out, error) = faultline(&path, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {error}");
+        out
+    };
+    said(&["rename", "1", "before"]);
+    said(&["note", "before", "  without the patch\u{202e} "]);
+    for arguments in [&["list"][..], &["show", "before"], &["compare", "before"]] {
+        assert!(
+            said(arguments).to_lowercase().contains("note: without the patch"),
+            "{arguments:?}"
+        );
+    }
+    said(&["note", "before", ""]);
+    assert!(!said(&["list"]).contains("note:"));
+    let whole = said(&["store", "check"]);
+    assert!(whole.ends_with("all are whole\n"), "{whole}");
+    for arguments in [
+        &["rename", "before", "12"][..],
+        &["rename", "before", "b12"],
+        &["rename", "before", " "],
+        &["rename", "none", "x"],
+        &["note", "before", "two\nlines"],
+        &["note", "before", &"x".repeat(1001)],
+    ] {
+        assert_eq!(faultline(&path, arguments).0, Some(2), "{arguments:?}");
+    }
+    said(&["rename", "numa", "after"]);
+    assert_eq!(faultline(&path, &["show", "numa"]).0, Some(2));
+}
+
+#[test]
+fn experiments_are_removed_when_that_is_agreed_and_no_run_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let before = fs::read(&path).unwrap();
+    let (code, out, error) = faultline(&path, &["rm", "numa~2", "numa"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(error.contains("say --yes") && error.contains("experiment 1 (numa) with 2 boots"));
+    assert_eq!(faultline(&path, &["rm", "1", "none", "--yes"]).0, Some(2));
+    let running = lab::lock_scratch(&directory.path().join("results.db.running")).unwrap();
+    for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"]] {
+        let (code, _, error) = faultline(&path, arguments);
+        assert_eq!(code, Some(1));
+        assert!(error.contains("another run is under way"), "{error}");
+    }
+    drop(running);
+    assert!(fs::read(&path).unwrap() == before);
+    let (code, out, _) = faultline(&path, &["rm", "1", "numa~2", "--yes"]);
+    assert_eq!((code, out.as_str()), (Some(0), "removed experiment 1 (numa) with 2 boots\n"));
+    assert_eq!(faultline(&path, &["show", "b1"]).0, Some(2));
+    assert_eq!(faultline(&path, &["show", "numa"]).0, Some(0));
+    let whole = "1 experiment, 2 boots, 2 samples and 0 series: all are whole\n";
+    assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
+}
+
+/// Root may write everything, so another user reads then.
+#[test]
+fn a_store_that_cannot_be_written_is_read_by_every_command() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    // Where others may start it.
+    let program = tempfile::tempdir().unwrap();
+    fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let faultline = program.path().join("faultline");
+    fs::copy(env!("CARGO_BIN_EXE_faultline"), &faultline).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&faultline);
+        if is_root() {
+            command.uid(65534);
+        }
+        let output = command.arg("--store").arg(&path).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let frozen = format!(
+        "{} cannot be written: it is read without locks; nobody may write it meanwhile\n",
+        path.display()
+    );
+    for arguments in [
+        &["list"][..],
+        &["show", "1"],
+        &["show", "b1"],
+        &["compare", "1"],
+        &["export", "1", "--format", "csv"],
+        &["store", "check"],
+    ] {
+        assert_eq!(run(arguments), (Some(0), frozen.clone()), "{arguments:?}");
+    }
+    for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"], &["note", "1", "x"]] {
+        let (code, error) = run(arguments);
+        assert_eq!(code, Some(1), "{arguments:?}");
+        assert!(error.contains("results.db"), "{error}");
+        assert!(!error.contains("unable to open") && !error.contains("readonly"), "{error}");
+    }
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").unwrap().uid() == 0
 }

@@ -111,7 +111,7 @@ fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use super::*;
     use crate::job::JobError;

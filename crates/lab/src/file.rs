@@ -147,6 +147,20 @@ pub fn exact_name(name: &str) -> String {
     format!("{name}-exact")
 }
 
+/// Checks that an experiment may be named so; else says why not.
+///
+/// # Errors
+/// When the name is empty, has control characters, or is the number of an experiment or a boot.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        return Err("the experiment has no name".into());
+    }
+    if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("`{name}` is the number of an experiment or a boot"));
+    }
+    Ok(())
+}
+
 /// Reads an experiment from a file's text. Paths in it are relative to the file's directory. With
 /// exact mode as `mode`, an experiment of measured mode is read as one of exact mode, with a name of
 /// its own ([`exact_name`]) and the usual number of seeds.
@@ -214,11 +228,7 @@ impl FileForm {
 
     fn check(self, directory: &Path) -> Checked<Experiment> {
         let name = self.name.get_ref();
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return fault(self.name.span(), "the experiment has no name", "give it one of letters");
-        }
-        if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
-            let problem = format!("`{name}` is the number of an experiment or a boot");
+        if let Err(problem) = check_name(name) {
             return fault(self.name.span(), problem, "give it a name of letters");
         }
         let boots_span = self.boots.as_ref().map(Spanned::span);

@@ -11,7 +11,7 @@ mod rig;
 
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
@@ -92,6 +92,23 @@ pub enum Ending {
     Unjudged,
 }
 
+/// Takes the lock that keeps a second run off a scratch directory; without it no run of the store beside
+/// it goes on.
+///
+/// # Errors
+/// When a run is under way, or the directory cannot be written.
+pub fn lock(scratch: &Path) -> Result<File, RunError> {
+    let path = scratch.join("lock");
+    let failed = |error| RunError::Scratch { path: path.clone(), error };
+    fs::create_dir_all(scratch).map_err(failed)?;
+    let file = File::create(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RunError::Busy(path)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
 impl Lab {
     /// Carries out what of the experiment is not done yet.
     ///
@@ -163,15 +180,7 @@ impl Lab {
 
     /// Takes the lock that keeps a second run off this scratch directory.
     pub(crate) fn lock(&self) -> Result<File, RunError> {
-        let path = self.scratch.join("lock");
-        let scratch = |error| RunError::Scratch { path: path.clone(), error };
-        fs::create_dir_all(&self.scratch).map_err(scratch)?;
-        let file = File::create(&path).map_err(scratch)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(RunError::Busy(path)),
-            Err(TryLockError::Error(error)) => Err(scratch(error)),
-        }
+        lock(&self.scratch)
     }
 
     fn kernels(

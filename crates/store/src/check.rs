@@ -1,6 +1,6 @@
 //! Reads everything, and tells what cannot be read any more.
 
-use crate::checksums::{self, StoreSums};
+use crate::checksums::{self, Numbers, StoreSums};
 use crate::{BootId, Error, ExperimentId, Store, Trouble, boots, experiments};
 
 /// What was found in a store.
@@ -50,6 +50,9 @@ impl Store {
                     return Ok(checked);
                 }
             };
+            if let Err(trouble) = Numbers::read(transaction) {
+                checked.lose(None, None, trouble)?;
+            }
             for entry in &store.experiments {
                 checked.experiments += 1;
                 let name = Some(entry.name.as_str());

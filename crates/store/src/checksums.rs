@@ -9,6 +9,8 @@
 //!
 //! Lists are carried on from what they were, never made anew from the rows that are there.
 
+use std::collections::BTreeMap;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
@@ -26,6 +28,16 @@ pub type Digest = [u8; 32];
 pub struct StoreSums {
     /// The experiments; the one last kept comes last.
     pub experiments: Vec<ExperimentEntry>,
+}
+
+/// The numbers that what is kept next gets at least: those of what was removed are not given again, for a
+/// boot's number may stand in somebody's mail.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Numbers {
+    /// Of an experiment.
+    pub experiment: i64,
+    /// Of a boot.
+    pub boot: i64,
 }
 
 /// An experiment in the list of the store.
@@ -112,6 +124,11 @@ impl StoreSums {
         read(connection, "store", None)
     }
 
+    /// Keeps the list.
+    pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
+        keep(connection, "store", self).map(|_| ())
+    }
+
     /// The checksums of the experiments.
     pub fn experiment(
         &self,
@@ -148,11 +165,41 @@ impl StoreSums {
 
     /// What is said where there is no such experiment.
     pub fn no_experiment(&self, wanted: &str) -> Trouble {
-        let mut names: Vec<String> =
-            self.experiments.iter().map(|entry| entry.name.clone()).collect();
-        names.sort();
-        names.dedup();
+        let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+        for entry in &self.experiments {
+            *counted.entry(&entry.name).or_default() += 1;
+        }
+        let names = counted.into_iter().map(|(name, number)| match number {
+            1 => name.to_owned(),
+            number => format!("{name} ({number} of that name)"),
+        });
+        let names = names.collect();
         Trouble::NoExperiment { wanted: wanted.into(), names }
+    }
+}
+
+impl Numbers {
+    /// The numbers that an experiment and a boot get that are kept now.
+    pub fn next(connection: &Connection) -> Result<Self, Trouble> {
+        let Self { experiment, boot } = Self::read(connection)?;
+        let free = |table: &str| {
+            let sql = format!("SELECT ifnull(max(id), 0) + 1 FROM {table}");
+            connection.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))
+        };
+        Ok(Self {
+            experiment: free("experiments")?.max(experiment),
+            boot: free("boots")?.max(boot),
+        })
+    }
+
+    /// What was kept of them.
+    pub fn read(connection: &Connection) -> Result<Self, Trouble> {
+        read(connection, "numbers", None)
+    }
+
+    /// Keeps them.
+    pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
+        keep(connection, "numbers", self).map(|_| ())
     }
 }
 
@@ -179,7 +226,7 @@ impl ExperimentSums {
         for entry in store.experiments.iter_mut().filter(|entry| entry.id == id.0) {
             entry.digest = digest;
         }
-        keep(connection, "store", &store).map(|_| ())
+        store.keep(connection)
     }
 }
 
@@ -217,6 +264,7 @@ pub fn make(connection: &Connection) -> Result<(), Trouble> {
         return Err(Trouble::damaged(what, "it belongs to no experiment"));
     }
     keep(connection, "store", &StoreSums::default())?;
+    Numbers::default().keep(connection)?;
     let sql = "SELECT id, name FROM experiments ORDER BY used";
     let mut experiments = connection.prepare(sql)?;
     let experiments = experiments.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
@@ -231,6 +279,22 @@ pub fn make(connection: &Connection) -> Result<(), Trouble> {
             sums.boots.push(boots::sums(connection, boot)?.keep(connection, boot)?);
         }
         sums.keep(connection, ExperimentId(id), Some(&name))?;
+    }
+    Ok(())
+}
+
+/// Brings the checksums of experiments up to date after their rows got a remark. A row that was not what
+/// it was before keeps its checksum: a new one would hide the damage.
+pub fn take_in_remarks(connection: &Connection) -> Result<(), Trouble> {
+    Numbers::default().keep(connection)?;
+    let store = StoreSums::read(connection)?;
+    for entry in &store.experiments {
+        let id = ExperimentId(entry.id);
+        let Ok(mut sums) = store.experiment(connection, id) else { continue };
+        if experiments::digest_of_old(connection, id.0)? == sums.row {
+            sums.row = experiments::digest(connection, id.0)?;
+            sums.keep(connection, id, None)?;
+        }
     }
     Ok(())
 }

@@ -47,10 +47,47 @@ pub enum Trouble {
     Malformed(rusqlite::Error),
     /// The file or its directory is not ours to write.
     #[error(
-        "it cannot be written, which reading takes too: let its file and its directory be written, or \
-         copy it to where you may"
+        "it cannot be written: let its file and its directory be written, or copy it to where you may, \
+         and name the copy (--store)"
     )]
     ReadOnly,
+    /// The file cannot be opened, or none made beside it.
+    #[error(
+        "it cannot be opened, or its directory not be written: see who may read and write them, or name \
+         another file (--store)"
+    )]
+    Unopened,
+    /// The file cannot be written, and its write-ahead log holds what nobody moved into it.
+    #[error(
+        "it cannot be written, and {} beside it holds what was kept last: copy both to where you may \
+         write, and name the copy (--store)", .0.display()
+    )]
+    Unmerged(PathBuf),
+    /// The file cannot be written, which it has to be before it can be read.
+    #[error(
+        "it cannot be written, and its schema is version {found}, which has to become version {known} \
+         before it is read: copy it to where you may write, and name the copy (--store)"
+    )]
+    Older {
+        /// The version of the file.
+        found: usize,
+        /// The latest version.
+        known: usize,
+    },
+    /// The host's disk failed.
+    #[error("the disk failed to read or write it: {0}")]
+    Disk(rusqlite::Error),
+    /// Another experiment has the name, and runs the same.
+    #[error(
+        "experiment {other} is named `{name}` and runs the same: two of one name and definition cannot be \
+         told apart; remove one, or choose another name"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The experiment that has it.
+        other: ExperimentId,
+    },
     /// The file was written by a later version of this program. It was not touched.
     #[error(
         "its schema is version {found}, and this faultline knows versions up to {known}; \
@@ -122,6 +159,8 @@ impl From<rusqlite::Error> for Trouble {
             // What is asked is never wrong, so the tables are not those that it is asked of.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(error),
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unopened,
+            Some(ErrorCode::SystemIoFailure) => Self::Disk(error),
             _ => Self::Sqlite(error),
         }
     }

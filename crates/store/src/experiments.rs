@@ -8,11 +8,24 @@ use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::checksums::{self, BootEntry, ExperimentSums, StoreSums};
+use crate::checksums::{self, BootEntry, ExperimentSums, Numbers, StoreSums};
 use crate::{Error, Store, Trouble};
 
-const ROW: &str =
+const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
+    WHERE id = ?";
+/// Before there were remarks.
+const OLD_ROW: &str =
     "SELECT id, name, definition, digest, boots, created, used FROM experiments WHERE id = ?";
+/// What each experiment's boots hold, in bytes; numbers of a row count as 32.
+const SIZES: &str = "SELECT boots.experiment, sum(part.bytes) FROM boots JOIN (
+        SELECT id AS boot, length(console) + length(banner) + 256 AS bytes FROM boots
+        UNION ALL SELECT boot, length(packed) + 32 FROM chunks
+        UNION ALL SELECT boot, length(packed) + 32 FROM chunk_ends
+        UNION ALL SELECT boot, length(packed) + 32 FROM profiles
+        UNION ALL SELECT boot, length(text) + 32 FROM notes
+        UNION ALL SELECT boot, length(workload) + length(phase) + length(metric) + length(label) + 32
+            FROM samples
+    ) AS part ON part.boot = boots.id GROUP BY boots.experiment";
 
 /// The number of an experiment in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +55,8 @@ pub struct ExperimentRow {
     pub outcomes: BTreeMap<String, u32>,
     /// Number of failed boots kept as evidence, but to be done again.
     pub superseded: u32,
+    /// What the user remarked on it; empty without a remark.
+    pub note: String,
 }
 
 impl Store {
@@ -77,10 +92,11 @@ impl Store {
                 }
                 None => {
                     let sql =
-                        "INSERT INTO experiments (name, definition, digest, boots, used) VALUES
-                        (?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))";
+                        "INSERT INTO experiments (id, name, definition, digest, boots, used) VALUES
+                        (?, ?, ?, ?, ?, (SELECT ifnull(max(used), 0) + 1 FROM experiments))";
                     let digest = Sha256::digest(identity);
-                    let values = params![now.name, definition, digest.as_slice(), now.boots];
+                    let id = Numbers::next(transaction)?.experiment;
+                    let values = params![id, now.name, definition, digest.as_slice(), now.boots];
                     (ExperimentId(transaction.prepare(sql)?.insert(values)?), Vec::new())
                 }
             };
@@ -117,7 +133,21 @@ impl Store {
         })
     }
 
-    /// The number of the experiment that was last kept under a name, or that has this number.
+    /// How many bytes the boots of each experiment hold in the file; texts that boots share and SQLite's own
+    /// structures are not counted. Experiments without boots are not in it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn sizes(&self) -> Result<BTreeMap<ExperimentId, u64>, Error> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare(SIZES)?;
+            let sizes = statement.query_map([], |row| Ok((ExperimentId(row.get(0)?), row.get(1)?)));
+            Ok(sizes?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The number of the experiment that was last kept under a name, or that has this number. `NAME~2` is the
+    /// one of that name before the last, and so on.
     ///
     /// # Errors
     /// When there is none, with the names that there are; or when the store fails.
@@ -126,9 +156,15 @@ impl Store {
             let store = StoreSums::read(transaction)?;
             // Names come first: a name may be a number.
             let id = name_or_id.parse().ok();
-            let named = store.experiments.iter().rfind(|entry| entry.name == name_or_id);
-            let found =
-                named.or_else(|| store.experiments.iter().find(|entry| Some(entry.id) == id));
+            let named = |name: &str, newer: usize| {
+                store.experiments.iter().rev().filter(|entry| entry.name == name).nth(newer)
+            };
+            let found = named(name_or_id, 0)
+                .or_else(|| store.experiments.iter().find(|entry| Some(entry.id) == id))
+                .or_else(|| {
+                    let (name, place) = name_or_id.rsplit_once('~')?;
+                    named(name, place.parse::<usize>().ok()?.checked_sub(1)?)
+                });
             let found = found.map(|entry| ExperimentId(entry.id));
             found.ok_or_else(|| store.no_experiment(name_or_id))
         })
@@ -136,7 +172,7 @@ impl Store {
 }
 
 /// What makes it the experiment that it is: all that says what is run, but not how often.
-fn identity(experiment: &Experiment) -> serde_json::Result<String> {
+pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = experiment.clone();
     for used in &mut run.workloads {
         *used = used.as_run();
@@ -147,7 +183,7 @@ fn identity(experiment: &Experiment) -> serde_json::Result<String> {
 
 /// The experiment of this name and identity that was last kept. It is told by its definition: in stores
 /// of old, digests are of more than the identity.
-fn known(
+pub(crate) fn known(
     connection: &Connection,
     name: &str,
     identity: &str,
@@ -164,7 +200,7 @@ fn known(
 }
 
 /// JSON with sorted keys of everything but what is left out.
-fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
+pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
     let mut keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(experiment)?)?;
     keys.retain(|key, _| !left_out.contains(&key.as_str()));
     let mut definition = Value::Object(keys);
@@ -175,13 +211,22 @@ fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<
 
 /// What stands in the row of an experiment.
 pub(crate) struct KeptExperiment {
-    experiment: Experiment,
+    pub experiment: Experiment,
     created: u64,
+    note: String,
 }
 
 /// The checksum of an experiment's row.
 pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Digest, Trouble> {
     Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
+}
+
+/// The same as it was made before there were remarks.
+pub(crate) fn digest_of_old(
+    connection: &Connection,
+    id: i64,
+) -> Result<checksums::Digest, Trouble> {
+    Ok(checksums::rows(connection, OLD_ROW, id, |_| Ok(()))?.1)
 }
 
 /// The row of an experiment, verified.
@@ -192,7 +237,8 @@ pub(crate) fn row(
 ) -> Result<KeptExperiment, Trouble> {
     let what = || format!("the definition of experiment {id}");
     let rows = checksums::verified(connection, ROW, id.0, (&sums.row, what), |row| {
-        Ok(KeptExperiment { experiment: experiment(row)?, created: row.get("created")? })
+        let (created, note) = (row.get("created")?, row.get("note")?);
+        Ok(KeptExperiment { experiment: experiment(row)?, created, note })
     });
     rows?.pop().ok_or_else(|| Trouble::damaged(what(), "it is missing"))
 }
@@ -214,7 +260,7 @@ fn experiment_row(id: ExperimentId, kept: KeptExperiment, boots: &[BootEntry]) -
         *outcomes.entry(boot.outcome.clone()).or_insert(0) += 1;
     }
     let superseded = boots.iter().filter(|boot| boot.superseded).count() as u32;
-    let KeptExperiment { experiment, created } = kept;
+    let KeptExperiment { experiment, created, note } = kept;
     let variants = experiment.variants.into_iter();
     ExperimentRow {
         id,
@@ -224,5 +270,6 @@ fn experiment_row(id: ExperimentId, kept: KeptExperiment, boots: &[BootEntry]) -
         boots: experiment.boots,
         outcomes,
         superseded,
+        note,
     }
 }

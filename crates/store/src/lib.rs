@@ -8,6 +8,7 @@ mod boots;
 mod check;
 mod checksums;
 mod chunk;
+mod edit;
 mod error;
 mod experiments;
 mod packed;

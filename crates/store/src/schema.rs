@@ -1,13 +1,13 @@
 //! The tables and their versions. `PRAGMA user_version` numbers the schema of a file; each step
 //! of [`MIGRATIONS`] leads from one version to the next.
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::{Trouble, checksums};
 
 /// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
 /// added.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -16,10 +16,13 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
     include_str!("schema/8.sql"),
+    include_str!("schema/9.sql"),
 ];
 
 /// The first version with checksums.
 const CHECKSUMS: usize = 8;
+/// The first version whose experiments have remarks, under their checksums.
+const REMARKS: usize = 9;
 
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
@@ -37,18 +40,34 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
     for step in &MIGRATIONS[found..] {
         transaction.execute_batch(step).map_err(|error| match error {
             // Its tables are not those of the version that the file says it has.
-            rusqlite::Error::SqlInputError { msg, .. } => {
-                Trouble::damaged(format!("the number of its version, {found}"), msg)
+            rusqlite::Error::SqlInputError { msg, .. } => of_another_version(found, msg),
+            error if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
+                of_another_version(found, error)
             }
             error => error.into(),
         })?;
     }
     if found < CHECKSUMS {
         checksums::make(&transaction)?;
+    } else if found < REMARKS {
+        checksums::take_in_remarks(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
     Ok(transaction.commit()?)
+}
+
+fn of_another_version(found: usize, why: impl ToString) -> Trouble {
+    Trouble::damaged(format!("the number of its version, {found}"), why)
+}
+
+/// Checks that a file which cannot be written has the latest version.
+pub fn check(connection: &Connection) -> Result<(), Trouble> {
+    let found = version(&connection.unchecked_transaction()?)?;
+    match found == MIGRATIONS.len() {
+        true => Ok(()),
+        false => Err(Trouble::Older { found, known: MIGRATIONS.len() }),
+    }
 }
 
 /// The version of the file, 0 if it is new and at most that of the last step.

@@ -1,6 +1,8 @@
 //! The store's file: where it is, how it is opened, and the transactions on it.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
@@ -17,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Store {
     path: PathBuf,
     pub(crate) connection: Connection,
+    is_frozen: bool,
 }
 
 impl Store {
@@ -29,7 +32,23 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection =
             connect(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
-        Ok(Self { path: path.into(), connection })
+        Ok(Self { path: path.into(), connection, is_frozen: false })
+    }
+
+    /// Opens the store at `path` to be read, also where it cannot be written.
+    ///
+    /// # Errors
+    /// As for [`Store::open`]; and where the file cannot be written, when it is of an older version, or
+    /// has a write-ahead log that cannot be read without writing.
+    pub fn open_to_read(path: &Path) -> Result<Self, Error> {
+        let (connection, is_frozen) =
+            connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
+        Ok(Self { path: path.into(), connection, is_frozen })
+    }
+
+    /// Whether it is read as a file that nobody changes, without locks, because it cannot be written.
+    pub fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Where results are kept unless told otherwise: `faultline/faultline.db` below
@@ -88,6 +107,52 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
+}
+
+/// Connects to a store, and tells whether it is read as one that nobody changes.
+fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
+    // SQLite makes files beside one that it can read, as nobody else may use them then.
+    if File::options().write(true).open(path).is_ok() {
+        match connect(path) {
+            Err(Trouble::ReadOnly | Trouble::Unopened) => {}
+            connection => return Ok((connection?, false)),
+        }
+    }
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let checked = |connection: Connection| {
+        connection.busy_timeout(PATIENCE)?;
+        schema::check(&connection).map(|()| connection)
+    };
+    // Another process has it open, or was killed: its index of the log says what is in the log.
+    if beside("-shm").exists() {
+        match Connection::open_with_flags(path, flags).map_err(Trouble::from).and_then(checked) {
+            Err(Trouble::ReadOnly | Trouble::Unopened) => {}
+            connection => return Ok((connection?, false)),
+        }
+    }
+    let log = beside("-wal");
+    if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        return Err(Trouble::Unmerged(log));
+    }
+    let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(immutable(path)?, flags)?;
+    Ok((checked(connection)?, true))
+}
+
+/// The URI by which SQLite reads a file without locks (`https://sqlite.org/uri.html`).
+fn immutable(path: &Path) -> Result<String, Trouble> {
+    let path = std::path::absolute(path).map_err(Trouble::Directory)?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let escaped = path.as_os_str().as_bytes().iter().map(|&byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    Ok(format!("file://{}?immutable=1", escaped.collect::<String>()))
 }
 
 /// Lets others read while one writes. A file changes its mode once; SQLite does not wait for

@@ -9,9 +9,10 @@ use ::compare::{
 };
 use lab::file::{self, Written};
 use model::{Experiment, Mode, Source};
-use report::{Console, Explained, Page, Recipe};
+use report::{Console, Explained, Page, Recipe, escape};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
+use super::chosen::find;
 use super::{existing_store, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
@@ -93,7 +94,11 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             })
         }
     };
-    write_out(&text, args.output.as_deref())?;
+    let note = match args.format {
+        Format::Text => note(&store, id)?,
+        _ => String::new(),
+    };
+    write_out(&format!("{text}{note}"), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -133,6 +138,13 @@ fn explained(comparison: &Comparison, experiment: &Experiment, kept: &[Kept]) ->
     explained
 }
 
+/// The user's remark on an experiment, as a line at the end of a text.
+fn note(store: &Store, id: ExperimentId) -> Result<String, Failure> {
+    let row = store.experiments()?.into_iter().find(|row| row.id == id);
+    let note = row.map(|row| row.note).filter(|note| !note.is_empty());
+    Ok(note.map_or(String::new(), |note| format!("\nNote: {}\n", escape(&note))))
+}
+
 /// Lets iterations of warm-up count where that is asked for.
 fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
     if args.warmup == Some(Warmup::Include) {
@@ -166,17 +178,6 @@ fn files(experiment: &Experiment) -> Vec<(String, String)> {
 
 fn recipe(files: &[(String, String)]) -> Recipe<'_> {
     Recipe { version: env!("CARGO_PKG_VERSION"), files }
-}
-
-/// The experiment that was named, or the one last used.
-pub fn find(store: &Store, named: Option<&str>) -> Result<store::ExperimentId, Failure> {
-    match named {
-        Some(name) => Ok(store.find_experiment(name)?),
-        None => match store.experiments()?.last() {
-            Some(latest) => Ok(latest.id),
-            None => Err(Failure::Usage("the store holds no experiment yet".into())),
-        },
-    }
 }
 
 /// Which of the variants is called so.

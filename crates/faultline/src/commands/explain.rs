@@ -9,7 +9,7 @@ use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
 use super::compare::place_of;
-use super::{existing_store, print, write_out};
+use super::{chosen, existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
 
@@ -103,7 +103,7 @@ fn find(
     variants: [&str; 2],
 ) -> Result<(ExperimentId, Experiment), Failure> {
     let id = match named {
-        Some(named) => store.find_experiment(named)?,
+        Some(_) => chosen::find(store, named)?,
         None => latest(store, variants)?,
     };
     let experiment = store.experiment(id)?;

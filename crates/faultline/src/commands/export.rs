@@ -11,7 +11,8 @@ use export::{Export, Filter, Format, Rows};
 use model::{Experiment, Mode, Profile};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
-use super::compare::{find, no_phase};
+use super::chosen::find;
+use super::compare::no_phase;
 use super::{WriteError, existing_store, write_file, write_out};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;

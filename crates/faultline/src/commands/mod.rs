@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
 pub mod boot;
+pub mod chosen;
 pub mod compare;
+pub mod edit;
 pub mod explain;
 pub mod export;
 pub mod generate;
@@ -37,14 +39,28 @@ fn store_option(named: Option<&PathBuf>) -> String {
     named.map_or(String::new(), |path| format!(" --store {}", path.display()))
 }
 
-/// The store for reading: one that does not exist is not created.
+/// The store for reading: one that does not exist is not created, one that cannot be written is read as
+/// it is.
 fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
+    let path = existing_path(named)?;
+    let store = Store::open_to_read(&path)?;
+    if store.is_frozen() {
+        let path = path.display();
+        eprintln!(
+            "{path} cannot be written: it is read without locks; nobody may write it meanwhile"
+        );
+    }
+    Ok(store)
+}
+
+/// Where the store is, which has to be there.
+fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let path = store_path(named)?;
     if !path.exists() {
         let message = format!("there is no store {}: `faultline run` makes it", path.display());
         return Err(Failure::Usage(message));
     }
-    Ok(Store::open(&path)?)
+    Ok(path)
 }
 
 fn topology(args: &MachineArgs) -> Result<Topology, Failure> {

@@ -9,7 +9,8 @@ use lab::{RunOptions, file};
 use model::{Boot, Mode, Source};
 use store::Detail;
 
-use super::compare::{find, place_of};
+use super::chosen::find;
+use super::compare::place_of;
 use super::run::{described, laboratory, not_too_many, variant, workload};
 use super::{existing_store, print};
 use crate::args::{SelftestArgs, SelftestFormat};

@@ -6,19 +6,40 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lab::Difference;
 use model::{Topology, count};
 use report::escape;
-use store::{BootId, Detail, Store};
+use store::{BootId, Detail, ExperimentRow, Store};
 
-use super::compare::find;
+use super::chosen::{find, older};
 use super::{existing_store, print};
 use crate::failure::Failure;
 use crate::list;
 
 pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
-    print(&list::experiments(&store.experiments()?))?;
+    let rows = store.experiments()?;
+    let mut remarks = Vec::new();
+    for row in &rows {
+        remarks.push(match older(&rows, row) {
+            Some(older) => list::differing(&differences(&store, row, older)?, older.id),
+            None => String::new(),
+        });
+    }
+    // Of a damaged store the rest is listed all the same.
+    let sizes = store.sizes().unwrap_or_default();
+    print(&list::experiments(&rows, &sizes, &remarks))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// By what an experiment differs from an older one of its name.
+fn differences(
+    store: &Store,
+    row: &ExperimentRow,
+    older: &ExperimentRow,
+) -> Result<Vec<Difference>, Failure> {
+    let [now, before] = [store.experiment(row.id)?, store.experiment(older.id)?];
+    Ok(lab::differences(&now, &before))
 }
 
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {
@@ -35,6 +56,12 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
     let id = find(store, named)?;
     let experiment = store.experiment(id)?;
     let mut text = format!("experiment {id}: {}\n", escape(&experiment.name));
+    if let Some(row) = store.experiments()?.into_iter().find(|row| row.id == id) {
+        let _ = writeln!(text, "first kept: {} UTC", list::moment(row.created));
+        if !row.note.is_empty() {
+            let _ = writeln!(text, "note: {}", escape(&row.note));
+        }
+    }
     if let Some(imported) = &experiment.imported {
         let directory = imported.directory.display().to_string();
         let _ = writeln!(text, "imported from {} ({})", escape(&directory), escape(&imported.tool));

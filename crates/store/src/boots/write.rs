@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params}
 use sha2::{Digest, Sha256};
 
 use super::{BootId, words};
-use crate::checksums::differs;
+use crate::checksums::{Numbers, differs};
 use crate::{Deltas, ExperimentId, Series, Trouble, chunk, packed, profile};
 
 /// Writes everything of a boot, its own chunks and then `series`.
@@ -37,17 +37,18 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
     // The guest's u64 are kept as the same 64 bits: a wrong one must not lose the boot.
     connection
         .prepare_cached(
-            "INSERT INTO boots (experiment, variant, replicate, block, started, outcome, detail,
+            "INSERT INTO boots (id, experiment, variant, replicate, block, started, outcome, detail,
                 release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
                 accel, emulator, kernel_origin, kernel_digest, initramfs_digest,
                 recording_digest, userspace_digest, userspace, config, load_before, load_after, steal, wall, console)
-            VALUES (:experiment, :variant, :replicate, :block, :started, :outcome, :detail,
+            VALUES (:id, :experiment, :variant, :replicate, :block, :started, :outcome, :detail,
                 :release, :version, :banner, :cmdline, :preemption, :cpus, :nodes, :memory,
                 :page_size, :accel, :emulator, :kernel_origin, :kernel_digest,
                 :initramfs_digest, :recording_digest, :userspace_digest, :userspace, :config,
                 :load_before, :load_after, :steal, :wall, :console)",
         )?
         .insert(named_params! {
+            ":id": Numbers::next(connection)?.boot,
             ":experiment": experiment.0,
             ":variant": boot.variant,
             ":replicate": boot.replicate,

@@ -282,7 +282,7 @@ fn a_name_means_the_experiment_last_kept_under_it() {
     assert!(listed[0].outcomes.is_empty());
 
     let error = store.find_experiment("nuna").unwrap_err().to_string();
-    assert!(error.ends_with("no experiment `nuna`; there are 1, numa"), "{error}");
+    assert!(error.ends_with("no experiment `nuna`; there are 1, numa (2 of that name)"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests of the store as a whole, and the boots they keep.
 
+mod edit;
 mod faults;
+mod frozen;
 mod keeping;
 mod processes;
 mod rot;
@@ -48,7 +50,12 @@ impl Place {
     fn as_of_old(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
-        plain.execute_batch("DROP TABLE checksums; PRAGMA user_version = 7").unwrap();
+        plain
+            .execute_batch(
+                "ALTER TABLE experiments DROP COLUMN note;
+                DROP TABLE checksums; PRAGMA user_version = 7",
+            )
+            .unwrap();
     }
 }
 

@@ -35,14 +35,14 @@ fn a_newer_version_is_refused_untouched() {
     drop(place.open());
     place.plain().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&place);
-    assert!(error.contains("version 99, and this faultline knows versions up to 8"), "{error}");
+    assert!(error.contains("version 99, and this faultline knows versions up to 9"), "{error}");
 }
 
 #[test]
 fn a_version_that_the_tables_are_not_of_is_damage() {
     let place = Place::new();
     drop(place.open());
-    for version in [0, 7] {
+    for version in [0, 7, 8] {
         place.plain().pragma_update(None, "user_version", version).unwrap();
         let error = refusal(&place);
         assert!(

@@ -1,0 +1,82 @@
+//! Which experiment is meant.
+
+use report::escape;
+use store::{ExperimentId, ExperimentRow, Store};
+
+use crate::failure::Failure;
+use crate::list::moment;
+
+/// Of how many others of a name is told.
+const MAX_OTHERS: usize = 4;
+
+/// The experiment that was named, or the one last used. Where several have the name, standard error says
+/// which one is meant.
+pub fn find(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure> {
+    let rows = store.experiments()?;
+    let Some(named) = named else {
+        let none = || Failure::Usage("the store holds no experiment yet".into());
+        return rows.last().map(|latest| latest.id).ok_or_else(none);
+    };
+    let id = store.find_experiment(named)?;
+    if let Some(line) = which(&rows, named, id) {
+        eprintln!("{line}");
+    }
+    Ok(id)
+}
+
+/// What is said where a name alone means one of several.
+fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String> {
+    let all: Vec<&ExperimentRow> = rows.iter().rev().filter(|row| row.name == named).collect();
+    let (taken, others) = all.split_first()?;
+    if others.is_empty() || taken.id != id {
+        return None;
+    }
+    let more = others.len().saturating_sub(MAX_OTHERS);
+    let others = others.iter().take(MAX_OTHERS).zip(2..).map(|(row, place)| {
+        format!("{named}~{place} (number {}, {} UTC)", row.id, moment(row.created))
+    });
+    let mut others = others.collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        others.push_str(&format!(" and {more} more"));
+    }
+    let taken = format!("number {}, first kept {} UTC", taken.id, moment(taken.created));
+    Some(escape(&format!("{named} is {taken}; there is also {others}")))
+}
+
+/// The experiment of the same name that was last kept before one of these.
+pub fn older<'a>(rows: &'a [ExperimentRow], row: &ExperimentRow) -> Option<&'a ExperimentRow> {
+    let place = rows.iter().position(|other| other.id == row.id)?;
+    rows[..place].iter().rev().find(|other| other.name == row.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn row(id: i64, name: &str) -> ExperimentRow {
+        ExperimentRow {
+            id: ExperimentId(id),
+            name: name.into(),
+            created: 1_790_000_000 + id as u64 * 60,
+            variants: Vec::new(),
+            boots: 1,
+            outcomes: BTreeMap::new(),
+            superseded: 0,
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_name_of_several_says_which_is_meant() {
+        let rows = [row(3, "numa"), row(1, "numa"), row(2, "other"), row(4, "numa")];
+        let told = which(&rows, "numa", ExperimentId(4)).unwrap();
+        insta::assert_snapshot!(told, @"numa is number 4, first kept 2026-09-21 14:17 UTC; there is also numa~2 (number 1, 2026-09-21 14:14 UTC), numa~3 (number 3, 2026-09-21 14:16 UTC)");
+        assert_eq!(which(&rows, "other", ExperimentId(2)), None);
+        assert_eq!(which(&rows, "numa~2", ExperimentId(1)), None);
+        assert_eq!(which(&rows, "1", ExperimentId(1)), None);
+        assert_eq!(older(&rows, &rows[3]).unwrap().id, ExperimentId(1));
+        assert_eq!(older(&rows, &rows[0]), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! By what two experiments differ, in the words of their files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Experiment;
+use toml::{Table, Value};
+
+use crate::file;
+
+/// A key of an experiment's file that is another one in a second experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The key with the tables that it is in, such as `machine.memory`; tables of a list by their names.
+    pub key: String,
+    /// What the first says; none if it is as usual there, or not at all.
+    pub first: Option<String>,
+    /// What the second says.
+    pub second: Option<String>,
+}
+
+/// The keys by which two experiments differ, their names left out. Kernels are told apart by their
+/// images, as they are kept.
+pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
+    let [first, second] = [first, second].map(keys);
+    let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let both = all.into_iter().map(|key| Difference {
+        key: key.clone(),
+        first: first.get(key).cloned(),
+        second: second.get(key).cloned(),
+    });
+    both.filter(|difference| difference.first != difference.second).collect()
+}
+
+/// All keys of an experiment's file, and what its text does not tell.
+fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    let text = file::write(experiment).text;
+    let table: Table = text.parse().expect("the file that was written is TOML");
+    flatten(String::new(), Value::Table(table), &mut keys);
+    keys.remove("name");
+    for variant in &experiment.variants {
+        keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.clone());
+    }
+    for (key, digest) in [
+        ("faultline's programs in the guest", &experiment.guest_digest),
+        ("image of user space", &experiment.userspace_digest),
+    ] {
+        if !digest.is_empty() {
+            keys.insert(key.into(), digest.chars().take(12).collect());
+        }
+    }
+    keys
+}
+
+fn flatten(path: String, value: Value, keys: &mut BTreeMap<String, String>) {
+    let within = |name: &str| match path.as_str() {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Table(table) => {
+            for (name, value) in table {
+                flatten(within(&name), value, keys);
+            }
+        }
+        Value::Array(list) if list.iter().any(Value::is_table) => {
+            for (number, value) in list.into_iter().enumerate() {
+                let name = value.get("name").or_else(|| value.get("kernel"));
+                let name = name.and_then(Value::as_str).map(str::to_owned);
+                flatten(within(&name.unwrap_or_else(|| number.to_string())), value, keys);
+            }
+        }
+        Value::String(text) => {
+            keys.insert(path, text);
+        }
+        other => {
+            keys.insert(path, other.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn experiment(text: &str) -> Experiment {
+        let text = format!(
+            "name = \"x\"\n{text}\n[[variant]]\nkernel = \"debian:6.1\"\n\
+             [[workload]]\nname = \"mprotect\"\n"
+        );
+        file::parse(Path::new("x.toml"), &text, None).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    #[test]
+    fn experiments_differ_by_the_keys_of_their_files() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let mut second = experiment("boots = 4\n[machine]\ncpus = 2\nmemory = \"1G\"");
+        second.name = "y".into();
+        second.variants[0].cmdline = "quiet".into();
+        let told = differences(&first, &second).into_iter().map(|it| {
+            let or_usual = |value: Option<String>| value.unwrap_or_else(|| "usual".into());
+            format!("{}: {} and {}\n", it.key, or_usual(it.first), or_usual(it.second))
+        });
+        insta::assert_snapshot!(told.collect::<String>());
+        assert_eq!(differences(&first, &first), []);
+    }
+
+    #[test]
+    fn kernels_of_one_name_differ_by_their_images() {
+        let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
+        let mut second = first.clone();
+        second.variants[0].kernel.push_str(" another");
+        let keys: Vec<_> = differences(&first, &second).into_iter().map(|it| it.key).collect();
+        assert_eq!(keys, [format!("variant.{}.kernel", first.variants[0].name)]);
+    }
+}

@@ -1,0 +1,3 @@
+-- What the user remarks on an experiment.
+
+ALTER TABLE experiments ADD COLUMN note TEXT NOT NULL DEFAULT '';

@@ -1,0 +1,217 @@
+//! Experiments removed, renamed and remarked on.
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use model::Outcome;
+
+use super::{Place, boot, experiment};
+use crate::{Detail, Error, ExperimentId, Store, Trouble};
+
+fn whole(store: &Store) {
+    assert_eq!(store.check().unwrap().lost, []);
+}
+
+/// A store with two experiments of one name, which run otherwise, and a boot of each.
+fn two(place: &Place) -> (Store, [ExperimentId; 2]) {
+    let mut store = place.open();
+    let mut other = experiment("numa");
+    other.workloads[0].iterations = 9;
+    let ids = [experiment("numa"), other].map(|experiment| {
+        let id = store.keep_experiment(&experiment).unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        id
+    });
+    (store, ids)
+}
+
+#[test]
+fn of_one_name_the_last_is_meant_unless_said_otherwise() {
+    let place = Place::new();
+    let (mut store, [first, second]) = two(&place);
+    let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
+    let found = |name: &str| store.find_experiment(name).ok();
+    assert_eq!(
+        [found("numa"), found("numa~1"), found("numa~2")],
+        [Some(second), Some(second), Some(first)]
+    );
+    assert_eq!(found("numa~7"), Some(tilde));
+    assert_eq!([found("numa~3"), found("numa~0"), found("numa~x"), found("~1")], [None; 4]);
+    let error = store.find_experiment("numa~3").unwrap_err().to_string();
+    assert!(error.contains("there are numa (2 of that name), numa~7"), "{error}");
+}
+
+#[test]
+fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
+    let place = Place::new();
+    let (mut store, [first, second]) = two(&place);
+    let before = store.boots(first, Detail::Whole).unwrap();
+    store.remove_experiment(second).unwrap();
+    whole(&store);
+    assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
+    assert!(matches!(
+        store.remove_experiment(second),
+        Err(Error::Store { trouble: Trouble::NoExperiment { .. }, .. })
+    ));
+    let next = store.keep_experiment(&experiment("other")).unwrap();
+    assert_eq!(next.0, second.0 + 1);
+    let id = store.keep_boot(next, &boot("6.1", 0, Outcome::Complete)).unwrap();
+    assert_eq!(id.0, 3);
+    store.remove_experiment(first).unwrap();
+    store.remove_experiment(next).unwrap();
+    whole(&store);
+    let plain = place.plain();
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    let mut tables = plain.prepare(tables).unwrap();
+    for table in tables.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+        let table = table.unwrap();
+        let sql = format!("SELECT count(*) FROM {table}");
+        let left: i64 = plain.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 2 * i64::from(table == "checksums"), "{table}");
+    }
+}
+
+#[test]
+fn a_renamed_experiment_is_found_by_the_file_with_its_new_name() {
+    let place = Place::new();
+    let (mut store, [first, second]) = two(&place);
+    store.rename_experiment(first, "before").unwrap();
+    whole(&store);
+    assert_eq!(store.experiment(first).unwrap(), experiment("before"));
+    assert_eq!(store.find_experiment("before").unwrap(), first);
+    assert_eq!(store.find_experiment("numa").unwrap(), second);
+    assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "its place stays");
+    assert_eq!(store.keep_experiment(&experiment("before")).unwrap(), first);
+    // The old name makes another experiment.
+    let again = store.keep_experiment(&experiment("numa")).unwrap();
+    assert!(again != first && again != second);
+    let error = store.rename_experiment(first, "numa").unwrap_err().to_string();
+    assert!(error.contains(&format!("experiment {again} is named `numa` and runs the same")));
+    assert_eq!(store.find_experiment("before").unwrap(), first);
+    whole(&store);
+}
+
+#[test]
+fn remarks_stay_with_their_experiment() {
+    let place = Place::new();
+    let (mut store, [first, second]) = two(&place);
+    store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
+    store.keep_experiment(&experiment("numa")).unwrap();
+    whole(&store);
+    let note = |store: &Store, id| {
+        store.experiments().unwrap().into_iter().find(|row| row.id == id).unwrap().note
+    };
+    assert_eq!([note(&store, first), note(&store, second)], ["with the \u{fc}ber-patch", ""]);
+    store.note_experiment(first, "").unwrap();
+    assert_eq!(note(&store, first), "");
+    place.plain().execute("UPDATE experiments SET note = 'forged'", []).unwrap();
+    assert_eq!(store.check().unwrap().lost.len(), 2);
+    for result in [store.note_experiment(first, "x"), store.rename_experiment(first, "x")] {
+        assert!(matches!(result, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
+    }
+}
+
+#[test]
+fn a_store_of_the_version_before_takes_remarks_and_hides_no_damage() {
+    let place = Place::new();
+    let (store, [first, second]) = two(&place);
+    let before = store.boots(first, Detail::Whole).unwrap();
+    drop(store);
+    // As version 8 left it: rows without remarks, under checksums of their own.
+    let plain = place.plain();
+    plain.execute("DELETE FROM checksums WHERE of = 'numbers'", []).unwrap();
+    for id in [first, second] {
+        let mut sums = crate::checksums::ExperimentSums::read(&plain, id).unwrap();
+        sums.row = crate::experiments::digest_of_old(&plain, id.0).unwrap();
+        sums.keep(&plain, id, None).unwrap();
+    }
+    plain
+        .execute_batch(
+            "ALTER TABLE experiments DROP COLUMN note; PRAGMA user_version = 8;
+            UPDATE experiments SET created = 7 WHERE id = 2",
+        )
+        .unwrap();
+    drop(plain);
+    let mut store = place.open();
+    assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
+    let lost = store.check().unwrap().lost;
+    assert_eq!(lost.len(), 1);
+    assert_eq!(lost[0].what, "the definition of experiment 2");
+    store.note_experiment(first, "kept").unwrap();
+}
+
+#[test]
+fn numbers_that_were_given_are_never_forgotten_unnoticed() {
+    for damage in [
+        "DELETE FROM checksums WHERE of = 'numbers'",
+        "UPDATE checksums SET sums = x'0202' WHERE of = 'numbers'",
+    ] {
+        let place = Place::new();
+        let (mut store, [first, second]) = two(&place);
+        store.remove_experiment(second).unwrap();
+        place.plain().execute(damage, []).unwrap();
+        assert_eq!(store.check().unwrap().lost[0].what, "the checksums of numbers", "{damage}");
+        let kept = store.keep_boot(first, &boot("6.1", 1, Outcome::Complete));
+        assert!(matches!(kept, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
+    }
+}
+
+#[test]
+fn the_size_of_an_experiment_is_that_of_its_boots() {
+    let place = Place::new();
+    let (mut store, [first, second]) = two(&place);
+    let one = store.sizes().unwrap()[&first];
+    assert!(one > 500, "{one}");
+    store.keep_boot(second, &boot("6.1", 1, Outcome::Complete)).unwrap();
+    let sizes = store.sizes().unwrap();
+    assert_eq!(sizes[&first], one);
+    assert!(sizes[&second] > one + one / 2, "{sizes:?}");
+}
+
+const STORE: &str = "FAULTLINE_TEST_EDITED";
+
+/// Changes a store without end, in a process that the test below started; does nothing elsewhere.
+#[test]
+fn editor() {
+    let Ok(path) = env::var(STORE) else { return };
+    let mut store = Store::open(Path::new(&path)).unwrap();
+    let name = format!("passing {}", std::process::id());
+    for round in 0.. {
+        let id = store.keep_experiment(&experiment(&name)).unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        store.note_experiment(id, &format!("round {round}")).unwrap();
+        store.rename_experiment(id, &format!("{name}, {round}")).unwrap();
+        store.remove_experiment(id).unwrap();
+        println!("\nround {round}");
+    }
+}
+
+#[test]
+fn a_kill_leaves_a_store_that_is_whole() {
+    let place = Place::new();
+    let (store, [first, second]) = two(&place);
+    drop(store);
+    for round in 0..12_u64 {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "tests::edit::editor", "--nocapture"])
+            .env(STORE, &place.path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        lines.map(Result::unwrap).find(|line| line.starts_with("round ")).unwrap();
+        thread::sleep(Duration::from_micros(RandomState::new().hash_one(round) % 30_000));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let store = place.open();
+        whole(&store);
+        let kept: Vec<_> = store.experiments().unwrap().into_iter().map(|row| row.id).collect();
+        assert!(kept.contains(&first) && kept.contains(&second));
+        assert_eq!(store.boots(second, Detail::Summary).unwrap().len(), 1);
+    }
+}
