@@ -273,8 +273,10 @@ pub struct BootArgs {
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The experiment's name or number [default: the latest]
-    pub experiment: Option<String>,
+    /// The experiment's name or number [default: the latest]; of several, which ran the same on the same
+    /// machine, all variants side by side
+    #[arg(value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
     /// The variant in the first column [default: the experiment's first]
     #[arg(long, value_name = "VARIANT")]
     pub baseline: Option<String>,

@@ -32,7 +32,10 @@ fn boot(variant: &str, value: f64) -> Boot {
         ended: None,
     };
     let outcome = Outcome::Complete;
-    Boot { variant: variant.into(), outcome, samples: vec![sample], ..Boot::default() }
+    let mut boot =
+        Boot { variant: variant.into(), outcome, samples: vec![sample], ..Boot::default() };
+    (boot.facts.emulator, boot.facts.accel) = ("QEMU 10.0.2".into(), "kvm".into());
+    boot
 }
 
 fn faultline(store: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -206,7 +209,10 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
     let program = tempfile::tempdir().unwrap();
     fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let faultline = program.path().join("faultline");
-    fs::copy(env!("CARGO_BIN_EXE_faultline"), &faultline).unwrap();
+    // By another process: a file that this one writes is busy for those that its other tests start.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_faultline")).arg(&faultline);
+    assert!(copy.status().unwrap().success());
     let run = |arguments: &[&str]| {
         let mut command = Command::new(&faultline);
         if is_root() {
@@ -241,4 +247,32 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+#[test]
+fn variants_of_several_experiments_stand_side_by_side_if_all_ran_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let mut store = Store::open(&path).unwrap();
+    let other =
+        parsed(&EXPERIMENT.replace("\"numa\"", "\"later\"").replace("\"new\"", "\"newer\""));
+    let id = store.keep_experiment(&other).unwrap();
+    for (variant, value) in [("old", 0.55), ("newer", 0.42)] {
+        store.keep_boot(id, &boot(variant, value)).unwrap();
+    }
+    drop(store);
+    let (code, out, error) = faultline(&path, &["compare", "1", "later", "--full"]);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(timeless(&out));
+    let (code, out, error) = faultline(&path, &["compare", "1", "2"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(error);
+    for arguments in [&["compare", "1", "1"][..], &["compare", "1", "3", "--format", "mail"]] {
+        assert_eq!(faultline(&path, arguments).0, Some(2), "{arguments:?}");
+    }
+    let baseline = ["compare", "1", "3", "--baseline", "newer", "--format", "json"];
+    let (code, out, error) = faultline(&path, &baseline);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(error.contains("none are pairs") && out.contains("old@1"), "{error}");
 }

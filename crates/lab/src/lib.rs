@@ -2,6 +2,7 @@
 //! recorded, keeps it, and goes on where an earlier run stopped. How a VM is run, a kernel found
 //! and a boot stored is left to the crates below.
 
+mod across;
 mod binaries;
 mod boot;
 mod clock;
@@ -35,6 +36,7 @@ mod watch;
 mod worker;
 pub mod workloads;
 
+pub use across::{Of as Across, across};
 pub use boot::BootError;
 pub use differences::{Difference, differences};
 pub use disks::{DiskError, MkfsError};

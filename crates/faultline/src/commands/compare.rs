@@ -13,12 +13,16 @@ use report::{Console, Explained, Page, Recipe, escape};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
 use super::chosen::find;
-use super::{existing_store, store_option, write_out};
+use super::{across, existing_store, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 
 /// The counters that are compared.
-const COUNTED: [Source; 3] = [Source::Vmstat, Source::NodeNumastat, Source::Zoneinfo];
+const COUNTED: [&str; 3] =
+    [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
+/// The same where the time between samples matters: processor times change whenever the sampler looks,
+/// and so tell when it did.
+const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.full && args.format != Format::Text {
@@ -26,7 +30,10 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     }
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
-    let id = find(&store, args.experiment.as_deref())?;
+    if args.experiments.len() > 1 {
+        return across::compare(&store, args);
+    }
+    let id = find(&store, args.experiments.first().map(String::as_str))?;
     let experiment = store.experiment(id)?;
     let baseline = match &args.baseline {
         Some(name) => place_of(&experiment, name)?,
@@ -44,10 +51,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let mut comparison = ::compare::compare(&own, baseline, &judging);
     let series;
     if comparison.lacks_series() {
-        let [vmstat, numastat, zoneinfo] = COUNTED.map(Source::name);
-        // Processor times change whenever the sampler looks, and so tell when it did.
-        let sources = [vmstat, numastat, zoneinfo, Source::Stat.name()];
-        series = store.boots(id, Detail::Series(&sources))?;
+        series = store.boots(id, Detail::Series(&SAMPLED))?;
         own = lab::results(&counted, &series);
         judging = judging_of(&own, args);
         comparison = ::compare::compare(&own, baseline, &judging);
@@ -146,14 +150,14 @@ fn note(store: &Store, id: ExperimentId) -> Result<String, Failure> {
 }
 
 /// Lets iterations of warm-up count where that is asked for.
-fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
+pub fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
     if args.warmup == Some(Warmup::Include) {
         experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
     }
 }
 
 /// How differences in `results` are judged as `args` have it.
-fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
+pub fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
     let judging = Judging::of(results);
     let asked = args.warmup.map(|warmup| warmup == Warmup::Include);
     Judging {
@@ -191,14 +195,20 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
 
 /// What is compared of an experiment's boots; in exact mode functions too.
 fn results(store: &Store, id: ExperimentId, mode: Mode) -> Result<Vec<Kept>, store::Error> {
-    let counted = COUNTED.map(Source::name);
-    store.boots(
-        id,
-        match mode {
-            Mode::Measured => Detail::Ends(&counted),
-            Mode::Exact => Detail::Profiles(&counted),
-        },
-    )
+    store.boots(id, counted_detail(mode))
+}
+
+/// What is read of boots for their tables.
+pub fn counted_detail(mode: Mode) -> Detail<'static> {
+    match mode {
+        Mode::Measured => Detail::Ends(&COUNTED),
+        Mode::Exact => Detail::Profiles(&COUNTED),
+    }
+}
+
+/// What is read of them where ends of series are not enough.
+pub fn series_detail(_: Mode) -> Detail<'static> {
+    Detail::Series(&SAMPLED)
 }
 
 /// What boots that failed printed, as many as are shown.

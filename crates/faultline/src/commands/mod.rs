@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod across;
 pub mod boot;
 pub mod chosen;
 pub mod compare;

@@ -1,0 +1,105 @@
+//! `faultline compare ONE OTHER`: variants of several experiments side by side.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use lab::{Across, across};
+use model::Mode;
+use report::escape;
+use store::{Detail, ExperimentId, ExperimentRow, Store};
+
+use super::compare::{as_asked, counted_detail, judging_of, no_phase, place_of, series_detail};
+use super::{chosen, write_out};
+use crate::args::{CompareArgs, Format};
+use crate::failure::Failure;
+use crate::list::moment;
+
+pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
+    if !matches!(args.format, Format::Text | Format::Json) {
+        let message = "several experiments are compared as text or JSON: no file runs them again";
+        return Err(Failure::Usage(message.into()));
+    }
+    let mut ids: Vec<ExperimentId> = Vec::new();
+    for named in &args.experiments {
+        let id = chosen::find(store, Some(named))?;
+        if ids.contains(&id) {
+            return Err(Failure::Usage(format!("experiment {id} is named twice")));
+        }
+        ids.push(id);
+    }
+    let read = |detail: fn(Mode) -> Detail<'static>| -> Result<Vec<Across>, Failure> {
+        let all = ids.iter().map(|id| {
+            let experiment = store.experiment(*id)?;
+            let kept = store.boots(*id, detail(experiment.mode))?;
+            Ok((*id, experiment, kept))
+        });
+        all.collect()
+    };
+    let all = read(counted_detail)?;
+    let head = head(&store.experiments()?, &all);
+    let (mut experiment, mut kept) = across(&all).map_err(|wrong| refusal(&ids, &wrong))?;
+    let baseline = match &args.baseline {
+        Some(name) => place_of(&experiment, name)?,
+        None => 0,
+    };
+    if !args.phase.is_empty() {
+        let boots = kept.iter().map(|kept| &kept.boot);
+        experiment =
+            ::compare::with_phases(&experiment, boots, &args.phase).map_err(|no| no_phase(&no))?;
+    }
+    as_asked(&mut experiment, args);
+    let compared = |kept: &[store::Kept]| {
+        let results = lab::results(&experiment, kept);
+        ::compare::compare(&results, baseline, &judging_of(&results, args))
+    };
+    let mut comparison = compared(&kept);
+    if comparison.lacks_series() {
+        (_, kept) = across(&read(series_detail)?).map_err(|wrong| refusal(&ids, &wrong))?;
+        comparison = compared(&kept);
+    }
+    let text = match args.format {
+        Format::Json => {
+            eprint!("{head}");
+            report::json(&comparison).map_err(|error| Failure::Host(error.to_string()))?
+        }
+        _ if args.full => format!("{head}\n{}", report::text(&comparison)),
+        _ => {
+            let names = args.experiments.join(" ");
+            let full = format!("faultline compare {names} --full");
+            format!("{head}\n{}", report::brief(&comparison, &full))
+        }
+    };
+    write_out(&text, args.output.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which experiments stand side by side, and what that means.
+fn head(rows: &[ExperimentRow], all: &[Across]) -> String {
+    let mut text = String::new();
+    for (id, experiment, kept) in all {
+        let boots = kept.iter().map(|kept| &kept.boot);
+        let ran: BTreeSet<String> =
+            boots.map(|boot| format!("{} by {}", boot.facts.emulator, boot.facts.accel)).collect();
+        let ran = ran.into_iter().collect::<Vec<_>>().join("; ");
+        let row = rows.iter().find(|row| row.id == *id);
+        let kept =
+            row.map_or(String::new(), |row| format!(", first kept {} UTC", moment(row.created)));
+        let line = format!("Experiment {id}: {}{kept}, {ran}", experiment.name);
+        text.push_str(&escape(&line));
+        text.push('\n');
+    }
+    let is_exact = all.iter().all(|(_, experiment, _)| experiment.mode == Mode::Exact);
+    text.push_str(if is_exact {
+        "Counts depend on a boot's inputs alone, so seeds compare across experiments.\n"
+    } else {
+        "Boots of different experiments were not taken in turns: none are pairs, and what changed on the host,\n\
+         or from one host to another, cannot be told from a difference between variants.\n"
+    });
+    text
+}
+
+fn refusal(ids: &[ExperimentId], wrong: &[String]) -> Failure {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let lines: String = wrong.iter().map(|line| format!("\n  {}", escape(line))).collect();
+    Failure::Usage(format!("experiments {} cannot be compared:{lines}", ids.join(", ")))
+}

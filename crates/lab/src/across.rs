@@ -1,0 +1,170 @@
+//! Several experiments as one, so that variants of different experiments are compared.
+
+use std::collections::BTreeMap;
+
+use model::{Boot, Experiment, Mode};
+use store::{ExperimentId, Kept};
+
+use crate::differences;
+
+/// Blocks of different experiments lie so far apart: no schedule is longer.
+const BLOCKS: u32 = 1 << 24;
+
+/// An experiment and its boots.
+pub type Of = (ExperimentId, Experiment, Vec<Kept>);
+
+/// The variants and boots of several experiments that ran the same on the same machine. Variants of a name
+/// that several have are called `NAME@1`, with the experiment's number. No boots are of one block, because
+/// those of different experiments were not taken in turns.
+///
+/// # Errors
+/// When they cannot be compared: what differs, a line each.
+pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
+    let Some(((first, base, _), others)) = all.split_first() else {
+        return Err(vec!["no experiment is named".into()]);
+    };
+    let mut wrong: Vec<String> = all.iter().flat_map(alone).collect();
+    for (id, other, _) in others {
+        if other.mode != base.mode {
+            let [one, two] = [base, other].map(|it| it.mode.name());
+            wrong.push(format!("mode: {one} in {first}, {two} in {id}"));
+            continue;
+        }
+        let differences = differences(base, other).into_iter();
+        // Measured boots need not be as many on all sides; seeds have to be the same.
+        let differences =
+            differences.filter(|it| !it.key.starts_with("variant.") && it.key != "boots");
+        let usual = |value: Option<String>| value.unwrap_or_else(|| "not set".into());
+        wrong.extend(differences.map(|it| {
+            format!("{}: {} in {first}, {} in {id}", it.key, usual(it.first), usual(it.second))
+        }));
+    }
+    wrong.extend(match base.mode {
+        Mode::Measured => unlike(all, "accelerator", |boot| &boot.facts.accel),
+        Mode::Exact => unlike(all, "emulator", |boot| &boot.facts.emulator),
+    });
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    for variant in all.iter().flat_map(|(_, experiment, _)| &experiment.variants) {
+        *names.entry(&variant.name).or_default() += 1;
+    }
+    let named = |id: ExperimentId, name: &str| match names.get(name) {
+        Some(2..) => format!("{name}@{id}"),
+        _ => name.to_owned(),
+    };
+    let mut whole = Experiment { variants: Vec::new(), ..base.clone() };
+    let mut boots = Vec::new();
+    for (place, (id, experiment, kept)) in (0..).zip(all) {
+        whole.boots = whole.boots.max(experiment.boots);
+        let mut variants = experiment.variants.clone();
+        variants.iter_mut().for_each(|variant| variant.name = named(*id, &variant.name));
+        whole.variants.extend(variants);
+        for kept in kept {
+            let mut kept = kept.clone();
+            kept.boot.variant = named(*id, &kept.boot.variant);
+            if base.mode == Mode::Measured {
+                kept.boot.block = kept.boot.block % BLOCKS + place * BLOCKS;
+            }
+            boots.push(kept);
+        }
+    }
+    Ok((whole, boots))
+}
+
+/// What alone forbids to compare an experiment with others.
+fn alone((id, experiment, _): &Of) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if experiment.imported.is_some() {
+        wrong.push(format!("{id} was imported, and its machine is not known"));
+    }
+    if experiment.sequential.is_some() {
+        wrong.push(format!("the boots of {id} ended by its own verdicts (boots = \"auto\")"));
+    }
+    wrong
+}
+
+/// That a fact of boots is not the same in all, where it is known.
+fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
+    let mut known: BTreeMap<&str, ExperimentId> = BTreeMap::new();
+    for (id, _, kept) in all {
+        for kept in kept {
+            known.entry(fact(&kept.boot)).or_insert(*id);
+        }
+    }
+    known.remove(""); // of boots that never came up
+    let told: Vec<_> = known.iter().map(|(fact, id)| format!("{fact} in {id}")).collect();
+    (told.len() > 1).then(|| format!("{what}: {}", told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::Outcome;
+    use store::BootId;
+
+    use super::*;
+    use crate::file;
+
+    fn of(id: i64, head: &str, emulator: &str) -> Of {
+        let text = format!(
+            "name = \"x\"\n{head}\n[[variant]]\nkernel = \"debian:6.1\"\n\
+             [[variant]]\nname = \"own{id}\"\nkernel = \"debian:6.12\"\n\
+             [[workload]]\nname = \"mprotect\"\n"
+        );
+        let experiment = file::parse(Path::new("x.toml"), &text, None);
+        let experiment = experiment.unwrap_or_else(|error| panic!("{error:?}"));
+        let kept = experiment.variants.iter().zip(0..).map(|(variant, block)| {
+            let mut boot = Boot {
+                variant: variant.name.clone(),
+                outcome: Outcome::Complete,
+                block,
+                ..Boot::default()
+            };
+            boot.facts.emulator = emulator.into();
+            Kept { id: BootId(10 * id + i64::from(block)), superseded: false, boot }
+        });
+        let kept = kept.collect();
+        (ExperimentId(id), experiment, kept)
+    }
+
+    const MACHINE: &str = "[machine]\ncpus = 2\nmemory = \"512M\"";
+
+    #[test]
+    fn variants_keep_apart_and_no_boots_are_pairs() {
+        let head = |boots: u32| format!("boots = {boots}\n{MACHINE}");
+        let (experiment, kept) = across(&[of(3, &head(2), "a"), of(7, &head(5), "b")]).unwrap();
+        let names: Vec<_> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["6.1@3", "own3", "6.1@7", "own7"]);
+        assert_eq!(experiment.boots, 5);
+        let boots: Vec<_> = kept.iter().map(|it| (&*it.boot.variant, it.boot.block)).collect();
+        let other = BLOCKS;
+        assert_eq!(boots, [("6.1@3", 0), ("own3", 1), ("6.1@7", other), ("own7", other + 1)]);
+    }
+
+    #[test]
+    fn what_forbids_a_comparison_is_listed() {
+        let told = |first: &str, second: &str, emulator: &str| {
+            across(&[of(1, first, "QEMU 10"), of(2, second, emulator)]).unwrap_err().join("\n")
+        };
+        let measured = format!("boots = 3\n{MACHINE}");
+        let exact = |seeds: u32| format!("mode = \"exact\"\nseeds = {seeds}\n{MACHINE}");
+        assert_eq!(
+            told(&measured, &measured.replace("512M", "1G"), "QEMU 10"),
+            "machine.memory: 512M in 1, 1G in 2"
+        );
+        assert_eq!(told(&measured, &exact(3), "QEMU 10"), "mode: measured in 1, exact in 2");
+        let told = told(&exact(4), &exact(5), "QEMU 11");
+        assert_eq!(told, "seeds: 4 in 1, 5 in 2\nemulator: QEMU 10 in 1, QEMU 11 in 2");
+        let mut emulated = of(2, &measured, "");
+        emulated.2[0].boot.facts.accel = "tcg".into();
+        let mut native = of(1, &measured, "");
+        native.2[1].boot.facts.accel = "kvm".into();
+        assert_eq!(across(&[native, emulated]).unwrap_err(), ["accelerator: kvm in 1, tcg in 2"]);
+        let auto = of(2, &format!("boots = \"auto\"\n{MACHINE}"), "");
+        let wrong = across(&[of(1, &measured, ""), auto]).unwrap_err();
+        assert!(wrong[0].contains("the boots of 2 ended by its own verdicts"), "{wrong:?}");
+    }
+}
