@@ -30,8 +30,14 @@ impl Store {
     /// When the file cannot be opened or created, belongs to another program, or has a schema
     /// newer than this program's; such files are left as they are.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let connection =
-            connect(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
+        let connection = connect(path).map_err(|trouble| {
+            let trouble = match trouble {
+                // What SQLite cannot open is the log that it would make beside it.
+                Trouble::Unopened if File::open(path).is_ok() => Trouble::ReadOnly,
+                trouble => trouble,
+            };
+            Error::Store { path: path.into(), trouble }
+        })?;
         Ok(Self { path: path.into(), connection, is_frozen: false })
     }
 
