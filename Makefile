@@ -9,11 +9,12 @@ FAULTLINE := target/release/faultline
 # Where tests find what runs in a guest and what QEMU loads.
 FOR_TESTS := FAULTLINE_GUEST=$(CURDIR)/$(GUEST) FAULTLINE_LIBRARIES=$(CURDIR)/target/release \
     FAULTLINE_PYTHON=$(CURDIR)/target/python/bin/python
+# What checks the crates that we depend on.
+DENY := target/tools/bin/cargo-deny
 # What reads exported files in a test, pinned.
 PYTHON_PACKAGES := crates/faultline/tests/export/requirements.txt
 
-
-.PHONY: all deps guest plugin python build install demo test check-long lint bench clean
+.PHONY: all deps guest plugin python build install demo test check-long lint deny bench clean
 
 all: build
 
@@ -76,9 +77,18 @@ check-long: guest plugin python lint
 	$(FOR_TESTS) FAULTLINE_LONG=1 FAULTLINE_NETWORK=1 \
 	    $(CARGO) test --locked --workspace --no-fail-fast
 
-lint:
+lint: deny
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+# Licences and duplicate versions of the crates that we depend on, and known vulnerabilities.
+deny: target/tools/bin/cargo-deny
+	$(DENY) check licenses bans sources
+	@if $(DENY) fetch db 2>/dev/null; then $(DENY) check advisories; \
+	else echo "skipped: advisories, whose list cannot be fetched here"; fi
+
+target/tools/bin/cargo-deny: | deps
+	$(CARGO) install --locked --root target/tools cargo-deny@0.20.2
 
 bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
