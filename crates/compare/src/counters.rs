@@ -151,8 +151,8 @@ fn counts(used: &WorkloadUse, iteration: u32, phase: &str) -> bool {
     used.counts(iteration) && !used.leaves_out(phase)
 }
 
-/// Each complete boot that counted something and has it all; of its chunks their `share`. A boot of which
-/// that is not known, which a look has not seen, is none of them.
+/// Complete boots with all their counters; of each chunk its `share`. Boots after the current interim look
+/// are excluded, and so are boots of which a share is not known.
 fn boots<'a>(
     used: &WorkloadUse,
     column: &VariantBoots<'a>,

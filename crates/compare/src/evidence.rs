@@ -90,7 +90,7 @@ pub struct Evidence {
 /// Why there is no evidence for or against a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Lack {
+pub enum NoEvidence {
     /// A side has too few boots with this figure: so many of the baseline and of the other variant.
     Boots([usize; 2]),
     /// A boot's values have no such mean, or are no numbers.

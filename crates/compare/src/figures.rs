@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stats::{Estimate, Summary};
 
-use crate::evidence::{Evidence, Judging, Lack, Variation};
+use crate::evidence::{Evidence, Judging, NoEvidence, Variation};
 use crate::independent::independent;
 
 /// Fewer boots a side than this say nothing: two of a distribution with two peaks are too often
@@ -84,16 +84,16 @@ impl BootFigures {
     ///
     /// # Errors
     /// Why nothing can be said: too few boots, or figures that can't be compared.
-    pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, Lack> {
+    pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, NoEvidence> {
         let [base, new] = &[self, new].map(|side| side.counted(judging));
         if !(base.lacking.is_empty() && new.lacking.is_empty()) {
-            return Err(Lack::Figure);
+            return Err(NoEvidence::Figure);
         }
         let all = [base.values.len(), new.values.len()];
         let mut values = base.values.iter().chain(&new.values).map(|(_, value)| *value);
         let scale = match values.all(|value| value > 0.0) {
             true => Scale::Logarithms,
-            false => Scale::Shares(base.mean().ok_or(Lack::Boots(all))?),
+            false => Scale::Shares(base.mean().ok_or(NoEvidence::Boots(all))?),
         };
         let [base_blocks, new_blocks] = [base, new].map(|side| side.blocks(scale));
         let common: Vec<(&Block, &Block)> = base_blocks
@@ -111,10 +111,10 @@ impl BootFigures {
             let [base, new] = [base, new].map(|side| side.scaled(scale));
             independent(&base, &new)
         } else {
-            return Err(Lack::Boots(all));
+            return Err(NoEvidence::Boots(all));
         };
         let boots = if paired { together } else { all };
-        scale.evidence(estimate.ok_or(Lack::Figure)?, boots, paired, judging)
+        scale.evidence(estimate.ok_or(NoEvidence::Figure)?, boots, paired, judging)
     }
 
     fn mean(&self) -> Option<f64> {
@@ -182,13 +182,13 @@ impl Scale {
         boots: [usize; 2],
         paired: bool,
         judging: &Judging,
-    ) -> Result<Evidence, Lack> {
+    ) -> Result<Evidence, NoEvidence> {
         let whole = match self {
             Self::Logarithms => 1.0,
             Self::Shares(whole) => whole,
         };
         if whole < 0.0 {
-            return Err(Lack::Share);
+            return Err(NoEvidence::Share);
         }
         let (low, high) = estimate.interval(judging.confidence);
         let [least, most] = self.bounds(judging.margin);
@@ -306,9 +306,9 @@ mod tests {
         assert_eq!(boots(&[0, 1, 2, 3, 4, 5], &[0, 1, 2, 7, 8, 9]), Ok((false, [6, 6])));
         assert_eq!(boots(&[0, 0, 0], &[0, 0, 0]), Ok((false, [3, 3])));
         assert_eq!(boots(&[0, 0, 1, 2], &[0, 1, 2]), Ok((true, [4, 3])));
-        assert_eq!(boots(&[0, 1], &[0, 1]), Err(Lack::Boots([2, 2])));
-        assert_eq!(boots(&[], &[0, 1, 2, 3]), Err(Lack::Boots([0, 4])));
-        assert_eq!(boots(&[0, 1, 2], &[]), Err(Lack::Boots([3, 0])));
+        assert_eq!(boots(&[0, 1], &[0, 1]), Err(NoEvidence::Boots([2, 2])));
+        assert_eq!(boots(&[], &[0, 1, 2, 3]), Err(NoEvidence::Boots([0, 4])));
+        assert_eq!(boots(&[0, 1, 2], &[]), Err(NoEvidence::Boots([3, 0])));
     }
 
     #[test]
@@ -316,15 +316,15 @@ mod tests {
         let gap = BootFigures::new((0..5).map(|block| (block, (block > 0).then_some(2.0))));
         let odd = blocks(&[1.0, 2.0, f64::NAN, 3.0]);
         for lacking in [gap, odd] {
-            assert_eq!(blocks(&BASE).against(&lacking, &JUDGING), Err(Lack::Figure));
-            assert_eq!(lacking.against(&blocks(&BASE), &JUDGING), Err(Lack::Figure));
+            assert_eq!(blocks(&BASE).against(&lacking, &JUDGING), Err(NoEvidence::Figure));
+            assert_eq!(lacking.against(&blocks(&BASE), &JUDGING), Err(NoEvidence::Figure));
         }
     }
 
     #[test]
     fn there_is_no_share_of_less_than_nothing() {
         let (below, zero) = (blocks(&[-1.0, -2.0, -3.0]), blocks(&[0.0; 3]));
-        assert_eq!(below.against(&zero, &JUDGING), Err(Lack::Share));
+        assert_eq!(below.against(&zero, &JUDGING), Err(NoEvidence::Share));
         let found = zero.against(&blocks(&[4.0, 5.0, 6.0]), &JUDGING).unwrap();
         assert_eq!(
             (found.ratio, found.low, found.high),
@@ -345,8 +345,8 @@ mod tests {
         let found = base.against(&new, &at(4)).unwrap();
         let alone = [&base, &new].map(|side| blocks(&[0, 1, 2, 3].map(|it| side.values[it].1)));
         assert_eq!(found, alone[0].against(&alone[1], &JUDGING).unwrap());
-        assert_eq!(base.against(&new, &at(6)), Err(Lack::Figure));
-        assert_eq!(base.against(&new, &at(0)), Err(Lack::Boots([0, 0])));
+        assert_eq!(base.against(&new, &at(6)), Err(NoEvidence::Figure));
+        assert_eq!(base.against(&new, &at(0)), Err(NoEvidence::Boots([0, 0])));
     }
 
     #[test]

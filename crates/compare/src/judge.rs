@@ -260,7 +260,7 @@ mod tests {
             let (base, new) = (vec![1.0; base], vec![9.0; new]);
             let rows = judged(vec![row(&[&base, &new])], &JUDGING);
             assert_eq!(rows[0].verdicts, [None, Some(Verdict::Undecided)]);
-            assert_eq!(rows[0].lacking[1], Some(crate::Lack::Boots([base.len(), new.len()])));
+            assert_eq!(rows[0].lacking[1], Some(crate::NoEvidence::Boots([base.len(), new.len()])));
         }
     }
 

@@ -5,11 +5,11 @@
 //! Only complete boots count. What a variant has no figure for is absent, never 0.
 
 mod accesses;
-mod beside;
 mod chosen;
 mod config;
 mod consistency;
 mod counters;
+mod cross_check;
 mod duration;
 mod equal;
 mod evidence;
@@ -42,10 +42,10 @@ use model::{Boot, Experiment, Mode, Outcome, WorkloadUse};
 use serde::Serialize;
 use steady::Steady;
 
-pub use beside::{Beside, Gain, Instructions, Reading, Sources, beside, comparable};
 pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
-pub use evidence::{Evidence, Judging, Lack, Variation};
+pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparable, cross_check};
+pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
 pub use explain::{
     Calls, Compared, Contribution, Counter, Explanation, Headline, Holder, Only, Path, Paths,
@@ -158,10 +158,10 @@ pub struct Comparison {
     /// Rows on which verdicts of measured mode were to rest, and that no complete boot has.
     pub unmet: Vec<Unmet>,
     /// The same variants by the other clock, where the caller has found an experiment that gives
-    /// it; see [`beside`].
-    pub beside: Vec<Beside>,
-    /// Which experiments [`Comparison::beside`] is of; the caller's to say.
-    pub beside_of: Option<Sources>,
+    /// it; see [`cross_check()`].
+    pub cross_checks: Vec<CrossCheck>,
+    /// Which experiments [`Comparison::cross_checks`] is of; the caller's to say.
+    pub cross_check_sources: Option<Sources>,
     /// What else there is to know of the columns.
     pub notes: Notes,
     /// As of when rows are called as mmtests calls them; none where they have our own names. See
@@ -262,8 +262,8 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             .any(|boot| boot.facts.accel == model::Accel::Tcg.name()),
         tables,
         unmet,
-        beside: Vec::new(),
-        beside_of: None,
+        cross_checks: Vec::new(),
+        cross_check_sources: None,
         notes: Notes {
             findings: workloads().flat_map(|it| consistency::findings(it, &columns)).collect(),
             counting: consistency::counting(&columns),

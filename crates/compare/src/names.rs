@@ -264,8 +264,8 @@ impl Comparison {
         for unmet in &mut self.unmet {
             unmet.row = theirs(&unmet.row, of(&unmet.workload), at);
         }
-        for beside in &mut self.beside {
-            beside.metric = theirs(&beside.metric, of(&beside.workload), at);
+        for check in &mut self.cross_checks {
+            check.metric = theirs(&check.metric, of(&check.workload), at);
         }
         self.names = Some(at);
     }

@@ -1,5 +1,5 @@
-//! What a rig can and can't see: boots of one kernel, compared as if they were of two. Whatever
-//! difference is claimed is a false alarm; what is left undecided shows how fine the rig resolves.
+//! What a machine can and cannot see: boots of one kernel, compared as if they were of two. Whatever
+//! difference is claimed is a false alarm; what is left undecided shows how fine the machine resolves.
 
 mod splits;
 
@@ -38,7 +38,7 @@ pub struct SelfTest {
     pub host: Option<HostRange>,
 }
 
-/// How fine a rig resolves a metric. Shares are of the metric's figure.
+/// How fine a machine resolves a metric. Shares are of the metric's figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resolution {
     /// The workload's name.

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::steady::Part;
-use crate::{Evidence, Judging, Lack, Oddity, Variation, Verdict, WarmUp};
+use crate::{Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
 
 /// What a table is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -150,7 +150,7 @@ pub struct Row {
     /// of means; none for the baseline, and where there are too few boots.
     pub evidence: Vec<Option<Evidence>>,
     /// Why there is none, where one was looked for.
-    pub lacking: Vec<Option<Lack>>,
+    pub lacking: Vec<Option<NoEvidence>>,
     /// How far the values of each column lie apart, in measured mode, on rows of means.
     pub variation: Vec<Option<Variation>>,
     /// Decimals that make sense in print.

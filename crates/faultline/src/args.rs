@@ -40,7 +40,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Tell where the difference between two variants of exact mode went, or what a counter counts
     Explain(ExplainArgs),
-    /// Run one kernel as if it were two: what this rig can and can't see
+    /// Run one kernel as if it were two: what this machine can and cannot see
     Selftest(SelftestArgs),
     /// Write the samples of an experiment, or the profile of a boot, for other tools
     Export(ExportArgs),
@@ -416,7 +416,7 @@ pub struct TableArgs {
     /// a table of commits, with this row
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// What is better in rows of which neither percentages nor names tell
+    /// Direction for rows where it cannot be inferred
     #[arg(long, value_enum, requires = "baseline")]
     pub better: Option<BetterArg>,
     /// Recompute the printed percentages, and list those that do not follow from the values

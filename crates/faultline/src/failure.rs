@@ -63,7 +63,7 @@ impl From<lab::ReplayError> for Failure {
     fn from(error: lab::ReplayError) -> Self {
         match error {
             lab::ReplayError::Run(error) => error.into(),
-            spoilt @ lab::ReplayError::Spoilt(_) => Self::Host(spoilt.to_string()),
+            invalid @ lab::ReplayError::Invalid(_) => Self::Host(invalid.to_string()),
             other => Self::Usage(other.to_string()),
         }
     }

@@ -32,8 +32,8 @@ pub use userspace::{KnownUserspace, Renewed};
 use crate::aliases::Aliases;
 use crate::assemble::Parts;
 use crate::error::Doing;
-use crate::external::{self, Source};
 use crate::modules::Module;
+use crate::out_of_tree::{self, Source};
 use crate::own::damaged;
 use crate::request::{DEBIAN, check_name};
 use crate::{Error, Request, debian, headers, record};
@@ -187,7 +187,7 @@ impl Cache {
     ///
     /// # Errors
     /// When the host lacks a compiler or room, or the archive cannot be reached.
-    pub fn external(
+    pub fn out_of_tree(
         &self,
         kernel: &Kernel,
         source: &Source,
@@ -197,7 +197,7 @@ impl Cache {
         let place = self.kernels().join(&kernel.name).join("external").join(source.digest());
         let path = place.join(name).with_extension("ko");
         let module = Module { name: name.into(), path: path.clone(), optional: false };
-        if external::is_whole(&path)? {
+        if out_of_tree::is_whole(&path)? {
             return Ok(Ok(module));
         }
         let origin = match (&kernel.headers, debian::version_of(&kernel.origin)) {
@@ -210,10 +210,10 @@ impl Cache {
         };
         let _lock = self.lock(say)?;
         // Another process may have built it while this one waited.
-        if external::is_whole(&path)? {
+        if out_of_tree::is_whole(&path)? {
             return Ok(Ok(module));
         }
-        let workshop = external::workshop(self.stage()?)?;
+        let workshop = out_of_tree::workshop(self.stage()?)?;
         let tree = workshop.path().join("tree");
         let building = || say(&format!("building the module {name} for {}", kernel.name));
         let built = match origin {
@@ -241,7 +241,7 @@ impl Cache {
             Err(why) => return Ok(Err(format!("cannot have the module {name} built: {why}"))),
         };
         fs::create_dir_all(&place).doing("create", &place)?;
-        external::keep(&built, &path)?;
+        out_of_tree::keep(&built, &path)?;
         Ok(Ok(module))
     }
 
@@ -460,19 +460,19 @@ mod tests {
         let place = cache.kernels().join("x/external").join(source.digest());
         let path = place.join("some.ko");
         let other = RefCell::new(Some(cache.lock(&|_| ()).unwrap()));
-        let found = cache.external(&kernel, &source, &|line| {
+        let found = cache.out_of_tree(&kernel, &source, &|line| {
             let lock = other.take().unwrap_or_else(|| panic!("{line}"));
             fs::create_dir_all(&place).unwrap();
             let built = directory.path().join("built");
             fs::write(&built, "built").unwrap();
-            external::keep(&built, &path).unwrap();
+            out_of_tree::keep(&built, &path).unwrap();
             drop(lock);
         });
         assert_eq!(found.unwrap().unwrap().path, path);
-        assert!(external::is_whole(&path).unwrap());
+        assert!(out_of_tree::is_whole(&path).unwrap());
         fs::write(&path, "bu1lt").unwrap();
-        assert!(!external::is_whole(&path).unwrap());
+        assert!(!out_of_tree::is_whole(&path).unwrap());
         fs::remove_file(&path).unwrap();
-        assert!(!external::is_whole(&path).unwrap());
+        assert!(!out_of_tree::is_whole(&path).unwrap());
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fixture::{bzimage, deb, gzip, kernel, vmlinux, write};
-use kernels::external::Source;
+use kernels::out_of_tree::Source;
 use kernels::{Cache, Error, Files, Request};
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ fn a_kernel_without_known_headers_gets_no_module() {
     let bench = Bench::new();
     let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let source = Source { name: "some", text: "" };
-    let why = bench.cache.external(&kernel, &source, &|line| panic!("{line}")).unwrap();
+    let why = bench.cache.out_of_tree(&kernel, &source, &|line| panic!("{line}")).unwrap();
     assert_eq!(why.unwrap_err(), "has no headers: a kernel of your own is added with `--headers`");
 }
 

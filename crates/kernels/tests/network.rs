@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use kernels::external::Source;
+use kernels::out_of_tree::Source;
 use kernels::{Cache, Error, Request};
 use model::Kernel;
 
@@ -50,25 +50,25 @@ fn kernels_of_both_forms_are_fetched_and_stay() {
 
 /// Once: then it is there.
 fn a_module_is_built(cache: &Cache, kernel: &Kernel) {
-    let built = cache.external(kernel, &SOURCE, &|line| eprintln!("{line}")).unwrap().unwrap();
+    let built = cache.out_of_tree(kernel, &SOURCE, &|line| eprintln!("{line}")).unwrap().unwrap();
     let bytes = built.read().unwrap();
     assert!(kernels::image::is_elf(&bytes));
     let magic = format!("vermagic={} SMP", kernel.release);
     assert!(bytes.windows(magic.len()).any(|window| window == magic.as_bytes()), "{magic}");
-    let again = cache.external(kernel, &SOURCE, &|line| panic!("once is enough: {line}"));
+    let again = cache.out_of_tree(kernel, &SOURCE, &|line| panic!("once is enough: {line}"));
     assert_eq!(again.unwrap().unwrap(), built);
 }
 
 fn what_cannot_be_built_is_told(cache: &Cache, kernel: &Kernel) {
     let wrong = Source { name: "wrong", text: "int wrong\n" };
-    let why = cache.external(kernel, &wrong, &|_| ()).unwrap().unwrap_err();
+    let why = cache.out_of_tree(kernel, &wrong, &|_| ()).unwrap().unwrap_err();
     assert!(
         why.starts_with("cannot have the module wrong built: ") && why.contains("error"),
         "{why}"
     );
     let gone = Kernel { origin: "Debian 2.4.1-1, linux-image".into(), ..kernel.clone() };
     let other = Source { name: "other", text: "" };
-    let why = cache.external(&gone, &other, &|_| ()).unwrap().unwrap_err();
+    let why = cache.out_of_tree(&gone, &other, &|_| ()).unwrap().unwrap_err();
     assert_eq!(why, "has no headers in the Debian archive (any more): 2.4.1-1");
 }
 

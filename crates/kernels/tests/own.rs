@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fixture::{bzimage, exporting, gzip, kernel, vmlinux, write};
-use kernels::external::Source;
+use kernels::out_of_tree::Source;
 use kernels::{Cache, Error, Files, Request};
 use model::Kernel;
 use tempfile::TempDir;
@@ -124,12 +124,12 @@ fn what_belongs_to_a_kernel_is_kept() {
     // The user goes on to build another kernel in the tree.
     fs::remove_dir_all(&headers).unwrap();
     let source = Source { name: "some", text: "int some;\n" };
-    let module = bench.cache.external(&kernel, &source, &|_| ()).unwrap().unwrap();
+    let module = bench.cache.out_of_tree(&kernel, &source, &|_| ()).unwrap().unwrap();
     assert!(module.read().unwrap().starts_with(b"\x7fELF"));
 
     fs::write(kept.join("include/linux/own.h"), "int other;\n").unwrap();
     let other = Source { name: "some", text: "int another;\n" };
-    let error = bench.cache.external(&kernel, &other, &|_| ()).unwrap_err().to_string();
+    let error = bench.cache.out_of_tree(&kernel, &other, &|_| ()).unwrap_err().to_string();
     assert!(error.contains("no longer what was added"), "{error}");
     fs::write(kernel.map.as_ref().unwrap(), map(&EXPORTS[..1])).unwrap();
     let error = kernels::text(&kernel, "map").unwrap_err().to_string();
@@ -191,7 +191,7 @@ fn a_tree_built_outside_of_its_source_is_put_together() {
     fs::remove_dir_all(&tree).unwrap();
     fs::remove_dir_all(&source).unwrap();
     let source = Source { name: "some", text: "int some;\n" };
-    bench.cache.external(&kernel, &source, &|_| ()).unwrap().unwrap();
+    bench.cache.out_of_tree(&kernel, &source, &|_| ()).unwrap().unwrap();
 }
 
 #[test]

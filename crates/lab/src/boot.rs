@@ -13,10 +13,10 @@ use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Problem, Proble
 
 use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
 use crate::disks::{self, Contents, DiskError};
-use crate::external::{self, Externals};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
 use crate::metrics;
+use crate::out_of_tree::{self, OutOfTree};
 use crate::schedule::Slot;
 use crate::userspace;
 
@@ -57,7 +57,7 @@ pub struct Bootable<'a> {
     /// Its kernel.
     pub kernel: &'a Kernel,
     /// The modules of our own that were built for it.
-    pub externals: &'a Externals,
+    pub out_of_tree: &'a OutOfTree,
     /// The guest's binaries.
     pub guest: &'a Guest,
     /// The user space for its workloads, if they want one.
@@ -152,7 +152,7 @@ impl Bootable<'_> {
     /// The initramfs. With modules, the kernel's symbols are not what they were without.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
-            job::job(self.experiment, self.variant, self.kernel, self.externals, self.userspace)?;
+            job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
         job.seed = match self.engine {
             Engine::Exact(exact) => Some(exact.seed),
             _ => None,
@@ -165,7 +165,7 @@ impl Bootable<'_> {
     fn unsupported(&self) -> impl Iterator<Item = Problem> {
         let kernel = &self.kernel.name;
         self.experiment.workloads.iter().filter_map(move |workload| {
-            let why = self.externals.missing(workload)?;
+            let why = self.out_of_tree.missing(workload)?;
             let name = &workload.manifest.name;
             let text = format!("{name} is not supported by this kernel: {kernel} {why}");
             Some(Problem { kind: ProblemKind::LeftOut, text })
@@ -182,10 +182,10 @@ impl Bootable<'_> {
             block: slot.block,
             started,
             workloads: workloads
-                .map(|used| (used.manifest.name.clone(), job::iterations(used, self.externals)))
+                .map(|used| (used.manifest.name.clone(), job::iterations(used, self.out_of_tree)))
                 .collect(),
-            own_modules: self.externals.modules().next().is_some()
-                && !external::has_foreign(self.kernel, self.variant),
+            own_modules: self.out_of_tree.modules().next().is_some()
+                && !out_of_tree::has_foreign(self.kernel, self.variant),
             facts: BootFacts {
                 release: self.kernel.release.clone(),
                 accel: self.engine.name().to_owned(),

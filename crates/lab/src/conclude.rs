@@ -111,10 +111,10 @@ pub fn conclude(
         let wall = ending.map(|ending| ending.wall);
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
-            (Some(why), Outcome::Complete) => Outcome::Spoilt(why),
+            (Some(why), Outcome::Complete) => Outcome::Invalid(why),
             // The limits of workloads go by that clock.
             (Some(why), Outcome::Partial(how) | Outcome::Failed(how)) => {
-                Outcome::Spoilt(format!("{why}; in it: {how}"))
+                Outcome::Invalid(format!("{why}; in it: {how}"))
             }
             (_, outcome) => outcome,
         };
@@ -227,7 +227,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
             Outcome::Died("the guest ended before its job was done".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
-        Some(How::Crashed(how)) => Outcome::Spoilt(how.clone()),
+        Some(How::Crashed(how)) => Outcome::Invalid(how.clone()),
     }
 }
 

@@ -10,8 +10,8 @@ use kernels::modules::{self, Module};
 use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
 
 use crate::disks::{self, Contents};
-use crate::external::Externals;
 use crate::guest::Guest;
+use crate::out_of_tree::OutOfTree;
 use crate::swap;
 use crate::userspace;
 use crate::workloads::{self, WorkloadError};
@@ -41,11 +41,11 @@ pub fn job(
     experiment: &Experiment,
     variant: &Variant,
     kernel: &Kernel,
-    externals: &Externals,
+    out_of_tree: &OutOfTree,
     userspace: Option<&Userspace>,
 ) -> Result<(Job, Vec<Module>), JobError> {
     let workloads = experiment.workloads.iter();
-    let mut wanted: Vec<&str> = workloads.flat_map(|it| externals.of_kernel(it)).collect();
+    let mut wanted: Vec<&str> = workloads.flat_map(|it| out_of_tree.of_kernel(it)).collect();
     wanted.extend(variant.modules.iter().map(String::as_str));
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
@@ -57,12 +57,12 @@ pub fn job(
         wanted.extend(swap::modules(experiment.machine.swap.as_ref(), kernel)?);
     }
     let mut modules = modules::choose(kernel, &wanted)?;
-    modules.extend(externals.modules().cloned());
+    modules.extend(out_of_tree.modules().cloned());
     let workloads = experiment.workloads.iter().map(|workload| {
         Ok(job::Workload {
             name: workload.manifest.name.clone(),
             command: command(workload, &experiment.machine)?,
-            iterations: iterations(workload, externals),
+            iterations: iterations(workload, out_of_tree),
             timeout: workload.timeout,
             metrics: !workload.manifest.metrics.is_empty(),
             userspace: !workload.manifest.packages.is_empty(),
@@ -84,8 +84,8 @@ pub fn job(
 }
 
 /// How often a workload is run on a kernel.
-pub fn iterations(workload: &WorkloadUse, externals: &Externals) -> u32 {
-    externals.missing(workload).map_or(workload.repetitions(), |_| 0)
+pub fn iterations(workload: &WorkloadUse, out_of_tree: &OutOfTree) -> u32 {
+    out_of_tree.missing(workload).map_or(workload.repetitions(), |_| 0)
 }
 
 /// A module as the agent loads it.

@@ -9,9 +9,9 @@ use model::{Boot, Experiment, Kernel, Machine, Mode, Profiling, Sampler, Variant
 
 use crate::boot::{BootError, Bootable, RECORDER, image, in_file};
 use crate::engine;
-use crate::external::Externals;
 use crate::guest::Guest;
 use crate::job;
+use crate::out_of_tree::OutOfTree;
 use crate::schedule::Slot;
 
 /// What to look at, and where.
@@ -53,7 +53,7 @@ impl Look {
             experiment: &experiment,
             variant: &experiment.variants[0],
             kernel: &kernel,
-            externals: &Externals::default(),
+            out_of_tree: &OutOfTree::default(),
             guest: &self.guest,
             userspace: None,
             engine,
@@ -73,7 +73,7 @@ impl Look {
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
         let (mut job, modules) =
-            job::job(&experiment, &experiment.variants[0], &kernel, &Externals::default(), None)
+            job::job(&experiment, &experiment.variants[0], &kernel, &OutOfTree::default(), None)
                 .map_err(BootError::from)?;
         job.shell = true;
         let bytes = job::initramfs(&self.guest, &job, &modules, &[], &[], Some(&shell))

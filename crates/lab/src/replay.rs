@@ -14,8 +14,8 @@ use store::{BootId, Kept};
 use crate::boot::{BootError, Bootable};
 use crate::conclude::digest;
 use crate::exact;
-use crate::external::Externals;
 use crate::guest::Guest;
+use crate::out_of_tree::OutOfTree;
 use crate::run::{Lab, RunError, RunOptions};
 use crate::salvage::remove;
 use crate::schedule::Slot;
@@ -51,9 +51,9 @@ pub enum ReplayError {
         /// What it is.
         is: String,
     },
-    /// The host spoilt the new boot.
-    #[error("nothing to compare, for the host spoilt the boot: {0}")]
-    Spoilt(String),
+    /// The host invalidated the new boot.
+    #[error("nothing to compare: the host invalidated the boot: {0}")]
+    Invalid(String),
     /// The host failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -87,7 +87,7 @@ struct Replay {
     slot: Slot,
     experiment: Experiment,
     kernel: Kernel,
-    externals: Externals,
+    out_of_tree: OutOfTree,
     userspace: Option<Userspace>,
     emulator: Emulator,
     known: Known,
@@ -185,8 +185,10 @@ impl Lab {
         if experiment.mode != Mode::Exact {
             return Err(ReplayError::Measured(id));
         }
-        if let Outcome::Interrupted | Outcome::TimedOut(_) | Outcome::Died(_) | Outcome::Spoilt(_) =
-            kept.outcome
+        if let Outcome::Interrupted
+        | Outcome::TimedOut(_)
+        | Outcome::Died(_)
+        | Outcome::Invalid(_) = kept.outcome
         {
             return Err(ReplayError::Ended(id, kept.outcome.to_string()));
         }
@@ -203,7 +205,7 @@ impl Lab {
         same(id, "QEMU", &kept.facts.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
         let known = self.known(&kernel, &emulator, watch)?;
-        let externals = self.externals(&kernel, &experiment, watch)?;
+        let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
         let inputs = exact::inputs(&self.libraries, experiment.profile, &known, slot);
         let own = self.scratch.join(format!("replay-{id}"));
         let directory = keep.map_or(own, Path::to_owned);
@@ -214,7 +216,7 @@ impl Lab {
             slot,
             experiment,
             kernel,
-            externals,
+            out_of_tree,
             userspace,
             emulator,
             known,
@@ -237,7 +239,7 @@ impl Replay {
             experiment: &self.experiment,
             variant: &self.experiment.variants[self.slot.variant],
             kernel: &self.kernel,
-            externals: &self.externals,
+            out_of_tree: &self.out_of_tree,
             guest,
             userspace: self.userspace.as_ref(),
             engine: Engine::Exact(&self.inputs),
@@ -252,7 +254,7 @@ impl Replay {
             remove(&self.directory).map_err(RunError::from)?;
         }
         match boot.outcome {
-            Outcome::Spoilt(how) => Err(ReplayError::Spoilt(how)),
+            Outcome::Invalid(how) => Err(ReplayError::Invalid(how)),
             _ => Ok(difference(&self.kept, &boot)),
         }
     }

@@ -3,11 +3,11 @@
 
 mod boots;
 mod check;
+mod context;
 mod error;
 mod jobs;
 mod looks;
 mod plan;
-mod rig;
 
 use std::cell::RefCell;
 use std::fs::{self, File, TryLockError};
@@ -21,16 +21,16 @@ use store::{ExperimentId, Store};
 use crate::boot::BootError;
 use crate::conclude::digest;
 use crate::disks;
-use crate::external::{self, Externals};
 use crate::guest::{Guest, Libraries};
+use crate::out_of_tree::{self, OutOfTree};
 use crate::replay::DIGEST_MARK;
 use crate::salvage::salvage;
 use crate::symbols::{Known, Reader};
 use crate::userspace;
 use crate::watch::{Progress, Watch};
 use check::check_support;
+use context::RunContext;
 use plan::Plan;
-use rig::Rig;
 
 pub use check::check;
 pub use error::RunError;
@@ -128,9 +128,9 @@ impl Lab {
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
-        let externals = kernels.iter().map(|kernel| self.externals(kernel, experiment, watch));
-        let externals = externals.collect::<Result<Vec<_>, _>>()?;
-        check_support(experiment, kernels, &externals)?;
+        let out_of_tree = kernels.iter().map(|kernel| self.out_of_tree(kernel, experiment, watch));
+        let out_of_tree = out_of_tree.collect::<Result<Vec<_>, _>>()?;
+        check_support(experiment, kernels, &out_of_tree)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         if options.retry_failed {
@@ -145,9 +145,15 @@ impl Lab {
             RunSummary { experiment: id, boots: 0, failed: 0, failed_before, verified, ending };
         if let Some(first) = plan.due.first() {
             let parts = (experiment, kernels.as_slice());
-            let rig =
-                Rig::new(self, parts, externals, userspace.as_ref(), first.slot.variant, watch)?;
-            summary.ending = self.boot_all(&plan.due, &rig, options, &mut summary, watch)?;
+            let context = RunContext::new(
+                self,
+                parts,
+                out_of_tree,
+                userspace.as_ref(),
+                first.slot.variant,
+                watch,
+            )?;
+            summary.ending = self.boot_all(&plan.due, &context, options, &mut summary, watch)?;
         }
         Ok(summary)
     }
@@ -199,15 +205,15 @@ impl Lab {
     }
 
     /// The modules of our own that an experiment's workloads want, for one kernel.
-    pub(crate) fn externals(
+    pub(crate) fn out_of_tree(
         &self,
         kernel: &Kernel,
         experiment: &Experiment,
         watch: &mut Watch<'_>,
-    ) -> Result<Externals, RunError> {
+    ) -> Result<OutOfTree, RunError> {
         let watch = RefCell::new(watch);
         let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
-        Ok(Externals::build(&self.cache, kernel, experiment, &say)?)
+        Ok(OutOfTree::build(&self.cache, kernel, experiment, &say)?)
     }
 
     /// The user space that an experiment's workloads want, made if need be.
@@ -241,7 +247,7 @@ impl Lab {
         }
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
-            pinned.guest_digest = external::pinned(self.guest.digest(), experiment);
+            pinned.guest_digest = out_of_tree::pinned(self.guest.digest(), experiment);
         }
         Ok(pinned)
     }

@@ -82,7 +82,7 @@ fn leftover(
                 boot.outcome = Outcome::Interrupted;
             }
             match boot.outcome {
-                Outcome::Spoilt(_) => store.keep_aside(experiment, &boot)?,
+                Outcome::Invalid(_) => store.keep_aside(experiment, &boot)?,
                 _ => store.keep_boot(experiment, &boot)?,
             };
             let outcome = &boot.outcome;

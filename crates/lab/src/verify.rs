@@ -46,9 +46,11 @@ pub fn verify(
         return Ok(Verified::Not("not compared: the boot never began".to_owned()));
     }
     let again = scratch.join(format!("again-{name}"));
-    if let Outcome::Spoilt(how) = bootable.boot(slot, &again, doing)?.outcome {
+    if let Outcome::Invalid(how) = bootable.boot(slot, &again, doing)?.outcome {
         remove(&again)?;
-        return Ok(Verified::Not(format!("not compared, for the host spoilt it: {how}")));
+        return Ok(Verified::Not(format!(
+            "not compared: the host invalidated the second boot: {how}"
+        )));
     }
     let Some(difference) = difference(&directory, &again).map_err(in_file(&again))? else {
         remove(&again)?;

@@ -33,7 +33,7 @@ pub enum Outcome {
     Died(String),
     /// What happened says nothing of the kernel: the emulator failed by an assertion or a wild pointer
     /// of its own, or the guest's clock went wrong because the host was busy. Says how.
-    Spoilt(String),
+    Invalid(String),
     /// Faultline itself was ended during the boot.
     #[default]
     Interrupted,
@@ -59,7 +59,7 @@ impl Outcome {
             Self::Panicked(_) => "panicked",
             Self::TimedOut(_) => "timed-out",
             Self::Died(_) => "died",
-            Self::Spoilt(_) => "spoilt",
+            Self::Invalid(_) => "invalid",
             Self::Interrupted => "interrupted",
         }
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Outcome {
             Self::Panicked(detail) => write!(f, "kernel panic: {detail}"),
             Self::TimedOut(detail) => write!(f, "timed out: {detail}"),
             Self::Died(detail) => write!(f, "died: {detail}"),
-            Self::Spoilt(detail) => write!(f, "spoilt by the host: {detail}"),
+            Self::Invalid(detail) => write!(f, "invalid because of the host: {detail}"),
             Self::Interrupted => f.pad("interrupted"),
         }
     }

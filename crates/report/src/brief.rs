@@ -7,7 +7,7 @@ use model::Mode;
 use crate::ascii::{escape, excerpt, wrap};
 use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, Layout};
-use crate::{beside, exact, oddities, table};
+use crate::{cross_check, exact, oddities, table};
 
 /// Rows that are shown of a table without verdicts, and counters of any table.
 const MOST: usize = 8;
@@ -34,7 +34,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
             Kind::Counters => parts.extend(counters(table, comparison)),
         }
     }
-    parts.extend(beside::text(comparison));
+    parts.extend(cross_check::text(comparison));
     parts.push(lay_out("Notes:", &few_notes(comparison)));
     parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
     parts.join("\n")

@@ -1,8 +1,8 @@
 //! The comparison as JSON: a contract, to which keys may be added while its version stays.
 
 use compare::{
-    Beside, Comparison, Evidence, Judging, Kind, Month, Notes, Oddity, Part, Pool, Row, Sources,
-    Table, Unmet, Variant, Verdict, WarmUp,
+    Comparison, CrossCheck, Evidence, Judging, Kind, Month, Notes, Oddity, Part, Pool, Row,
+    Sources, Table, Unmet, Variant, Verdict, WarmUp,
 };
 use model::Mode;
 use serde::Serialize;
@@ -27,8 +27,10 @@ struct Document<'a> {
     /// Rows that were chosen for verdicts, and that there are not.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unmet: &'a [Unmet],
-    beside: &'a [Beside],
-    beside_of: Option<&'a Sources>,
+    #[serde(rename = "beside")]
+    cross_checks: &'a [CrossCheck],
+    #[serde(rename = "beside_of")]
+    cross_check_sources: Option<&'a Sources>,
     notes: &'a Notes,
     /// Whose names rows have, where they are not ours.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,8 +99,8 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         emulated: comparison.emulated,
         boots: &comparison.variants,
         unmet: &comparison.unmet,
-        beside: &comparison.beside,
-        beside_of: comparison.beside_of.as_ref(),
+        cross_checks: &comparison.cross_checks,
+        cross_check_sources: comparison.cross_check_sources.as_ref(),
         notes: &comparison.notes,
         names: comparison.names,
     };

@@ -3,10 +3,10 @@
 //! file is escaped wherever it is printed ([`escape`]).
 
 mod ascii;
-mod beside;
 mod brief;
 mod consistency;
 mod counter;
+mod cross_check;
 mod document;
 mod exact;
 mod explain;
@@ -54,7 +54,7 @@ pub fn text(comparison: &Comparison) -> String {
             .iter()
             .map(|table| table::text(table, comparison) + &verdicts::text(table, comparison)),
     );
-    parts.extend(beside::text(comparison));
+    parts.extend(cross_check::text(comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")
 }

@@ -12,7 +12,7 @@ use compare::{Comparison, Results};
 use model::Mode;
 
 use crate::ascii::{escape, fold};
-use crate::beside;
+use crate::cross_check;
 use crate::exact;
 use crate::notes::{self, Note, ORIGIN};
 use crate::verdicts::Layout;
@@ -44,7 +44,7 @@ pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>)
     let parts = [
         Some(verdicts::text(comparison)),
         Some(tables::text(comparison)),
-        beside::sentences(comparison)
+        cross_check::sentences(comparison)
             .map(|notes| section("By both clocks (positive gains are better):", &notes)),
         Some(section("What was compared:", &notes)),
         limits(comparison).map(|limits| section("What this does not show:", &limits)),

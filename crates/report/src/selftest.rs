@@ -1,4 +1,4 @@
-//! What a rig can and can't see, as text and as JSON.
+//! What a machine can and cannot see, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -68,7 +68,7 @@ fn alarms(selftest: &SelfTest) -> String {
             let p = metric.p.map_or(String::new(), |p| format!(" (p {p:.2})"));
             let said = format!(
                 "{} {} was called {}{p}: chance does that to {} of self-tests; if it comes again, \
-                 boots of this rig are not alike",
+                 boots of this machine are not alike",
                 escape(&metric.workload),
                 escape(&metric.metric),
                 a(verdict),
@@ -132,7 +132,8 @@ fn resolution(selftest: &SelfTest) -> String {
     }
     let boots = selftest.boots[0].min(selftest.boots[1]);
     let margin = Share(selftest.judging.margin);
-    let mut text = format!("What this rig sees with {} of each variant\n", count(boots, "boot"));
+    let mut text =
+        format!("What this machine sees with {} of each variant\n", count(boots, "boot"));
     let names: Vec<String> = selftest.metrics.iter().map(name).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0);
     let _ = writeln!(

@@ -1,7 +1,7 @@
 //! Below a table of measured mode: the verdicts with what they rest on, what else differs, the
 //! smallest change that could have been seen, how far boots lie apart, and what is odd.
 
-use compare::{Comparison, Evidence, Kind, Lack, Look, Row, Table, Verdict};
+use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, excerpt, few, wrap};
@@ -98,7 +98,8 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
     let labels = rows.iter().map(|(row, _)| escape(&row.metric).len());
     let width = labels.max().unwrap_or(0).min(MAX_LABEL_WIDTH);
     let mut text = layout.lines("", &heading(table, comparison, column));
-    let mut lacking: Vec<Option<Lack>> = rows.iter().map(|(row, _)| row.lacking[column]).collect();
+    let mut lacking: Vec<Option<NoEvidence>> =
+        rows.iter().map(|(row, _)| row.lacking[column]).collect();
     lacking.dedup();
     if let [Some(same)] = lacking.as_slice() {
         let first = format!("  {}  ", Verdict::Undecided.name());
@@ -255,17 +256,17 @@ fn first_look(comparison: &Comparison) -> Option<String> {
     Some(format!("the first look is at {} of each variant", count(next as usize, "boot")))
 }
 
-fn lack(lack: Option<Lack>, comparison: &Comparison, column: usize) -> String {
+fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| escape(&comparison.variants[column].name));
     match lack {
-        Some(Lack::Boots([of_base, of_new])) => first_look(comparison).unwrap_or_else(|| {
+        Some(NoEvidence::Boots([of_base, of_new])) => first_look(comparison).unwrap_or_else(|| {
             format!(
                 "{} of {base}, {of_new} of {new}: at least {MIN_BOOTS} each are needed",
                 count(of_base, "boot")
             )
         }),
-        Some(Lack::Figure) => "a boot's values have no such mean".to_owned(),
-        Some(Lack::Share) => format!("the mean of {base} is below 0"),
+        Some(NoEvidence::Figure) => "a boot's values have no such mean".to_owned(),
+        Some(NoEvidence::Share) => format!("the mean of {base} is below 0"),
         None => "nothing is known".to_owned(),
     }
 }

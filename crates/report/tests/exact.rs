@@ -3,7 +3,7 @@
 mod common;
 
 use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
-use compare::{Comparison, Judging, Results, Sources, beside, compare, locality};
+use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
 use model::{Accesses, Boot, Chunk, Column, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
 
@@ -269,8 +269,8 @@ fn by_both_clocks(measured: [&[Boot]; 2], exact: [&[Boot]; 2]) -> Comparison {
     let time = Results { experiment: &time, variants: columns(&variants, &measured) };
     let count = Results { experiment: &count, variants: columns(&variants, &exact) };
     let mut comparison = compare(&time, 0, &Judging::default());
-    comparison.beside = beside(&time, &count, "6.1", &Judging::of(&time));
-    comparison.beside_of = Some(Sources {
+    comparison.cross_checks = cross_check(&time, &count, "6.1", &Judging::of(&time));
+    comparison.cross_check_sources = Some(Sources {
         measured: "numa (number 3)".into(),
         exact: "numa-\u{1b}exact (number 7)".into(),
     });

@@ -4,7 +4,9 @@ mod common;
 
 use common::carried::assert_mail_says_it;
 use common::{boot, boots, columns, experiment, measure, variant};
-use compare::{Beside, Comparison, Evidence, Gain, Judging, Reading, Results, Verdict, compare};
+use compare::{
+    Comparison, CrossCheck, Evidence, Gain, Judging, Reading, Results, Verdict, compare,
+};
 use import::{Baseline, check, read};
 use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant};
 use proptest::prelude::*;
@@ -176,7 +178,7 @@ fn a_regression() {
 #[test]
 fn intervals_come_with_their_level() {
     let gain = Gain { gain: -4.02, low: -4.91, high: -3.25, confidence: 0.995 };
-    let row = Beside {
+    let row = CrossCheck {
         workload: "autonuma".into(),
         metric: "Elapsed-NUMA01".into(),
         variant: "6.12".into(),
@@ -186,7 +188,7 @@ fn intervals_come_with_their_level() {
         unseen: None,
         reading: Reading::Undecided,
     };
-    let (mail, _) = two(Mode::Measured, 1.0).mail(|it| it.beside = vec![row]);
+    let (mail, _) = two(Mode::Measured, 1.0).mail(|it| it.cross_checks = vec![row]);
     let words = mail.split_whitespace().collect::<Vec<_>>().join(" ");
     let said =
         "Elapsed-NUMA01: time -4.02 % [-4.91, -3.25; 99.5 % interval] in 4 blocks: undecided";

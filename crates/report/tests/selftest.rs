@@ -1,4 +1,4 @@
-//! What is said of a rig that was tested.
+//! What is said of a machine that was tested.
 
 use compare::selftest::{Claims, Drift, Family, Resolution, SelfTest, Splits};
 use compare::{HostRange, Judging, Verdict};
@@ -61,7 +61,7 @@ fn tested() -> SelfTest {
 }
 
 #[test]
-fn a_rig_is_told_what_it_sees() {
+fn a_machine_is_told_what_it_sees() {
     let text = report::selftest::text(&tested());
     assert!(text.lines().all(|line| line.len() <= 100 && !line.ends_with(' ')), "{text}");
     assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{text}");
@@ -69,7 +69,7 @@ fn a_rig_is_told_what_it_sees() {
 }
 
 #[test]
-fn a_rig_that_measured_nothing_is_told_so() {
+fn a_machine_that_measured_nothing_is_told_so() {
     let none = SelfTest {
         boots: [0, 0],
         failed: 6,

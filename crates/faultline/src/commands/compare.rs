@@ -67,8 +67,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         };
         let baseline = &experiment.variants[baseline].name;
         let judging = judging_of(measured, args);
-        comparison.beside = ::compare::beside(measured, exact, baseline, &judging);
-        comparison.beside_of = Some(Sources { measured: measured_name, exact: exact_name });
+        comparison.cross_checks = ::compare::cross_check(measured, exact, baseline, &judging);
+        comparison.cross_check_sources =
+            Some(Sources { measured: measured_name, exact: exact_name });
     }
     if let Some(at) = args.names {
         comparison.use_mmtests_names(&experiment, at);

@@ -83,7 +83,7 @@ fn a_killed_emulator_loses_nothing_recorded_before() {
     let said = struck(&bench, |_, qemu| signal("KILL", qemu));
     let boots = bench.boots();
     let killed =
-        |boot: &&Boot| matches!(&boot.outcome, Outcome::Spoilt(how) if how.contains("SIGKILL"));
+        |boot: &&Boot| matches!(&boot.outcome, Outcome::Invalid(how) if how.contains("SIGKILL"));
     let killed = boots.iter().find(killed).unwrap_or_else(|| panic!("{said}"));
     assert!(samples(killed) > 0);
     // Nobody kills the one that is booted in its place.
@@ -112,12 +112,12 @@ fn a_boot_is_done_again_when_the_emulator_crashes() {
     let said = bench.said(command).expect(3);
     assert!(said.err.contains("Retrying boot 1: QEMU ended with"), "{}", said.err);
     let boots = bench.boots();
-    let (last, spoilt) = boots.split_last().unwrap();
+    let (last, invalid) = boots.split_last().unwrap();
     assert!(matches!(&last.outcome, Outcome::Failed(_)), "{}", last.outcome);
     // A busy host may spoil the second one too, by its clock.
-    assert!((1..=2).contains(&spoilt.len()), "{}", spoilt.len());
-    for boot in spoilt {
-        assert!(matches!(&boot.outcome, Outcome::Spoilt(_)), "{}", boot.outcome);
+    assert!((1..=2).contains(&invalid.len()), "{}", invalid.len());
+    for boot in invalid {
+        assert!(matches!(&boot.outcome, Outcome::Invalid(_)), "{}", boot.outcome);
     }
     let shown = bench.faultline(&["show", "crash"]).expect(0);
     assert!(shown.out.contains("(superseded)"), "{}", shown.out);
@@ -241,8 +241,8 @@ fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot(
         assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     }
     let mut boots = bench.boots();
-    // Those that a busy host spoilt were done again.
-    boots.retain(|boot| !matches!(boot.outcome, Outcome::Spoilt(_)));
+    // Those that a busy host invalidated were repeated.
+    boots.retain(|boot| !matches!(boot.outcome, Outcome::Invalid(_)));
     assert_eq!(boots.len(), 2);
     for boot in &boots {
         let Outcome::Partial(why) = &boot.outcome else { panic!("{}", boot.outcome) };

@@ -79,8 +79,8 @@ enum JobError {
     Record(#[from] RecordError),
 }
 
-/// Lives the agent's life, and ends the machine's. Started by hand on some machine, it leaves that
-/// alone.
+/// Runs the job, then powers the machine off. Refuses to run as anything but PID 1, so it never powers
+/// off a machine on which someone starts it by hand.
 pub fn main() -> ! {
     if process::id() != 1 {
         say("this program is PID 1 of a guest, and no command");

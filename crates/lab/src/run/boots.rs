@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use model::{Boot, Outcome};
 use store::ExperimentId;
 
+use super::context::RunContext;
 use super::looks::Looks;
 use super::plan::Due;
-use super::rig::Rig;
 use super::{Ending, Lab, RunError, RunOptions, RunSummary};
 use crate::guest::{Guest, Libraries};
 use crate::metrics;
@@ -43,7 +43,7 @@ struct Ended {
 /// What the threads share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
-    rig: &'a Rig<'a>,
+    context: &'a RunContext<'a>,
     guest: &'a Guest,
     libraries: &'a Libraries,
     scratch: &'a Path,
@@ -60,11 +60,11 @@ impl Shared<'_> {
     /// Boots, and boots again to verify if that is wanted. Runs in a thread of its own.
     fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
         let start = Instant::now();
-        let inputs = self.rig.exact_inputs(self.libraries, due.slot);
-        let bootable = self.rig.bootable(self.guest, due.slot, inputs.as_ref());
+        let inputs = self.context.exact_inputs(self.libraries, due.slot);
+        let bootable = self.context.bootable(self.guest, due.slot, inputs.as_ref());
         let directory = self.directory(due);
         let boot = bootable.boot(due.slot, &directory, doing)?;
-        let verified = match self.verify && !matches!(boot.outcome, Outcome::Spoilt(_)) {
+        let verified = match self.verify && !matches!(boot.outcome, Outcome::Invalid(_)) {
             true => Some(verify(self.scratch, self.id, &bootable, due.slot, doing)?),
             false => None,
         };
@@ -78,21 +78,21 @@ impl Lab {
     pub(super) fn boot_all(
         &mut self,
         due: &[Due],
-        rig: &Rig<'_>,
+        context: &RunContext<'_>,
         options: RunOptions,
         summary: &mut RunSummary,
         watch: &mut Watch<'_>,
     ) -> Result<Ending, RunError> {
         let begun = Instant::now();
-        let mut looks = Looks::new(rig.experiment, summary.experiment, begun);
+        let mut looks = Looks::new(context.experiment, summary.experiment, begun);
         looks.announce(watch);
-        let jobs = options.side_by_side(rig.experiment);
+        let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =
             due.iter().map(|&due| Attempt { due, repeats: 0 }).collect();
         let Self { store, guest, libraries, scratch, .. } = self;
         let (id, verify) = (summary.experiment, options.verify);
-        let shared = Shared { rig, guest, libraries, scratch, id, verify };
-        let name = |due: Due| &*rig.experiment.variants[due.slot.variant].name;
+        let shared = Shared { context, guest, libraries, scratch, id, verify };
+        let name = |due: Due| &*context.experiment.variants[due.slot.variant].name;
         let mut end: Option<Result<Ending, RunError>> = None;
         let (mut running, mut done) = (0, 0);
         let mut told_of = HashSet::new();
@@ -129,7 +129,7 @@ impl Lab {
                 running -= 1;
                 let directory = shared.directory(attempt.due);
                 let kept = ended.and_then(|Ended { boot, wall, verified }| {
-                    if let Outcome::Spoilt(how) = &boot.outcome
+                    if let Outcome::Invalid(how) = &boot.outcome
                         && attempt.repeats < REPEATS
                     {
                         watch(Progress::Remark(&format!("Retrying boot {number}: {how}")));
@@ -137,7 +137,7 @@ impl Lab {
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);
                     }
-                    for difference in metrics::differences(rig.experiment, &boot) {
+                    for difference in metrics::differences(context.experiment, &boot) {
                         if told_of.insert(difference.clone()) {
                             watch(Progress::Remark(&difference));
                         }

@@ -3,7 +3,7 @@
 use model::{Bytes, Experiment, Kernel, Variant};
 
 use super::RunError;
-use crate::external::Externals;
+use crate::out_of_tree::OutOfTree;
 
 /// The word of the command line by which a kernel divides its memory into nodes of its own
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
@@ -42,14 +42,14 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
 pub fn check_support(
     experiment: &Experiment,
     kernels: &[Kernel],
-    externals: &[Externals],
+    out_of_tree: &[OutOfTree],
 ) -> Result<(), RunError> {
     for used in &experiment.workloads {
         let missing: Option<Vec<String>> = kernels
             .iter()
-            .zip(externals)
-            .map(|(kernel, externals)| {
-                Some(format!("{} {}", kernel.name, externals.missing(used)?))
+            .zip(out_of_tree)
+            .map(|(kernel, out_of_tree)| {
+                Some(format!("{} {}", kernel.name, out_of_tree.missing(used)?))
             })
             .collect();
         if let Some(mut why) = missing {

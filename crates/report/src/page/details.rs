@@ -6,7 +6,7 @@ use model::Mode;
 
 use crate::brief::tells;
 use crate::notes::{self, Note};
-use crate::{beside, exact};
+use crate::{cross_check, exact};
 
 pub fn section(comparison: &Comparison) -> Markup {
     let exact = match comparison.mode {
@@ -26,9 +26,9 @@ pub fn section(comparison: &Comparison) -> Markup {
                     @if !more.is_empty() { (table("Notes", &more)) }
                 }
             }
-            @if let Some(beside) = beside::text(comparison) {
+            @if let Some(clocks) = cross_check::text(comparison) {
                 h3 { "Time as measured beside instructions as counted" }
-                pre tabindex="0" { (beside) }
+                pre tabindex="0" { (clocks) }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a maintainer reads first: per workload and metric what changed, how sure that is, and what
 //! it would take to know more.
 
-use compare::{Comparison, Evidence, Kind, Lack, Row, Statistic, Table, Verdict};
+use compare::{Comparison, Evidence, Kind, NoEvidence, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Better, Mode, count};
 
@@ -370,12 +370,12 @@ fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
         return undecided.then(|| "a seed is missing".to_owned());
     }
     Some(match it.row.lacking.get(it.column).copied().flatten()? {
-        Lack::Boots([base, new]) if base == new => {
+        NoEvidence::Boots([base, new]) if base == new => {
             format!("{} a side: too few", count(base, "boot"))
         }
-        Lack::Boots([base, new]) => format!("{base} and {}: too few", count(new, "boot")),
-        Lack::Figure => "a boot without a figure".to_owned(),
-        Lack::Share => "a baseline below 0".to_owned(),
+        NoEvidence::Boots([base, new]) => format!("{base} and {}: too few", count(new, "boot")),
+        NoEvidence::Figure => "a boot without a figure".to_owned(),
+        NoEvidence::Share => "a baseline below 0".to_owned(),
     })
 }
 

@@ -11,7 +11,7 @@ pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
         | Outcome::Panicked(detail)
         | Outcome::TimedOut(detail)
         | Outcome::Died(detail)
-        | Outcome::Spoilt(detail) => detail,
+        | Outcome::Invalid(detail) => detail,
     };
     (outcome.name(), detail)
 }
@@ -25,7 +25,8 @@ pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),
         "died" => Outcome::Died(detail),
-        "spoilt" => Outcome::Spoilt(detail),
+        // `spoilt` in older stores.
+        "invalid" | "spoilt" => Outcome::Invalid(detail),
         "interrupted" => Outcome::Interrupted,
         _ => return None,
     })

@@ -12,7 +12,7 @@ fn failures() -> [Outcome; 6] {
         Outcome::Panicked("Kernel panic - not syncing: VFS".into()),
         Outcome::TimedOut("boot: 180s".into()),
         Outcome::Died("signal 9".into()),
-        Outcome::Spoilt("signal 6".into()),
+        Outcome::Invalid("signal 6".into()),
     ]
 }
 
@@ -166,24 +166,33 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     store.keep_boot(id, &boot("7.3", 0, Outcome::Complete)).unwrap();
     store.keep_boot(id, &boot("7.3", 1, Outcome::Interrupted)).unwrap();
 
-    assert_eq!(store.forget_failed(id).unwrap(), 5);
+    assert_eq!(store.forget_failed(id).unwrap(), 6);
     assert_eq!(store.forget_failed(id).unwrap(), 0);
     assert_eq!(store.done(id).unwrap(), [("7.3".into(), 0)]);
-    assert_eq!(store.done(other).unwrap().len(), 5);
+    assert_eq!(store.done(other).unwrap().len(), 6);
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
     }
     let boots = store.boots(id, Detail::Summary).unwrap();
     let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
-    assert_eq!(superseded, [[true; 5].as_slice(), &[false; 7]].concat());
+    assert_eq!(superseded, [[true; 6].as_slice(), &[false; 8]].concat());
     assert!(store.boot(boots[0].id).unwrap().superseded);
 
     let rows = store.experiments().unwrap();
     let row = rows.iter().find(|row| row.id == id).unwrap();
     let count = |word: &str| row.outcomes.get(word).copied();
-    let words = ["complete", "failed", "panicked", "timed-out", "died", "spoilt", "interrupted"];
-    assert_eq!(words.map(count), [Some(1); 7]);
-    assert_eq!(row.superseded, 5);
+    let words = [
+        "complete",
+        "partial",
+        "failed",
+        "panicked",
+        "timed-out",
+        "died",
+        "invalid",
+        "interrupted",
+    ];
+    assert_eq!(words.map(count), [Some(1); 8]);
+    assert_eq!(row.superseded, 6);
 }
 
 #[test]
@@ -191,14 +200,14 @@ fn a_boot_kept_aside_is_evidence_and_is_done_again() {
     let place = Place::new();
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
-    let spoilt = boot("6.1", 0, Outcome::Spoilt("signal 6".into()));
-    let aside = store.keep_aside(id, &spoilt).unwrap();
+    let invalid = boot("6.1", 0, Outcome::Invalid("signal 6".into()));
+    let aside = store.keep_aside(id, &invalid).unwrap();
     assert_eq!(store.done(id).unwrap(), []);
     let kept = store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     let boots = store.boots(id, Detail::Summary).unwrap();
     let found: Vec<_> = boots.iter().map(|kept| (kept.id, kept.superseded)).collect();
     assert_eq!(found, [(aside, true), (kept, false)]);
-    assert!(store.keep_aside(id, &spoilt).is_err());
+    assert!(store.keep_aside(id, &invalid).is_err());
 }
 
 #[test]

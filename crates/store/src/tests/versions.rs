@@ -92,7 +92,7 @@ fn a_store_without_checksums_gets_them() {
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_experiment(&experiment("other")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
-    store.keep_aside(id, &boot("6.1", 1, Outcome::Spoilt("signal 6".into()))).unwrap();
+    store.keep_aside(id, &boot("6.1", 1, Outcome::Invalid("signal 6".into()))).unwrap();
     let told = |store: &Store| {
         (
             store.experiments().unwrap(),

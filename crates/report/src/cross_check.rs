@@ -1,6 +1,6 @@
 //! Time as measured beside instructions as counted.
 
-use compare::{Beside, Comparison, Gain, Reading, Sources, Verdict};
+use compare::{Comparison, CrossCheck, Gain, Reading, Sources, Verdict};
 use model::count;
 
 use crate::ascii::{escape, wrap};
@@ -14,26 +14,27 @@ const MAX_LABEL_WIDTH: usize = 34;
 /// Which experiments these are of, a table for each workload and variant, and below them what the
 /// readings mean.
 pub fn text(comparison: &Comparison) -> Option<String> {
-    let beside = &comparison.beside;
+    let cross_checks = &comparison.cross_checks;
     let baseline = comparison.variants.first().map_or("", |variant| &*variant.name);
-    let same = |a: &Beside, b: &Beside| (&a.workload, &a.variant) == (&b.workload, &b.variant);
-    let tables = beside.chunk_by(same).map(|rows| table(rows, baseline));
+    let same =
+        |a: &CrossCheck, b: &CrossCheck| (&a.workload, &a.variant) == (&b.workload, &b.variant);
+    let tables = cross_checks.chunk_by(same).map(|rows| table(rows, baseline));
     let tables = tables.collect::<Vec<_>>().join("\n");
-    let meanings = readings(beside).into_iter().map(|reading| {
-        wrap(&format!("{}: ", reading.name()), &meaning(reading, widest(beside, reading)))
+    let meanings = readings(cross_checks).into_iter().map(|reading| {
+        wrap(&format!("{}: ", reading.name()), &meaning(reading, widest(cross_checks, reading)))
     });
-    let sources = comparison.beside_of.as_ref().map(|Sources { measured, exact }| {
+    let sources = comparison.cross_check_sources.as_ref().map(|Sources { measured, exact }| {
         let (measured, exact) = (escape(measured), escape(exact));
         wrap("", &format!("Side by side: measured {measured}, exact {exact}"))
     });
     let parts = sources.into_iter().chain([tables]).chain(meanings);
-    (!beside.is_empty()).then(|| parts.collect())
+    (!cross_checks.is_empty()).then(|| parts.collect())
 }
 
 /// The same in words, for lines too short for the table.
 pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
-    let Comparison { beside, beside_of, .. } = comparison;
-    let said = |row: &Beside| {
+    let Comparison { cross_checks, cross_check_sources, .. } = comparison;
+    let said = |row: &CrossCheck| {
         let time = row.gain.map(|Gain { gain, low, high, confidence, .. }| {
             let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));
             let confidence = short(100.0 * confidence);
@@ -50,34 +51,35 @@ pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
         let text = format!("{}: {}: {}", escape(&name), figures.join(", "), row.reading.name());
         Note::on("gains", &row.variant, text)
     };
-    let sources = beside_of.iter().map(|Sources { measured, exact }| {
+    let sources = cross_check_sources.iter().map(|Sources { measured, exact }| {
         let text = format!("measured {}, exact {}", escape(measured), escape(exact));
         Note::on_all("experiments", text)
     });
-    let readings = readings(beside).into_iter().map(|reading| {
-        let text = format!("{}: {}", reading.name(), meaning(reading, widest(beside, reading)));
+    let readings = readings(cross_checks).into_iter().map(|reading| {
+        let text =
+            format!("{}: {}", reading.name(), meaning(reading, widest(cross_checks, reading)));
         Note::on_all("readings", text)
     });
-    let notes = sources.chain(beside.iter().map(said)).chain(readings);
-    (!beside.is_empty()).then(|| notes.collect())
+    let notes = sources.chain(cross_checks.iter().map(said)).chain(readings);
+    (!cross_checks.is_empty()).then(|| notes.collect())
 }
 
 /// How rows are read, each way once.
-fn readings(beside: &[Beside]) -> Vec<Reading> {
-    let mut readings: Vec<Reading> = beside.iter().map(|row| row.reading).collect();
+fn readings(cross_checks: &[CrossCheck]) -> Vec<Reading> {
+    let mut readings: Vec<Reading> = cross_checks.iter().map(|row| row.reading).collect();
     readings.sort_unstable();
     readings.dedup();
     readings
 }
 
 /// The widest floor in percent of the rows that are read so.
-fn widest(beside: &[Beside], reading: Reading) -> Option<f64> {
-    let rows = beside.iter().filter(|row| row.reading == reading);
+fn widest(cross_checks: &[CrossCheck], reading: Reading) -> Option<f64> {
+    let rows = cross_checks.iter().filter(|row| row.reading == reading);
     rows.filter_map(|row| row.unseen).reduce(f64::max)
 }
 
-fn table(rows: &[Beside], baseline: &str) -> String {
-    let Beside { workload, variant, .. } = &rows[0];
+fn table(rows: &[CrossCheck], baseline: &str) -> String {
+    let CrossCheck { workload, variant, .. } = &rows[0];
     let least = rows.iter().map(|row| row.blocks).min().unwrap_or(0);
     let most = rows.iter().map(|row| row.blocks).max().unwrap_or(0);
     let blocks = match least == most {
@@ -106,7 +108,7 @@ fn table(rows: &[Beside], baseline: &str) -> String {
     text
 }
 
-fn figures(row: &Beside) -> String {
+fn figures(row: &CrossCheck) -> String {
     let [gain, interval] = match row.gain {
         Some(Gain { gain, low, high, .. }) => {
             let [gain, low, high] = [gain, low, high].map(|it| decimal(Some(it), 2));

@@ -376,7 +376,7 @@ mod tests {
         fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", fakes.path().display(), env::var("PATH").unwrap());
         let child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "external::tests::builder", "--nocapture"])
+            .args(["--exact", "out_of_tree::tests::builder", "--nocapture"])
             .env("PATH", path)
             .env(BUILD, "1")
             .output()

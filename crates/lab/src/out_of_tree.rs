@@ -3,8 +3,8 @@
 
 use std::iter;
 
-use kernels::external::Source;
 use kernels::modules::{self, Module};
+use kernels::out_of_tree::Source;
 use kernels::{Cache, Error};
 use model::{Experiment, Kernel, Variant, WorkloadUse};
 
@@ -40,14 +40,14 @@ pub fn pinned(guest: String, experiment: &Experiment) -> String {
 
 /// What of the modules that workloads want can be had for one kernel.
 #[derive(Clone, Debug, Default)]
-pub struct Externals {
+pub struct OutOfTree {
     /// What was built for it, or why it could not be.
     built: Vec<(Source, Result<Module, String>)>,
     /// Those of the kernel's own that it does not have.
     lacking: Vec<String>,
 }
 
-impl Externals {
+impl OutOfTree {
     /// Builds what the experiment's workloads want, and finds out what the kernel lacks for them.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Externals {
         experiment: &Experiment,
         say: &dyn Fn(&str),
     ) -> Result<Self, Error> {
-        let build = |source| Ok((source, cache.external(kernel, &source, say)?));
+        let build = |source| Ok((source, cache.out_of_tree(kernel, &source, say)?));
         let built = sources(experiment).into_iter().map(build).collect::<Result<_, Error>>()?;
         let workloads = experiment.workloads.iter();
         let wanted: Vec<&str> = workloads.flat_map(of_kernel).collect();
@@ -150,21 +150,21 @@ mod tests {
         file::parse(Path::new("x.toml"), text, None).unwrap_or_else(|error| panic!("{error:?}"))
     }
 
-    fn build(kernel: &Kernel, experiment: &Experiment) -> Externals {
+    fn build(kernel: &Kernel, experiment: &Experiment) -> OutOfTree {
         let cache = Cache::at("/nowhere");
-        Externals::build(&cache, kernel, experiment, &|line| panic!("{line}")).unwrap()
+        OutOfTree::build(&cache, kernel, experiment, &|line| panic!("{line}")).unwrap()
     }
 
     #[test]
     fn a_workload_whose_module_cannot_be_had_is_not_run() {
         let [source] = SOURCES;
         let built = vec![(source, Err("has no headers".into()))];
-        let externals = Externals { built, lacking: Vec::new() };
-        assert_eq!(externals.missing(&used("pagealloc")).as_deref(), Some("has no headers"));
-        assert_eq!(externals.missing(&used("truncate")), None);
-        assert_eq!(externals.modules().count(), 0);
-        assert_eq!(job::iterations(&used("pagealloc"), &externals), 0);
-        assert_eq!(job::iterations(&used("truncate"), &externals), 3);
+        let out_of_tree = OutOfTree { built, lacking: Vec::new() };
+        assert_eq!(out_of_tree.missing(&used("pagealloc")).as_deref(), Some("has no headers"));
+        assert_eq!(out_of_tree.missing(&used("truncate")), None);
+        assert_eq!(out_of_tree.modules().count(), 0);
+        assert_eq!(job::iterations(&used("pagealloc"), &out_of_tree), 0);
+        assert_eq!(job::iterations(&used("truncate"), &out_of_tree), 3);
     }
 
     #[test]
@@ -172,9 +172,9 @@ mod tests {
         let [source] = SOURCES;
         let module = Module { name: "pagealloc".into(), path: "x.ko".into(), optional: false };
         let built = vec![(source, Ok(module.clone()))];
-        let externals = Externals { built, lacking: Vec::new() };
-        assert_eq!(externals.missing(&used("pagealloc")), None);
-        assert_eq!(externals.modules().collect::<Vec<_>>(), [&module]);
+        let out_of_tree = OutOfTree { built, lacking: Vec::new() };
+        assert_eq!(out_of_tree.missing(&used("pagealloc")), None);
+        assert_eq!(out_of_tree.modules().collect::<Vec<_>>(), [&module]);
     }
 
     #[test]
@@ -184,10 +184,10 @@ mod tests {
         let disk = ["virtio_pci", "virtio_blk"];
         let with = |more: &[&str]| kernel(directory.path(), &[&disk, more].concat());
         let iterations = |kernel: &Kernel, experiment: &Experiment| {
-            let externals = build(kernel, experiment);
-            let why = externals.missing(&experiment.workloads[0]);
+            let out_of_tree = build(kernel, experiment);
+            let why = out_of_tree.missing(&experiment.workloads[0]);
             let variant = &experiment.variants[0];
-            let made = job::job(experiment, variant, kernel, &externals, None);
+            let made = job::job(experiment, variant, kernel, &out_of_tree, None);
             made.map(|(job, _)| (job.workloads.iter().map(|it| it.iterations).collect(), why))
         };
         let runs: (Vec<u32>, _) = iterations(&with(&["loop"]), &experiment).unwrap();
@@ -226,9 +226,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let experiment = experiment();
         let kernel = Kernel { modules: None, ..kernel(directory.path(), &[]) };
-        let externals = build(&kernel, &experiment);
-        assert_eq!(externals.missing(&experiment.workloads[0]), None);
-        let made = job::job(&experiment, &experiment.variants[0], &kernel, &externals, None);
+        let out_of_tree = build(&kernel, &experiment);
+        assert_eq!(out_of_tree.missing(&experiment.workloads[0]), None);
+        let made = job::job(&experiment, &experiment.variants[0], &kernel, &out_of_tree, None);
         assert!(matches!(made, Err(JobError::Module(modules::Error::NoModules { .. }))));
     }
 }

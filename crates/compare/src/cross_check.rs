@@ -32,7 +32,7 @@ pub struct Sources {
 
 /// An operation of a variant against the baseline, by both clocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
+pub struct CrossCheck {
     /// The workload's name.
     pub workload: String,
     /// The operation: a metric with its label and phase.
@@ -171,12 +171,12 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
 ///
 /// Measured: blocks pair the variants' boots, of which each gives one figure; see
 /// [`stats::ratio_interval`]. Exact: a figure a seed against the luck floor.
-pub fn beside(
+pub fn cross_check(
     measured: &Results<'_>,
     exact: &Results<'_>,
     baseline: &str,
     judging: &Judging,
-) -> Vec<Beside> {
+) -> Vec<CrossCheck> {
     let place = measured.variants.iter().position(|column| column.name() == baseline);
     let (Some(place), Some(count)) = (place, exact.column(baseline)) else {
         return Vec::new();
@@ -198,7 +198,7 @@ pub fn beside(
                 seeds: exact.experiment.boots,
                 judging,
             };
-            all.extend(pair.beside(&times, &guests));
+            all.extend(pair.cross_check(&times, &guests));
         }
     }
     all
@@ -218,7 +218,7 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     /// `times` and `guests` are the operations of all columns, measured and by guest time.
-    fn beside(&self, times: &[Operation<'_>], guests: &[Operation<'_>]) -> Vec<Beside> {
+    fn cross_check(&self, times: &[Operation<'_>], guests: &[Operation<'_>]) -> Vec<CrossCheck> {
         let emulated = self.times.iter().flat_map(|column| column.complete());
         let emulated = emulated.map(|boot| &*boot.facts.accel).any(|it| it == Accel::Tcg.name());
         let is_own = |time: &&Operation<'_>| {
@@ -231,7 +231,7 @@ impl Pair<'_> {
                 let guest = guests.iter().find(|guest| guest.is(time));
                 let beside = self.operation(time, better, guest, is_alone(time, &own));
                 let reading = if emulated { Reading::Withheld } else { beside.reading };
-                Beside { reading, ..beside }
+                CrossCheck { reading, ..beside }
             })
             .collect()
     }
@@ -244,7 +244,7 @@ impl Pair<'_> {
         better: Better,
         guest: Option<&Operation<'_>>,
         alone: bool,
-    ) -> Beside {
+    ) -> CrossCheck {
         let mut pairs = pairs(time, self.numbers);
         pairs.retain(|block, _| self.judging.counts(*block));
         let gain = gain(better, &pairs.values().copied().collect::<Vec<_>>(), self.judging);
@@ -260,7 +260,7 @@ impl Pair<'_> {
         });
         let counted = [total, user, kernel, guest];
         let unseen = unseen(&counted);
-        Beside {
+        CrossCheck {
             workload: self.workload[0].manifest.name.clone(),
             metric: time.name.clone(),
             variant: self.times[1].name().to_owned(),

@@ -8,18 +8,18 @@ use super::{Lab, RunError};
 use crate::boot::Bootable;
 use crate::engine;
 use crate::exact;
-use crate::external::Externals;
 use crate::guest::{Guest, Libraries};
+use crate::out_of_tree::OutOfTree;
 use crate::schedule::Slot;
 use crate::symbols::Known;
 use crate::watch::{Progress, Watch};
 
 /// Everything that is found out once for all boots of a run.
-pub struct Rig<'a> {
+pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
     kernels: &'a [Kernel],
     /// What was built for each of them.
-    externals: Vec<Externals>,
+    out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     emulator: Emulator,
     execution: Execution,
@@ -32,13 +32,13 @@ enum Execution {
     Exact(Vec<Known>),
 }
 
-impl<'a> Rig<'a> {
+impl<'a> RunContext<'a> {
     /// Finds out how the boots are executed: in measured mode from a boot of the kernel of variant
     /// `first`, in exact mode by learning the kernels' symbols.
     pub fn new(
         lab: &Lab,
         (experiment, kernels): (&'a Experiment, &'a [Kernel]),
-        externals: Vec<Externals>,
+        out_of_tree: Vec<OutOfTree>,
         userspace: Option<&'a Userspace>,
         first: usize,
         watch: &mut Watch<'_>,
@@ -58,7 +58,7 @@ impl<'a> Rig<'a> {
                 &mut |line| watch(Progress::Remark(line)),
             )?),
         };
-        Ok(Self { experiment, kernels, externals, userspace, emulator, execution })
+        Ok(Self { experiment, kernels, out_of_tree, userspace, emulator, execution })
     }
 
     /// What makes the boot in `slot` exact; none in measured mode.
@@ -82,7 +82,7 @@ impl<'a> Rig<'a> {
             experiment: self.experiment,
             variant: &self.experiment.variants[slot.variant],
             kernel: &self.kernels[slot.variant],
-            externals: &self.externals[slot.variant],
+            out_of_tree: &self.out_of_tree[slot.variant],
             guest,
             userspace: self.userspace,
             engine: inputs.map_or(measured, Engine::Exact),

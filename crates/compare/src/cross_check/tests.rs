@@ -32,13 +32,13 @@ fn exact(instructions: &[[f64; 2]]) -> Vec<Boot> {
     boots.collect()
 }
 
-fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<Beside> {
+fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<CrossCheck> {
     let variants = ["old", "new"].map(variant);
     let time = experiment(Mode::Measured, 3, vec![manifest()]);
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
     let time = Results { experiment: &time, variants: columns(&variants, &times) };
     let count = Results { experiment: &count, variants: columns(&variants, &counts) };
-    beside(&time, &count, "old", &Judging::of(&time))
+    cross_check(&time, &count, "old", &Judging::of(&time))
 }
 
 /// Boots in blocks of 40 times about `level`, the first three of which take so much more.
@@ -63,7 +63,7 @@ fn gains(times: &[&[Boot]], judging: &Judging) -> Vec<f64> {
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
     let time = Results { experiment: &time, variants: columns(&variants, times) };
     let count = Results { experiment: &count, variants: columns(&variants, &[&[][..]; 3]) };
-    let found = beside(&time, &count, "a", judging);
+    let found = cross_check(&time, &count, "a", judging);
     found.iter().map(|it| it.gain.unwrap().gain).collect()
 }
 
@@ -102,7 +102,7 @@ fn boots_that_no_look_has_seen_have_no_say() {
         time.sequential = Some(model::Sequential { margin: 0.01, budget: None });
         let variants = columns(&variants, &times.each_ref().map(|it| &**it));
         let time = Results { experiment: &time, variants };
-        let [found] = beside(&time, &count, "old", &Judging::of(&time)).try_into().unwrap();
+        let [found] = cross_check(&time, &count, "old", &Judging::of(&time)).try_into().unwrap();
         (found.blocks, found.gain)
     };
     let few = [10.1, 11.2, 12.1, 10.4];
@@ -159,7 +159,7 @@ fn figures_read_in_another_way_are_of_the_same_work() {
         experiment: &count,
         variants: columns(&variants, &counts.each_ref().map(|it| &**it)),
     };
-    let found = beside(&time, &count, "old", &Judging::of(&time));
+    let found = cross_check(&time, &count, "old", &Judging::of(&time));
     assert_eq!(found[0].reading, Reading::CodePath);
 }
 
@@ -167,7 +167,7 @@ fn figures_read_in_another_way_are_of_the_same_work() {
 fn gains_are_of_blocks_and_of_seeds() {
     let (old, new) = (measured(&[("Elapsed", TIMES[0])]), measured(&[("Elapsed", TIMES[2])]));
     let found = together([&old, &new], [&exact(&COUNTS[0]), &exact(&COUNTS[2])]);
-    let Beside { gain, instructions, .. } = found[0];
+    let CrossCheck { gain, instructions, .. } = found[0];
     // Blocks pair: 20 %, 20 % and 20.8 % longer.
     let Gain { gain, low, high, .. } = gain.unwrap();
     assert!((gain + 20.277).abs() < 1e-3, "{gain}");
@@ -279,7 +279,7 @@ fn instructions_of_several_operations_are_of_none() {
             boots
         });
         let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
-        let of = |it: &Beside| (it.instructions.is_some(), it.reading);
+        let of = |it: &CrossCheck| (it.instructions.is_some(), it.reading);
         found.iter().map(of).collect::<Vec<_>>()
     };
     let (known, unknown) = ((true, Reading::CodePath), (false, Reading::Undecided));
