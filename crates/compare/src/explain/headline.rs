@@ -21,6 +21,8 @@ pub struct Headline {
     pub kernel: Difference,
     /// The function that holds the change; none where luck explains it, or no function does.
     pub function: Option<Holder>,
+    /// Whether call paths were recorded.
+    pub followed: bool,
 }
 
 /// The function that holds a change.
@@ -49,11 +51,11 @@ pub fn headlines(
     let headline = |(phase, section): (&str, &Section)| {
         let kernel = *section.totals.hidden().unwrap_or(&section.totals.kernel);
         let is_beyond = kernel.beyond_luck() == Some(true);
-        let function = || {
-            let paths = paths(phase);
-            if paths.followed { by_calls(section, &paths) } else { own(section) }
-        };
-        Headline { phase: phase.to_owned(), kernel, function: is_beyond.then(function).flatten() }
+        let paths = paths(phase);
+        let followed = paths.followed;
+        let function = || if followed { by_calls(section, &paths) } else { own(section) };
+        let function = is_beyond.then(function).flatten();
+        Headline { phase: phase.to_owned(), kernel, function, followed }
     };
     measured.map(headline).collect()
 }

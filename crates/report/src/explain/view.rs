@@ -57,7 +57,11 @@ fn headline(it: &Headline) -> String {
     let change = format!("Phase {phase}: {change}");
     let Some(Holder { name, inclusive, per_entry: [base, new], share }) = &it.function else {
         let why = match kernel.beyond_luck() {
-            Some(true) => "beyond luck; no function holds half of the change",
+            Some(true) if it.followed => "beyond luck; no function holds half of the change",
+            Some(true) => {
+                "beyond luck; no function alone holds half of the change. `run --profile stacks` \
+                 records call paths, which show a function with all that it calls"
+            }
             Some(false) => "luck alone may do this",
             None => "nothing is known of luck",
         };

@@ -219,6 +219,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             per_entry: [10.0, 25.0],
             share: 1.0,
         }),
+        followed: true,
     };
     let phases = ["a", "b", "c", "d", "e"];
     let explained = Explained {
