@@ -46,7 +46,7 @@ impl Place {
         connection
     }
 
-    /// Changes the store as `sql` says, as a program of the version before checksums could have left it.
+    /// Changes the store by `sql`, and makes it a store of the version before checksums.
     fn as_of_old(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
