@@ -10,17 +10,17 @@ use model::Topology;
 use crate::exact::SHIFT;
 use crate::{CONSOLE_FILE, Engine, RECORDER_FILE, Vm, disks};
 
-/// Who is at the other end of the guest's serial console.
+/// Where the guest's serial console is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
-    /// Nobody: it goes to a file, and QMP has QEMU's standard input and output.
+    /// To a file. QMP uses QEMU's standard input and output.
     File,
-    /// The terminal, shared with QEMU's monitor (C-a c); a copy goes to the file.
+    /// To the terminal, shared with QEMU's monitor (C-a c), with a copy in the file.
     Terminal,
 }
 
-/// A seed draws fewer words than this, of fewer letters: with them, and the longest line that a
-/// variant may have, no line is longer than kernels take (`COMMAND_LINE_SIZE`, 2048 on x86).
+/// A seed draws fewer words than this, each of fewer letters than below. Together with a variant's longest
+/// line they fit into the kernel's command line (`COMMAND_LINE_SIZE`, 2048 on x86).
 const MOST_WORDS: u32 = 8;
 const MOST_LETTERS: usize = 24;
 
@@ -29,21 +29,21 @@ const MOST_LETTERS: usize = 24;
 ///
 /// - `console=ttyS0`: the console that is captured.
 /// - `panic=-1`: a panic resets at once, and a reset ends QEMU.
-/// - `quiet`: the emulated UART is slow; the agent records the whole log. Errors, oopses and
-///   panics are printed all the same.
+/// - `quiet`: the emulated UART is slow, and the agent records the whole log. Errors, oopses and panics are
+///   still printed.
 /// - `cryptomgr.notests`: saves a seventh of the boot time under emulation.
-/// - `tsc=reliable` (emulation): the TSCs of emulated CPUs are one clock, but their threads are
-///   too unsteady for the kernel to find that out, and every other clock is a device.
-/// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and
-///   then the kernel panics. Under KVM kernels leave it out themselves.
-/// - `nokaslr` (exact): the kernel lies where its symbols say.
-/// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for
-///   each with `pause`, at each of which QEMU gives all CPUs a turn: a boot took 7.2 s of CPU time
-///   on 4 CPUs instead of 6.4 s, and 26.6 s on 16 instead of 16.4 s.
-/// - `page_alloc.shuffle` (exact): free memory lies in a random order, which depends on the seed
-///   (`mm/shuffle.c`). A kernel that cannot do so passes it over.
-/// - `faultline.seed` (exact): an option of a module that no kernel has. Kernels pass it over, but
-///   for `random_init_early` (`drivers/char/random.c`), which mixes the whole line in.
+/// - `tsc=reliable` (emulation): the TSCs of emulated CPUs are one clock, but the CPU threads' timing is
+///   too unsteady for the kernel to verify that. Every other clock is a device.
+/// - `no_timer_check` (emulation): on a busy host the check of the timer interrupt can fail, and then the
+///   kernel panics. Under KVM kernels skip it themselves.
+/// - `nokaslr` (exact): the kernel is at the addresses of its symbols.
+/// - `cpu_init_udelay=0` (exact): an emulated CPU is up at once. The kernel would wait 10 ms for each with
+///   `pause`, and at each `pause` QEMU switches CPUs: a boot took 7.2 s of CPU time on 4 CPUs instead of
+///   6.4 s, and 26.6 s on 16 instead of 16.4 s.
+/// - `page_alloc.shuffle` (exact): the order of free memory is random and depends on the seed
+///   (`mm/shuffle.c`). Kernels without this option ignore it.
+/// - `faultline.seed` (exact): an option of a module that does not exist. Kernels ignore it, except that
+///   `random_init_early` (`drivers/char/random.c`) mixes in the whole command line.
 pub fn boot_parameters(engine: Engine<'_>) -> String {
     let all = "console=ttyS0 panic=-1 quiet cryptomgr.notests";
     let emulation = "tsc=reliable no_timer_check";
@@ -57,9 +57,9 @@ pub fn boot_parameters(engine: Engine<'_>) -> String {
     }
 }
 
-/// The words that a seed draws: its own, then some of any length. Half of these belong to a module
-/// that no kernel has, the others reach the environment of PID 1 (`init/main.c`,
-/// `unknown_bootoption`). What an unknown word moves lies within what they move.
+/// The words that a seed draws: the seed itself, then a random number of words of random length. Those with
+/// a dot name a module that does not exist; the others reach the environment of PID 1 (`init/main.c`,
+/// `unknown_bootoption`). The effect of any other unknown word is within the range of theirs.
 fn drawn_words(seed: u32) -> String {
     let mut rng = Rng::with_seed(seed.into());
     let mut words = format!("faultline.seed={seed:08x}");
@@ -104,9 +104,9 @@ impl Arguments {
         self.0.extend([name.into(), value.as_ref().to_owned()]);
     }
 
-    /// What executes, and for exact machines: guest time by instructions, with no wait for the
-    /// host's; a clock, and random numbers (those of `rdrand` too), that begin the same; no disk
-    /// controller, whose requests end when the host's threads are done with them.
+    /// The accelerator. For exact machines also: guest time counts instructions and does not wait for the
+    /// host's; the clock and random numbers (also those of `rdrand`) start equal; there is no disk
+    /// controller, as its requests end when host threads are done.
     fn engine(&mut self, vm: &Vm<'_>) {
         let machine = "q35,dump-guest-core=off";
         let cpu = emulated_cpu(vm.emulator.major());
@@ -151,8 +151,8 @@ impl Arguments {
         self.distances(topology);
     }
 
-    /// All distances, if any was given: QEMU wants all or none. Without, the machine has no SLIT,
-    /// and the kernel takes 10 and 20.
+    /// All distances, if any was given: QEMU wants all or none. Without them the machine has no SLIT, and
+    /// the kernel uses 10 and 20.
     fn distances(&mut self, topology: &Topology) {
         if topology.nodes.iter().all(|node| node.distances.is_empty()) {
             return;
@@ -182,9 +182,8 @@ impl Arguments {
     }
 }
 
-/// The CPU that is emulated: everything QEMU can, except that string instructions are not said to
-/// be fast. Each of their iterations is emulated, and kernels that believe in them copy and clear
-/// pages byte by byte.
+/// The emulated CPU: everything that QEMU supports, except the flags for fast string instructions. QEMU
+/// emulates each iteration of these, and kernels that see the flags copy and clear pages byte by byte.
 fn emulated_cpu(major: u32) -> &'static str {
     match major {
         ..9 => "max,-erms,-fsrm",
@@ -192,9 +191,9 @@ fn emulated_cpu(major: u32) -> &'static str {
     }
 }
 
-/// Number of sockets, so that no socket spans nodes: the kernel would complain of last-level
-/// caches shared between nodes and build wrong scheduling domains. One for each node that has
-/// CPUs if these are alike and in order, else one for each CPU.
+/// Number of sockets such that no socket spans nodes: the kernel would complain of last-level caches shared
+/// between nodes and build wrong scheduling domains. It is one for each node with CPUs if these are alike
+/// and in order, else one for each CPU.
 fn sockets(topology: &Topology) -> u32 {
     let with_cpus: Vec<&[u32]> = topology
         .nodes
@@ -214,7 +213,7 @@ pub fn with_path(options: &str, name: &str, path: &Path) -> OsString {
     option
 }
 
-/// Appends a path to an option, in which QEMU wants commas doubled.
+/// Appends a path to an option. QEMU requires commas to be doubled.
 pub fn append_path(option: &mut OsString, path: &Path) {
     for (number, part) in path.as_os_str().as_bytes().split(|byte| *byte == b',').enumerate() {
         if number > 0 {
@@ -235,7 +234,7 @@ mod tests {
         Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
     }
 
-    /// The command line, an option and its value a line.
+    /// The command line, with an option and its value on each line.
     fn written(
         topology: &Topology,
         engine: Engine<'_>,
@@ -411,7 +410,7 @@ mod tests {
         assert_eq!(sockets(&["2-3", "0-1"]), 4);
     }
 
-    /// With the longest line of a variant, which `lab` bounds, and the words before.
+    /// With the longest line of a variant, which `lab` limits, and the words before it.
     #[test]
     fn a_seed_draws_no_more_words_than_a_line_holds() {
         const VARIANT: usize = 1536;

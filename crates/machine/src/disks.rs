@@ -1,4 +1,4 @@
-//! The disks of a machine, for QEMU's command line. Their images are made by others.
+//! QEMU options for a machine's disks. The images are made elsewhere.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,14 +11,13 @@ use rustix::fs::OFlags;
 use crate::arguments::with_path;
 use crate::{Engine, Vm};
 
-/// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c`
-/// of QEMU).
+/// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
 const ALL_LOW: Bytes = Bytes(0xb000_0000);
 
-/// The serial number by which a guest knows the image of its user space, where that is a disk.
+/// The serial number of the disk with the image of the guest's user space, if it is a disk.
 pub const USERSPACE_SERIAL: &str = "userspace";
 
-/// An image that guests only read, so that all share one.
+/// An image that guests only read, so that all share it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOnly<'a> {
     /// The image.
@@ -32,19 +31,19 @@ pub fn image_file(number: usize) -> String {
     format!("disk{number}.img")
 }
 
-/// The serial number by which a guest knows disk `number`, if its kind has one.
+/// The serial number of disk `number`, if its kind has one.
 pub fn serial(number: usize) -> String {
     format!("disk{number}")
 }
 
-/// The handle by which a guest knows the memory module of disk `number`, if that is persistent
-/// memory in the slot of that number (`nvdimm_slot_to_handle` in `hw/acpi/nvdimm.c` of QEMU).
+/// The handle of the memory module of disk `number`, if that is persistent memory in the slot of that
+/// number (`nvdimm_slot_to_handle` in `hw/acpi/nvdimm.c` of QEMU).
 pub fn handle(number: usize) -> u32 {
     number as u32 + 1
 }
 
-/// Whether the host's page cache can be kept out of the way to a file (open(2), `O_DIRECT`). Where
-/// it can't, as on some tmpfs, what the guest reads comes from the host's memory.
+/// Whether a file can bypass the host's page cache (open(2), `O_DIRECT`). Where it can't, as on some tmpfs,
+/// the guest's reads are served from the host's memory.
 pub fn is_direct(image: &Path) -> bool {
     let direct = OFlags::DIRECT.bits().cast_signed();
     File::options().read(true).write(true).custom_flags(direct).open(image).is_ok()
@@ -52,30 +51,28 @@ pub fn is_direct(image: &Path) -> bool {
 
 /// What the disks of a machine need on the kernel's command line.
 ///
-/// Persistent memory lies above 4 GiB, and kernels take that for memory that could become system
-/// memory: 64 MiB of the nodes' would be set aside for devices that can't reach it (`swiotlb` in
-/// `Documentation/admin-guide/kernel-parameters.txt`). A machine all of whose memory lies below has
-/// no such buffers without disks, and gets none with them.
+/// Persistent memory is above 4 GiB, and kernels take it for potential system memory: they would reserve 64
+/// MiB of the nodes' memory for devices that can't reach it (`swiotlb` in
+/// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no
+/// such buffers without disks, and gets none with them.
 pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
     if pmem(vm) > 0 && vm.topology.memory() < ALL_LOW { "swiotlb=noforce" } else { "" }
 }
 
-/// Bytes of persistent memory in all: an exact machine has its user space there.
+/// Bytes of persistent memory in all, including the user space of an exact machine.
 fn pmem(vm: &Vm<'_>) -> u64 {
     let disks = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Pmem);
     let userspace = vm.userspace.filter(|_| matches!(vm.engine, Engine::Exact(_)));
     disks.map(|disk| disk.size.0).chain(userspace.map(|image| image.size.0)).sum()
 }
 
-/// The options of QEMU for the disks of a machine.
+/// QEMU's options for the disks of a machine.
 ///
-/// - Persistent memory (`docs/nvdimm.txt`) belongs to node 0. Its image is mapped privately: what
-///   the guest writes stays in QEMU's own memory, and nothing writes it back to the host's disk
-///   meanwhile.
-/// - The others are files without the host's page cache where the host's file system lets be. A
-///   flush of the guest is a flush on the host; what the guest discards takes no more space.
-/// - The user space can't be written to, and goes through the host's page cache, which all its
-///   guests share.
+/// - Persistent memory (`docs/nvdimm.txt`) belongs to node 0. Its image is mapped privately: the guest's
+///   writes stay in QEMU's own memory and cause no writeback on the host.
+/// - The other disks are files opened without the host's page cache, if the host's file system permits. A
+///   flush of the guest is a flush on the host; discarded blocks are freed.
+/// - The user space is read-only, and uses the host's page cache, which all guests share.
 pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let pmem = pmem(vm);
@@ -96,8 +93,8 @@ pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// `unarmed` tells the guest that what it writes would not last, so that its kernel takes the memory
-/// for read-only.
+/// `unarmed` tells the guest that its writes would not persist, so that its kernel treats the memory as
+/// read-only.
 fn attach_read_only(arguments: &mut Vec<OsString>, it: &ReadOnly<'_>, is_pmem: bool, slot: usize) {
     let name = USERSPACE_SERIAL;
     if is_pmem {
@@ -144,7 +141,7 @@ mod tests {
     use super::*;
     use crate::{Emulator, Exact};
 
-    /// What the disks of a machine with so much memory make of the command lines.
+    /// The command lines for the disks of a machine with this much memory.
     fn written(memory: Bytes, disks: &[(DiskKind, u64)]) -> String {
         written_with(memory, disks, Engine::Tcg, None)
     }

@@ -1,4 +1,4 @@
-//! The QEMU on this host: where it is, its version, and whether it has what a machine needs.
+//! QEMU on this host: where it is, its version, and whether it has what a machine needs.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,9 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use crate::Error;
 
-/// The name of QEMU for the guests that are run.
+/// The name of QEMU for x86-64 guests.
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The oldest version that knows the options used.
+/// The oldest version with all options used here.
 const OLDEST_MAJOR: u32 = 7;
 
 /// A QEMU that can run machines.
@@ -21,10 +21,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The `qemu-system-x86_64` of the search path.
+    /// The `qemu-system-x86_64` in the search path.
     ///
     /// # Errors
-    /// When there is none, or it is too old, or it lacks the memory shared with the host.
+    /// When there is none, it is too old, or it lacks the device for memory shared with the host.
     pub fn find() -> Result<Self, Error> {
         Self::at(Path::new(PROGRAM))
     }
@@ -49,7 +49,7 @@ impl Emulator {
         Ok(Self { path: path.to_owned(), version, major })
     }
 
-    /// What it says of itself, such as `QEMU 10.0.2 (Debian 1:10.0.2+ds-2)`.
+    /// Its own version string, such as `QEMU 10.0.2 (Debian 1:10.0.2+ds-2)`.
     pub fn version(&self) -> &str {
         &self.version
     }

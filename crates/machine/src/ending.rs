@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use model::Millis;
 
-/// How a machine ended, seen from outside. What it recorded is in its directory.
+/// How a machine ended, seen from outside. Its recording is in its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// How.
     pub how: How,
     /// From the start of QEMU to its end.
     pub wall: Duration,
-    /// What else was odd, in words: the guest was stopped at the end, QEMU outlived its kill.
+    /// Other anomalies, as text: the guest was stopped at the end, QEMU survived its kill.
     pub remarks: Vec<String>,
 }
 
@@ -25,10 +25,9 @@ pub enum How {
     Reset,
     /// A limit passed, and QEMU was killed.
     TimedOut(Limit),
-    /// QEMU ended without the guest's doing: its status, and the end of what it said.
+    /// QEMU ended, but not through the guest: its exit status, and its last messages.
     Died(String),
-    /// QEMU failed by itself, by an assertion or a wild pointer of its own, or was killed by somebody.
-    /// The same in words.
+    /// QEMU crashed (an assertion, a wild pointer), or somebody killed it. Exit status and last messages.
     Crashed(String),
 }
 

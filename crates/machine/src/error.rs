@@ -1,5 +1,4 @@
-//! Why a machine could not be run at all. What goes wrong in a machine that was started is an
-//! [`crate::Ending`].
+//! Why a machine could not be run at all. Failures of a machine that was started are an [`crate::Ending`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ pub enum Error {
         /// Why not.
         error: io::Error,
     },
-    /// `--version` says nothing that QEMU says.
+    /// The output of `--version` is not QEMU's.
     #[error("{path} does not tell its version: it said `{said}`; is it QEMU?")]
     NoVersion {
         /// The program.
@@ -42,7 +41,7 @@ pub enum Error {
         /// What it says of itself.
         version: String,
     },
-    /// QEMU was built without the memory that host and guest share.
+    /// QEMU was built without the device for memory shared between host and guest.
     #[error(
         "{0} has no device `ivshmem-plain`, which the flight recorder needs: the QEMU of RHEL and \
          its kin is built without it; use that of Debian or Fedora, or one built from source"
@@ -59,27 +58,27 @@ pub enum Error {
         /// What it says of itself.
         version: String,
     },
-    /// An exact machine cannot be talked to.
+    /// An exact machine cannot have a terminal.
     #[error(
         "a machine with a terminal is not exact: what is typed comes at no certain instruction; \
          leave exact mode out"
     )]
     ExactTerminal,
-    /// A disk's requests end at the host's times.
+    /// Host threads complete the disk's requests, with the host's timing.
     #[error(
         "disk {number} is {} and not exact: threads of the host end its requests, at the host's \
          times; use kind = \"pmem\"", .kind.name()
     )]
     HostDisk {
-        /// The disk's place among the machine's, from 0.
+        /// The disk's index among the machine's, from 0.
         number: usize,
         /// What it is.
         kind: DiskKind,
     },
-    /// A library of ours that QEMU is to load is not there.
+    /// A library of ours that QEMU has to load is missing.
     #[error("{0} is not there, and QEMU is to load it in exact mode: build it with `make build`")]
     NoLibrary(PathBuf),
-    /// A library of ours cannot be named to the dynamic linker.
+    /// The path of a library of ours cannot be given to the dynamic linker.
     #[error(
         "{0} has a colon or a blank in its path, where the dynamic linker divides the list of what \
          it loads (LD_PRELOAD): move Faultline to a directory without"
@@ -96,9 +95,9 @@ pub enum Error {
     NoSpace {
         /// The machine's directory.
         directory: PathBuf,
-        /// What an unprivileged user may still write there.
+        /// The space that an unprivileged user may still use.
         free: Bytes,
-        /// What is asked for.
+        /// The space required.
         needed: Bytes,
     },
     /// A file of the machine cannot be written or read.
@@ -109,13 +108,13 @@ pub enum Error {
         /// Why not.
         error: io::Error,
     },
-    /// KVM was asked for by name and can't be opened.
+    /// KVM was requested by name and cannot be opened.
     #[error(
         "/dev/kvm cannot be opened: {0}; load the module kvm_intel or kvm_amd, join the group kvm, \
          or set accel to `tcg` for emulation"
     )]
     NoKvm(io::Error),
-    /// KVM was asked for by name, and guests don't come up under it.
+    /// KVM was requested by name, and guests do not start under it.
     #[error(
         "/dev/kvm is there, but {why} (remembered in {answers}; remove that file to try again): set \
          accel to `tcg` for emulation"
@@ -126,7 +125,7 @@ pub enum Error {
         /// The file that remembers it.
         answers: PathBuf,
     },
-    /// KVM was asked for by name, and QEMU ended with it.
+    /// KVM was requested by name, and QEMU exited with it.
     #[error("the guest did not start under KVM: {0}; set accel to `tcg` for emulation")]
     KvmFails(String),
 }

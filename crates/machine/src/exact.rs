@@ -1,6 +1,5 @@
-//! What makes a machine exact: a boot is a pure function of its inputs. Guest time is the number of
-//! instructions executed, all CPUs run on one thread in turns, and nothing asks the host for time
-//! or chance.
+//! Exact machines: a boot is a pure function of its inputs. Guest time is the number of instructions
+//! executed, all CPUs take turns on one thread, and nothing asks the host for time or randomness.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,28 +9,28 @@ use crate::arguments::append_path;
 use crate::memory::stretches;
 use crate::{Error, PROFILE_FILE, Vm};
 
-/// The oldest QEMU that brings up a second CPU while it counts instructions, and whose plugins have
-/// what ours needs.
+/// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface
+/// suffices for ours.
 const OLDEST_MAJOR: u32 = 10;
-/// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`,
-/// `-icount`). With a larger one, waits for time cost fewer instructions; but ticks and NUMA scans
-/// come sooner, in instructions, and disturb more. To the workload, 4 CPUs take 10.2 s of CPU time
-/// with 0, 6.4 s with 1, 4.8 s with 2, 3.9 s with 4.
+/// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`, `-icount`). With
+/// a larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions
+/// and disturb more. Until the workload starts, 4 CPUs take 10.2 s of CPU time with 0, 6.4 s with 1, 4.8 s
+/// with 2, 3.9 s with 4.
 pub const SHIFT: u32 = 1;
 
-/// The inputs of an exact machine beside those of any.
+/// The inputs that only exact machines have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exact {
-    /// Moves start-up timing and the placement of tasks, and nothing else: a word of fixed length
-    /// on the kernel's command line, which the kernel mixes into its random numbers.
+    /// Changes start-up timing and the placement of tasks, and nothing else: a word of fixed length on the
+    /// kernel's command line, which the kernel mixes into its random numbers.
     pub seed: u32,
     /// The library that hides the host's wall clock from QEMU: `libstillclock.so`.
     pub clock: PathBuf,
-    /// The plugin that counts; none if nothing is counted. The guest can't tell.
+    /// The counting plugin; none if nothing is counted. The guest cannot detect it.
     pub plugin: Option<Plugin>,
 }
 
-/// The plugin, and what it counts beside instructions. It writes to [`PROFILE_FILE`].
+/// The plugin, and what it counts besides instructions. It writes to [`PROFILE_FILE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// The plugin itself: `libtcg.so`.
@@ -44,7 +43,7 @@ pub struct Plugin {
     pub switch: Option<Switch>,
 }
 
-/// Where the kernel changes from one task to another, and what tells tasks apart.
+/// The kernel's task switch, and the fields that identify tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// Address of `__switch_to_asm`.
@@ -77,7 +76,7 @@ impl Exact {
                 return Err(Error::NoLibrary(library.clone()));
             }
         }
-        // `ld.so(8)`, `LD_PRELOAD`; what it can't find it passes over.
+        // `ld.so(8)`, `LD_PRELOAD`. The dynamic linker ignores a library that it cannot find.
         let splits = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
         if self.clock.as_os_str().as_bytes().iter().any(splits) {
             return Err(Error::SplitPath(self.clock.clone()));

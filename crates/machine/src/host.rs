@@ -1,17 +1,17 @@
-//! What the host did while a machine ran: its load, and the time its own hypervisor took from it.
+//! What the host did while a machine ran: its load, and the CPU time stolen by its own hypervisor.
 
 use std::fs;
 use std::time::Instant;
 
 use model::{Bytes, HostLoad};
 
-/// Memory that programs can have without swapping: `MemAvailable` of `/proc/meminfo`
-/// (`proc_meminfo(5)`). None if the host does not tell.
+/// Memory available to programs without swapping: `MemAvailable` of `/proc/meminfo` (`proc_meminfo(5)`).
+/// None if the host does not report it.
 pub fn unused_memory() -> Option<Bytes> {
     line(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// All memory of the host, its swap included. None if the host does not tell.
+/// All memory of the host, its swap included. None if the host does not report it.
 pub fn memory() -> Option<Bytes> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let [memory, swap] = ["MemTotal:", "SwapTotal:"].map(|name| line(&meminfo, name));
@@ -25,7 +25,7 @@ fn line(meminfo: &str, name: &str) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// The host's counters at one instant. What the host does not tell reads as 0.
+/// The host's counters at one instant. Missing ones read as 0.
 #[derive(Clone, Debug)]
 pub struct Reading {
     at: Instant,
@@ -69,8 +69,8 @@ fn load(loadavg: &str) -> f64 {
     first.and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
-/// The `cpu` line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what
-/// follows, guest time, is in user and nice already (`proc_stat(5)`).
+/// The `cpu` line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. Guest time, which
+/// follows, is already included in user and nice (`proc_stat(5)`).
 fn cpu_time(stat: &str) -> CpuTime {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
     let ticks: Vec<u64> = line

@@ -1,6 +1,6 @@
-//! Whether guests really run under KVM here. That `/dev/kvm` can be opened does not tell: under
-//! some outer hypervisors a guest then never gets past its first instructions. So one is booted,
-//! for a bounded time, and the answer remembered.
+//! Whether guests really run under KVM here. That `/dev/kvm` can be opened is not enough: under some outer
+//! hypervisors a guest never gets past its first instructions. So a guest is booted, within a time limit,
+//! and the answer is remembered.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
 
-/// How long a guest under KVM has to come up: enough for a busy host.
+/// How long a guest may take to start under KVM: enough for a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
 const DEVICE: &str = "/dev/kvm";
 /// Version of the file that remembers.
 const SCHEMA: u32 = 2;
 
-/// What it takes to find out whether KVM works.
+/// What is needed to find out whether KVM works.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
     /// The QEMU to boot with.
@@ -31,7 +31,7 @@ pub struct Probe<'a> {
     pub directory: &'a Path,
     /// The file that remembers the answer, for this host kernel, QEMU and CPU.
     pub answers: &'a Path,
-    /// How long the guest has to come up, such as [`KVM_LIMIT`].
+    /// How long the guest may take to start, such as [`KVM_LIMIT`].
     pub limit: Millis,
 }
 
@@ -41,13 +41,13 @@ struct Answer {
     schema: u32,
     /// Of which host: see [`host`].
     host: String,
-    /// What a guest did under a KVM that does not work.
+    /// What went wrong, if KVM does not work.
     fault: Option<String>,
 }
 
 impl Probe<'_> {
-    /// The engine for `accel`. [`Accel::Auto`] is KVM where a guest comes up under it, else
-    /// emulation; `say` is then given a line that tells why.
+    /// The engine for `accel`. [`Accel::Auto`] is KVM if a guest starts under it, else emulation; `say`
+    /// then gets a line with the reason.
     ///
     /// # Errors
     /// When KVM was asked for by name and doesn't work, or the probe's own files fail.
@@ -106,7 +106,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Boots under KVM, and tells what was wrong if the guest's kernel did not run.
+    /// Boots under KVM. Returns the fault if the guest's kernel did not run.
     fn boot(&self, say: &mut dyn FnMut(&str)) -> Result<Option<String>, Error> {
         fs::create_dir_all(self.directory).map_err(Error::file(self.directory))?;
         let node =
@@ -131,10 +131,10 @@ impl Probe<'_> {
             How::TimedOut(Limit::Boot(_)) => {
                 Ok(Some(format!("the guest did not start under it within {}", self.limit)))
             }
-            // QEMU repeats itself in what follows.
+            // The rest repeats this.
             How::Crashed(how) => Ok(how.split("; ").next().map(str::to_owned)),
             How::Died(how) => Err(Error::KvmFails(how)),
-            // The agent was up, or the kernel ran as far as a panic.
+            // The agent started, or the kernel ran far enough to panic.
             How::TimedOut(_) | How::PoweredOff | How::Reset => Ok(None),
         }
     }
@@ -171,7 +171,7 @@ mod tests {
     use crate::process::testing::script;
     use crate::run::testing::{HANG, LONG, SHORT, recording};
 
-    /// Asks with a fake QEMU of this body, which has no time to speak of.
+    /// Asks with a fake QEMU with this script, and a short time limit.
     fn choose(
         directory: &Path,
         body: &str,
@@ -180,7 +180,7 @@ mod tests {
         choose_within(SHORT, directory, body, accel)
     }
 
-    /// Asks with a fake QEMU of this body, on a device that can be opened.
+    /// Asks with a fake QEMU with this script, on a device that can be opened.
     fn choose_within(
         limit: Millis,
         directory: &Path,
@@ -211,7 +211,7 @@ mod tests {
         assert!(said[0].contains("did not start under it within 300ms"), "{said:?}");
         assert_eq!(said.len(), 1);
         assert!(!directory.join("probe").exists());
-        // It is not tried again: this one would fail.
+        // The answer is remembered: this script would fail otherwise.
         let (engine, again) = choose(directory, "exit 1", Accel::Auto);
         assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
         let (engine, _) = choose(directory, "exit 1", Accel::Kvm);

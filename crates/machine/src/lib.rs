@@ -1,10 +1,9 @@
-//! Where things run: a QEMU VM of a given topology, started, watched and bounded in time, and the
-//! files it leaves behind in its directory. What the guest does is the agent's part, what its
-//! events mean the laboratory's.
+//! Machines: a QEMU VM of a given topology, started, watched and limited in time, and the files in its
+//! directory. What the guest does is up to the agent; what its events mean is up to `lab`.
 //!
-//! [`run`] starts QEMU and returns within the limits, whatever becomes of guest and emulator: a
-//! panic, a hang, a stopped or spinning guest, a kill. What the guest recorded before is in the
-//! directory's recorder file; [`read_log`] gives it.
+//! [`run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
+//! hang, a stopped or spinning guest, a kill. What the guest recorded until then is in the directory's
+//! recorder file; [`read_log`] returns it.
 
 mod arguments;
 pub mod disks;
@@ -37,7 +36,7 @@ use model::{Bytes, Disk, Limits, Topology};
 pub const RECORDER_FILE: &str = "flight.bin";
 /// What the guest wrote to its serial console, in a machine's directory.
 pub const CONSOLE_FILE: &str = "console.log";
-/// What QEMU said to its standard error, in a machine's directory.
+/// QEMU's standard error, in a machine's directory.
 pub const EMULATOR_FILE: &str = "qemu.log";
 
 /// What the plugin of an exact machine counted, in the machine's directory.
@@ -50,7 +49,7 @@ pub enum Engine<'a> {
     Kvm,
     /// QEMU's emulation, a host thread for each guest CPU.
     Tcg,
-    /// QEMU's emulation, one instruction after the other: a boot is a pure function of its inputs.
+    /// QEMU's emulation on one thread, which counts instructions: a boot is a pure function of its inputs.
     Exact(&'a Exact),
 }
 
@@ -74,21 +73,20 @@ pub struct Vm<'a> {
     pub engine: Engine<'a>,
     /// Its shape.
     pub topology: &'a Topology,
-    /// Its disks, whose images ([`disks::image_file`]) lie in the directory; a RAM disk has none.
+    /// Its disks. Their images ([`disks::image_file`]) are in the directory; a RAM disk has none.
     pub disks: &'a [Disk],
-    /// An image that the guest may read, beside its disks: that of its user space.
+    /// A read-only image beside its disks: the user space.
     pub userspace: Option<disks::ReadOnly<'a>>,
     /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
     pub image: &'a Path,
     /// The initramfs, whose `/init` is the agent.
     pub initramfs: &'a Path,
-    /// Words for the kernel's command line, behind those of [`boot_parameters`].
+    /// Words for the kernel's command line, after those of [`boot_parameters`].
     pub cmdline: &'a str,
     /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`] and
     /// [`PROFILE_FILE`]; those of an earlier start are replaced.
     pub directory: &'a Path,
-    /// Size of the recorder: a power of two, for it is a PCI memory region. Only what the guest
-    /// writes takes space on disk.
+    /// Size of the recorder: a power of two, as it is a PCI memory region. The file is sparse.
     pub recorder: Bytes,
     /// How long boot, run and shutdown may take.
     pub limits: &'a Limits,

@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use model::Topology;
 
-/// What lies below 4 GiB of a memory that leaves at least 256 MiB of that to devices...
+/// Memory below 4 GiB, if all memory leaves at least 256 MiB of that to devices...
 const LOW_AT_MOST: u64 = 0xb000_0000;
-/// ... and of any larger one, so that what lies above begins at a whole GiB of it.
+/// ... and of larger memory, so that what is above 4 GiB starts at a whole GiB of memory.
 const LOW_IF_SPLIT: u64 = 0x8000_0000;
-/// Where the rest begins. Machines of nearly 1 TiB have it elsewhere; none is emulated here.
+/// Where the rest starts. In machines of nearly 1 TiB it is elsewhere; none is emulated here.
 const HIGH: u64 = 1 << 32;
 
-/// Stretches of physical memory and the node of each, in order of address. Memory fills the space
-/// below the hole that devices take, then that from 4 GiB on (`pc_q35_init` in `hw/i386/pc_q35.c`
-/// of QEMU), node by node.
+/// Stretches of physical memory and the node of each, by address. Memory fills the space below the hole for
+/// devices, then that from 4 GiB on (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU), node by node.
 pub fn stretches(topology: &Topology) -> Vec<(usize, Range<u64>)> {
     let low = if topology.memory().0 < LOW_AT_MOST { LOW_AT_MOST } else { LOW_IF_SPLIT };
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! What QEMU says over QMP while it runs: why it ends, and whether the guest is stopped
+//! QMP events of QEMU while it runs: why it ends, and whether the guest is stopped
 //! (`docs/interop/qmp-spec.rst` and `qapi/run-state.json` of QEMU).
 
 use std::io::{BufRead, BufReader, Write};
@@ -15,20 +15,20 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Listens to QMP.
 pub struct Monitor {
     messages: Receiver<Message>,
-    /// Held open: QEMU takes the end of its input for the end of the connection.
+    /// Kept open: QEMU treats the end of its input as the end of the connection.
     _input: ChildStdin,
 }
 
 /// What QEMU has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Why it ends: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.
+    /// Why it ended: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.
     pub cause: Option<String>,
     /// The guest's CPUs were stopped at the end.
     pub stopped: bool,
 }
 
-/// A message that tells of an event; others are not of interest.
+/// An event message; other messages are ignored.
 #[derive(Deserialize)]
 struct Message {
     event: String,
@@ -42,10 +42,10 @@ struct Data {
 }
 
 impl Monitor {
-    /// Begins to listen to the QMP of a process that was just started.
+    /// Starts to read the QMP of a process that was just started.
     pub fn attach(mut input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, messages) = mpsc::channel();
-        // A QEMU that is gone already is found out by whoever waits for it.
+        // If QEMU has already ended, whoever waits for it will notice.
         let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
         thread::spawn(move || {
             let lines = BufReader::new(output).split(b'\n');
@@ -60,7 +60,7 @@ impl Monitor {
         Self { messages, _input: input }
     }
 
-    /// Everything that was said, once QEMU has ended.
+    /// Everything received, once QEMU has ended.
     pub fn last_words(self) -> Heard {
         let end = Instant::now() + LAST_WORDS;
         let left = || end.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! QEMU as a process: it does not outlive us, and its end is never waited for without bound.
+//! The QEMU process: it does not outlive us, and every wait for its end has a time limit.
 
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
@@ -9,19 +9,19 @@ use crate::Error;
 
 /// How long a killed process may take to end: with KVM it may be deep in the host's kernel.
 pub const KILL_LIMIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether a killed process has ended.
+/// How often a killed process is checked.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A running process, killed when dropped.
 pub struct Process {
     child: Child,
-    /// It ended, or was killed and did not end: there is nothing more to do about it.
+    /// It ended, or was killed and did not end. Nothing more can be done.
     done: bool,
 }
 
-/// A command for `program` that the kernel kills when the thread that starts it ends
-/// (`PR_SET_PDEATHSIG`, `prctl(2)`), be it by SIGKILL: no machine is left running unwatched. That
-/// thread must therefore live as long as the machine is to.
+/// A command for `program` that the kernel kills when the thread that starts it ends, even by SIGKILL
+/// (`PR_SET_PDEATHSIG`, `prctl(2)`): no machine is left running unwatched. That thread must therefore live
+/// as long as the machine.
 pub fn tied(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
@@ -47,13 +47,13 @@ impl Process {
 
     /// Its status, if it has ended.
     pub fn status(&mut self) -> Option<ExitStatus> {
-        // Waiting for one's own child fails only if somebody else has taken its status: it ended.
+        // Waiting for a child fails only if somebody else has taken its status. Then it has ended.
         let status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()));
         self.done |= status.is_some();
         status
     }
 
-    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. False if it has not ended even then.
+    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. False if it has not ended by then.
     pub fn kill(&mut self) -> bool {
         let start = Instant::now();
         // An error means that it has ended.
@@ -82,8 +82,8 @@ pub mod testing {
     use std::process::Stdio;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// An executable shell script. Another process writes it: a test that forks meanwhile would
-    /// inherit our descriptor, and a file open for writing can't be executed.
+    /// An executable shell script. Another process writes it: a concurrent test that forks would inherit
+    /// our descriptor, and a file open for writing can't be executed.
     pub fn script(directory: &Path, body: &str) -> PathBuf {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("qemu-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that has told that it runs, and would run for ever.
+    /// A process that has reported that it runs, and would run forever.
     fn started(directory: &Path) -> Process {
         let script = testing::script(directory, "echo up; exec sleep 1000000");
         let mut command = tied(&script);

@@ -1,4 +1,4 @@
-//! Starts a machine, watches it, and ends it when it takes too long.
+//! Starts a machine, watches it, and ends it when it exceeds its limits.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -25,23 +25,22 @@ use crate::{
 
 /// How often the recorder is read and the limits are checked.
 const TICK: Duration = Duration::from_millis(50);
-/// A machine is not started with less room for its recording.
+/// The least space for the recording with which a machine is started.
 const ROOM: Bytes = Bytes::mib(64);
-/// With less room than this, a machine that died has probably died of it.
+/// With less space than this left, a machine that died has probably died of a full disk.
 const NO_ROOM: Bytes = Bytes::mib(4);
 /// A guest that writes more than this to its console is stopped: it would fill the disk.
 const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
-/// A profile longer than this ends the machine. The plugin ends it at half of this already, so this
-/// one is no plugin's of ours.
+/// A longer profile ends the machine. Our plugin stops at half of this, so the file is not written by it.
 const PROFILE_LIMIT: Bytes = Bytes(2 * MAX_BYTES as u64);
-/// So much of the end of QEMU's own messages is told.
+/// Bytes from the end of QEMU's messages that are reported.
 const LAST_WORDS: u64 = 1024;
 /// Longer than anything runs.
 const NEVER: Millis = Millis(u64::MAX);
 
-/// Runs a machine to its end, and hands each event to `watch` soon after the guest recorded it.
-/// Returns within the limits, whatever guest and emulator do; QEMU is gone then, unless a remark
-/// of the ending says otherwise. If our process ends first, QEMU is killed with it.
+/// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns
+/// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending
+/// says otherwise. If our process ends first, QEMU is killed with it.
 ///
 /// # Errors
 /// When the host can't run it. What goes wrong after the start is an ending.
@@ -60,9 +59,8 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
     Watch::new(vm, vm.limits, process, monitor, files.recorder).until_the_end(watch)
 }
 
-/// Runs a machine with its console on our standard input and output, for people. C-a x ends it,
-/// C-a c talks to QEMU. Only the limit of the boot holds. Any end of QEMU's own accord counts as
-/// [`How::PoweredOff`].
+/// Runs a machine interactively, with its console on our standard input and output. C-a x ends it, C-a c
+/// talks to QEMU. Only the boot limit applies. Any successful exit of QEMU counts as [`How::PoweredOff`].
 ///
 /// # Errors
 /// As with [`run`], and for exact machines.
@@ -78,7 +76,7 @@ pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
     let process = Process::start(command)?;
     let ending = Watch::new(vm, &limits, process, None, files.recorder).until_the_end(&mut |_| {});
     if let Some(terminal) = terminal {
-        // A killed QEMU leaves it raw. If this fails there is no terminal any more.
+        // A killed QEMU leaves the terminal raw. If this fails, the terminal is gone.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &terminal);
     }
     ending
@@ -91,7 +89,7 @@ struct Files {
 }
 
 impl Files {
-    /// Makes them anew, if there is room for what will be written.
+    /// Creates them, if there is enough space.
     fn create(vm: &Vm<'_>) -> Result<Self, Error> {
         let free = room(vm.directory).map_err(Error::file(vm.directory))?;
         let needed = ROOM.min(vm.recorder);
@@ -121,7 +119,7 @@ impl Files {
     }
 }
 
-/// What may still be written into `directory`.
+/// Free space for `directory`.
 fn room(directory: &Path) -> io::Result<Bytes> {
     let file_system = rustix::fs::statvfs(directory)?;
     Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
@@ -163,7 +161,7 @@ impl<'a> Watch<'a> {
 
     fn until_the_end(mut self, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
         loop {
-            // In this order, so that what was recorded last is read.
+            // In this order, so that the last frames are read.
             let status = self.process.status();
             self.read(watch)?;
             if let Some(status) = status {
@@ -180,7 +178,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads what the guest recorded since, and goes over to the limit that holds from there on.
+    /// Reads what the guest recorded since the last time, and switches to the limit that applies from
+    /// there.
     fn read(&mut self, watch: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         let mut limit = self.limit;
         let read = self.recorder.read(|frame| {
@@ -193,7 +192,7 @@ impl<'a> Watch<'a> {
                 (Limit::Boot(_) | Limit::Run(_), Event::Bye { .. }) => {
                     Limit::Shutdown(self.limits.shutdown)
                 }
-                // A guest that repeats itself gains no time.
+                // A repeated event does not extend the limit.
                 _ => limit,
             };
             watch(&event);
@@ -223,7 +222,7 @@ impl<'a> Watch<'a> {
             .then(|| How::Died(format!("the plugin wrote a profile of more than {PROFILE_LIMIT}")))
     }
 
-    /// Kills QEMU, and says what was odd about it.
+    /// Kills QEMU. Returns remarks on anomalies.
     fn kill(&mut self) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.process.kill() {
@@ -237,7 +236,7 @@ impl<'a> Watch<'a> {
         remarks
     }
 
-    /// What it means that QEMU ended like this.
+    /// How the machine ended, from QEMU's exit status and QMP events.
     fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
         let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
         match cause {
@@ -276,9 +275,9 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whether a program ended by a signal: of a fault of its own, or sent by somebody (signal(7)). Neither
-/// says anything of the guest. `SIGBUS` is told apart: a full disk may be the reason, on which the
-/// guest's recording lies, and would be full again.
+/// Whether a program ended by a signal (signal(7)): its own fault, or sent by somebody. Neither says
+/// anything about the guest. `SIGBUS` is excluded: its cause may be a full disk, to which the recording is
+/// written, and a repeated boot would fill it again.
 fn is_invalid(status: ExitStatus) -> bool {
     status.signal().is_some_and(|signal| signal != Signal::BUS.as_raw())
 }

@@ -1,4 +1,4 @@
-//! Reads the flight recorder's file, while the guest writes it and after.
+//! Reads the flight recorder's file, while the guest writes it and afterwards.
 //!
 //! The file is copied by `pread` and then validated, never mapped: the guest may change any byte
 //! at any time.
@@ -13,7 +13,7 @@ use flight::log::Frames;
 
 use crate::RECORDER_FILE;
 
-/// Bytes copied at a time, enough for any frame but the longest.
+/// Bytes copied at a time, enough for all but the longest frames.
 const COPY: usize = 64 << 10;
 /// Bytes of the longest frame.
 const LONGEST: usize = frame::size(frame::MAX_PAYLOAD);
@@ -27,12 +27,12 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// A recorder of which nothing was read yet.
+    /// A recorder from which nothing was read yet.
     pub fn new(file: File) -> Self {
         Self { file, copy: Vec::new(), offset: 0, sequence: 0 }
     }
 
-    /// Hands every frame that is there and was not read before to `each`.
+    /// Passes every complete frame that was not read before to `each`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -43,7 +43,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Copies the next frames that are there whole; none if there is not even one.
+    /// Copies the next complete frames; none if there is not even one.
     fn next_run(&mut self) -> io::Result<Option<Run<'_>>> {
         let mut length = self.copy(COPY)?;
         let (mut end, mut count) = self.frames(length);
@@ -61,7 +61,7 @@ impl Tail {
         Ok(Some(Run { bytes, sequence }))
     }
 
-    /// Copies up to `length` bytes from where reading stopped; fewer at the end of the file.
+    /// Copies up to `length` bytes from the read position; fewer at the end of the file.
     fn copy(&mut self, length: usize) -> io::Result<usize> {
         if self.copy.len() < length {
             self.copy.resize(length, 0);
@@ -84,7 +84,7 @@ struct Run<'a> {
     sequence: u64,
 }
 
-/// What a machine recorded: the bytes of its log from the start to the last whole frame, for
+/// What a machine recorded: the bytes of its log up to the end of the last complete frame, for
 /// [`flight::log::Frames`]. Empty if the machine never had a recorder.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A sparse recorder, and a writer as the agent is one.
+    /// A sparse recorder, and a writer like the agent.
     struct Recorder {
         directory: tempfile::TempDir,
         file: File,

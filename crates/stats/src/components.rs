@@ -1,4 +1,4 @@
-//! How much of a spread lies between groups and how much within them.
+//! Variance components: how much of a spread lies between groups and how much within them.
 
 use crate::{Counted, Summary};
 
@@ -7,8 +7,8 @@ use crate::{Counted, Summary};
 pub struct Components {
     /// The mean of the groups' means, each group counted once.
     pub mean: f64,
-    /// The variance of the groups' true means; 0 where the groups differ by no more than their
-    /// own spread explains.
+    /// The variance of the groups' true means; 0 if the spread within the groups explains their
+    /// differences.
     pub between: f64,
     /// The variance of values within a group.
     pub within: f64,
@@ -30,8 +30,8 @@ impl Components {
         percent.is_finite().then_some(percent)
     }
 
-    /// The standard deviation of the mean of `n` values of one group, about the mean of all
-    /// groups: `sqrt (between + within / n)`. What more values a group can still improve.
+    /// The standard deviation of the mean of `n` values of one group, about the mean of all groups: `sqrt
+    /// (between + within / n)`. It tells how much more values a group would improve.
     pub fn group_sd(&self, n: usize) -> f64 {
         (self.between + self.within / n as f64).sqrt()
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(around_zero.between_percent(), None);
     }
 
-    /// Over many draws the mean of the estimates is the truth, within 4 standard errors.
+    /// The mean of the estimates over many draws is the true value, within 4 standard errors.
     #[test]
     fn estimates_are_not_biased() {
         const TRIALS: usize = 4000;

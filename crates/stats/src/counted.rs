@@ -1,8 +1,8 @@
-//! Values with the number of times that each was measured.
+//! Values with counts: how many times in a row each was measured.
 
 use std::num::NonZeroU32;
 
-/// A value, and how many times in a row it is there.
+/// A value, and how many times in a row it occurs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// The value.
@@ -21,8 +21,8 @@ impl Run {
     }
 }
 
-/// What a slice of values is made of: single values, or runs of equal ones. A run counts as its value
-/// written so many times.
+/// An element of a slice of values: a single value, or a run of equal ones, which counts as its value
+/// repeated.
 pub trait Counted: Copy {
     /// The value with its count.
     fn run(self) -> Run;
@@ -55,7 +55,7 @@ pub fn count<V: Counted>(values: &[V]) -> usize {
     values.iter().map(|it| it.count()).sum()
 }
 
-/// Every value by itself: no more of them may be there than memory has room for.
+/// Every value by itself. There must not be more of them than memory can hold.
 pub fn expanded<V: Counted>(values: &[V]) -> Vec<f64> {
     values.iter().flat_map(|it| std::iter::repeat_n(it.value(), it.count())).collect()
 }
@@ -72,7 +72,7 @@ pub fn split_at<V: Counted>(values: &[V], mut n: usize) -> [Vec<Run>; 2] {
     parts
 }
 
-/// Value number `place`, from 0; the last one if there are not so many.
+/// Value number `place`, from 0; the last one if there are fewer.
 pub fn at<V: Counted>(values: &[V], place: usize) -> Option<f64> {
     let mut after = 0;
     let reaches = |it: &&V| {
@@ -118,7 +118,7 @@ mod tests {
                 prop_assert!(near(a, b), "{a:?}, not {b:?}");
             }
 
-            // What is picked is the same to the bit.
+            // Picked values are equal to the bit.
             prop_assert_eq!(order::median(&runs), order::median(&all));
             prop_assert_eq!(order::quartile(&runs, percent), order::quartile(&all, percent));
             for better in [Better::Lower, Better::Higher] {
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// More equal values than are looked at one by one.
+    /// More equal values than are examined one by one.
     #[test]
     fn modes_of_very_many_equal_values_are_found() {
         let count = NonZeroU32::new(20_000).unwrap();

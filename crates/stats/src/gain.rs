@@ -1,4 +1,4 @@
-//! By how much one figure is better than another.
+//! Gains: by how much one figure is better than another.
 
 use model::Better;
 
@@ -22,7 +22,7 @@ pub fn gain(better: Better, new: f64, base: f64) -> Option<f64> {
     if base <= 0.0 {
         return None;
     }
-    // Multiplied before it is divided, as there: the last printed digit is theirs.
+    // Multiplied before it is divided, as in mmtests, so that the last printed digit agrees.
     let percent = new * 100.0 / base;
     let gain = match better {
         Better::Lower => 100.0 - percent,
@@ -40,7 +40,10 @@ mod tests {
     }
 
     /// From the table "xfsrepair" of "mm: numa: Slow PTE scan rate if migration failures occur"
-    /// (Mel Gorman, 7 March 2015): base, two others, and their gains as printed there.
+    /// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and
+    /// `pdiff`), without their substitutes of -99 and 100 % where no percentage exists. Equal figures give
+    /// 0, also if both are 0. `None` when a figure is not finite, or `base` is not above 0 and differs from
+    /// `new`: a percentage of 0 does not exist, and one of a negative figure would have the wrong sign.
     const AMEAN: [(f64, [(f64, &str); 2]); 4] = [
         (1166.63, [(1155.97, "0.91"), (1166.28, "0.03")]),
         (4020.94, [(4004.19, "0.42"), (4025.87, "-0.12")]),

@@ -1,6 +1,6 @@
-//! Numbers in, numbers out: summaries of samples, gains between them, intervals, tests, and what a
-//! series does over time. What the numbers mean, which of them belong together and how they are
-//! printed is left to others.
+//! Statistics on plain numbers: summaries of samples, gains between them, intervals, tests, and the
+//! behaviour of series over time. What the numbers mean, which of them belong together and how they are
+//! printed is left to other crates.
 
 mod components;
 pub mod counted;

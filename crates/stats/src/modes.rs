@@ -1,22 +1,22 @@
-//! Whether values come from one peak or from several.
+//! Modes: whether values come from one peak or from several.
 
 use crate::counted::{count, split_at};
 use crate::order::{median, resolution};
 use crate::{Counted, Run};
 
-/// Below this p-value values do not come from a single mode.
+/// Below this p-value the values have more than one mode.
 const LEVEL: f64 = 0.05;
 /// Fewer values than this have one mode.
 const MIN_VALUES: usize = 5;
-/// Fewer values than this are no mode of their own.
+/// A mode has at least this many values.
 const MIN_MODE: usize = 2;
-/// The dip's null distribution is drawn so often at most, and until so many draws reach the dip.
+/// The most draws from the dip's null distribution. Fewer are drawn once enough of them reach the dip.
 const MAX_DRAWS: u32 = 999;
 const ENOUGH: u32 = 20;
-/// Of more values than this the null distribution of `sqrt (n) dip` is taken as that of so many.
+/// For more values than this, the null distribution of `sqrt (n) dip` is taken from samples of this size.
 const MAX_DRAWN: usize = 500;
-/// Of more equal values than this, so many stand for all where a density is smoothed: they lie nearer
-/// to each other than it can show.
+/// More equal values than this are represented by this many where a density is smoothed: they lie closer
+/// together than it can resolve.
 const MAX_PLACES: usize = 256;
 const SEED: u64 = 0xd1b;
 
@@ -25,10 +25,10 @@ const SEED: u64 = 0xd1b;
 pub struct Modes {
     /// The modes by ascending centre, at least one.
     pub modes: Vec<Mode>,
-    /// The dip of all values: how far their distribution is from the nearest one with a single
-    /// mode, from `1 / 2n` to 1/4.
+    /// The dip of all values: the distance of their distribution from the nearest unimodal one, from `1 /
+    /// 2n` to 1/4.
     pub dip: f64,
-    /// How often as many values of one uniform distribution would have such a dip or a greater one.
+    /// How often as many values of a uniform distribution would have this dip or a greater one.
     pub p: f64,
 }
 
@@ -48,16 +48,15 @@ impl Modes {
     }
 }
 
-/// Finds the modes of independent values. There is more than one only where the dip test rejects a
-/// single one at 5 % (Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 13,
-/// 1985). Its p-value is against the uniform distribution, the hardest of those with one mode, and
-/// simulated until 20 draws reach the dip or 999 are drawn (Besag and Clifford, "Sequential Monte
-/// Carlo p-values", Biometrika 78, 1991), the same draws each time. Normal values are thus hardly
-/// ever called bimodal.
+/// Finds the modes of independent values. There is more than one only where the dip test rejects a single
+/// one at 5 % (Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 13, 1985). Its
+/// p-value is against the uniform distribution, the least favourable of the unimodal ones. It is simulated
+/// until 20 draws reach the dip or 999 are drawn (Besag and Clifford, "Sequential Monte Carlo p-values",
+/// Biometrika 78, 1991), with the same draws each time. Normal values are thus hardly ever called bimodal.
 ///
-/// Where it rejects, the values are parted at the deepest valley of their smoothed density, and each
-/// part is tested in turn. Figures that were rounded, to the digits that all of them share, count as
-/// spread over what each of them stands for.
+/// Where the test rejects, the values are split at the deepest valley of their smoothed density, and each
+/// part is tested in turn. Figures are taken as rounded to the last decimal place of any of them, and count
+/// as spread evenly over their rounding intervals.
 ///
 /// None for no values and unless all are finite; fewer than 5 have one mode.
 pub fn modes<V: Counted>(values: &[V]) -> Option<Modes> {
@@ -94,8 +93,8 @@ fn part(sorted: &[Ties], p: f64, sizes: &mut Vec<usize>) {
     sides.iter().for_each(|side| part(side, test(side).1, sizes));
 }
 
-/// Equal values, spread evenly over the span that a rounded figure stands for; or those of them that
-/// lie in one part of it.
+/// Equal values, spread evenly over the rounding interval of their figure; or a part of them that lies in
+/// one part of the interval.
 #[derive(Clone, Copy)]
 struct Ties {
     value: f64,
@@ -110,13 +109,12 @@ struct Ties {
 }
 
 impl Ties {
-    /// The place of value number `i`, which need not be whole.
+    /// The position of value number `i`, which may be fractional.
     fn at(&self, i: f64) -> f64 {
         self.value + self.unit * ((self.before as f64 + i + 0.5) / self.all as f64 - 0.5)
     }
 
-    /// Where they stand, and how many at each place: of very many some that stand for their
-    /// neighbours.
+    /// Their positions, and how many are at each. Of very many, some represent their neighbours.
     fn places(&self) -> impl Iterator<Item = (f64, f64)> {
         let places = self.count.min(MAX_PLACES);
         let each = self.count as f64 / places as f64;
@@ -156,8 +154,7 @@ fn nth(sorted: &[Ties], mut place: usize) -> Option<f64> {
     None
 }
 
-/// The values without the ties that rounding made: equal ones spread evenly over the span that a
-/// rounded figure stands for.
+/// The values without ties made by rounding: equal ones are spread evenly over their rounding interval.
 fn unrounded(sorted: &[Run]) -> Vec<Ties> {
     let unit = resolution(sorted).unwrap_or(0.0);
     let ties = sorted.chunk_by(|a, b| (a.value - b.value).abs() < unit / 2.0);
@@ -177,8 +174,8 @@ fn unrounded(sorted: &[Run]) -> Vec<Ties> {
 /// A value, and how many are below it.
 type Point = (f64, f64);
 
-/// The points that tell the distribution of `sorted`: between the first and the last of equal values,
-/// spread or not, it is a straight line. Those next to these tell where it is upright.
+/// The points that determine the distribution of `sorted`: it is a straight line between the first and the
+/// last of equal values, spread or not. The points next to these show where it is vertical.
 fn points(sorted: &[Ties]) -> Vec<Point> {
     let mut below = 0;
     let of_ties = |ties: &Ties| {
@@ -205,7 +202,7 @@ fn test(sorted: &[Ties]) -> (f64, f64) {
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut reached = 0;
     for draws in 1..=MAX_DRAWS {
-        // Sums of exponential gaps are sorted uniform values, but for a factor.
+        // Partial sums of exponential gaps are sorted uniform values, up to a factor.
         let mut sum = 0.0;
         let mut gap = |below: usize| {
             sum -= (1.0 - random.f64()).ln();
@@ -220,16 +217,15 @@ fn test(sorted: &[Ties]) -> (f64, f64) {
     (dip, f64::from(reached + 1) / f64::from(MAX_DRAWS + 1))
 }
 
-/// Half of the least distance that a band around the distribution of `sorted` needs so that a
-/// distribution with one mode fits in: convex up to the mode, concave from there on.
+/// Half of the smallest width that a band around the distribution of `sorted` needs to contain a unimodal
+/// distribution: convex up to the mode, concave beyond.
 ///
-/// From the whole range the interval in which the mode may lie is narrowed to where the greatest
-/// convex function below the distribution and the least concave one above it are farthest apart,
-/// until what was left outside asks for more than that (Hartigan, "Algorithm AS 217", Applied
-/// Statistics 34, 1985).
+/// The interval that may hold the mode starts as the whole range. It is narrowed to where the greatest
+/// convex minorant of the distribution and its least concave majorant are farthest apart, until the parts
+/// outside need a wider band than that (Hartigan, "Algorithm AS 217", Applied Statistics 34, 1985).
 fn dip(points: &[Point], n: usize) -> f64 {
     let (mut low, mut high) = (0, points.len().saturating_sub(1));
-    // In counts of values; one step of the distribution is there always.
+    // In counts of values. The band is never narrower than one step of the distribution.
     let mut least = 1.0_f64;
     while low < high && points[low].0 < points[high].0 {
         let below = hull(points, low, high, -1.0);
@@ -242,8 +238,8 @@ fn dip(points: &[Point], n: usize) -> f64 {
             let at = |i: usize| off(height(points, hull, i), points[i].1);
             (from..=to).map(at).fold(1.0, f64::max)
         };
-        // The distribution steps from i to i + 1 at value i; the convex function rests on the lower
-        // corners, the concave one on the upper.
+        // The distribution steps from i to i + 1 at value i. The convex function touches the lower corners,
+        // the concave one the upper.
         let left = outside(&below, low, new_low, &|convex, i| i + 1.0 - convex);
         let right = outside(&above, new_high, high, &|concave, i| concave + 1.0 - i);
         least = least.max(left).max(right);
@@ -286,8 +282,8 @@ fn height(points: &[Point], hull: &[usize], i: usize) -> f64 {
     a.1 + share * (b.1 - a.1)
 }
 
-/// How far the upper hull is above the lower one where it is farthest, one step of the distribution
-/// added; and the corners next to there, of the lower one to the left and the upper one to the right.
+/// The largest distance of the upper hull above the lower one, plus one step of the distribution; and the
+/// adjacent corners, of the lower hull to the left and of the upper hull to the right.
 fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> (f64, usize, usize) {
     let at_upper = above.iter().map(|&corner| {
         let left = below[below.partition_point(|&it| it <= corner) - 1];
@@ -301,10 +297,10 @@ fn farthest(points: &[Point], below: &[usize], above: &[usize]) -> (f64, usize, 
     at_upper.chain(at_lower).fold((0.0, below[0], above[above.len() - 1]), farther)
 }
 
-/// How many of the values lie below the deepest valley of their density, as it is smoothed with a
-/// normal density; at first with the width that suits a single normal peak (Silverman, "Density
-/// Estimation", 1986, section 3.4), then with less until there is a valley. Its depth is that
-/// below the lower of the highest peaks to both sides.
+/// How many of the values lie below the deepest valley of their density, smoothed with a normal kernel. The
+/// first bandwidth is that for a single normal peak (Silverman, "Density Estimation", 1986, section 3.4);
+/// it is reduced until there is a valley. The depth is measured from the lower of the highest peaks on both
+/// sides.
 fn valley(sorted: &[Ties]) -> Option<usize> {
     const POINTS: usize = 256;
     let n = size(sorted);
@@ -333,7 +329,7 @@ fn valley(sorted: &[Ties]) -> Option<usize> {
     None
 }
 
-/// Where heights lie deepest below the lower of the highest ones to both sides.
+/// The index at which heights are deepest below the lower of the highest ones on both sides.
 fn deepest(heights: &[f64]) -> Option<usize> {
     let highest = |highest: &mut f64, &height: &f64| {
         *highest = highest.max(height);
@@ -354,7 +350,7 @@ mod tests {
     use super::*;
     use crate::simulate::normal;
 
-    /// Scrambled values, squared so that there is one mode, or a third of them 2 higher.
+    /// Pseudorandom values, squared so that there is one mode, or with a third of them shifted up by 2.
     fn scrambled(is_parted: bool) -> Vec<f64> {
         let value = |i: u32| {
             let x = f64::from(i * 619 % 1009) / 1009.0;
@@ -385,7 +381,7 @@ mod tests {
                 |run: &Run| Ties { value: run.value, unit: 0.0, all: 1, before: 0, count: 1 };
             let found = test(&sorted.iter().map(ties).collect::<Vec<_>>());
             assert!((found.0 - dip).abs() < 1e-14, "{}, not {dip}", found.0);
-            // As exact as 20 draws that reach the dip can be: 3 standard errors.
+            // The precision of 20 draws that reach the dip: 3 standard errors.
             assert!((found.1 - p).abs() < 0.67 * p.max(found.1) + 0.002, "{}, not {p}", found.1);
         }
     }
@@ -427,7 +423,7 @@ mod tests {
         (0..TRIALS).filter(has).count() as f64 / TRIALS as f64
     }
 
-    /// Simulated with 500 samples each: 0 to 2.6 % of normal ones, 0 to 1 % of rounded ones and up to
+    /// In simulations with 500 samples each, 0 to 2.6 % of normal ones, 0 to 1 % of rounded ones and up to
     /// 2.2 % of lognormal ones are called multimodal.
     #[test]
     fn one_mode_is_seldom_called_several() {
@@ -439,8 +435,8 @@ mod tests {
         }
     }
 
-    /// Two equal peaks 8 standard deviations apart are found in 9 of 10 samples of 10 values, three
-    /// in 8 of 10 of 20, and a peak of a fifth of the values in 8 of 10 of 100 only.
+    /// Two equal peaks 8 standard deviations apart are found in 9 of 10 samples of 10 values; three such
+    /// peaks in 8 of 10 samples of 20; a peak of a fifth of the values in 8 of 10 samples of 100.
     #[test]
     fn several_modes_are_found() {
         assert!(share(10, 2, |i, x| x + 8.0 * (i % 2) as f64) > 0.8);

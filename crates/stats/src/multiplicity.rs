@@ -1,8 +1,7 @@
-//! Many tests at once: p-values raised so that a level holds for all of them together.
+//! Many tests at once: p-values adjusted so that a level holds for all of them together.
 //!
-//! Every function gives one adjusted p-value for each given one, in the same order, never above 1:
-//! those at most as high as a level are the ones to reject at that level. A p-value that is not a
-//! number counts as 1.
+//! Every function gives one adjusted p-value for each given one, in the same order, never above 1. Reject
+//! those at or below the level. A p-value that is NaN counts as 1.
 
 /// Holm's step-down procedure: at level 0.05 the probability of any false rejection is at most
 /// 5 %, however the tests depend on each other. With p-values ascending, `p_i` of `m` becomes
@@ -19,10 +18,10 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The step-up procedure that keeps the false discovery rate, the expected share of false ones
-/// among the rejections, for tests that are independent or depend positively on each other. With
-/// p-values ascending, `p_i` of `m` becomes `min over j >= i of m p_j / j` (Benjamini and Hochberg,
-/// "Controlling the false discovery rate", J. Royal Statistical Society B 57, 1995).
+/// The step-up procedure that controls the false discovery rate, the expected share of false rejections,
+/// for tests that are independent or depend positively on each other. With p-values ascending, `p_i` of `m`
+/// becomes `min over j >= i of m p_j / j` (Benjamini and Hochberg, "Controlling the false discovery rate",
+/// J. Royal Statistical Society B 57, 1995).
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let order = ascending(p);
     let mut lowest = 1.0_f64;
@@ -34,17 +33,16 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The smallest p-value of Student's t that can be believed of so many `units` a side: `2 / 4^units`,
-/// which is 3.1 % for 3, 0.8 % for 4 and 0.2 % for 5.
+/// The smallest credible p-value of Student's t with so many `units` a side: `2 / 4^units`, which is 3.1 %
+/// for 3, 0.8 % for 4 and 0.2 % for 5.
 ///
-/// At the level of many tests at once p-values far below 5 % are asked for, and there Student's t
-/// holds for normal figures alone (Fan, Hall and Yao, "To how many simultaneous hypothesis tests can
-/// normal, Student's t or bootstrap calibration be applied?", J. American Statistical Association
-/// 102, 2007). Figures that have two narrow modes, or are one whole number or the next, leave no
-/// doubt at all as soon as one side has all of the one and the other all of the other. Where `q` is
-/// the share of the one that happens in `2 q^n (1 - q)^n` of cases, at most `2 / 4^n`; so it does in
-/// pairs that all differ alike, and sides of different sizes separate no more often than two as large
-/// as the smaller one.
+/// Many tests at once need p-values far below 5 %, and there Student's t holds for normal figures only
+/// (Fan, Hall and Yao, "To how many simultaneous hypothesis tests can normal, Student's t or bootstrap
+/// calibration be applied?", J. American Statistical Association 102, 2007). Figures that have two narrow
+/// modes, or are one of two adjacent whole numbers, have no spread within the sides when one side has all
+/// of one value and the other all of the other. If `q` is the share of one value, this happens in `2 q^n (1
+/// - q)^n` of cases, at most `2 / 4^n`. The same holds for pairs that all differ alike. Sides of different
+/// sizes separate no more often than two sides of the smaller size.
 pub fn least_p(units: usize) -> f64 {
     2.0 * 0.25_f64.powi(i32::try_from(units).unwrap_or(i32::MAX))
 }
@@ -101,8 +99,8 @@ mod tests {
         assert_eq!(benjamini_hochberg(&[f64::NAN, 0.01]), [1.0, 0.02]);
     }
 
-    /// All outcomes of figures with two values, whatever the share of the one: no more of them have
-    /// one value on this side and the other on that than is said.
+    /// Two-valued figures, for any share of one value: the sides separate completely no more often than
+    /// stated.
     #[test]
     fn two_modes_separate_no_more_often_than_said() {
         let separated =

@@ -1,4 +1,4 @@
-//! Order statistics as the rows of the field's tables define them: picked, never interpolated.
+//! Order statistics as the rows of the field's tables define them: picked values, never interpolated.
 //!
 //! Percentages are of the number of values, so 95 is 95 %. Every function gives None when there
 //! are no values, one of them is not finite, or the percentage does not lie in 0 to 100.
@@ -10,8 +10,8 @@ use model::{Better, Mean};
 use crate::counted::{at, count, split_at};
 use crate::{Counted, Run, Summary};
 
-/// The value that `percent` of the values are at least as good as, best first: of `n` sorted
-/// values number `max (1, floor (n percent / 100))`, counted from 1.
+/// The value that `percent` of the values are at least as good as: with `n` values sorted best first,
+/// number `max (1, floor (n percent / 100))`, counted from 1.
 ///
 /// These are the rows `Pctile` of mmtests (`Summarise.pm`): `Pctile.95` of a rate is what 95 % of
 /// the values reach.
@@ -37,9 +37,9 @@ pub fn best_mean<V: Counted>(
     mean_of(&best, mean)
 }
 
-/// The value below or at which `percent` of the values lie, smallest first: of `n` sorted values
-/// number `floor ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that
-/// mmtests printed from 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
+/// The value at or below which `percent` of the values lie: with `n` values sorted ascending, number `floor
+/// ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that mmtests printed from
+/// 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
 pub fn quartile<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     let last = count(&sorted) - 1;
@@ -47,9 +47,9 @@ pub fn quartile<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     at(&sorted, (last as f64 * percent / 100.0 + 0.5) as usize)
 }
 
-/// The mean of the smallest `floor (n percent / 100) + 1` of `n` values, of all of them where that
-/// rounds to no value or to more than there are: the rows `Best95%Mean` and so on that mmtests
-/// printed from 2014 to 2018. It counts one value more than [`best_mean`].
+/// The mean of the smallest `floor (n percent / 100) + 1` of `n` values; of all of them where that share
+/// rounds down to 0 values or the number exceeds `n`. These are the rows `Best95%Mean` and so on that
+/// mmtests printed from 2014 to 2018. It counts one value more than [`best_mean`].
 pub fn smallest_mean<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     match share(count(&sorted), percent)? {
@@ -58,7 +58,7 @@ pub fn smallest_mean<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     }
 }
 
-/// The middle value, smallest first; the mean of the two middle ones of an even number.
+/// The median; of an even number of values the mean of the two middle ones.
 pub fn median<V: Counted>(values: &[V]) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     let n = count(&sorted);
@@ -67,12 +67,12 @@ pub fn median<V: Counted>(values: &[V]) -> Option<f64> {
     Some(if low == high { low } else { low / 2.0 + high / 2.0 })
 }
 
-/// The last decimal place that any of the values has, as a power of ten from `1e-9` to `1e6`: what
-/// they were rounded to, if they were. None where they have more places than that.
+/// The last decimal place of the values, as a power of ten from `1e-9` to `1e6`: the unit to which they may
+/// have been rounded. None where they have more places.
 pub(crate) fn resolution<V: Counted>(values: &[V]) -> Option<f64> {
     let is_multiple = |unit: f64| {
         let off = |x: f64| (x / unit - (x / unit).round()).abs();
-        // Up to 1e9 units a double's own rounding is far less than a millionth of one.
+        // Up to 1e9 units, a double's own rounding error is far less than a millionth of one.
         values.iter().map(|it| it.value()).all(|x| off(x) < 1e-6 && (x / unit).abs() < 1e9)
     };
     (-9..=6).rev().map(|power| 10f64.powi(power)).find(|&unit| is_multiple(unit))
@@ -128,7 +128,7 @@ mod tests {
         let at = |better, percent| percentile_best_first(&TEN, better, percent).unwrap();
         assert_eq!(at(Better::Higher, 10.0), 100.0);
         assert_eq!(at(Better::Higher, 90.0), 20.0);
-        // Rounded down, but never to less than the best.
+        // Rounded down, but at least the best one.
         assert_eq!(at(Better::Lower, 95.0), 90.0);
         assert_eq!(at(Better::Lower, 99.99), 90.0);
         assert_eq!(at(Better::Lower, 1.0), 10.0);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(mean(Better::Higher, 25.0, Mean::Amean), 95.0);
         assert_eq!(mean(Better::Higher, 20.0, Mean::Hmean), 2.0 / (1.0 / 100.0 + 1.0 / 90.0));
         assert_eq!(mean(Better::Lower, 1.0, Mean::Gmean), 10.0);
-        // A product before a quotient: 0.95 * 20 is 19 and nothing below it.
+        // Multiplied before divided: 0.95 * 20 gives exactly 19.
         let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
         assert_eq!(best_mean(&twenty, Better::Lower, 95.0, Mean::Amean), Some(10.0));
     }

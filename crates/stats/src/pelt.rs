@@ -1,26 +1,25 @@
-//! Where a series changes its mean or its spread.
+//! Change points: where a series changes its mean or its spread.
 
 use crate::Summary;
 use crate::order::resolution;
 
-/// Where the segments of `values` start, but the first one: the segmentation into stretches of
-/// normal values, each with a mean and a variance of its own, whose cost is the least of all. The
-/// cost is that of the segments, twice their negative log-likelihood less a constant, and `penalty
-/// ln n` for each start; a segment has `min_segment` values or more. Found exactly, in linear time
-/// where changes keep coming, by pruning (PELT; Killick, Fearnhead and Eckley, "Optimal detection of
-/// changepoints with a linear computational cost", J. American Statistical Association 107, 2012).
+/// The starts of the segments of `values`, without the first: the segmentation into stretches of normal
+/// values, each with its own mean and variance, of least total cost. The cost of a segment is twice its
+/// negative log-likelihood less a constant; each start adds `penalty ln n`; a segment has at least
+/// `min_segment` values. The result is exact. Pruning makes the time linear if the number of changes grows
+/// with the length (PELT; Killick, Fearnhead and Eckley, "Optimal detection of changepoints with a linear
+/// computational cost", J. American Statistical Association 107, 2012).
 ///
-/// A penalty of 15 is cautious (Barrett and others, "Virtual machine warmup blows hot and cold",
-/// OOPSLA 2017), one of 4 is a likely change. No variance is taken to be less than that of rounding
-/// to the last decimal place that the values have, so that a run of equal ones is no segment.
+/// A penalty of 15 is conservative (Barrett and others, "Virtual machine warmup blows hot and cold", OOPSLA
+/// 2017); one of 4 reports likely changes. A variance is at least that of rounding to the last decimal
+/// place of the values, so that a run of equal ones is not a segment.
 ///
-/// Empty where nothing changes, and unless all values are finite. A `min_segment` below 2 counts
-/// as 2.
+/// Empty where nothing changes, and unless all values are finite. A `min_segment` below 2 counts as 2.
 pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
     let min_segment = min_segment.max(2);
     let (Some(cost), n) = (Cost::of(values), values.len()) else { return Vec::new() };
     let penalty = penalty * (n as f64).ln();
-    // Of the first `end` values: the least cost, and where the last segment of that starts.
+    // For the first `end` values: the least cost, and the start of its last segment.
     let mut best = vec![(f64::INFINITY, 0); n + 1];
     best[0].0 = -penalty;
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -37,8 +36,8 @@ pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
                 best[end] = (total, start);
             }
         }
-        // Where a segment could as well end here, a later end is never better with the old start. A
-        // new segment from here is long enough only `min_segment` values on.
+        // If a new segment may as well start here, the old start is never better for a later end. The new
+        // segment is long enough only `min_segment` values later.
         for candidate in &mut candidates {
             let start = candidate.start;
             if best[start].0 + cost.of_segment(start, end) > best[end].0 {
@@ -56,7 +55,7 @@ pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
     starts
 }
 
-/// A start of the last segment that may still be the best one.
+/// A candidate start of the last segment.
 struct Candidate {
     start: usize,
     /// From this end on it is not.
@@ -65,7 +64,7 @@ struct Candidate {
 
 /// What segments cost.
 struct Cost {
-    /// Sums of the values before each place, less their mean, and of their squares.
+    /// Prefix sums of the values less their mean, and of their squares.
     sums: Vec<(f64, f64)>,
     least_variance: f64,
 }
@@ -80,15 +79,15 @@ impl Cost {
             Some((*sum, *squares))
         });
         let sums = std::iter::once((0.0, 0.0)).chain(sums).collect();
-        // Below a tenth of a billionth of the whole, differences of sums are rounding.
+        // Below 1e-10 of the total variance, differences of sums are rounding errors.
         let rounding = resolution(values).map_or(0.0, |unit| unit * unit / 12.0);
         let least_variance = rounding.max(1e-10 * stddev?.powi(2)).max(f64::MIN_POSITIVE);
         Some(Self { sums, least_variance })
     }
 
-    /// Of the values from `start` up to `end`: `n (ln v + s / v)` with their variance `s` about their
-    /// mean, and `v` that or the least variance. As a maximum of the likelihood it never grows where
-    /// a segment is cut in two, which pruning rests on.
+    /// Cost of the values from `start` to `end`: `n (ln v + s / v)`, with their variance `s` about their
+    /// mean, and `v` the larger of `s` and the least variance. As a maximised likelihood it never grows
+    /// when a segment is split, on which pruning relies.
     fn of_segment(&self, start: usize, end: usize) -> f64 {
         let ((sum, squares), (sum_before, squares_before)) = (self.sums[end], self.sums[start]);
         let n = (end - start) as f64;
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
     use crate::simulate::normal;
 
-    /// Scrambled values between -1/2 and 1/2, with steps in mean and spread.
+    /// Pseudorandom values between -1/2 and 1/2, with steps in mean and spread.
     fn steps() -> Vec<f64> {
         let noise = |i: u32| f64::from(i * 619 % 1009) / 1009.0 - 0.5;
         let step = |i: u32| match i {

@@ -1,28 +1,28 @@
-//! How many units a comparison needs, and what so many could have shown.
+//! Power: how many units a comparison needs, and which difference a number of units can show.
 //!
-//! A unit is whatever is independent and gives one figure; its figures may be the logarithms of
-//! which [`RatioTest`](crate::RatioTest) makes a ratio: there `sd` is near to the relative standard
-//! deviation of the figures, and a margin of 2 % is an effect of `ln 1.02`. All of this is for
-//! normal figures of equal spread on both sides, and for Student's t.
+//! A unit is whatever is independent and gives one figure. Its figures may be the logarithms from which
+//! [`RatioTest`](crate::RatioTest) makes a ratio: then `sd` is near to the relative standard deviation of
+//! the figures, and a margin of 2 % is an effect of `ln 1.02`. All of this assumes normal figures of equal
+//! spread on both sides, and Student's t.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::ln_gamma;
 
-/// More units than this are not looked for.
+/// The most units that are considered.
 const MAX_UNITS: usize = 1 << 20;
 
-/// How the figures of two sides belong together.
+/// How the figures of the two sides are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Each unit gives a figure of each side, such as a block: `sd` is that of the units'
-    /// differences, and units are counted as pairs.
+    /// Each unit, such as a block, gives a figure of each side: `sd` is that of the units' differences, and
+    /// units are counted as pairs.
     Paired,
-    /// Each unit gives a figure of one side: `sd` is that of a side, and units are counted a side.
+    /// Each unit gives a figure of one side: `sd` is that of a side, and units are counted for each side.
     Unpaired,
 }
 
 impl Design {
-    /// Degrees of freedom, and the standard error of the difference by `sd`, of `n` units.
+    /// Degrees of freedom with `n` units, and the standard error of the difference divided by `sd`.
     fn of(self, n: usize) -> (f64, f64) {
         let n = n as f64;
         match self {
@@ -32,10 +32,10 @@ impl Design {
     }
 }
 
-/// How probably `n` units show a true difference `effect`, by a two-sided test at level `alpha`:
-/// the tails of noncentral t beyond the critical values (Owen, "A survey of properties and
-/// applications of the noncentral t-distribution", Technometrics 10, 1968; what R's `power.t.test`
-/// computes with `strict = TRUE`).
+/// The probability that `n` units show a true difference `effect`, by a two-sided test at level `alpha`:
+/// the tails of noncentral t beyond the critical values (Owen, "A survey of properties and applications of
+/// the noncentral t-distribution", Technometrics 10, 1968; what R's `power.t.test` computes with `strict =
+/// TRUE`).
 ///
 /// None for fewer than 2 units, an `sd` that is negative, an effect that is not above 0, and an
 /// `alpha` outside 0 to 1.
@@ -44,9 +44,9 @@ pub fn power(design: Design, n: usize, sd: f64, effect: f64, alpha: f64) -> Opti
     Some(tails(df, critical(df, alpha / 2.0), noncentrality))
 }
 
-/// The least number of units, a side or of pairs, that shows a true difference `effect` with
-/// probability `power` at level `alpha`, two-sided. None where [`power`] is none for 2 units, for a
-/// `power` outside 0 to 1, and where a million units do not suffice.
+/// The least number of units, for each side or of pairs, that shows a true difference `effect` with
+/// probability `power` at level `alpha`, two-sided. None where [`power`] is none for 2 units, for a `power`
+/// outside 0 to 1, and where a million units do not suffice.
 pub fn required(design: Design, sd: f64, effect: f64, alpha: f64, power: f64) -> Option<usize> {
     least_units(power, |n| self::power(design, n, sd, effect, alpha))
 }
@@ -104,7 +104,7 @@ fn critical(df: f64, tail: f64) -> f64 {
     -StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are above 0").inverse_cdf(tail)
 }
 
-/// How probably noncentral t lies beyond `critical` on either side.
+/// The probability that noncentral t lies beyond `critical` on either side.
 fn tails(df: f64, critical: f64, noncentrality: f64) -> f64 {
     let beyond = |s: f64| {
         upper_tail(critical * s - noncentrality) + upper_tail(critical * s + noncentrality)
@@ -112,14 +112,13 @@ fn tails(df: f64, critical: f64, noncentrality: f64) -> f64 {
     mean_over_spread(df, beyond).clamp(0.0, 1.0)
 }
 
-/// How probably a standard normal figure lies above `z`.
+/// The probability that a standard normal figure lies above `z`.
 fn upper_tail(z: f64) -> f64 {
     Normal::standard().sf(z)
 }
 
-/// The mean of `f (s)` where `s` is a measured standard deviation by the true one, that is
-/// `sqrt (chi^2 / df)`: Simpson's rule over all that has any weight, ten standard deviations to
-/// either side.
+/// The mean of `f (s)`, where `s` is a measured standard deviation divided by the true one, that is `sqrt
+/// (chi^2 / df)`: Simpson's rule over ten standard deviations on either side, which covers all the weight.
 fn mean_over_spread(df: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 1000;
     let reach = 10.0 / (2.0 * df).sqrt();
@@ -166,7 +165,7 @@ mod tests {
         }
     }
 
-    /// The first whole number at which statsmodels' powers, as above, reach what is asked for.
+    /// The first whole number of units at which statsmodels' power, as above, reaches the target.
     #[test]
     fn required_units_agree_with_statsmodels() {
         for (effect, alpha, power, paired, unpaired) in [

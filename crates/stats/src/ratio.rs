@@ -1,17 +1,16 @@
-//! Between which bounds a ratio lies, and whether it is 1, above or below a bound, or near to 1.
+//! Ratios of two sides: intervals, tests against a bound, and equivalence.
 
 use crate::student::Estimate;
 
-/// Fewer pairs, or figures a side, than this say nothing: two figures of a distribution with two
-/// peaks are too often near to each other (with 2 pairs, a 95 % interval held the truth in 88 % of
-/// cases).
+/// Fewer pairs, or figures a side, than this are not tested: two figures of a bimodal distribution are too
+/// often close to each other (with 2 pairs, a 95 % interval held the true value in 88 % of cases).
 const MIN_FIGURES: usize = 3;
 
-/// A ratio, and the bounds of its confidence interval. All above 0; 1 is: no change.
+/// A ratio, and the bounds of its confidence interval. All above 0; 1 means no change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
-    /// The ratio: of geometric means as [`RatioTest`] has it, of arithmetic ones as
-    /// [`bootstrap_ratio`](crate::bootstrap_ratio) has it.
+    /// The ratio: of geometric means in [`RatioTest`], of arithmetic means in
+    /// [`bootstrap_ratio`](crate::bootstrap_ratio).
     pub ratio: f64,
     /// The lower bound.
     pub low: f64,
@@ -19,16 +18,16 @@ pub struct RatioInterval {
     pub high: f64,
 }
 
-/// What independent figures say of the ratio of two geometric means: interval, tests against any
-/// bound, equivalence. Student's t on logarithms, so that a ratio and its inverse are treated alike
-/// and what multiplies both sides drops out.
+/// Inference on the ratio of two geometric means from independent figures: interval, tests against any
+/// bound, equivalence. It is Student's t on logarithms, so that a ratio and its inverse are treated alike
+/// and factors common to both sides cancel.
 ///
-/// Each figure must stand for all that is not independent, such as the mean of the values of one
+/// Each figure must represent everything that is not independent, such as the mean of the values of one
 /// unit (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioTest {
-    /// The ratio of the second to the first geometric mean, which of pairs is the geometric mean of
-    /// their ratios. Above 0.
+    /// The ratio of the second to the first geometric mean; for pairs, the geometric mean of their ratios.
+    /// Above 0.
     pub ratio: f64,
     /// How often a ratio would be this far or farther from 1 if the true one were 1. Two-sided.
     pub p_difference: f64,
@@ -39,9 +38,9 @@ pub struct RatioTest {
 }
 
 impl RatioTest {
-    /// Of pairs: what both figures of a pair share drops out, so pair what was measured together.
-    /// The logarithms of the pairs' ratios are tested by [`Estimate::of_mean`]. None for fewer than
-    /// 3 pairs, and unless every figure is finite and above 0.
+    /// For pairs: what both figures of a pair share cancels, so pair what was measured together. The
+    /// logarithms of the pairs' ratios are tested by [`Estimate::of_mean`]. None for fewer than 3 pairs,
+    /// and unless every figure is finite and above 0.
     pub fn paired(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithms: Vec<f64> =
             pairs.iter().map(|&(first, second)| second.ln() - first.ln()).collect();
@@ -49,10 +48,9 @@ impl RatioTest {
         enough.then(|| Estimate::of_mean(&logarithms)).flatten().map(Self::of)
     }
 
-    /// Of two independent samples, `new` to `base`: their logarithms are tested by
-    /// [`Estimate::of_difference`] (Welch), which is not exact: of 95 % intervals 94 to 96.5 % hold
-    /// the truth. None for fewer than 3 figures a side, and unless every
-    /// figure is finite and above 0.
+    /// For two independent samples, `new` to `base`: their logarithms are tested by
+    /// [`Estimate::of_difference`] (Welch). That is approximate: of 95 % intervals, 94 to 96.5 % hold the
+    /// true value. None for fewer than 3 figures a side, and unless every figure is finite and above 0.
     pub fn unpaired(base: &[f64], new: &[f64]) -> Option<Self> {
         let [a, b] = [base, new].map(|x| x.iter().map(|x| x.ln()).collect::<Vec<f64>>());
         let enough = a.len().min(b.len()) >= MIN_FIGURES;
@@ -137,7 +135,7 @@ mod tests {
         for (first, second, confidence, expected) in REFERENCE {
             let found = ratio_interval(&paired(first, second), confidence).unwrap();
             for (found, expected) in [found.ratio, found.low, found.high].iter().zip(expected) {
-                // The quantile is searched for, to about 1e-11.
+                // The quantile is found numerically, to about 1e-11.
                 assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
             }
         }
@@ -254,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Of 20000 intervals 95 % hold the truth, give or take 4 standard errors.
+    /// Of 20000 intervals 95 % hold the true value, within 4 standard errors.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         const TRIALS: usize = 20_000;
@@ -285,7 +283,7 @@ mod tests {
             prop_assert!(near(one.ratio, other.ratio));
         }
 
-        /// Intervals and tests are two readings of the same.
+        /// Intervals and tests agree.
         #[test]
         fn a_bound_outside_the_interval_is_rejected(
             pairs in prop::collection::vec((1.0..2.0_f64, 1.0..2.0_f64), 3..12),

@@ -1,15 +1,14 @@
-//! Many figures of the same two samples at once: which of them differ by more than relabelling
-//! explains. Where the samples do not differ, it is chance which values are on which side. So the
-//! differences that other ways to part all values in two would show are what chance shows, in
-//! these very figures, however they are distributed and depend on each other (Tusher, Tibshirani
-//! and Chu, "Significance analysis of microarrays applied to the ionizing radiation response",
-//! PNAS 98, 2001).
+//! Permutation test of many figures of the same two samples: which of them differ by more than relabelling
+//! explains. If the samples do not differ, the assignment of values to sides is arbitrary. The differences
+//! under other assignments then show what chance produces in these very figures, whatever their
+//! distributions and dependence (Tusher, Tibshirani and Chu, "Significance analysis of microarrays applied
+//! to the ionizing radiation response", PNAS 98, 2001).
 
 use fastrand::Rng;
 
-/// No floor is given as more standard errors than this.
+/// A floor is at most this many standard errors.
 const USUAL: f64 = 5.0;
-/// All labellings are tried up to this many, else as many drawn at random.
+/// Up to this many labellings all are tried; otherwise this many are drawn at random.
 const MOST: usize = 500;
 
 /// The floor of each figure's difference of means. Of the differences above their floors, at most
@@ -17,13 +16,15 @@ const MOST: usize = 500;
 /// the same order in every figure.
 ///
 /// A difference is measured in standard errors. The most figures are above their floors for which
-/// this holds: the mean number of figures as far apart, over all labellings, is at most `rate` times
-/// the number in the true one. The true labelling is one of those counted, so that `rate` holds with few values too:
-/// where there are fewer than `1 / rate` labellings, nothing is above its floor.
+/// Differences are measured in standard errors. As many figures as possible are above their floors, such
+/// that the mean number of figures that differ as much, over all labellings, is at most `rate` times their
+/// number under the true labelling. The true labelling is itself counted, so that `rate` holds with few
+/// values too: with fewer than `1 / rate` labellings nothing is above its floor.
 ///
 /// With `of_one_unit`, which figures of one unit allow, the error that all but a tenth of the figures
-/// do not exceed is added to each of them (the paper's `s_0`). Else small figures that are one value
-/// or another hide large ones that surely differ: both have no error of their own.
+/// `of_one_unit` requires that all figures have the same unit. The standard error that nine tenths of the
+/// figures do not exceed is then added to each (the paper's `s_0`). Otherwise small figures that take one
+/// of two values hide large ones that surely differ: neither have an error of their own.
 pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floor> {
     let Some([base, new]) = figures.first().map(|sides| sides.map(<[f64]>::len)) else {
         return Vec::new();
@@ -40,8 +41,8 @@ pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floo
     own.iter().map(floor).collect()
 }
 
-/// The values of both samples with their places, the least first: then sums of them do not depend on
-/// the order in which they came.
+/// The values of both samples with their places, sorted: sums of them then do not depend on their original
+/// order.
 struct Figure(Vec<(f64, usize)>);
 
 impl Figure {
@@ -51,7 +52,7 @@ impl Figure {
         Self(values)
     }
 
-    /// How far the sides lie apart that these labels make.
+    /// The distance of the sides under these labels.
     fn apart(&self, labels: &[bool], added: f64) -> Apart {
         let [a, b] = [false, true].map(|wanted| {
             let own = self.0.iter().filter(move |(_, place)| labels[*place] == wanted);
@@ -70,32 +71,32 @@ pub struct Floor {
     pub floor: f64,
 }
 
-/// The distance of two means, and its standard error, `sqrt (s_a^2 / n_a + s_b^2 / n_b)`, with what
-/// is added to it.
+/// The distance of two means, and its standard error, `sqrt (s_a^2 / n_a + s_b^2 / n_b)`, plus the added
+/// error.
 struct Apart {
     distance: f64,
     error: f64,
 }
 
 impl Apart {
-    /// In standard errors; infinite where no value of a side differs from another.
+    /// In standard errors; infinite if the error is 0.
     fn in_errors(&self) -> f64 {
         if self.distance == 0.0 { 0.0 } else { self.distance / self.error }
     }
 
-    /// What the distance has to exceed to be above so many standard errors.
+    /// What the distance has to exceed to be above `threshold` standard errors.
     fn floor(&self, threshold: f64) -> f64 {
         match self.in_errors() > threshold {
             true if self.error == 0.0 => 0.0,
             true => threshold * self.error,
-            // Beyond an infinite one nothing is.
+            // Nothing is beyond an infinite threshold.
             false => self.distance.max(threshold.min(USUAL) * self.error),
         }
     }
 }
 
-/// The mean, and the square of its standard error. Values that are all the same have them as their
-/// mean to the last bit, and no error.
+/// The mean, and the square of its standard error. The mean of equal values is exactly that value, and
+/// their error 0.
 fn moments<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> (f64, f64) {
     let Some(first) = values.clone().next() else { return (0.0, 0.0) };
     let n = values.clone().count() as f64;
@@ -104,8 +105,8 @@ fn moments<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> (f64, f64) {
     (first + mean, squares / (n - 1.0).max(1.0) / n)
 }
 
-/// The threshold that keeps the rate: no distance that it leaves out is beyond it, and no more of the
-/// labellings' distances than are allowed. Alike distances stand or fall together.
+/// The threshold that keeps the rate: figures not listed do not exceed it, nor do more of the labellings'
+/// distances than allowed. Equal distances are listed together or not at all.
 fn threshold(
     figures: &[Figure],
     own: &[Apart],
@@ -121,7 +122,7 @@ fn threshold(
     let mut own: Vec<f64> = own.iter().map(Apart::in_errors).collect();
     descending(&mut own);
     descending(&mut drawn);
-    // Sums of the same values in another order differ in the last digit.
+    // Sums of the same values in another order may differ in the last digit.
     let drawn_beyond = |distance: f64| drawn.partition_point(|it| *it >= distance * (1.0 - 1e-9));
     let allowed = |number: usize| (rate * number as f64 * labellings.len() as f64) as usize;
     let listed = (1..=own.len())
@@ -132,8 +133,8 @@ fn threshold(
     largest(&own, listed).max(largest(&drawn, allowed(listed.max(1))))
 }
 
-/// Ways to part `count` values in two, `base` of them on the first side: the true one first, and of
-/// two that are mirrors of each other only one.
+/// Ways to split `count` values in two, with `base` of them on the first side: the true one first, and only
+/// one of two mirror images.
 fn labellings(base: usize, count: usize) -> Vec<Vec<bool>> {
     let own: Vec<bool> = (0..count).map(|place| place >= base).collect();
     let is_even = 2 * base == count;
@@ -157,7 +158,7 @@ fn labellings(base: usize, count: usize) -> Vec<Vec<bool>> {
     }
 }
 
-/// All ways to put `left` more places from `from` on onto the first side.
+/// All ways to assign `left` more places, from `from` on, to the first side.
 fn choose(labels: &mut Vec<bool>, from: usize, left: usize, all: &mut Vec<Vec<bool>>) {
     if left == 0 {
         all.push(labels.clone());
@@ -207,15 +208,15 @@ mod tests {
         figures.push([vec![709.0; 5], vec![710.0; 5]]);
         let found = beyond(&figures);
         assert!(found[300] && found.iter().filter(|it| **it).count() == 1);
-        // Of 3 values a side there are 10 ways to part them: too few.
+        // There are 10 ways to split 3 values a side: too few.
         figures.truncate(10);
         figures.iter_mut().flatten().for_each(|side| side.truncate(3));
         figures.push([vec![709.0; 3], vec![710.0; 3]]);
         assert!(beyond(&figures).iter().all(|it| !it));
     }
 
-    /// Figures with two modes, as often the one as the other, part by sides by chance now and then:
-    /// a test by Student's t has no doubt of these.
+    /// Figures with two equally likely modes separate by chance now and then. A test by Student's t has no
+    /// doubt of these.
     #[test]
     fn what_parts_by_chance_as_often_in_other_ways_is_no_discovery() {
         let mut random = Rng::with_seed(7);
@@ -229,8 +230,8 @@ mod tests {
         assert!(beyond(&figures)[3000..].iter().all(|it| *it));
     }
 
-    /// Lists of samples that do not differ name anything at all in at most 5 %, however the figures
-    /// depend on each other; give or take 4 standard errors.
+    /// Among samples that do not differ, at most 5 % of the lists name any figure, however the figures
+    /// depend on each other; within 4 standard errors.
     #[test]
     fn few_lists_name_anything_where_nothing_differs() {
         const LISTS: usize = 600;
@@ -262,7 +263,8 @@ mod tests {
         }
     }
 
-    /// Small figures that part by chance as often in other ways, and a large one that surely differs.
+    /// Small figures that separate by chance under other labellings as often, and a large one that surely
+    /// differs.
     #[test]
     fn a_large_figure_is_not_hidden_by_small_ones() {
         let mut random = Rng::with_seed(7);

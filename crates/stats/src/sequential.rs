@@ -1,21 +1,20 @@
-//! Looks at data that still come in, so that one may stop at any of them: when to look, and how
-//! much of the error each look may spend.
+//! Looks at data that still come in, so that one may stop at any of them: when to look, and how much of the
+//! error each look may spend.
 //!
-//! Whoever looks again and again, and stops when a difference shows, finds one in the end (P.
-//! Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests on accumulating data",
-//! Journal of the Royal Statistical Society A 132, 1969). So the error that is allowed in all is
-//! spent look by look, by a function of how much has come in that is fixed before (K. K. G. Lan, D.
-//! L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983). With `n`
-//! units in, `n² / (n² + 12²)` of it is spent: a half by 12 units, and all of it never, so that more
-//! can always be added.
+//! Repeated looks that stop at the first difference find one in the end, even where there is none (P.
+//! Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests on accumulating data", Journal of
+//! the Royal Statistical Society A 132, 1969). So the total error is spent look by look, by a function of
+//! the number of units that is fixed beforehand (K. K. G. Lan, D. L. DeMets, "Discrete sequential
+//! boundaries for clinical trials", Biometrika 70, 1983). With `n` units, `n² / (n² + 12²)` of it is spent:
+//! half by 12 units, and never all of it, so that units can always be added.
 //!
-//! Each look may err as often as its own part says, and errors add up to at most their sum
-//! (Bonferroni). Lan and DeMets spend less carefully: they reckon with how successive looks hang
-//! together, which for few units is known of normal figures alone. What that costs, and that errors
-//! stay below the nominal rate, `bench/stats-calibration` prints.
+//! Each look may err as often as its own share says, and errors add up to at most their sum (Bonferroni).
+//! Lan and DeMets are less conservative: they use the correlation of successive looks, which for few units
+//! is known for normal figures only. `bench/stats-calibration` prints the cost, and that errors stay below
+//! the nominal rate.
 
-/// The first look is at so many units. With 3, figures that have two modes are too often all in the
-/// same one: in 3 % of cases each of the pairs of 3 units differs the same way.
+/// Units at the first look. With 3, bimodal figures are too often all in the same mode: in 3 % of cases
+/// each of the pairs of 3 units differs the same way.
 const FIRST: f64 = 4.0;
 /// Units by which half of the error is spent.
 const HALF: f64 = 12.0;
@@ -31,8 +30,8 @@ pub struct Look {
     pub share: f64,
 }
 
-/// The looks, without end: at 4, 6, 8, 11, 16, 23, 32, 45, 64 units and so on, each time as many
-/// more by the root of 2. Their shares add up to less than 1.
+/// The looks, an infinite sequence: at 4, 6, 8, 11, 16, 23, 32, 45, 64 units and so on, growing by a factor
+/// of the root of 2. Their shares add up to less than 1.
 pub fn looks() -> impl Iterator<Item = Look> {
     let mut before = 0.0;
     (0..).map(move |index| {
@@ -43,12 +42,12 @@ pub fn looks() -> impl Iterator<Item = Look> {
     })
 }
 
-/// The last look at no more than so many units; none before the first.
+/// The last look at or before this number of units; none before the first.
 pub fn last_look(units: u32) -> Option<Look> {
     looks().take_while(|look| look.units <= units).last()
 }
 
-/// The share of the error that may be spent with so many units.
+/// The share of the error that may be spent up to this number of units.
 fn spent(units: f64) -> f64 {
     units * units / (units * units + HALF * HALF)
 }

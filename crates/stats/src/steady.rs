@@ -1,4 +1,4 @@
-//! From where on a series is steady.
+//! The steady state of a series.
 
 use std::cmp::Ordering;
 
@@ -6,22 +6,22 @@ use crate::{Estimate, Summary, pelt};
 
 /// Fewer values than this say nothing.
 const MIN_VALUES: usize = 20;
-/// Values to each side among which an outlier is looked for.
+/// Values to each side with which a possible outlier is compared.
 const REACH: usize = 100;
 /// An outlier lies this many spans between the 10th and the 90th percentile from the median.
 const FAR: f64 = 3.0;
-/// Longer runs of outliers are part of the series.
+/// Longer runs of outliers belong to the series.
 const MAX_RUN: usize = 2;
 /// The penalty of a change, by `ln n`.
 const PENALTY: f64 = 8.0;
 const MIN_SEGMENT: usize = 3;
-/// Longer series are taken as the means of this many stretches at most.
+/// Longer series are replaced by the means of at most this many stretches.
 const MAX_STRETCHES: usize = 1500;
-/// Means that differ by less, by the later one, count as equal.
+/// Means that differ by less, relative to the later one, count as equal.
 const DELTA: f64 = 0.001;
 /// So do means that differ by less than this many standard errors.
 const ERRORS: f64 = 3.0;
-/// A drift of fewer values is not looked for.
+/// The fewest values in which a drift is looked for.
 const MIN_DRIFT: usize = 15;
 /// The steady state must hold for the last quarter of the series.
 const TAIL: usize = 4;
@@ -31,7 +31,7 @@ const TAIL: usize = 4;
 pub enum Steady {
     /// It is steady from the start.
     Flat,
-    /// It gets steady, and is at its lowest then.
+    /// It becomes steady, and is lowest then.
     Warmup {
         /// Where the first steady value stands.
         until: usize,
@@ -45,23 +45,22 @@ pub enum Steady {
     None,
 }
 
-/// Finds the steady state of a series in which lower is better, such as the times of iterations;
-/// give rates with their signs changed. None for fewer than 20 values, which say nothing, and unless
-/// all are finite.
+/// Finds the steady state of a series in which lower is better, such as the times of iterations; give rates
+/// with their signs changed. None for fewer than 20 values, and unless all are finite.
 ///
-/// After Barrett and others ("Virtual machine warmup blows hot and cold", OOPSLA 2017): outliers are
-/// left out, the rest is cut into segments of equal mean and variance by [`pelt()`], and segments
-/// before the last that are as high as it is belong to the steady state. An outlier lies more than
-/// three times the span between the 10th and the 90th percentile from the median of the 200 values
-/// around it; three in a row are none, nor are those at the start, which are a segment of their own.
+/// After Barrett and others ("Virtual machine warmup blows hot and cold", OOPSLA 2017): outliers are left
+/// out, the rest is cut into segments of equal mean and variance by [`pelt()`], and segments before the
+/// last that are as high as it belong to the steady state. An outlier is farther from the median of the 200
+/// values around it than three times the span between their 10th and 90th percentiles. Three in a row are
+/// not outliers, nor are those at the start, which form a segment of their own.
 ///
-/// Theirs is for 2000 iterations of about a second; what differs makes it fit 20 to 10000 values of
-/// any unit. Segments are equally high where their means differ by less than 0.1 % or 3 standard
-/// errors. The steady state must hold for the last quarter, as theirs does for the last 500, and not
-/// follow a straight line. The penalty of a change is `8 ln n` and not `15 ln n`, but grows with the
-/// correlation of neighbours, which looks like changes. More than 1500 values are taken as means of
-/// that many stretches. Simulated, 99 % of normal series are called flat and 96 % of lognormal ones;
-/// of those whose neighbours correlate by 0.5, 98 %; by 0.9, 66 % of 20 values and 99 % of 300.
+/// Their method is for 2000 iterations of about a second. The differences make it suit 20 to 10000 values
+/// of any unit. Segments are equally high if their means differ by less than 0.1 % or 3 standard errors.
+/// The steady state must hold for the last quarter (theirs: the last 500), and must not follow a straight
+/// line. The penalty of a change is `8 ln n` instead of `15 ln n`, but grows with the correlation of
+/// neighbours, which looks like changes. More than 1500 values are replaced by the means of that many
+/// stretches. In simulations, 99 % of normal series are called flat and 96 % of lognormal ones; with
+/// neighbours correlated by 0.5, 98 %; by 0.9, 66 % of series of 20 values and 99 % of 300.
 pub fn steady(values: &[f64]) -> Option<Steady> {
     if values.len() < MIN_VALUES || values.iter().any(|x| !x.is_finite()) {
         return None;
@@ -98,8 +97,8 @@ pub fn steady(values: &[f64]) -> Option<Steady> {
     Some(if is_drifting(steady) { Steady::None } else { found })
 }
 
-/// What segments, each with where it starts, say of a series of `n` values. Where it starts with
-/// outliers, these lie too far from the rest to be equal to it, whatever their own spread.
+/// Classifies a series of `n` values by its segments, each with its start. If it starts with outliers,
+/// these count as different from the rest, whatever their own spread.
 fn classify(segments: &[(usize, &[f64])], starts_far: bool, n: usize) -> Steady {
     let (_, last) = segments[segments.len() - 1];
     let is_equal =
@@ -126,8 +125,8 @@ fn is_equal(segment: &[f64], last: &[f64]) -> bool {
     (a - b).abs() <= (DELTA * b.abs()).max(ERRORS * error)
 }
 
-/// Whether a straight line explains more than half of the variance: a drift that is too slow for
-/// segments to show it. One of 15 independent values does so in 3 of 1000 cases.
+/// Whether a straight line explains more than half of the variance: a drift too slow for segments to show.
+/// Of series of 15 independent values, 3 in 1000 do so.
 fn is_drifting(values: &[f64]) -> bool {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let level = values.iter().sum::<f64>() / values.len() as f64;
@@ -140,10 +139,10 @@ fn is_drifting(values: &[f64]) -> bool {
     values.len() >= MIN_DRIFT && explains && drift > DELTA * level.abs()
 }
 
-/// By how much the variance of a mean of many values exceeds that of independent ones, as each value
-/// follows the one before: `(1 + r) / (1 - r)`, with the correlation `r` of neighbours about the
-/// means of their segments, from 0 to 0.99, less its standard error `1 / sqrt n` (Bartlett, "On the
-/// theoretical specification and sampling properties of autocorrelated time-series", 1946).
+/// The factor by which correlation of neighbours increases the variance of a mean of many values: `(1 + r)
+/// / (1 - r)`, with the correlation `r` of neighbours about the means of their segments, from 0 to 0.99,
+/// less its standard error `1 / sqrt n` (Bartlett, "On the theoretical specification and sampling
+/// properties of autocorrelated time-series", 1946).
 pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
     let (mut squares, mut products) = (0.0, 0.0);
     let ends: Vec<usize> = [&[0], starts, &[values.len()]].concat();
@@ -160,7 +159,7 @@ pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
 
 /// Which values are outliers among those around them.
 fn outliers(values: &[f64]) -> Vec<bool> {
-    // The values around each, in order of size: from one place to the next, one comes and one goes.
+    // The values around each, sorted. Each step adds one and removes one.
     let mut around: Vec<f64> = values.iter().take(REACH).copied().collect();
     around.sort_by(f64::total_cmp);
     let place = |around: &[f64], value: &f64| {
@@ -196,8 +195,8 @@ mod tests {
     use super::*;
     use crate::simulate::normal;
 
-    /// The share of 100 series of `n` values, each made of its place and a normal figure, that are as
-    /// expected.
+    /// The share of 100 series of `n` values that are classified as expected. `value` makes each value from
+    /// its place and a normal figure.
     fn share(
         n: usize,
         mut value: impl FnMut(usize, f64) -> f64,
@@ -253,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Each value is `r` times the one before and something new.
+    /// Each value is `r` times the previous one plus noise.
     #[test]
     fn neighbours_that_correlate_are_no_change() {
         for (n, r, least) in [(20, 0.5, 0.94), (100, 0.5, 0.97), (100, 0.9, 0.88), (300, 0.9, 0.97)]
@@ -314,7 +313,7 @@ mod tests {
         assert_eq!(steady(&[f64::NAN; 20]), None);
     }
 
-    /// A drift of a ten-thousandth is none, however plain.
+    /// A drift of a ten-thousandth does not count, however clear.
     #[test]
     fn what_hardly_changes_is_flat() {
         let values: Vec<f64> = (0..100).map(|at| 1000.0 + f64::from(at) / 1000.0).collect();

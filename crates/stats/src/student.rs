@@ -1,16 +1,16 @@
-//! Means of normal figures, as far as a sample tells them: Student's t, for one sample and two.
+//! Student's t: inference on means of normal figures, for one sample and two.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Summary;
 
-/// An estimate whose error, divided by its standard error, has Student's t distribution. From it
-/// follow intervals, tests against any bound, and equivalence.
+/// An estimate whose error, divided by its standard error, has Student's t distribution. Intervals, tests
+/// against any bound, and equivalence follow from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The estimated figure.
     pub value: f64,
-    /// Its standard error; 0 where the values left no doubt.
+    /// Its standard error; 0 if the values had no spread.
     pub se: f64,
     /// Degrees of freedom, above 0; not always a whole number.
     pub df: f64,
@@ -43,14 +43,14 @@ impl Estimate {
         Some(Self { value: b.value - a.value, se, df })
     }
 
-    /// How far to each side of `value` the interval reaches that holds the true figure with
-    /// probability `confidence`, such as 0.95.
+    /// Half the width of the interval around `value` that holds the true figure with probability
+    /// `confidence`, such as 0.95.
     ///
     /// # Panics
     ///
     /// Unless `confidence` lies in 0 to 1.
     pub fn reach(&self, confidence: f64) -> f64 {
-        // Of the lower tail, which holds more digits of a confidence near to 1.
+        // By the lower tail, which has more precision for a confidence near 1.
         if self.se == 0.0 { 0.0 } else { -self.t().inverse_cdf((1.0 - confidence) / 2.0) * self.se }
     }
 
@@ -81,7 +81,7 @@ impl Estimate {
         (2.0 * self.p_of(((self.value - bound) / self.se).abs())).min(1.0)
     }
 
-    /// The upper tail beyond `t`; 1 where there is neither a distance nor any doubt.
+    /// The upper tail beyond `t`; 1 if both distance and standard error are 0.
     pub(crate) fn p_of(&self, t: f64) -> f64 {
         if t.is_nan() { 1.0 } else { self.t().sf(t) }
     }

@@ -1,4 +1,4 @@
-//! What a handful of values amounts to.
+//! Summary statistics of some values.
 
 use crate::Counted;
 use crate::counted::count;

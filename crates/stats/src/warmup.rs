@@ -1,20 +1,19 @@
-//! Whether series begin with a warm-up that is no chance.
+//! Whether series begin with a warm-up that chance does not explain.
 
 use std::collections::BTreeSet;
 
 use crate::counted::{count, expanded};
 use crate::{Counted, Estimate, Steady, steady};
 
-/// Fewer units than this have no warm-up in common.
+/// The fewest units that can have a warm-up in common.
 const MIN_UNITS: usize = 3;
-/// The first values lie apart by chance with this probability at most, whatever lengths are tried.
+/// The probability at most that the first values differ by chance, over all lengths tried.
 const ALPHA: f64 = 0.01;
 
-/// What the series of several independent units say of how they begin.
+/// How the series of several independent units begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// So many first values of each series precede the steady state; 0 where no such beginning is
-    /// sure.
+    /// This many first values of each series precede the steady state; 0 if no such beginning is certain.
     pub until: usize,
     /// Units whose series are long enough to tell.
     pub units: usize,
@@ -26,33 +25,33 @@ pub struct WarmUp {
     pub never: usize,
 }
 
-/// What [`steady()`] finds in the series of a unit.
+/// The result of [`steady()`] for the series of a unit.
 enum Found {
     Steady,
-    /// So many first values, above the others or below.
+    /// This many first values, and whether they are above the others.
     Warm(usize, bool),
     Never,
 }
 
-/// Looks for a warm-up in `units`, each of which has one series or more of the same figure in order
-/// of time; those of fewer than 20 values are passed over.
+/// Looks for a warm-up in `units`, each of which has one or more series of the same figure in order of
+/// time; those of fewer than 20 values are skipped.
 ///
-/// A series alone is a weak witness: by [`steady()`] one of 40 values that is stationary but lognormal
-/// and correlated by 0.8 begins with a warm-up in 23 % of cases. Units are independent of each other,
-/// whatever goes on within them. So a warm-up is sure where, of 3 units or more,
+/// A single series is weak evidence: [`steady()`] finds a warm-up in 23 % of stationary lognormal series of
+/// 40 values correlated by 0.8. Units are independent of each other, whatever the correlation within them.
+/// So a warm-up is certain if there are 3 units or more, and
 ///
-/// - more than half find one, on the same side of what follows (a unit does so where more than half of
-///   its series do);
-/// - and so many first values lie on that side in all units together: the probability that one of them
-///   is above one of the others, less 1/2 (Mann and Whitney, "On a test of whether one of two random
-///   variables is stochastically larger than the other", Annals of Mathematical Statistics 18, 1947),
-///   differs from 0 over units by Student's t at level 1 %, divided by the number of lengths that are
-///   tried (Bonferroni). In stationary series it is 0 on average.
+/// - more than half of them find one, on the same side of what follows (a unit does so where more than half
+///   of its series do);
+/// - and that many first values lie on that side in all units together: the probability that one of them is
+///   above one of the others, less 1/2 (Mann and Whitney, "On a test of whether one of two random variables
+///   is stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), differs from 0
+///   over units by Student's t at level 1 %, divided by the number of lengths that are tried (Bonferroni).
+///   In stationary series it is 0 on average.
 ///
-/// The longest that is found and sure is taken: one unit alone that changes late must not hide what all
-/// have in common. It may not take more than three quarters of any series. Simulated, two sides of 3 to
-/// 10 stationary units are cut in about 1 % of cases at most, be they normal, skewed, about two modes or
-/// correlated (`bench/stats-calibration`).
+/// The longest certain one is taken: one unit that changes late must not hide what all have in common. It
+/// may not take more than three quarters of any series. In simulations, two sides of 3 to 10 stationary
+/// units are cut in about 1 % of cases at most, be they normal, skewed, bimodal or correlated
+/// (`bench/stats-calibration`).
 pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
     let units = || units.iter().map(AsRef::as_ref);
     let known: Vec<(&[Vec<V>], Found)> =
@@ -72,7 +71,7 @@ pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
         let own = warm.iter().filter(|(_, it)| *it == above).map(|(until, _)| *until);
         let lengths: BTreeSet<usize> = own.clone().collect();
         let in_common = known.len() >= MIN_UNITS && 2 * own.count() > known.len();
-        // Any of them may be apart by chance.
+        // Each length tried may differ by chance.
         let level = ALPHA / lengths.len() as f64;
         lengths.into_iter().rev().find(|until| in_common && is_sure(*until, above, level))
     };
@@ -85,9 +84,9 @@ pub fn warm_up<V: Counted, U: AsRef<[Vec<V>]>>(units: &[U]) -> WarmUp {
     }
 }
 
-/// What most series of a unit show; none where no series is long enough.
+/// What most series of a unit show; none if no series is long enough.
 fn found<V: Counted>(series: &[Vec<V>]) -> Option<Found> {
-    // One at a time, for they may be long.
+    // One at a time, as they may be long.
     let known: Vec<(&[V], Steady)> =
         series.iter().filter_map(|it| Some((&it[..], steady(&expanded(it))?))).collect();
     let most = |count: usize| 2 * count > known.len();
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
     use crate::simulate::normal;
 
-    /// Units of one series each: `value` of place and a normal figure.
+    /// Units of one series each. `value` makes each value from the unit, its place and a normal figure.
     fn units(
         units: usize,
         n: usize,
@@ -231,15 +230,15 @@ mod tests {
         };
         let found = warm_up(&[unit(2), unit(3), unit(1), unit(2), unit(2)]);
         assert_eq!((found.warm, found.units), (4, 5));
-        // Short series are no witnesses, and must not be cut to nothing.
+        // Short series are no evidence, and must not be cut to nothing.
         let short = [unit(3), unit(3), unit(3), vec![vec![1.0; 4]]];
         assert_eq!((warm_up(&short).until, warm_up(&short).units), (3, 3));
         let short = [unit(3), unit(3), unit(3), vec![vec![1.0; 3]]];
         assert_eq!(warm_up(&short).until, 0);
     }
 
-    /// Stationary, lognormal, each value correlated by 0.8 with the one before it: the worst of those
-    /// that the calibration simulates.
+    /// Stationary, lognormal, each value correlated by 0.8 with the previous one: the worst case of the
+    /// calibration.
     #[test]
     fn stationary_units_are_seldom_cut() {
         let mut normal = normal(23);

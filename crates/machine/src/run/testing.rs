@@ -1,4 +1,4 @@
-//! Shell scripts that behave as QEMUs do.
+//! Shell scripts that behave as QEMU does.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use flight::frame::{self, Kind};
 use flight::log::Cursor;
 use model::Millis;
 
-/// A limit so long that no host is too busy.
+/// A limit that is long enough on any busy host.
 pub const LONG: Millis = Millis(600_000);
 /// A limit on what would take for ever.
 pub const SHORT: Millis = Millis(300);
-/// Runs for ever, and holds no pipe open when it is killed.
+/// Runs forever, and holds no pipe open when it is killed.
 pub const HANG: &str = "exec sleep 1000000";
 
-/// Shell code that puts these events into the recorder whose path is among the arguments.
+/// Shell code that writes these events to the recorder whose path is among the arguments.
 pub fn recording(directory: &Path, events: &[Event]) -> String {
     let mut cursor = Cursor::new(1 << 20);
     let mut log = Vec::new();

@@ -10,7 +10,7 @@ fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
     Limits { boot, run, shutdown }
 }
 
-/// Runs a fake QEMU of this body; gives the ending and the events seen.
+/// Runs a fake QEMU with this script. Returns the ending and the events seen.
 fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event>) {
     let emulator = Emulator::unchecked(&script(directory, body), 10);
     let mut events = Vec::new();
@@ -19,7 +19,7 @@ fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event
     (ending.unwrap(), events)
 }
 
-/// Does something with a machine of so many CPUs.
+/// Calls a function with a machine of so many CPUs.
 fn with_vm<T>(
     directory: &Path,
     emulator: &Emulator,
