@@ -1,4 +1,4 @@
-//! Columns and what stands in them.
+//! Columns and cells.
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Column {
     }
 }
 
-/// What stands in one column of one row: of the column's kind, or nothing where that may be.
+/// The value in one column of one row: of the column's type, or nothing where the column allows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// Nothing.
@@ -61,12 +61,12 @@ impl<'a> Cell<'a> {
         if text.is_empty() { Self::Null } else { Self::Text(text) }
     }
 
-    /// A number; nothing if it is infinite or none.
+    /// A number; nothing if it is infinite or NaN.
     pub fn number(number: f64) -> Self {
         if number.is_finite() { Self::Number(number) } else { Self::Null }
     }
 
-    /// An amount of something of which a machine has at least one; nothing if it is not known.
+    /// An amount of something of which a machine has at least one; 0 means unknown and gives nothing.
     pub fn amount(amount: u64) -> Self {
         match amount {
             0 => Self::Null,

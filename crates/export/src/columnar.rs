@@ -1,5 +1,5 @@
-//! Rows into Parquet: gathered column by column, and written a group at a time, so that no more than
-//! a group is in memory.
+//! Writes rows as Parquet. They are gathered by column and written in groups, so that at most one group is
+//! in memory.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Gathered {
         match (&mut self.values, cell) {
             (_, Cell::Null) if self.nullable => {}
             (Values::Text(values), Cell::Text(text)) => {
-                // Texts repeat themselves: the same bytes are shared.
+                // Texts repeat, so equal ones share their bytes.
                 let last = values.last().filter(|last| last.data() == text.as_bytes());
                 let value = last.cloned().unwrap_or_else(|| ByteArray::from(*text));
                 values.push(value);
@@ -162,7 +162,7 @@ fn schema(columns: &[Column]) -> String {
     format!("message row {{ {} }}", fields.collect::<Vec<_>>().join(" "))
 }
 
-/// The output's own error, where it was that.
+/// The output's own error, if that is the cause.
 fn from_parquet(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

@@ -1,11 +1,11 @@
-//! What all rows of a boot have in common.
+//! Columns common to all rows of a boot.
 
 use chrono::DateTime;
 use model::{Accel, Boot, Experiment, Mode};
 
 use crate::cell::{Cell, Column, Kind};
 
-/// The columns that say which boot a row is of; they come first.
+/// The columns that identify the boot of a row; they come first.
 pub const BOOT: [Column; 7] = [
     Column::full("experiment", Kind::Text),
     Column::full("variant", Kind::Text),
@@ -16,7 +16,7 @@ pub const BOOT: [Column; 7] = [
     Column::full("outcome", Kind::Text),
 ];
 
-/// The columns that say on what it ran; they come last.
+/// The columns that describe its machine; they come last.
 pub const MACHINE: [Column; 6] = [
     Column::nullable("release", Kind::Text),
     Column::nullable("cpus", Kind::Integer),
@@ -57,10 +57,10 @@ pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
     ]
 }
 
-/// A time that all forms can hold; nothing where it is not known.
+/// A time that all formats can represent; nothing if unknown.
 fn started(seconds: u64) -> Cell<'static> {
     let known = i64::try_from(seconds).ok().filter(|seconds| *seconds != 0);
-    // Other programs stop at the year 9999 or, counting nanoseconds, at 2262.
+    // Other programs end at the year 9999 or, if they count nanoseconds, at 2262.
     known.filter(|seconds| *seconds < i64::MAX / 1_000_000_000).map_or(Cell::Null, Cell::Time)
 }
 

@@ -1,6 +1,6 @@
-//! Kept boots as tidy data, for tools that users have: one row a value, with all that is known of
-//! it, as Parquet, CSV or JSON. What the columns mean is told in `docs/export.md`. Which boots there
-//! are is for the caller to say; they are written as they come, and none is kept in memory.
+//! Kept boots as tidy data for other tools: one row for each value, with all its attributes, as Parquet,
+//! CSV or JSON. `docs/export.md` defines the columns. The caller chooses the boots; each is written at once
+//! and not kept in memory.
 
 mod cell;
 mod columnar;
@@ -20,9 +20,9 @@ use sink::Sink;
 pub enum Format {
     /// Apache Parquet, compressed with zstd.
     Parquet,
-    /// RFC 4180, with a line of names first. What is not there is empty.
+    /// RFC 4180, with a header line. Missing values are empty.
     Csv,
-    /// An array of objects, a line each. What is not there is null.
+    /// An array of objects, one each line. Missing values are null.
     Json,
 }
 
@@ -71,7 +71,7 @@ impl<W: Write + Send> Export<W> {
         Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
     }
 
-    /// Writes the rows of a boot of an experiment, called by the name under which it is found again.
+    /// Writes the rows of a boot. `name` is the experiment's name in the output.
     ///
     /// # Errors
     /// When the output fails.
@@ -82,7 +82,7 @@ impl<W: Write + Send> Export<W> {
         }
     }
 
-    /// Ends the file: without this it is not whole.
+    /// Ends the file, which is incomplete without this.
     ///
     /// # Errors
     /// When the output fails.
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// A boot with a series of so many values that nobody can compress.
+    /// A boot with a series of that many incompressible values.
     fn boot(values: u64) -> Boot {
         let noise = |value: u64| value.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed();
         let column = Column {
@@ -137,7 +137,7 @@ mod tests {
         Boot { chunks: vec![chunk], ..Boot::default() }
     }
 
-    /// Bytes that have come out so far, up to a limit.
+    /// Counts the bytes written, up to a limit.
     #[derive(Clone)]
     struct Out {
         bytes: Arc<Mutex<usize>>,
@@ -169,7 +169,7 @@ mod tests {
         let mut export = Export::new(format, Rows::Series, Filter::default(), out.clone())?;
         for number in 1..=boots {
             export.boot(&experiment(), &format!("b{number}"), &boot(100_000))?;
-            // Half of what came is out: a group of rows at most is held back.
+            // Half of the data is out: at most one group of rows is held back.
             let least = 50_000 * 8 * number as usize;
             assert!(*out.bytes.lock().unwrap() > least, "{format:?}");
         }
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// One column of what is exported of the boot's series.
+    /// One column of the exported rows of the boot's series.
     fn column(boot: &Boot, name: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut export =

@@ -1,4 +1,4 @@
-//! One row a value of a counter at a time.
+//! One row for each value of a counter at a time.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,10 +39,10 @@ pub const COLUMNS: &[Column] = &{
     ]
 };
 
-/// What a workload or a tool reports is kept in millionths.
+/// Values of workloads and tools are kept in millionths.
 const MILLION: f64 = 1e6;
 
-/// Writes the rows of a boot: span by span, and in each counter by counter, in the order of time.
+/// Writes the rows of a boot by span, then by counter, then by time.
 pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
@@ -56,7 +56,7 @@ pub fn write<W: Write + Send>(
     let mut spans = BTreeMap::<_, i64>::new();
     let wanted = |chunk: &&Chunk| filter.wants(&chunk.workload, &chunk.phase);
     for chunk in boot.chunks.iter().filter(wanted) {
-        // Without its number, a span would seem to go on until the phase comes again.
+        // Without a number, a span would seem to continue until the phase occurs again.
         let next = spans
             .entry((&chunk.workload, chunk.iteration, &chunk.phase, &chunk.source))
             .or_default();

@@ -1,4 +1,4 @@
-//! What one boot leaves behind: samples, series, facts and problems.
+//! The results of one boot: samples, series, facts and problems.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Profile, Source};
 
-/// The source's name for series that a workload reports itself. Their values are kept in
-/// millionths.
+/// The source name of series that a workload reports itself. Their values are kept in millionths.
 pub const WORKLOAD_SOURCE: &str = "workload";
-/// The sources' names for series of tools that ran beside a workload: `mpstat`, `iostat`, `top` and
-/// `vmstat`. Their values are kept in millionths.
+/// The source names of series of tools that ran beside a workload: `mpstat`, `iostat`, `top` and `vmstat`.
+/// Their values are kept in millionths.
 pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 
 /// How a boot ended.
@@ -20,21 +19,21 @@ pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 pub enum Outcome {
     /// The job was done and the machine powered off.
     Complete,
-    /// Workloads failed, but others of the boot did not, and count. Says which failed. Nothing that the
-    /// failed ones measured is kept.
+    /// Some workloads failed, but not all. The others count. Names the failed ones, of which nothing is
+    /// kept.
     Partial(String),
     /// A setting or a module failed and ended the job, or all workloads failed. Says which.
     Failed(String),
-    /// The kernel panicked. The panic's own line.
+    /// The kernel panicked. Holds the panic's own line.
     Panicked(String),
-    /// A time limit passed without an answer. Says which.
+    /// A time limit expired. Says which.
     TimedOut(String),
-    /// The machine ended without a word: killed, or crashed. Says how.
+    /// The machine ended without a report: killed, or crashed. Says how.
     Died(String),
-    /// What happened says nothing of the kernel: the emulator failed by an assertion or a wild pointer
-    /// of its own, or the guest's clock went wrong because the host was busy. Says how.
+    /// The host invalidated the boot: the emulator crashed (assertion, wild pointer) or was killed, or the
+    /// guest's clock went wrong because the host was busy. Says how.
     Invalid(String),
-    /// Faultline itself was ended during the boot.
+    /// Faultline itself ended during the boot.
     #[default]
     Interrupted,
 }
@@ -50,7 +49,7 @@ impl Outcome {
         matches!(self, Self::Complete | Self::Partial(_))
     }
 
-    /// How it ended in one word, which files and the store use.
+    /// The outcome in one word, as used in files and the store.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -96,8 +95,8 @@ pub enum ProblemKind {
     Taint,
     /// The recorder ran out of room and dropped series.
     SeriesDropped,
-    /// A workload came to no result, and nothing is kept of it: the kernel does not support it, or,
-    /// in imported boots, one of its iterations failed.
+    /// A workload had no result, and nothing of it is kept: the kernel does not support it, or, in imported
+    /// boots, one of its iterations failed.
     LeftOut,
 }
 
@@ -115,7 +114,7 @@ impl fmt::Display for ProblemKind {
     }
 }
 
-/// A complaint of the kernel during a boot.
+/// A problem that the kernel reported during a boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Its kind.
@@ -131,7 +130,7 @@ const fn once() -> NonZeroU32 {
     ONCE
 }
 
-/// One value of a metric, or several equal ones that were measured one after the other.
+/// One value of a metric, or several equal ones measured in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The workload's name.
@@ -149,11 +148,11 @@ pub struct Sample {
     /// How many times it was measured.
     #[serde(default = "once")]
     pub count: NonZeroU32,
-    /// When that was over what it measured, in nanoseconds of guest time; none if that is not known.
+    /// When the measured operation ended, in nanoseconds of guest time; none if unknown.
     pub ended: Option<u64>,
 }
 
-/// Processor time and elapsed time of one iteration of a workload, all its processes together.
+/// CPU time and elapsed time of one iteration of a workload, over all its processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// The workload's name.
@@ -174,11 +173,11 @@ pub struct Column {
     /// The counter's name within its source, such as `numa_pte_updates` or
     /// `node0 Normal nr_free_pages`.
     pub name: String,
-    /// One value a time; none where the kernel did not print it.
+    /// One value for each time; none where the kernel did not print it.
     pub values: Vec<Option<i64>>,
 }
 
-/// The series of one source during one phase: from its first instant to its last, both sampled.
+/// The series of one source during one phase. The phase's start and end are both sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// The workload's name; empty outside any.
@@ -196,7 +195,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Last value minus first of one counter; none if the kernel has it not at both ends.
+    /// Last value minus first of one counter; none unless the kernel has it at both ends.
     pub fn difference(&self, counter: &str) -> Option<i64> {
         let column = self.columns.iter().find(|column| column.name == counter)?;
         Some((*column.values.last()?)?.wrapping_sub((*column.values.first()?)?))
@@ -208,7 +207,7 @@ impl Chunk {
     }
 }
 
-/// What a boot says of itself: everything by which two columns may differ besides the code.
+/// What a boot reports about itself: everything besides the code in which two columns may differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
     /// `uname -r`
@@ -219,7 +218,7 @@ pub struct BootFacts {
     pub banner: String,
     /// `/proc/cmdline`
     pub cmdline: String,
-    /// The preemption mode in force, where the kernel tells (`/sys/kernel/debug/sched/preempt`).
+    /// The preemption mode in force, if the kernel exposes it (`/sys/kernel/debug/sched/preempt`).
     pub preemption: String,
     /// Number of CPUs online.
     pub cpus: u32,
@@ -237,14 +236,14 @@ pub struct BootFacts {
     pub kernel_origin: String,
     /// SHA-256 of the kernel image.
     pub kernel_digest: String,
-    /// The kernel's configuration, whole; empty if unknown.
+    /// The kernel's full configuration; empty if unknown.
     pub config: String,
-    /// SHA-256 of the initramfs, in hexadecimal; empty where it was not kept. Agent, workloads,
-    /// modules and job are in it.
+    /// SHA-256 of the initramfs, in hexadecimal; empty where it was not kept. The initramfs holds agent,
+    /// workloads, modules and job.
     #[serde(default)]
     pub initramfs_digest: String,
-    /// SHA-256 of the recording, in hexadecimal, from the first frame to the last; empty where it
-    /// was not kept. In exact mode equal inputs give an equal recording.
+    /// SHA-256 of the recording from the first frame to the last, in hexadecimal; empty where it was not
+    /// kept. In exact mode equal inputs give an equal recording.
     #[serde(default)]
     pub recording_digest: String,
     /// SHA-256 of the image of user space, in hexadecimal; empty if no workload had packages.
@@ -262,13 +261,13 @@ pub struct HostLoad {
     pub load_before: f64,
     /// The same when it ended.
     pub load_after: f64,
-    /// Share of the host's CPU time stolen by its own hypervisor meanwhile, 0 to 1.
+    /// Share of the host's CPU time stolen by its own hypervisor during the boot, 0 to 1.
     pub steal: f64,
     /// Wall seconds from start to end.
     pub wall: f64,
 }
 
-/// Everything that one start of a variant left behind.
+/// All results of one boot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
     /// The variant's name.

@@ -1,4 +1,4 @@
-//! The disks of a machine, made and formatted anew for each boot.
+//! The disks of a machine, created and formatted for each boot.
 
 use std::fmt;
 
@@ -6,24 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// More disks than this no machine has.
+/// The most disks that a machine can have.
 pub const MAX_DISKS: usize = 16;
-/// A disk is a multiple of this: the kernel maps persistent memory in pieces of it
+/// Disk sizes are a multiple of this: the kernel maps persistent memory in such units
 /// (`include/linux/mmzone.h`, `SUBSECTION_SIZE`).
 pub const DISK_UNIT: Bytes = Bytes::mib(2);
 
-/// What the guest sees a disk as.
+/// How the guest sees a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskKind {
-    /// A paravirtual disk. Requests are carried out by threads of the host, at its own times.
+    /// A paravirtual disk. Host threads serve requests, with the host's timing.
     VirtioBlk,
     /// An NVMe drive, carried out likewise.
     Nvme,
-    /// Persistent memory, beside the nodes' memory: read and written by the guest's own
-    /// instructions alone.
+    /// Persistent memory, apart from the nodes' memory. Only the guest's own instructions access it.
     Pmem,
-    /// A disk in the guest's memory, by the kernel's module `brd`.
+    /// A disk in the guest's memory, by the kernel module `brd`.
     Ram,
 }
 
@@ -38,7 +37,7 @@ impl DiskKind {
         }
     }
 
-    /// Whether threads of the host serve it, so that when a request is done depends on the host.
+    /// Whether host threads serve it, so that the completion of requests depends on the host.
     pub const fn is_asynchronous(self) -> bool {
         matches!(self, Self::VirtioBlk | Self::Nvme)
     }
@@ -67,7 +66,7 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// The kernel's name of it, and that of the module that holds it.
+    /// The kernel's name of it, also of its module.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -77,30 +76,30 @@ impl FileSystem {
     }
 }
 
-/// A file system on a disk, and where it is mounted.
+/// A file system on a disk, and its mount point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// Which.
     pub filesystem: FileSystem,
-    /// Options for the program that makes it, a word each.
+    /// Options for mkfs, one word each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mkfs: Vec<String>,
-    /// The directory of the guest where it is mounted.
+    /// The mount point in the guest.
     pub mount: String,
-    /// Options for mount(2) as in fstab(5), parted by commas; empty for the usual ones.
+    /// Options for mount(2) as in fstab(5), separated by commas; empty for the defaults.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub options: String,
-    /// SHA-256 of the freshly made file system, in hexadecimal, where every boot must have the same.
+    /// SHA-256 of the freshly made file system, in hexadecimal, if every boot must have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
-/// A disk of a machine. Its number is its place among the machine's.
+/// A disk of a machine. Its number is its index among the machine's disks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// What the guest sees it as.
     pub kind: DiskKind,
-    /// Its size, a multiple of 2 MiB. Only what is written takes space on the host.
+    /// Its size, a multiple of 2 MiB. The file on the host is sparse.
     pub size: Bytes,
     /// The file system on it; none for a raw device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,19 +107,18 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The name under which the guest has disk `number`, whatever the kernel calls it.
+    /// The guest's name for disk `number`, independent of the kernel's name.
     pub fn device(number: usize) -> String {
         format!("/dev/disk{number}")
     }
 
-    /// What a workload is told of disk `number`: where its file system is mounted, or the device of
-    /// a raw one.
+    /// What a workload gets for disk `number`: the mount point, or the device of a raw disk.
     pub fn place(&self, number: usize) -> String {
         self.format.as_ref().map_or_else(|| Self::device(number), |format| format.mount.clone())
     }
 }
 
-/// As people read it: `pmem 1G, ext4 (-O ^has_journal) on /mnt/data (noatime)`.
+/// As printed: `pmem 1G, ext4 (-O ^has_journal) on /mnt/data (noatime)`.
 impl fmt::Display for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}, ", self.kind.name(), self.size)?;

@@ -85,9 +85,9 @@ impl Source {
         }
     }
 
-    /// Whether reading it takes locks that other CPUs wait for, so that it is not read every few
-    /// milliseconds (`mm/vmstat.c`: pagetypeinfo holds the zone lock; `mm/slab_common.c`:
-    /// slabinfo walks the slab lists).
+    /// Whether reading it takes locks that other CPUs wait for. Such files are not read every few
+    /// milliseconds (`mm/vmstat.c`: pagetypeinfo holds the zone lock; `mm/slab_common.c`: slabinfo walks
+    /// the slab lists).
     pub const fn takes_locks(self) -> bool {
         matches!(self, Self::Pagetypeinfo | Self::Slabinfo)
     }
@@ -117,7 +117,7 @@ pub enum Mode {
     /// Time, which is noisy.
     #[default]
     Measured,
-    /// Instructions, counted in a VM that does the same whenever its inputs are the same.
+    /// Instructions, counted in a VM that is deterministic: equal inputs give equal boots.
     Exact,
 }
 
@@ -130,7 +130,7 @@ impl Mode {
         }
     }
 
-    /// Whether it is measured mode, which files of old do not name.
+    /// Whether it is measured mode, which old files do not name.
     pub fn is_measured(&self) -> bool {
         *self == Self::Measured
     }
@@ -140,7 +140,7 @@ impl Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accel {
-    /// KVM where a guest really boots under it, else emulation.
+    /// KVM if a guest really boots under it, else emulation.
     #[default]
     Auto,
     /// Hardware virtualisation.
@@ -160,7 +160,7 @@ impl Accel {
     }
 }
 
-/// How long a boot may take before it is given up.
+/// Time limits of a boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -196,7 +196,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of this shape without disks and swap, with whatever executes it and the usual limits.
+    /// A machine of this topology without disks and swap, with [`Accel::Auto`] and the default limits.
     pub fn new(topology: Topology) -> Self {
         let (accel, limits) = (Accel::Auto, Limits::default());
         Self { topology, disks: Vec::new(), swap: None, accel, limits }
@@ -216,14 +216,14 @@ pub enum Setting {
     },
     /// A file below `/sys` (debugfs included).
     Sysfs {
-        /// Such as `/sys/kernel/mm/transparent_hugepage/enabled`.
+        /// A path such as `/sys/kernel/mm/transparent_hugepage/enabled`.
         path: String,
         /// What is written.
         value: String,
     },
 }
 
-/// One thing under comparison: a kernel and how it is set up.
+/// One thing under comparison: a kernel and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name, which heads a column.
@@ -243,30 +243,29 @@ pub struct Variant {
 pub struct WorkloadUse {
     /// Its manifest, with the parameters as this experiment sets them.
     pub manifest: Manifest,
-    /// A program of the user's own to put into the guest.
+    /// A program of the user's to put into the guest.
     pub program: Option<PathBuf>,
-    /// Several of them instead, for a workload that runs one after the other.
+    /// Several programs instead, for a workload that runs them one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binaries: Vec<PathBuf>,
     /// Repetitions inside a boot that count.
     pub iterations: u32,
-    /// Repetitions before them that do not: the first ones of each boot.
+    /// Warm-up repetitions, the first of each boot, which do not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup: u32,
     /// How long one iteration may take.
     pub timeout: Millis,
-    /// The rows of its tables on which verdicts rest ([`WorkloadUse::covers`]); without any those
-    /// that the manifest says.
+    /// The rows of its tables on which verdicts rest ([`WorkloadUse::covers`]); if empty, those that the
+    /// manifest names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primary: Vec<String>,
-    /// Phases that are left out of its tables of counters, where somebody has asked for others than the
-    /// manifest says.
+    /// Phases left out of its tables of counters, if the user chose others than the manifest.
     #[serde(skip)]
     pub left_out: Option<Vec<String>>,
 }
 
 impl WorkloadUse {
-    /// A workload that runs so often in a boot, with nothing of the user's own, and no warm-up.
+    /// A workload with so many iterations a boot, without programs of the user's and without warm-up.
     pub fn new(manifest: Manifest, iterations: u32, timeout: Millis) -> Self {
         Self {
             manifest,
@@ -288,7 +287,7 @@ impl WorkloadUse {
         }
     }
 
-    /// The same without what only says how its figures are read ([`Manifest::as_run`]).
+    /// The same without what only affects how its figures are read ([`Manifest::as_run`]).
     pub fn as_run(&self) -> Self {
         Self { manifest: self.manifest.as_run(), primary: Vec::new(), ..self.clone() }
     }
@@ -302,8 +301,8 @@ impl WorkloadUse {
             }
     }
 
-    /// Whether a row is `chosen`: by its name, or by how that begins, up to a `-`. A `*` stands for
-    /// anything.
+    /// Whether `chosen` selects a row: by its name, or by a prefix of it that ends before a `-`. A `*`
+    /// matches anything.
     pub fn covers(chosen: &str, row: &str) -> bool {
         matches(chosen, row) || matches(&format!("{chosen}-*"), row)
     }
@@ -323,12 +322,12 @@ impl WorkloadUse {
         self.iterations.saturating_add(self.warmup)
     }
 
-    /// Whether what was measured in this iteration of a boot counts.
+    /// Whether this iteration of a boot counts.
     pub fn counts(&self, iteration: u32) -> bool {
         iteration >= self.warmup
     }
 
-    /// Takes profiles and series of iterations that do not count out of a boot.
+    /// Removes profiles and series of iterations that do not count.
     pub fn keep_counted(&self, boot: &mut Boot) {
         let stays = |workload: &str, iteration: u32| {
             workload != self.manifest.name || self.counts(iteration)
@@ -353,30 +352,29 @@ pub struct Experiment {
     /// What is counted besides, in exact mode.
     #[serde(default, skip_serializing_if = "Profiling::is_default")]
     pub profile: Profiling,
-    /// SHA-256 of our own programs in the guest, in hexadecimal: in exact mode another build of them
-    /// makes another experiment. Empty in measured mode.
+    /// SHA-256 of our own programs in the guest, in hexadecimal: in exact mode another build of them makes
+    /// another experiment. Empty in measured mode.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub guest_digest: String,
-    /// SHA-256 of the image of user space that workloads with packages run in, in hexadecimal: another
-    /// image makes another experiment. Empty without such workloads.
+    /// SHA-256 of the image of user space for workloads with packages, in hexadecimal: another image makes
+    /// another experiment. Empty without such workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub userspace_digest: String,
-    /// The packages of that image, where the experiment pins them. Another lock of the same packages
-    /// makes no other experiment.
+    /// The packages of that image, if the experiment pins them. Another lock of the same packages does not
+    /// make another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub userspace: Option<UserspaceLock>,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Where.
     pub machine: Machine,
-    /// By what, in this order within each boot.
+    /// The workloads, in their order within each boot.
     pub workloads: Vec<WorkloadUse>,
     /// What is recorded besides.
     pub sampler: Sampler,
-    /// Boots of each variant. In exact mode each has a seed of its own: its replicate.
+    /// Boots of each variant. In exact mode the seed of a boot is its replicate.
     pub boots: u32,
-    /// Where boots end early: each time more of them are there, those at hand are judged. Then
-    /// `boots` is the most there may be.
+    /// If set, boots may end early: the boots at hand are judged at each look, and `boots` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
     /// Where it was run, if not here.
@@ -385,7 +383,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The packages that its workloads want, each once, in the order of their names.
+    /// The packages that its workloads need, without duplicates, sorted by name.
     pub fn packages(&self) -> Vec<&str> {
         let packages = self.workloads.iter().flat_map(|used| &used.manifest.packages);
         let mut packages: Vec<&str> = packages.map(String::as_str).collect();
@@ -395,18 +393,18 @@ impl Experiment {
     }
 }
 
-/// When an experiment that need not do all its boots has enough of them.
+/// When an experiment may end before all its boots are done.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
-    /// Differences up to this share are none: 0.01 is 1 %.
+    /// Differences up to this share count as none: 0.01 is 1 %.
     pub margin: f64,
-    /// No further block of boots begins once a run has taken so long.
+    /// No further block of boots starts after a run has taken this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Millis>,
 }
 
-/// What another tool ran, and left in files.
+/// Results of another tool, imported from its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// The tool, such as `mmtests`.
@@ -422,7 +420,7 @@ pub struct Imported {
 pub struct Kernel {
     /// Its name in the cache, unique.
     pub name: String,
-    /// What `uname -r` will say, as far as the package tells.
+    /// What `uname -r` will print, if the package tells.
     pub release: String,
     /// Where it came from: package and version, or file.
     pub origin: String,
@@ -436,7 +434,7 @@ pub struct Kernel {
     pub modules: Option<PathBuf>,
     /// The configuration it was built with, if known.
     pub config: Option<PathBuf>,
-    /// What modules are built with for a kernel of one's own, if it was given.
+    /// Headers to build modules with, for a kernel of the user's, if given.
     #[serde(default)]
     pub headers: Option<PathBuf>,
     /// Its `System.map`, if it was given.

@@ -1,6 +1,5 @@
-//! The nouns of the laboratory as types: kernels, variants, topologies, workloads, metrics,
-//! samples and series. Plain data with serde; reading, running and judging are left to the crates
-//! above.
+//! The domain types: kernels, variants, topologies, workloads, metrics, samples and series. Plain data with
+//! serde; reading, running and judging are left to the crates above.
 
 mod boot;
 mod disk;

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 pub const INSTRUCTIONS: &str = "instructions";
 /// The source of the series of accesses.
 pub const ACCESSES_SOURCE: &str = "accesses";
-/// Its columns: loads and stores since the phase began, 0 in its first row, by what each CPU's own
-/// node served and what others did.
+/// Columns of the accesses' series: loads and stores since the phase began (0 in the first row), served by
+/// each CPU's own node and by other nodes.
 pub const ACCESSES_COLUMNS: [&str; 4] =
     ["user-local", "user-remote", "kernel-local", "kernel-remote"];
 
-/// What to count in exact mode beside instructions.
+/// What exact mode counts besides instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profiling {
@@ -59,8 +59,8 @@ pub enum Target {
     Elsewhere,
 }
 
-/// The profile of one phase. In a boot's list each phase of each iteration comes once, in order of
-/// time; what lies between iterations has no place in it.
+/// The profile of one phase. A boot's list has each phase of each iteration once, in order of time. Time
+/// between iterations is not profiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     /// The workload's name.
@@ -71,15 +71,14 @@ pub struct Profile {
     pub phase: String,
     /// Instructions of each CPU.
     pub cpus: Vec<Instructions>,
-    /// Kernel functions that were executed, in order of name and module. Their instructions add up
-    /// to those of the kernel: what no symbol covers is in functions named in brackets.
+    /// Kernel functions that were executed, sorted by name and module. Their instructions add up to the
+    /// kernel's: code that no symbol covers is in functions with names in brackets.
     pub functions: Vec<Function>,
-    /// How much of the user instructions was which process.
+    /// User instructions by process.
     pub processes: Vec<Process>,
     /// Loads and stores; none if they were not counted.
     pub accesses: Vec<Accesses>,
-    /// Kernel instructions by call path; none if paths were not followed. They add up to those of
-    /// the kernel.
+    /// Kernel instructions by call path; none if paths were not followed. They add up to the kernel's.
     pub stacks: Vec<Stack>,
 }
 
@@ -94,10 +93,10 @@ pub struct Instructions {
     pub firmware: u64,
 }
 
-/// A kernel function, with the counts of all functions of that name.
+/// A kernel function. Functions of the same name are counted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
-    /// Its symbol, as the kernel has it: compilers' suffixes such as `.isra.0` included.
+    /// The kernel's symbol, with compiler suffixes such as `.isra.0`.
     pub name: String,
     /// Its module; empty for the kernel itself.
     pub module: String,
@@ -105,10 +104,10 @@ pub struct Function {
     pub counts: Vec<Count>,
 }
 
-/// How often a function was entered, and what that cost.
+/// How often a function was entered, and its instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// Instructions executed in it, without those of functions that it called.
+    /// Instructions executed in it, without its callees.
     pub instructions: u64,
     /// Executions of its first instruction.
     pub entries: u64,
@@ -125,8 +124,8 @@ pub struct Process {
     pub instructions: Vec<u64>,
 }
 
-/// Accesses to memory as instructions make them: not those of page walks, and not the fetching of
-/// instructions. One that reads, changes and writes is a load and a store.
+/// Memory accesses by instructions, without page walks and instruction fetches. A read-modify-write counts
+/// as a load and a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accesses {
     /// The CPU.
@@ -141,10 +140,10 @@ pub struct Accesses {
     pub stores: u64,
 }
 
-/// Instructions executed with this path of calls, on all CPUs together.
+/// Instructions executed with this call path, over all CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// The functions, the outermost first; the instructions are the last one's own.
+    /// The functions, outermost first. The instructions are those of the last one itself.
     pub functions: Vec<String>,
     /// Instructions.
     pub instructions: u64,

@@ -1,4 +1,4 @@
-//! Sizes, durations and counts as people write them: `512M`, `4G`, `10ms`, `1s`, `2 boots`.
+//! Sizes, durations and counts in human-readable form: `512M`, `4G`, `10ms`, `1s`, `2 boots`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,22 +32,22 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-/// So many of something whose plural ends in s: `1 boot`, `2 boots`.
+/// A number and a noun whose plural ends in s: `1 boot`, `2 boots`.
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
 
-/// The day of a time in seconds since 1970, in UTC: `2023-11-14`.
+/// The date in UTC of a time in seconds since 1970: `2023-11-14`.
 pub fn date(seconds: u64) -> String {
     const DAYS_OF_400_YEARS: u64 = 146_097;
-    // Days since 1 March of the year 0, from which leap days come last in their years: those of 400
-    // years are always the same number.
+    // Days since 1 March of the year 0: leap days then come last in their years, and 400 years always have
+    // the same number of days.
     let days = seconds / 86_400 + 719_468;
     let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // Months of 31 30 31 30 31 days, again and again.
+    // Month lengths repeat as 31 30 31 30 31 days.
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let (year, month) = match month {
@@ -113,7 +113,7 @@ impl FromStr for Share {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // Divided in decimals, so that 0.7% is 0.007 and nothing beside it.
+        // Parsed as a decimal exponent, so that 0.7% is exactly the double 0.007.
         let number = text.trim().strip_suffix('%').map(|percent| format!("{}e-2", percent.trim()));
         let value = number.and_then(|number| number.parse().ok());
         value.filter(|value: &f64| value.is_finite()).map(Self).ok_or_else(|| ParseQuantityError {

@@ -1,4 +1,4 @@
-//! Where a machine puts anonymous memory that it reclaims.
+//! The swap space of a machine.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// The swap space of a machine, made anew for each boot.
+/// The swap space of a machine, created for each boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Swap {
@@ -22,11 +22,11 @@ pub enum Swap {
         /// The disk's number.
         disk: usize,
     },
-    /// Compressed, in the machine's memory (`Documentation/admin-guide/blockdev/zram.rst`).
+    /// Compressed swap in the machine's memory (`Documentation/admin-guide/blockdev/zram.rst`).
     Zram {
-        /// How much fits into it before compression.
+        /// Its capacity before compression.
         size: Bytes,
-        /// The kernel's name of the compression, such as `lz4`; empty for the kernel's default.
+        /// The kernel's name of the compression algorithm, such as `lz4`; empty for the kernel's default.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         algorithm: String,
     },
@@ -42,7 +42,7 @@ impl Swap {
     }
 }
 
-/// As people read it: `file of 1G on disk 0`, `disk 1`, `zram 1G (lz4)`.
+/// As printed: `file of 1G on disk 0`, `disk 1`, `zram 1G (lz4)`.
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! CPUs, memory and NUMA nodes of a machine, and which of them can be.
+//! CPUs, memory and NUMA nodes of a machine, and which combinations are valid.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Bytes;
 
-/// The memory of a node comes in blocks of this size: the kernel's memory block on x86-64.
+/// Unit of a node's memory: the kernel's memory block on x86-64.
 pub const MEMORY_BLOCK: Bytes = Bytes::mib(128);
-/// More CPUs than this no emulated machine here boots in reasonable time.
+/// The most CPUs: more would not boot in reasonable time under emulation.
 pub const MAX_CPUS: u32 = 255;
 /// QEMU's limit on NUMA nodes.
 pub const MAX_NODES: usize = 128;
-/// What one node can have at most: x86-64 addresses 64 TiB.
+/// The most memory of a node: x86-64 addresses 64 TiB.
 pub const MAX_MEMORY: Bytes = Bytes(64 << 40);
 /// ACPI's distance of a node to itself.
 pub const LOCAL_DISTANCE: u8 = 10;
-/// ACPI's customary distance of a node to any other.
+/// ACPI's default distance between two nodes.
 pub const REMOTE_DISTANCE: u8 = 20;
 
 /// A set of CPU numbers, ascending, written as the kernel does: `0-3,8`. Empty for a node with
@@ -39,14 +39,14 @@ pub struct Node {
     pub distances: Vec<u8>,
 }
 
-/// The shape of a machine: every CPU and all memory belong to one node.
+/// The CPUs and memory of a machine. All of them belong to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// The nodes in order of their numbers; empty only for a machine of which nothing is known.
+    /// The nodes in order of their numbers; empty only if nothing is known of the machine.
     pub nodes: Vec<Node>,
 }
 
-/// Why a topology cannot be, which key says so, and what to do.
+/// Why a topology is invalid, which key is at fault, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
     /// The key of the experiment file at fault, such as `nodes[1].memory`.
@@ -122,13 +122,13 @@ impl Topology {
         homes
     }
 
-    /// The distance from one node to another, as given or by ACPI's custom.
+    /// The distance from one node to another, as given or ACPI's default.
     pub fn distance(&self, from: usize, to: usize) -> u8 {
         let custom = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
         self.nodes[from].distances.get(to).copied().unwrap_or(custom)
     }
 
-    /// Checks that such a machine can be.
+    /// Checks that the topology is valid.
     ///
     /// # Errors
     /// The first thing that is wrong with it.

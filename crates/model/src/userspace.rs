@@ -1,8 +1,8 @@
-//! The exact packages that a user space for guests is made of.
+//! The pinned packages of a user space for guests.
 
 use serde::{Deserialize, Serialize};
 
-/// The packages of a user space, pinned: the same lock gives the same files on any host, at any time.
+/// The pinned packages of a user space: the same lock gives the same files on any host, at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserspaceLock {
@@ -10,10 +10,9 @@ pub struct UserspaceLock {
     pub architecture: String,
     /// The suites that they were taken from.
     pub suites: Vec<String>,
-    /// When the lists of these suites were fetched, in seconds since 1970: then they had these packages
-    /// ([`UserspaceLock::day`]).
+    /// When the package lists of these suites were fetched, in seconds since 1970 ([`UserspaceLock::day`]).
     pub taken: u64,
-    /// The packages, in the order of their names.
+    /// The packages, sorted by name.
     #[serde(rename = "package")]
     pub packages: Vec<LockedPackage>,
 }
@@ -26,7 +25,7 @@ pub struct LockedPackage {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its file, from the root of a mirror on: `debian/pool/main/f/fio/fio_3.33-3_amd64.deb`.
+    /// Its file, relative to a mirror's root: `debian/pool/main/f/fio/fio_3.33-3_amd64.deb`.
     pub file: String,
     /// The size of that file in bytes.
     pub size: u64,
@@ -34,12 +33,12 @@ pub struct LockedPackage {
     pub sha256: String,
 }
 
-/// The year 2005 begins: what Debian had before, snapshot.debian.org does not know.
+/// The start of 2005: snapshot.debian.org has nothing older.
 const FIRST_DAY: u64 = 1_104_537_600;
 
 impl UserspaceLock {
-    /// A time, in seconds since 1970, when the suites had these packages. None if it is not known: a
-    /// clock that was never set, or the stamp of a file that was copied without it, tells of 1970.
+    /// A time in seconds since 1970 at which the suites had these packages. None if unknown: an unset
+    /// clock, or a file copied without its time stamp, gives 1970.
     pub fn day(&self) -> Option<u64> {
         Some(self.taken).filter(|taken| *taken >= FIRST_DAY)
     }
@@ -49,7 +48,7 @@ impl UserspaceLock {
         self.packages.iter().any(|package| package.name == name)
     }
 
-    /// The packages as `name=version`, in the order of their names.
+    /// The packages as `name=version`, sorted by name.
     pub fn versions(&self) -> Vec<String> {
         let version = |package: &LockedPackage| format!("{}={}", package.name, package.version);
         self.packages.iter().map(version).collect()

@@ -1,10 +1,10 @@
-//! Workloads and what they measure.
+//! Workloads and their metrics.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How a workload's note begins that says which figures it could not measure: their names follow it.
+/// Prefix of a workload's note that lists figures which it could not measure. Their names follow.
 pub const TOO_QUICK: &str = "too quick to be measured: ";
 
 /// Which direction of a metric is good.
@@ -47,28 +47,28 @@ pub struct Metric {
     pub name: String,
     /// Its unit, such as `s`.
     pub unit: String,
-    /// The good direction; none for a figure that only describes, such as CPU percent.
+    /// The good direction; none for a figure that is only informative, such as CPU percent.
     #[serde(default)]
     pub better: Option<Better>,
     /// The mean that suits it.
     pub mean: Mean,
-    /// Whether verdicts rest on it. A workload that names no such metric means its first one with a
-    /// good direction ([`Manifest::is_primary`]).
+    /// Whether verdicts rest on it. If a workload marks no metric, its first one with a good direction is
+    /// primary ([`Manifest::is_primary`]).
     #[serde(default, skip_serializing_if = "is_default")]
     pub primary: bool,
     /// Which rows its tables have.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: Rows,
-    /// Decimals in its tables; none leaves them to the size of the figures.
+    /// Decimals in its tables; if none, chosen by the size of the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub decimals: Option<u8>,
-    /// Whether the samples of an iteration are taken at the same time, such as one by each of several
-    /// threads: then their order says nothing of time, and none of them is warm-up.
+    /// Whether the samples of an iteration are taken concurrently, such as one by each thread. Their order
+    /// then has no meaning, and none is warm-up.
     #[serde(default, skip_serializing_if = "is_default")]
     pub concurrent: bool,
 }
 
-/// The rows that the field prints of a metric, in the order of the table.
+/// The rows of a metric's table, in order, as the field prints them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rows {
@@ -77,20 +77,20 @@ pub enum Rows {
     Usual,
     /// The smallest value and the mean, for metrics of very many operations.
     Brief,
-    /// The mean alone, for what stands beside the metrics that matter.
+    /// Only the mean, for secondary metrics.
     Mean,
-    /// The whole distribution, for latencies: extremes, quartiles, percentiles, the mean, and the
-    /// means of the best 99, 95, 90, 50, 10, 5 and 1 %.
+    /// The whole distribution, for latencies: extremes, quartiles, percentiles, the mean, and the means of
+    /// the best 99, 95, 90, 50, 10, 5 and 1 %.
     Distribution,
 }
 
-/// Whether `text` is as `pattern` has it, in which a `*` stands for anything.
+/// Whether `text` matches `pattern`, in which a `*` stands for anything.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let Some((begin, pattern)) = pattern.split_once('*') else { return pattern == text };
     let (middle, end) = pattern.rsplit_once('*').unwrap_or(("", pattern));
     let Some(text) = text.strip_prefix(begin) else { return false };
     let Some(within) = text.strip_suffix(end) else { return false };
-    // The first place of each part leaves most to those that follow.
+    // The first match of each part leaves the most text for the parts after it.
     let mut parts = middle.split('*');
     parts.try_fold(within, |rest, part| Some(rest.split_once(part)?.1)).is_some()
 }
@@ -107,33 +107,33 @@ pub struct Manifest {
     pub name: String,
     /// One line for people.
     pub description: String,
-    /// The program and its arguments, started in the guest. `{name}` stands for the parameter of
-    /// that name, `{cpus}`, `{nodes}` and `{memory}` (bytes) for the machine's, `{disk}` for the
-    /// place of its first disk: a directory, or the device of a raw one; `{program}` for the place of
-    /// a program of the user's own, and nothing if there is none. Without that word such a program is
-    /// started in place of the first.
+    /// The program and its arguments in the guest. Placeholders: `{name}` is the parameter of that name;
+    /// `{cpus}`, `{nodes}` and `{memory}` (bytes) are the machine's; `{disk}` is the place of its first
+    /// disk, a directory or the device of a raw disk; `{program}` is the path of a program of the user's,
+    /// and is dropped if there is none. If the command has no `{program}`, the user's program replaces its
+    /// first word.
     pub command: Vec<String>,
     /// Parameters and their defaults.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// Phases that only prepare what is measured, or put it away; an empty name stands for what is
-    /// in no phase, a `*` for anything. Tables of counters leave them out unless they are asked for.
+    /// Phases that only prepare the measurement or clean up after it; an empty name stands for time outside
+    /// any phase, a `*` for anything. Tables of counters leave them out by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preparation: Vec<String>,
-    /// What programs of the user's own are called, where it can run several of one directory: a
-    /// parameter's name in braces stands for each of its values, which commas part, or for any word if
-    /// it has none. Their places in the guest, parted by commas, are `{program}`.
+    /// Names of the user's programs, for a workload that can run several from one directory. A parameter's
+    /// name in braces stands for each of its values, separated by commas, or for any word if it has none.
+    /// Their paths in the guest, separated by commas, are `{program}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binaries: Option<String>,
-    /// Kernel modules the program wants: the kernel's, or of the laboratory's own, which are built for
+    /// Kernel modules that the program needs: the kernel's, or the laboratory's own, which are built for
     /// each kernel.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// The fewest NUMA nodes it works on; 0 if it does not matter.
+    /// The fewest NUMA nodes it works on; 0 for any number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nodes: u32,
-    /// Debian packages whose programs it wants. With any, the command runs in a user space made of
-    /// them and of all that they depend on, with `/faultline` and the disks at their places.
+    /// Debian packages whose programs it needs. If there are any, the command runs in a user space made of
+    /// them and their dependencies, with `/faultline` and the disks at their usual paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
     /// What it measures, in the order of the tables.
@@ -145,8 +145,8 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Manifest {
-    /// The same without what only says how its figures are read: two that are equal so run alike, and
-    /// their figures mean the same.
+    /// The same without what only affects how its figures are read. Two that are equal run alike, and their
+    /// figures have the same meaning.
     pub fn as_run(&self) -> Self {
         let as_run = |metric: &Metric| Metric {
             name: metric.name.clone(),
@@ -167,7 +167,7 @@ impl Manifest {
         }
     }
 
-    /// Whether a phase only prepares what is measured.
+    /// Whether a phase only prepares the measurement or cleans up after it.
     pub fn prepares(&self, phase: &str) -> bool {
         self.preparation.iter().any(|named| matches(named, phase))
     }

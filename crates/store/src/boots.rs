@@ -1,4 +1,4 @@
-//! Boots: keeping them, each in one transaction, and reading them back as far as wanted.
+//! Boots: kept each in one transaction, and read back at a chosen level of detail.
 
 mod read;
 mod words;
@@ -14,7 +14,7 @@ use crate::{Error, ExperimentId, Series, Store, Trouble};
 
 pub(crate) use read::{check, sums};
 
-/// The number of a boot in its store. Written `b3`, as people name it.
+/// The number of a boot in its store. Written `b3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootId(pub i64);
 
@@ -29,13 +29,13 @@ impl fmt::Display for BootId {
 pub struct Kept {
     /// Its number.
     pub id: BootId,
-    /// Whether it failed and is to be done again, or has been ([`Store::forget_failed`]).
+    /// Whether it is to be repeated, or was repeated ([`Store::forget_failed`]).
     pub superseded: bool,
     /// The boot, as far as it was read.
     pub boot: Boot,
 }
 
-/// How much of a boot is read: series and consoles are large.
+/// How much of a boot to read. Series and consoles are large.
 #[derive(Clone, Copy, Debug)]
 pub enum Detail<'a> {
     /// All but chunks, profiles and console, which are left empty.
@@ -46,16 +46,15 @@ pub enum Detail<'a> {
     AllSeries,
     /// The chunks of the named sources and the profiles.
     Profiles(&'a [&'a str]),
-    /// Of the profiles the accesses, and of the chunks of the named sources the first and the last
-    /// sample: all that differences need.
+    /// The memory accesses of the profiles, and the first and last sample of the named sources' chunks.
+    /// This is enough for differences.
     Ends(&'a [&'a str]),
     /// Everything.
     Whole,
 }
 
 impl Store {
-    /// Keeps a boot with all that it left behind, or nothing of it. It is on the disk when this
-    /// returns.
+    /// Keeps a boot with all its data, or nothing of it. The boot is on disk when this returns.
     ///
     /// # Errors
     /// When this replicate of the variant was kept before and was neither interrupted nor
@@ -65,7 +64,7 @@ impl Store {
         self.keep_boot_with(experiment, boot, &[])
     }
 
-    /// The same for a boot whose chunks, or some of them, are `series`.
+    /// [`Store::keep_boot`] for a boot whose chunks are given, in whole or in part, as `series`.
     ///
     /// # Errors
     /// As for [`Store::keep_boot`].
@@ -78,7 +77,8 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, series, false))
     }
 
-    /// The same for a boot that is to be done again: it stays as evidence, but does not count as done.
+    /// [`Store::keep_boot`] for a boot that is to be repeated. It stays as evidence, but does not count as
+    /// done.
     ///
     /// # Errors
     /// As for [`Store::keep_boot`].
@@ -86,8 +86,7 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that need not be done again: all but interrupted and
-    /// forgotten ones.
+    /// Variant and replicate of the boots that are done: all but interrupted and forgotten ones.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,8 +98,8 @@ impl Store {
         })
     }
 
-    /// All boots of an experiment in the order in which they were kept. A replicate is there more
-    /// than once if it was interrupted or forgotten and done again.
+    /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
+    /// forgotten and then repeated occurs more than once.
     ///
     /// # Errors
     /// When something wanted is damaged, or the store fails.
@@ -111,8 +110,8 @@ impl Store {
         })
     }
 
-    /// The same one by one, so that no two of them are in memory. The first error
-    /// of `each` ends it, and is returned within.
+    /// The same, one boot at a time, so that only one is in memory. The first error of `each` stops it and
+    /// is returned as the inner result.
     ///
     /// # Errors
     /// As for [`Store::boots`].
@@ -154,8 +153,8 @@ impl Store {
         })
     }
 
-    /// Lets the failed boots of an experiment be done again: they stay as evidence, but no longer
-    /// count as done. Returns how many there were.
+    /// Marks the failed boots of an experiment to be repeated: they stay as evidence, but no longer count
+    /// as done. Returns how many there were.
     ///
     /// # Errors
     /// When the store fails.
@@ -191,7 +190,8 @@ fn keep(
     Ok(id)
 }
 
-/// Lets a boot no longer count as done. Its row has to be what it was: a new checksum would hide damage.
+/// Marks a boot as superseded, after verifying its row: a new checksum over a damaged row would hide the
+/// damage.
 fn supersede(connection: &Connection, entry: &BootEntry) -> Result<BootEntry, Trouble> {
     let id = entry.boot();
     let mut sums = BootSums::read(connection, entry)?;

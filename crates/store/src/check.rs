@@ -1,4 +1,4 @@
-//! Reads everything, and tells what cannot be read any more.
+//! Reads everything in a store, and reports what is damaged.
 
 use crate::checksums::{self, Numbers, StoreSums};
 use crate::{BootId, Error, ExperimentId, Store, Trouble, boots, experiments};
@@ -21,9 +21,9 @@ pub struct Checked {
 /// A part of a store that is lost.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The name of the experiment whose it is; none if it is of the file as a whole.
+    /// The name of the experiment it belongs to; none if it concerns the file as a whole.
     pub experiment: Option<String>,
-    /// The boot and its variant, if it is of a boot.
+    /// The boot and its variant, if it belongs to a boot.
     pub boot: Option<(BootId, String)>,
     /// Which part.
     pub what: String,
@@ -83,7 +83,7 @@ impl Store {
 }
 
 impl Checked {
-    /// Notes that something is lost, unless it is not damage that is in the way.
+    /// Records damage. Any other error is returned.
     fn lose(
         &mut self,
         experiment: Option<&str>,

@@ -1,13 +1,12 @@
-//! Checksums of all that is kept, verified whenever something of it is read: SQLite itself does not
-//! notice a flipped bit in a row.
+//! Checksums of all that is kept, verified at each read: SQLite itself does not notice a flipped bit in a
+//! row.
 //!
-//! They are a tree. A boot has the digests of its parts, each over the columns of all rows in their
-//! order. An experiment has the digest of its row, and the list of its boots with the digests of
-//! their checksums; the store has the list of its experiments with the digests of theirs. What is in
-//! a list is looked for by its number, so what has changed, vanished, been added, or come into
-//! another order or to another boot is noticed.
+//! They form a tree. A boot has a digest of each of its parts, over all columns of all rows in order. An
+//! experiment has the digest of its row, and a list of its boots with the digests of their checksums. The
+//! store has a list of its experiments with the digests of theirs. Entries of a list are found by number. A
+//! row that was changed, removed, added, reordered or moved to another boot is therefore detected.
 //!
-//! Lists are carried on from what they were, never made anew from the rows that are there.
+//! Lists are updated incrementally, never rebuilt from the rows present.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +29,8 @@ pub struct StoreSums {
     pub experiments: Vec<ExperimentEntry>,
 }
 
-/// The numbers that what is kept next gets at least: those of what was removed are not given again, for a
-/// boot's number may stand in somebody's mail.
+/// The lowest numbers for the next experiment and boot. Numbers of removed ones are not given again: a
+/// boot's number may be quoted in somebody's mail.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Numbers {
     /// Of an experiment.
@@ -96,11 +95,11 @@ pub struct BootSums {
     pub samples: Digest,
     /// Of the time that iterations took.
     pub usage: Digest,
-    /// Of all of its chunks, what is packed left out: most readers want only some of them.
+    /// Of all its chunks without their packed data: most readers want only some of that.
     pub chunks: Digest,
     /// Of what is packed in each chunk.
     pub series: Vec<Digest>,
-    /// Of what is packed of its ends, where these are kept.
+    /// Of the packed ends of each chunk, where these are kept.
     pub ends: Vec<Option<Digest>>,
     /// Of its profiles.
     pub profiles: Digest,
@@ -141,8 +140,8 @@ impl StoreSums {
         }
     }
 
-    /// The experiment that a boot belongs to, and what stands of the boot there. Experiments whose
-    /// checksums are damaged may have had it.
+    /// The experiment that a boot belongs to, and the boot's entry there. If the boot is not found, but the
+    /// checksums of an experiment are damaged, the error is that damage.
     pub fn find_boot(
         &self,
         connection: &Connection,
@@ -163,7 +162,7 @@ impl StoreSums {
         Err(missing)
     }
 
-    /// What is said where there is no such experiment.
+    /// The error when there is no such experiment.
     pub fn no_experiment(&self, wanted: &str) -> Trouble {
         let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
         for entry in &self.experiments {
@@ -179,7 +178,7 @@ impl StoreSums {
 }
 
 impl Numbers {
-    /// The numbers that an experiment and a boot get that are kept now.
+    /// The numbers of the next experiment and the next boot to be kept.
     pub fn next(connection: &Connection) -> Result<Self, Trouble> {
         let Self { experiment, boot } = Self::read(connection)?;
         let free = |table: &str| {
@@ -209,8 +208,8 @@ impl ExperimentSums {
         StoreSums::read(connection)?.experiment(connection, id)
     }
 
-    /// Keeps the checksums of the experiment, which has its place in the store's list or, as one that
-    /// is kept again with its `name`, gets the last.
+    /// Keeps the checksums of the experiment. Its entry keeps its position in the store's list. With a
+    /// `name`, the entry moves to the end, as the experiment last kept.
     pub fn keep(
         &self,
         connection: &Connection,
@@ -236,7 +235,7 @@ impl BootSums {
         read(connection, &of_boot(entry.boot()), Some(&entry.digest))
     }
 
-    /// Keeps the checksums of a boot; gives what stands of it in the list of its experiment.
+    /// Keeps the checksums of a boot. Returns its entry for the experiment's list.
     pub fn keep(&self, connection: &Connection, id: BootId) -> Result<BootEntry, Trouble> {
         let digest = keep(connection, &of_boot(id), self)?;
         let sql = "SELECT variant, replicate, outcome, superseded FROM boots WHERE id = ?";
@@ -253,7 +252,7 @@ impl BootSums {
     }
 }
 
-/// Makes the checksums of a store that has none.
+/// Computes the checksums of a store that has none.
 pub fn make(connection: &Connection) -> Result<(), Trouble> {
     if let Some(why) = integrity(connection)?.first() {
         return Err(Trouble::damaged("the file", why));
@@ -283,8 +282,8 @@ pub fn make(connection: &Connection) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Brings the checksums of experiments up to date after their rows got a remark. A row that was not what
-/// it was before keeps its checksum: a new one would hide the damage.
+/// Updates the checksums of experiments after their rows got a remark. A row that did not match its old
+/// checksum keeps it: a new one would hide the damage.
 pub fn take_in_remarks(connection: &Connection) -> Result<(), Trouble> {
     Numbers::default().keep(connection)?;
     let store = StoreSums::read(connection)?;
@@ -299,7 +298,7 @@ pub fn take_in_remarks(connection: &Connection) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// What SQLite finds wrong with the form of the file, at most a hundred complaints.
+/// Errors that SQLite finds in the structure of the file, at most a hundred.
 pub fn integrity(connection: &Connection) -> Result<Vec<String>, Trouble> {
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     let lines = statement.query_map([], |row| row.get(0))?;
@@ -316,7 +315,7 @@ fn of_boot(id: BootId) -> String {
     format!("boot {id}")
 }
 
-/// Reads checksums. The list that they belong to says that they have this digest.
+/// Reads checksums, and verifies them against their digest in the list above.
 fn read<T: DeserializeOwned>(
     connection: &Connection,
     of: &str,
@@ -336,7 +335,7 @@ fn read<T: DeserializeOwned>(
     postcard::from_bytes(&sums).map_err(|error| Trouble::damaged(what(), error))
 }
 
-/// Keeps checksums in the place of those that there were. Gives their digest.
+/// Replaces the kept checksums. Returns their digest.
 fn keep(connection: &Connection, of: &str, sums: &impl Serialize) -> Result<Digest, Trouble> {
     let sums = postcard::to_stdvec(sums)
         .map_err(|error| Trouble::unkeepable(format!("the checksums of {of}"), error))?;
@@ -358,8 +357,8 @@ pub fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
 
-/// A digest of rows in the making. Each value counts with its type and, where that varies, its
-/// length; each row with the number of its values.
+/// An incremental digest of rows. It covers each value with its type and, where that varies, its length,
+/// and the number of values of each row.
 #[derive(Default)]
 pub struct Digester {
     digest: Sha256,
@@ -403,8 +402,8 @@ fn text(buffer: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     buffer.extend(bytes);
 }
 
-/// The rows that `sql` gives for a number, read and with their digest. What can't be read of a row
-/// is told apart: rows that are not what they were often can't.
+/// The rows that `sql` yields for a number, and their digest. Errors of `read` are returned apart from the
+/// digest: damaged rows often cannot be read.
 pub fn rows<T>(
     connection: &Connection,
     sql: &str,
@@ -428,7 +427,7 @@ pub fn rows<T>(
     Ok((all, digester.finish()))
 }
 
-/// The same rows, if they are what they were.
+/// The same rows, verified against their digest.
 pub fn verified<T>(
     connection: &Connection,
     sql: &str,
@@ -446,12 +445,12 @@ pub fn verified<T>(
     })
 }
 
-/// The message where a checksum does not match.
+/// The error for a checksum that does not match.
 pub fn differs(what: impl Into<String>) -> Trouble {
     Trouble::damaged(what, "the checksum does not match")
 }
 
-/// Names the part that SQLite was reading when it found the file damaged.
+/// Names the part that was being read when SQLite found the file damaged.
 pub fn in_part(what: impl Fn() -> String, error: rusqlite::Error) -> Trouble {
     match Trouble::from(error) {
         Trouble::Malformed(error) | Trouble::Sqlite(error) => Trouble::damaged(what(), error),

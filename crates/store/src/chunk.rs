@@ -1,9 +1,8 @@
 //! The form in which a chunk's times and columns are kept.
 //!
-//! Counters mostly stand still or rise steadily, so each value is kept as its difference from the
-//! one before (the first from 0; what is missing is passed over), and so are times. The bytes are a
-//! format number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), all
-//! of it packed.
+//! Counters mostly stand still or rise steadily, so each value is kept as its difference from the previous
+//! one (the first from 0; missing values are skipped). Times are kept likewise. The bytes are a format
+//! number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), all of it packed.
 
 use std::io;
 
@@ -15,12 +14,11 @@ use crate::series::{Deltas, Gap, values};
 
 /// Number of the format in which series are kept.
 const FORMAT: u8 = 2;
-/// Number of the format of old stores, which is read.
+/// Number of the format of old stores, which can still be read.
 const FIRST_FORMAT: u8 = 1;
-/// What zstd finds in differences it finds with little effort: more takes three times as long, and
-/// half a percent less room.
+/// A low level is enough for differences: a higher one takes three times as long and saves half a percent.
 const LEVEL: i32 = 1;
-/// No more values than this may be missing in one chunk: they take no room here, but in memory.
+/// Limit of missing values in one chunk: they take no room in the file, but do in memory.
 const MAX_MISSING: usize = 1 << 28;
 /// Room enough for a number.
 const ROOM: usize = 10;
@@ -77,7 +75,7 @@ fn extend(bytes: Vec<u8>, what: &impl Serialize) -> io::Result<Vec<u8>> {
     postcard::to_extend(what, bytes).map_err(io::Error::other)
 }
 
-/// The first and the last sample of a series; all of it if it has no more than two.
+/// The first and last sample of a series, or all of it if it has no more than two.
 pub fn ends(times: &[u64], columns: &[Column]) -> (Vec<u64>, Vec<Column>) {
     fn both<T: Copy>(all: &[T]) -> Vec<T> {
         match all {
@@ -91,7 +89,7 @@ pub fn ends(times: &[u64], columns: &[Column]) -> (Vec<u64>, Vec<Column>) {
     (both(times), columns.collect())
 }
 
-/// The series that [`encode`] was given; an error for bytes that it never returned.
+/// Decodes what [`encode`] returned. Other bytes are an error.
 pub fn decode(packed: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
     parse(&packed::unpack(packed)?)
 }
@@ -123,7 +121,7 @@ fn bound<'a>(gaps: impl Iterator<Item = &'a Gap>) -> io::Result<()> {
     }
 }
 
-/// What `bytes` are the form of, to the last.
+/// Deserializes all of `bytes`; trailing bytes are an error.
 fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     match rest {
@@ -158,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// 0 to 63 by the finalizer of splitmix64, which zstd cannot see through.
+    /// 0 to 63 by the finalizer of splitmix64, which zstd cannot compress.
     fn noise(seed: u64) -> u64 {
         let seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -169,8 +167,8 @@ mod tests {
         encode(times, &columns.iter().map(Deltas::from).collect::<Vec<_>>()).unwrap()
     }
 
-    /// Counters as a busy guest has them, sampled each second with some jitter: of ten, five stand
-    /// still, three rise by about a thousand, one wanders and one is missing at first.
+    /// Counters of a busy guest, sampled each second with some jitter: of ten, five stand still, three rise
+    /// by about a thousand, one wanders and one is missing at first.
     fn vmstat(counters: u64, samples: u64) -> (Vec<u64>, Vec<Column>) {
         let value = |counter: u64, sample: u64| {
             let jitter = noise(counter << 32 | sample);

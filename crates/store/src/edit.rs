@@ -1,4 +1,4 @@
-//! What users do to experiments that are kept: remove, rename, remark.
+//! Changes by the user to kept experiments: remove, rename, remark.
 
 use rusqlite::params;
 use sha2::{Digest, Sha256};
@@ -12,8 +12,8 @@ const PARTS: [&str; 7] =
     ["chunk_ends", "chunks", "profiles", "usage", "samples", "notes", "problems"];
 
 impl Store {
-    /// Removes an experiment with all its boots. Its number and theirs are not given again. The file
-    /// keeps its size; the room in it is used for what is kept next.
+    /// Removes an experiment with all its boots. Their numbers are not given again. The file keeps its
+    /// size; the freed room is reused.
     ///
     /// # Errors
     /// When there is none of this number, or the store fails. Then nothing is removed.
@@ -42,8 +42,8 @@ impl Store {
         })
     }
 
-    /// Gives an experiment another name. The same definition under the new name is this experiment from
-    /// then on: a run of it goes on with its boots.
+    /// Renames an experiment. The same definition under the new name is then this experiment: a run of it
+    /// continues with its boots.
     ///
     /// # Errors
     /// When there is none of this number, it is damaged, an experiment of that name runs the same, or
@@ -74,7 +74,7 @@ impl Store {
         })
     }
 
-    /// Keeps a remark on an experiment in the place of the one that there was; an empty one is none.
+    /// Sets the remark on an experiment, in place of the previous one. An empty remark removes it.
     ///
     /// # Errors
     /// When there is no experiment of this number, it is damaged, or the store fails.

@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use crate::{BootId, ExperimentId};
 
-/// Why the store could not do what was asked, and in which file.
+/// Why the store failed, and in which file.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// There is no place for a store by default.
+    /// There is no default location for a store.
     #[error("no place to keep results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
     NoHome,
     /// Something is wrong with one store.
@@ -24,13 +24,13 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a store, or with what was asked of it.
+/// What is wrong with a store, or with a request to it.
 #[derive(Debug, Error)]
 pub enum Trouble {
     /// The directory of the store cannot be made.
     #[error("its directory cannot be created: {0}")]
     Directory(io::Error),
-    /// The file is a database, but not one of these.
+    /// The file is an SQLite database, but not a store.
     #[error("this is the database of another program; choose another file")]
     Foreign,
     /// The file is no database at all.
@@ -45,25 +45,25 @@ pub enum Trouble {
          with `sqlite3 FILE .recover`"
     )]
     Malformed(rusqlite::Error),
-    /// The file or its directory is not ours to write.
+    /// No permission to write the file or its directory.
     #[error(
         "it cannot be written: let its file and its directory be written, or copy it to where you may, \
          and name the copy (--store)"
     )]
     ReadOnly,
-    /// The file cannot be opened, or none made beside it.
+    /// The file cannot be opened, or its log cannot be created beside it.
     #[error(
         "it cannot be opened, or its directory not be written: see who may read and write them, or name \
          another file (--store)"
     )]
     Unopened,
-    /// The file cannot be written, and its write-ahead log holds what nobody moved into it.
+    /// The file cannot be written, and its write-ahead log was not merged.
     #[error(
         "it cannot be written, and {} beside it holds what was kept last: copy both to where you may \
          write, and name the copy (--store)", .0.display()
     )]
     Unmerged(PathBuf),
-    /// The file cannot be written, which it has to be before it can be read.
+    /// The file cannot be written, but has to be migrated before it can be read.
     #[error(
         "it cannot be written, and its schema is version {found}, which has to become version {known} \
          before it is read: copy it to where you may write, and name the copy (--store)"
@@ -77,7 +77,7 @@ pub enum Trouble {
     /// The host's disk failed.
     #[error("the disk failed to read or write it: {0}")]
     Disk(rusqlite::Error),
-    /// Another experiment has the name, and runs the same.
+    /// Another experiment has this name and the same definition.
     #[error(
         "experiment {other} is named `{name}` and runs the same: two of one name and definition cannot be \
          told apart; remove one, or choose another name"
@@ -88,7 +88,7 @@ pub enum Trouble {
         /// The experiment that has it.
         other: ExperimentId,
     },
-    /// The file was written by a later version of this program. It was not touched.
+    /// The file was written by a later version of this program. It was not changed.
     #[error(
         "its schema is version {found}, and this faultline knows versions up to {known}; \
          use the newer faultline that wrote it, or choose another file"
@@ -99,7 +99,7 @@ pub enum Trouble {
         /// The latest version known here.
         known: usize,
     },
-    /// No room is left. The transaction was undone.
+    /// The disk is full. The transaction was rolled back.
     #[error("no room is left on the disk; what was kept before is safe: make room and run again")]
     Full,
     /// Another process held the store for too long.
@@ -116,7 +116,7 @@ pub enum Trouble {
     /// No boot has this number.
     #[error("no boot `{0}`; `faultline show` lists those of an experiment")]
     NoBoot(BootId),
-    /// This boot was kept before, and may be kept only once.
+    /// This boot was kept before.
     #[error("boot {replicate} of `{variant}` in experiment {experiment} is kept already")]
     KeptAlready {
         /// The experiment.
@@ -137,7 +137,7 @@ pub enum Trouble {
         /// What is wrong with it.
         why: String,
     },
-    /// Something has no form in which it can be kept.
+    /// Something cannot be represented in the store.
     #[error("{what} cannot be kept: {why}")]
     Unkeepable {
         /// Which part of an experiment or a boot.
@@ -156,7 +156,7 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
-            // What is asked is never wrong, so the tables are not those that it is asked of.
+            // The queries are never wrong, so the tables are not the expected ones.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(error),
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unopened,

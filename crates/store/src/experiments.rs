@@ -1,4 +1,4 @@
-//! Experiments: their definitions, and how far they got.
+//! Experiments: their definitions, and their progress.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, no
 /// Before there were remarks.
 const OLD_ROW: &str =
     "SELECT id, name, definition, digest, boots, created, used FROM experiments WHERE id = ?";
-/// What each experiment's boots hold, in bytes; numbers of a row count as 32.
+/// Bytes that each experiment's boots hold; the numbers of a row count as 32.
 const SIZES: &str = "SELECT boots.experiment, sum(part.bytes) FROM boots JOIN (
         SELECT id AS boot, length(console) + length(banner) + 256 AS bytes FROM boots
         UNION ALL SELECT boot, length(packed) + 32 FROM chunks
@@ -50,22 +50,22 @@ pub struct ExperimentRow {
     pub variants: Vec<String>,
     /// Boots wanted of each variant.
     pub boots: u32,
-    /// Number of boots kept by how they ended: `complete`, `failed`, `panicked`, `timed-out`,
-    /// `died` or `interrupted`. Superseded boots are not among them.
+    /// Number of boots by outcome: `complete`, `failed`, `panicked`, `timed-out`, `died` or `interrupted`.
+    /// Superseded boots are not counted.
     pub outcomes: BTreeMap<String, u32>,
-    /// Number of failed boots kept as evidence, but to be done again.
+    /// Number of failed boots that are kept as evidence, but are to be repeated.
     pub superseded: u32,
-    /// What the user remarked on it; empty without a remark.
+    /// The user's remark; empty without one.
     pub note: String,
 }
 
 impl Store {
-    /// Keeps an experiment. One with the same name that runs the same is the same experiment and keeps
-    /// its number, whatever it says of how many boots there are to be: it then wants the larger
-    /// number of boots. Once boots have been judged as they came in they stay so: a later definition
-    /// may judge them by another margin, but not as if nobody had looked. A lock of its user space is
-    /// kept until another is given. How figures are read ([`WorkloadUse::as_run`](model::WorkloadUse::as_run))
-    /// is as the last definition says. Any other change makes another experiment.
+    /// Keeps an experiment. One with the same name and the same identity is the same experiment and keeps
+    /// its number. The number of boots is not part of the identity; the larger one is kept. Once an
+    /// experiment ends boots early it stays so: a later definition may change the margin, but not turn
+    /// looks off. A lock of its user space is kept until another is given. How figures are read
+    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run)) is taken from the last definition. Any other
+    /// change makes another experiment.
     ///
     /// # Errors
     /// When the definition has no JSON form (a path that is not UTF-8), one of the same name is damaged,
@@ -133,8 +133,8 @@ impl Store {
         })
     }
 
-    /// How many bytes the boots of each experiment hold in the file; texts that boots share and SQLite's own
-    /// structures are not counted. Experiments without boots are not in it.
+    /// Bytes that the boots of each experiment hold in the file, without texts shared between boots and
+    /// SQLite's own structures. Experiments without boots are left out.
     ///
     /// # Errors
     /// When the store fails.
@@ -146,15 +146,15 @@ impl Store {
         })
     }
 
-    /// The number of the experiment that was last kept under a name, or that has this number. `NAME~2` is the
-    /// one of that name before the last, and so on.
+    /// The number of the experiment last kept under a name, or with this number. `NAME~2` is the one of
+    /// that name before the last, and so on.
     ///
     /// # Errors
     /// When there is none, with the names that there are; or when the store fails.
     pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
             let store = StoreSums::read(transaction)?;
-            // Names come first: a name may be a number.
+            // Names come first: a name may look like a number.
             let id = name_or_id.parse().ok();
             let named = |name: &str, newer: usize| {
                 store.experiments.iter().rev().filter(|entry| entry.name == name).nth(newer)
@@ -171,18 +171,18 @@ impl Store {
     }
 }
 
-/// What makes it the experiment that it is: all that says what is run, but not how often.
+/// The identity of an experiment: all that says what is run, but not how often.
 pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = experiment.clone();
     for used in &mut run.workloads {
         *used = used.as_run();
     }
-    // Of user space the digest tells all that matters.
+    // The digest of user space stands for the packages.
     definition(&run, &["boots", "sequential", "userspace"])
 }
 
-/// The experiment of this name and identity that was last kept. It is told by its definition: in stores
-/// of old, digests are of more than the identity.
+/// The experiment of this name and identity that was last kept. Definitions are compared, not digests: in
+/// old stores these cover more than the identity.
 pub(crate) fn known(
     connection: &Connection,
     name: &str,
@@ -199,7 +199,7 @@ pub(crate) fn known(
     Ok(None)
 }
 
-/// JSON with sorted keys of everything but what is left out.
+/// JSON with sorted keys, without the keys in `left_out`.
 pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
     let mut keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(experiment)?)?;
     keys.retain(|key, _| !left_out.contains(&key.as_str()));
@@ -209,7 +209,7 @@ pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_js
     serde_json::to_string(&definition)
 }
 
-/// What stands in the row of an experiment.
+/// The columns of an experiment's row.
 pub(crate) struct KeptExperiment {
     pub experiment: Experiment,
     created: u64,
@@ -221,7 +221,7 @@ pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Dige
     Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
 }
 
-/// The same as it was made before there were remarks.
+/// The same digest as computed before there were remarks.
 pub(crate) fn digest_of_old(
     connection: &Connection,
     id: i64,

@@ -1,8 +1,8 @@
 //! Keeps experiments, boots, samples and series in one SQLite file.
 //!
-//! A boot is a transaction: it is in the file whole or not at all, whatever ends the program.
-//! Checksums are verified whenever something is read. Samples are rows, series are compressed column chunks by source and phase. Averages and
-//! verdicts are left to the crates above; nothing is computed here.
+//! A boot is a transaction: it is in the file whole or not at all, however the program ends. Checksums are
+//! verified at each read. Samples are rows; series are compressed column chunks by source and phase.
+//! Nothing is computed here: averages and verdicts are left to the crates above.
 
 mod boots;
 mod check;

@@ -1,14 +1,14 @@
-//! Bytes as they are kept: zstd frames with a checksum, so that damage is seen and not read.
+//! Packed bytes: zstd frames with a checksum, so that damage is detected.
 
 use std::io::{self, Read};
 
 use zstd::bulk::Compressor;
 
-/// More bytes than this are neither packed nor unpacked: what is kept can be read back, and a
-/// damaged frame does not fill the memory.
+/// More bytes than this are neither packed nor unpacked. So everything packed can be unpacked, and a
+/// damaged frame cannot exhaust memory.
 const LIMIT: usize = 1 << 30;
 
-/// The level at which zstd compresses unless there is a reason for another.
+/// The default level of zstd.
 pub const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
 /// Compresses `bytes` at a level of zstd.
@@ -22,7 +22,7 @@ pub fn pack(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     compressor.compress(bytes)
 }
 
-/// What [`pack`] was given; an error for all that it never returned.
+/// Unpacks what [`pack`] returned. Other bytes are an error.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::with_buffer(packed)?;

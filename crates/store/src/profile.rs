@@ -27,7 +27,7 @@ struct Form {
     stacks: Vec<(Vec<u32>, u64)>,
 }
 
-/// As much of [`Form`] as tells the accesses: names and call paths, the most of it, come after them.
+/// The start of [`Form`], up to the accesses. Names and call paths, the bulk of it, come after.
 #[derive(Deserialize)]
 struct Beginning {
     #[serde(rename = "cpus")]
@@ -87,13 +87,12 @@ pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
     packed::pack(&bytes, packed::LEVEL)
 }
 
-/// The profile that [`encode`] was given, without workload, iteration and phase; an error for
-/// bytes that it never returned.
+/// Decodes what [`encode`] returned, without workload, iteration and phase. Other bytes are an error.
 pub fn decode(packed: &[u8]) -> io::Result<Profile> {
     parse(&packed::unpack(packed)?)
 }
 
-/// The memory accesses of the profile that [`encode`] was given, without taking the rest of it apart.
+/// Decodes only the memory accesses of what [`encode`] returned.
 pub fn decode_accesses(packed: &[u8]) -> io::Result<Vec<Accesses>> {
     let bytes = packed::unpack(packed)?;
     let (form, _): (Beginning, _) =

@@ -5,8 +5,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::{Trouble, checksums};
 
-/// Step `n` makes version `n + 1` of version `n`. Steps are never changed once released, only
-/// added.
+/// Step `n` turns version `n` into version `n + 1`. Steps are never changed once released, only added.
 const MIGRATIONS: [&str; 9] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -21,25 +20,25 @@ const MIGRATIONS: [&str; 9] = [
 
 /// The first version with checksums.
 const CHECKSUMS: usize = 8;
-/// The first version whose experiments have remarks, under their checksums.
+/// The first version whose experiments have remarks, covered by their checksums.
 const REMARKS: usize = 9;
 
 /// `PRAGMA application_id` of a store: `FLdb`.
 const APPLICATION: i32 = i32::from_be_bytes(*b"FLdb");
 
-/// Brings the file to the latest version. A file of another program, or of a version not known
-/// here, is refused before anything is written.
+/// Migrates the file to the latest version. A file of another program, or of an unknown version, is
+/// rejected before anything is written.
 pub fn migrate(connection: &mut Connection) -> Result<(), Trouble> {
-    // In a transaction: the answers have to be of one moment.
+    // In a transaction, for a consistent view.
     if version(&connection.transaction()?)? == MIGRATIONS.len() {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Asked again under the lock: another process may have been faster.
+    // Checked again under the lock: another process may have migrated it.
     let found = version(&transaction)?;
     for step in &MIGRATIONS[found..] {
         transaction.execute_batch(step).map_err(|error| match error {
-            // Its tables are not those of the version that the file says it has.
+            // The tables do not match the version in the file.
             rusqlite::Error::SqlInputError { msg, .. } => of_another_version(found, msg),
             error if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
                 of_another_version(found, error)
@@ -70,7 +69,7 @@ pub fn check(connection: &Connection) -> Result<(), Trouble> {
     }
 }
 
-/// The version of the file, 0 if it is new and at most that of the last step.
+/// The version of the file, 0 if it is new. A version above the last step is an error.
 fn version(transaction: &Transaction) -> Result<usize, Trouble> {
     let number =
         |sql| -> Result<i64, Trouble> { Ok(transaction.query_row(sql, [], |row| row.get(0))?) };

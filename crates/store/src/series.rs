@@ -1,6 +1,5 @@
-//! A series in the making, in the form in which it is kept: differences, of which most take a byte
-//! or two, where values would take sixteen. So a long one grows in little memory, and is ready to
-//! be packed.
+//! A series while it is built, as differences: most of these take a byte or two, values would take sixteen.
+//! A long series thus takes little memory while it grows, and needs no conversion before it is packed.
 
 use model::{Chunk, Column};
 use serde::{Deserialize, Serialize};
@@ -16,9 +15,9 @@ pub struct Series {
     pub phase: String,
     /// Where the counters come from.
     pub source: String,
-    /// Time of each sample in nanoseconds, from the same beginning in all of a boot.
+    /// Time of each sample in nanoseconds. All series of a boot have the same origin.
     pub times: Vec<u64>,
-    /// The counters, each with a value, or none, for each time.
+    /// The counters, each with a value or a gap for each time.
     pub columns: Vec<Deltas>,
 }
 
@@ -48,9 +47,9 @@ impl From<&Series> for Chunk {
     }
 }
 
-/// One counter over time. Each value that is there is the difference from the one before, the first
-/// from 0, as postcard writes an `i64` (<https://postcard.jamesmunns.com/wire-format>). Most are
-/// never missing, so gaps are kept apart.
+/// One counter over time. Each value present is the difference from the previous one, the first from 0, as
+/// postcard encodes an `i64` (<https://postcard.jamesmunns.com/wire-format>). Few counters have gaps, so
+/// gaps are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas {
     name: String,
@@ -63,10 +62,10 @@ pub struct Deltas {
     length: usize,
 }
 
-/// Values that are missing.
+/// A run of missing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// How many there are between the gap before, or the beginning, and this one.
+    /// Number of values between the previous gap, or the start, and this one.
     pub after: usize,
     /// How many are missing.
     pub missing: usize,
@@ -90,7 +89,7 @@ impl Deltas {
         &self.name
     }
 
-    /// The number of values, with those that are missing.
+    /// The number of values, missing ones included.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -106,7 +105,7 @@ impl Deltas {
         let delta = value.wrapping_sub(self.previous);
         self.previous = value;
         self.length += 1;
-        // By hand, for nothing is written as often: a varint, in which small differences of either
+        // Encoded by hand, as this is the hot path: a zigzag varint, in which small differences of either
         // sign are small numbers.
         let mut rest = (delta << 1 ^ delta >> 63).cast_unsigned();
         while rest >= 1 << 7 {
@@ -116,7 +115,7 @@ impl Deltas {
         self.bytes.push(rest as u8);
     }
 
-    /// Lets values be missing until there are `length`.
+    /// Appends missing values up to `length`.
     pub fn pad(&mut self, length: usize) {
         let missing = length.saturating_sub(self.length);
         if missing == 0 {
@@ -141,7 +140,7 @@ impl Deltas {
         values(&self.gaps, deltas)
     }
 
-    /// The differences of the values that are there, in the form in which they are kept.
+    /// The encoded differences.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -156,7 +155,7 @@ impl Deltas {
         self.length - self.gaps.iter().map(|gap| gap.missing).sum::<usize>()
     }
 
-    /// The first and the last value alone, each of which may be missing. There are two at least.
+    /// The first and the last value only, each of which may be missing. There are at least two.
     pub(crate) fn ends(&self) -> Self {
         let begins = self.gaps.first().is_none_or(|gap| gap.after > 0);
         let first = postcard::take_from_bytes(&self.bytes).ok().filter(|_| begins);

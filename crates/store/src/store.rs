@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::{Error, Trouble, schema};
 
-/// How long to wait for another process that writes. Keeping a boot takes well below a second.
+/// How long to wait for another process that writes. To keep a boot takes well below a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Experiments and their boots, kept in one SQLite file. Several processes may use it at once.
@@ -23,8 +23,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path`. A missing file is created with its directories, one of an
-    /// older version is brought up to date.
+    /// Opens the store at `path`. A missing file is created with its directories; a file of an older
+    /// version is migrated.
     ///
     /// # Errors
     /// When the file cannot be opened or created, belongs to another program, or has a schema
@@ -32,7 +32,7 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = connect(path).map_err(|trouble| {
             let trouble = match trouble {
-                // What SQLite cannot open is the log that it would make beside it.
+                // What SQLite cannot open is the log that it would create beside the file.
                 Trouble::Unopened if File::open(path).is_ok() => Trouble::ReadOnly,
                 trouble => trouble,
             };
@@ -41,7 +41,7 @@ impl Store {
         Ok(Self { path: path.into(), connection, is_frozen: false })
     }
 
-    /// Opens the store at `path` to be read, also where it cannot be written.
+    /// Opens the store at `path` for reading, even if it cannot be written.
     ///
     /// # Errors
     /// As for [`Store::open`]; and where the file cannot be written, when it is of an older version, or
@@ -52,13 +52,13 @@ impl Store {
         Ok(Self { path: path.into(), connection, is_frozen })
     }
 
-    /// Whether it is read as a file that nobody changes, without locks, because it cannot be written.
+    /// Whether it is read without locks, as a file that does not change, because it cannot be written.
     pub fn is_frozen(&self) -> bool {
         self.is_frozen
     }
 
-    /// Where results are kept unless told otherwise: `faultline/faultline.db` below
-    /// `$XDG_DATA_HOME`, or below `$HOME/.local/share` (XDG Base Directory Specification).
+    /// The default location: `faultline/faultline.db` below `$XDG_DATA_HOME`, or below `$HOME/.local/share`
+    /// (XDG Base Directory Specification).
     ///
     /// # Errors
     /// When neither variable gives a directory.
@@ -68,14 +68,13 @@ impl Store {
             .ok_or(Error::NoHome)
     }
 
-    /// Runs `work` in one transaction: all that it writes is on the disk when this returns, or
-    /// nothing is kept.
+    /// Runs `work` in one transaction: when this returns, all that it wrote is on disk, or nothing is.
     pub(crate) fn write<T>(
         &mut self,
         work: impl FnOnce(&Transaction) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
         let attempt = || {
-            // Locked from the start: a transaction that first reads could not wait its turn.
+            // Takes the write lock at once: a transaction that first reads could not wait for it.
             let behavior = TransactionBehavior::Immediate;
             let transaction = self.connection.transaction_with_behavior(behavior)?;
             let value = work(&transaction)?;
@@ -85,7 +84,7 @@ impl Store {
         attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
     }
 
-    /// Runs `work` on one state of the store, whatever others write meanwhile.
+    /// Runs `work` on a consistent snapshot of the store.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&Transaction) -> Result<T, Trouble>,
@@ -102,7 +101,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(Trouble::Directory)?;
     }
-    // Without SQLITE_OPEN_URI: a path is a path, whatever it begins with.
+    // Without SQLITE_OPEN_URI: a path that starts with `file:` is still a path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -115,9 +114,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Connects to a store, and tells whether it is read as one that nobody changes.
+/// Connects to a store, and says whether it is read as a file that does not change.
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
-    // SQLite makes files beside one that it can read, as nobody else may use them then.
+    // SQLite would create files beside one that it can only read, and nobody else could use them.
     if File::options().write(true).open(path).is_ok() {
         match connect(path) {
             Err(Trouble::ReadOnly | Trouble::Unopened) => {}
@@ -134,7 +133,7 @@ fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
         connection.busy_timeout(PATIENCE)?;
         schema::check(&connection).map(|()| connection)
     };
-    // Another process has it open, or was killed: its index of the log says what is in the log.
+    // Another process has it open, or was killed. The index in `-shm` tells what the log holds.
     if beside("-shm").exists() {
         match Connection::open_with_flags(path, flags).map_err(Trouble::from).and_then(checked) {
             Err(Trouble::ReadOnly | Trouble::Unopened) => {}
@@ -161,8 +160,8 @@ fn immutable(path: &Path) -> Result<String, Trouble> {
     Ok(format!("file://{}?immutable=1", escaped.collect::<String>()))
 }
 
-/// Lets others read while one writes. A file changes its mode once; SQLite does not wait for
-/// locks then, so this does.
+/// Sets write-ahead logging, which allows reads during a write. The mode of a file changes once; SQLite
+/// does not wait for locks then, so this does.
 fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -176,8 +175,8 @@ fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
     }
 }
 
-/// The user's data directory. Relative paths in `$XDG_DATA_HOME` are to be ignored, says its
-/// specification.
+/// The user's data directory. The XDG specification requires relative paths in `$XDG_DATA_HOME` to be
+/// ignored.
 fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     xdg.and_then(absolute).or_else(|| home.and_then(absolute).map(|home| home.join(".local/share")))

@@ -10,7 +10,7 @@ use crate::checksums::{BootEntry, BootSums, Digest, Digester, differs, digest, i
 use crate::packed::unpack_text;
 use crate::{Trouble, checksums, chunk, profile};
 
-/// What stands in the boot's own row, the console aside.
+/// The columns of the boot's own row, without the console.
 const ROW: &str = "SELECT id, experiment, variant, replicate, block, started, outcome, detail,
         superseded, release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
         accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
@@ -29,10 +29,10 @@ const USAGE: &str = "SELECT place, workload, iteration, user, system, elapsed
 const PROFILES: &str = "SELECT place, workload, iteration, phase, packed
     FROM profiles WHERE boot = ? ORDER BY place";
 
-/// How many columns of a chunk come before what is packed.
+/// Number of columns of a chunk before the packed data.
 const CHUNK_COLUMNS: usize = 6;
 
-/// The chunks of a boot. `packed` is read where the source is one of `?2`, or `?2` is NULL.
+/// Query for the chunks of a boot. `packed` is read for the sources in `?2`, or for all if `?2` is NULL.
 fn select_chunks(packed: &str) -> String {
     format!(
         "SELECT chunks.place AS place, workload, iteration, phase, source, samples,
@@ -77,7 +77,7 @@ pub fn row_digest(connection: &Connection, id: BootId) -> Result<Digest, Trouble
     Ok(rows(connection, ROW, id.0, |_| Ok(()))?.1)
 }
 
-/// Reads a boot as far as `detail` wants it.
+/// Reads a boot at the given level of detail.
 pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Result<Kept, Trouble> {
     let reader = Reader::new(connection, entry)?;
     let mut kept = reader.row()?;
@@ -109,8 +109,8 @@ pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Resul
     Ok(kept)
 }
 
-/// Reads every part of a boot; gives the boot as far as it can be read, and what is wrong with each
-/// part that cannot.
+/// Reads every part of a boot. Returns the boot as far as it can be read, and an error for each part that
+/// cannot.
 pub fn check(connection: &Connection, entry: &BootEntry) -> (Boot, Vec<Trouble>) {
     let reader = match Reader::new(connection, entry) {
         Ok(reader) => reader,
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(Self { connection, id: entry.boot(), sums })
     }
 
-    /// The rows of a part, if they are what they were.
+    /// The rows of a part, verified.
     fn part<T>(
         &self,
         (part, sql): (&str, &str),
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         checksums::verified(self.connection, sql, self.id.0, (expected, what), read)
     }
 
-    /// What stands in the boot's own row, the packed parts aside.
+    /// The boot's own row, without the packed parts.
     fn row(&self) -> Result<Kept, Trouble> {
         let mut found = self.part(("the row", ROW), &self.sums.row, |row| kept(row, self.id))?;
         let missing = || Trouble::damaged(format!("the row of boot {}", self.id), "it is missing");
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         self.part(("the usage", USAGE), &self.sums.usage, |row| Ok(usage(row)?))
     }
 
-    /// The profiles, as far as `decode` reads them.
+    /// The profiles, decoded by `decode`.
     fn profiles(&self, decode: fn(&[u8]) -> io::Result<Profile>) -> Result<Vec<Profile>, Trouble> {
         self.part(("the profiles", PROFILES), &self.sums.profiles, |row| {
             let place: u32 = row.get("place")?;
@@ -231,9 +231,9 @@ impl<'a> Reader<'a> {
         self.read_chunks(&select_chunks("chunks.packed"), sources, expected)
     }
 
-    /// The same, each with its first and last sample alone.
+    /// The same, with only the first and last sample of each.
     fn ends(&self, sources: Option<&[&str]>) -> Result<Vec<Chunk>, Trouble> {
-        // Stores of old have no ends: then the series itself is read.
+        // Old stores have no ends. There the series itself is read.
         let sql = select_chunks("ifnull(chunk_ends.packed, chunks.packed)");
         let ends = |place: usize| self.sums.ends.get(place).and_then(Option::as_ref);
         let expected = |place: usize| ends(place).or(self.sums.series.get(place));
@@ -391,7 +391,7 @@ fn accesses(packed: &[u8]) -> io::Result<Profile> {
     Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
 }
 
-/// The 64 bits that were kept as a signed number.
+/// A u64 that was kept as the i64 with the same 64 bits.
 fn unsigned(row: &Row, column: &str) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.cast_unsigned())
 }

@@ -1,4 +1,4 @@
-//! Experiments removed, renamed and remarked on.
+//! Tests of removing, renaming and remarking.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -17,7 +17,7 @@ fn whole(store: &Store) {
     assert_eq!(store.check().unwrap().lost, []);
 }
 
-/// A store with two experiments of one name, which run otherwise, and a boot of each.
+/// A store with two experiments of one name but different definitions, and a boot of each.
 fn two(place: &Place) -> (Store, [ExperimentId; 2]) {
     let mut store = place.open();
     let mut other = experiment("numa");
@@ -175,7 +175,7 @@ fn the_size_of_an_experiment_is_that_of_its_boots() {
 
 const STORE: &str = "FAULTLINE_TEST_EDITED";
 
-/// Changes a store without end, in a process that the test below started; does nothing elsewhere.
+/// Changes a store in a loop, in a process that the test below started; does nothing elsewhere.
 #[test]
 fn editor() {
     let Ok(path) = env::var(STORE) else { return };

@@ -42,7 +42,7 @@ fn a_full_disk_spares_what_was_kept() {
     assert_eq!(place.open().boots(id, Detail::Whole).unwrap(), kept);
 }
 
-/// What is said when boot 1 is read after `sql` changed the file.
+/// The error when boot 1 is read after `sql` changed the file.
 fn complaint(sql: &str) -> String {
     let place = Place::new();
     let mut store = place.open();

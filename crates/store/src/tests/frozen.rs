@@ -1,4 +1,4 @@
-//! Stores that cannot be written. Root may write everything, so the reader is another user then.
+//! Stores that cannot be written. Root may write everything, so the reader runs as another user.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -15,7 +15,7 @@ use crate::{Detail, Store};
 const READ: &str = "FAULTLINE_TEST_READ";
 const NOBODY: u32 = 65534;
 
-/// Reads a store and says what it has, in a process that a test below started; does nothing elsewhere.
+/// Reads a store and reports what it has, in a process that a test below started; does nothing elsewhere.
 #[test]
 fn reader() {
     let Ok(path) = env::var(READ) else { return };
@@ -46,7 +46,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Nobody may write the store or beside it; all may read it.
+/// Removes everybody's write permission on the store and its directory.
 fn close(place: &Place) {
     let directory = place.path.parent().unwrap();
     let root = directory.parent().and_then(Path::parent).unwrap();
@@ -102,7 +102,7 @@ fn what_was_kept_last_is_never_passed_over() {
     let (place, store) = kept();
     let beside = |ending: &str| place.path.with_file_name(format!("faultline.db{ending}"));
     assert!(fs::metadata(beside("-wal")).unwrap().len() > 0);
-    // As a killed process left it, copied without the index of the log.
+    // As a killed process left it, copied without `-shm`.
     let log = fs::read(beside("-wal")).unwrap();
     let main = fs::read(&place.path).unwrap();
     drop(store);

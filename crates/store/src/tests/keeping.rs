@@ -1,4 +1,4 @@
-//! What is kept comes back, and what counts as done.
+//! What is kept reads back equal; which boots count as done.
 
 use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceLock};
 
@@ -105,7 +105,7 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
     let id = store.keep_boot(id, &odd).unwrap();
     let read = store.boot(id).unwrap().boot;
     assert!(read.samples[1].value.is_nan() && read.host.steal.is_nan());
-    // NaN equals nothing, so the texts are compared.
+    // NaN is not equal to itself, so the texts are compared.
     assert_eq!(format!("{read:?}"), format!("{odd:?}"));
 }
 
@@ -121,7 +121,7 @@ fn texts_that_boots_share_are_kept_once() {
         }
     }
     let count = place.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
-    // A configuration each, and the packages of all.
+    // One configuration each, and one package list for all.
     assert_eq!(count, Ok(3));
 }
 
@@ -246,7 +246,7 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
     assert_eq!(store.keep_experiment(&later).unwrap(), id);
     assert_eq!(store.experiment(id).unwrap(), later);
     drop(store);
-    // Digests were of everything once.
+    // Old digests covered the whole definition.
     place.as_of_old("UPDATE experiments SET digest = x'00'");
     let mut store = place.open();
     assert_eq!(store.keep_experiment(&first).unwrap(), id);

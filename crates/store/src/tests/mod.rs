@@ -1,4 +1,4 @@
-//! Tests of the store as a whole, and the boots they keep.
+//! Tests of the store as a whole, and sample boots for them.
 
 mod edit;
 mod faults;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::{BootId, Kept, Store};
 
-/// A place for a store, in directories that are still to be made.
+/// A path for a store, in directories that do not exist yet.
 struct Place {
     _directory: TempDir,
     path: PathBuf,
@@ -46,7 +46,7 @@ impl Place {
         connection
     }
 
-    /// Changes the store by `sql`, and makes it a store of the version before checksums.
+    /// Changes the store by `sql` as if it had no checksums yet, then opens it as an old version.
     fn as_of_old(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
@@ -171,7 +171,7 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     }
 }
 
-/// What the store gives of a boot that was kept and not forgotten.
+/// The expected result of reading a boot that was kept and not forgotten.
 fn as_kept(id: BootId, boot: &Boot) -> Kept {
     Kept { id, superseded: false, boot: boot.clone() }
 }

@@ -1,5 +1,4 @@
-//! Several processes on one store, and processes that are killed. The test binary starts itself
-//! for them.
+//! Several processes on one store, and killed processes. The test binary starts itself for them.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -20,7 +19,7 @@ const VARIANT: &str = "FAULTLINE_TEST_VARIANT";
 const FIRST: &str = "FAULTLINE_TEST_FIRST";
 const COUNT: &str = "FAULTLINE_TEST_COUNT";
 
-/// A boot that takes a while to keep: its chunks and samples are there many times.
+/// A boot that takes a while to keep: its chunks and samples are repeated many times.
 fn large(variant: &str, replicate: u32) -> Boot {
     let mut boot = boot(variant, replicate, Outcome::Complete);
     boot.chunks = (0..8).flat_map(|_| boot.chunks.clone()).collect();
@@ -28,7 +27,7 @@ fn large(variant: &str, replicate: u32) -> Boot {
     boot
 }
 
-/// Keeps boots and says so, in a process that a test below started; does nothing elsewhere.
+/// Keeps boots and reports them, in a process that a test below started; does nothing elsewhere.
 #[test]
 fn writer() {
     let Ok(path) = env::var(STORE) else { return };
@@ -72,7 +71,7 @@ impl Writer {
     }
 }
 
-/// Nobody can tell at which instruction the writer is when it is killed, so it is killed often.
+/// The instruction at which the writer is killed cannot be chosen, so it is killed many times.
 #[test]
 fn every_reported_boot_survives_a_kill() {
     let place = Place::new();

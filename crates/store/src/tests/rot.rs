@@ -1,5 +1,5 @@
-//! What rots is never read as something else: bits flip, sectors are overwritten, rows change, vanish,
-//! come twice or elsewhere. Whatever is read then is what was kept, or an error.
+//! Damage is never read as data: bits flip, sectors are overwritten, rows are changed, removed, duplicated
+//! or moved. Every read then returns what was kept, or an error.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{Detail, Error, Store};
 /// The length of a sector.
 const SECTOR: usize = 512;
 
-/// A small store with something in every table, and what it tells.
+/// An undamaged small store with something in every table, and all that is read from it.
 struct Sound {
     place: Place,
     bytes: Vec<u8>,
@@ -36,7 +36,7 @@ impl Sound {
         Self { place, bytes, told }
     }
 
-    /// Puts the file back as it was, but for a change.
+    /// Restores the file, with one change.
     fn with(&self, change: impl FnOnce(&mut Vec<u8>)) {
         for ending in ["-wal", "-shm"] {
             let _ = fs::remove_file(format!("{}{ending}", self.place.path.display()));
@@ -46,8 +46,8 @@ impl Sound {
         fs::write(&self.place.path, bytes).unwrap();
     }
 
-    /// Whether reading fails. If it does not, it has to give what was kept; if it does, a check has
-    /// to find the damage too.
+    /// Whether reading fails. If it does not, it must return what was kept; if it does, a check must find
+    /// the damage too.
     fn is_noticed(&self, change: &str) -> bool {
         let store = match Store::open(&self.place.path) {
             Ok(store) => store,
@@ -67,8 +67,7 @@ impl Sound {
     }
 }
 
-/// A boot with little in it, for there are many pages and much to be tried. Nothing in it is as in
-/// another.
+/// A small boot, as many pages are tried. All its values differ from those of other boots.
 fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     let mut boot = boot(variant, replicate, outcome);
     boot.notes[0] += &format!("{variant} {replicate}");
@@ -83,12 +82,12 @@ fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     }
     boot.profiles.truncate(1);
     boot.samples = (0..8).flat_map(|_| boot.samples.clone()).collect();
-    // No whole numbers, which would be kept otherwise.
+    // No whole numbers: SQLite stores them differently.
     boot.samples.iter_mut().for_each(|sample| sample.value += 0.21);
     boot
 }
 
-/// All that can be read of a store, in each of the ways in which it is read.
+/// All that can be read of a store, through every way of reading.
 fn told(store: &Store) -> Result<String, Error> {
     let mut told = format!("{:?}", store.experiments()?);
     for name in ["numa", "other"] {
@@ -115,7 +114,7 @@ fn flipped_bits_are_noticed() {
         sound.with(|bytes| bytes[place] ^= 1 << bit);
         noticed += usize::from(sound.is_noticed(&format!("bit {bit} of byte {place}")));
     }
-    // Much of a page is free, and of some pages all.
+    // Much of a page is free, and some pages are entirely free.
     assert!(noticed * 10 > places.len(), "{noticed} of {}", places.len());
 }
 
@@ -123,7 +122,7 @@ fn flipped_bits_are_noticed() {
 fn every_flipped_bit_of_a_figure_is_noticed() {
     let sound = Sound::new();
     let samples = b"autonumasteadyElapsedp99";
-    // Copies of rows that were moved stand in free room, and are nothing.
+    // Copies of moved rows in free space do not matter.
     let is_row = |at: &usize| {
         sound.bytes[*at..].starts_with(samples) && {
             sound.with(|bytes| bytes[*at] ^= 1);
@@ -131,8 +130,8 @@ fn every_flipped_bit_of_a_figure_is_noticed() {
         }
     };
     let row = (0..sound.bytes.len()).find(is_row).expect("samples are in the file");
-    // The kinds of its values, and the values. A kind that can't be read stands for the default of the
-    // column, which may be what was there.
+    // The types of its values, and the values. An invalid type reads as the default of the column, which
+    // may equal the old value.
     for place in row - 6..row + samples.len() + 8 {
         for bit in [place % 8, (place + 3) % 8] {
             sound.with(|bytes| bytes[place] ^= 1 << bit);
@@ -150,7 +149,7 @@ fn overwritten_sectors_are_noticed() {
         let at = sector * SECTOR;
         sound.with(|bytes| bytes[at..at + SECTOR].fill(0));
         sound.is_noticed(&format!("sector {sector} of zeros"));
-        // What stood elsewhere: in this page, and far away.
+        // Content from elsewhere: from this page, and from far away.
         for distance in [1, sectors / 2] {
             let other = (sector + distance) % sectors * SECTOR;
             sound.with(|bytes| bytes.copy_within(other..other + SECTOR, at));
@@ -190,7 +189,7 @@ fn every_column_of_every_table_is_covered() {
                 OR (SELECT count({column}) FROM {table}) = 0"
         );
         assert_ne!(sound.place.plain().execute(&sql, []).unwrap(), 0, "{sql}");
-        // It only serves to find the text again.
+        // This digest is only used to find the text.
         let is_harmless = table == "texts" && column == "digest";
         assert_eq!(sound.is_noticed(&sql), !is_harmless, "{sql}");
     }
@@ -226,15 +225,15 @@ fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
     for of in ["store", "experiment 1", "boot b1"] {
         changes.push(format!("DELETE FROM checksums WHERE of = '{of}'"));
     }
-    // A boot of another experiment, with all that speaks for it there.
+    // Moves a boot to another experiment.
     changes.push("UPDATE boots SET experiment = 2, replicate = 7 WHERE id = 1".into());
-    // Two boots' rows in each other's place.
+    // Swaps the rows of two boots.
     changes.push(
         "UPDATE boots SET id = 77 WHERE id = 1; UPDATE boots SET id = 1 WHERE id = 3;
             UPDATE boots SET id = 3 WHERE id = 77"
             .into(),
     );
-    // An index that does not know a row.
+    // An index that lacks a row.
     changes.push(
         "PRAGMA writable_schema = on; DROP INDEX boots_of_experiment;
             CREATE INDEX boots_of_experiment ON boots (experiment) WHERE id > 1;

@@ -137,7 +137,7 @@ fn a_damaged_store_without_checksums_is_refused_untouched() {
     }
 }
 
-/// The definition of an experiment as version 1 wrote it: no mode is named.
+/// The definition of an experiment as version 1 wrote it, without a mode.
 fn old_definition() -> serde_json::Value {
     let mut definition = serde_json::to_value(experiment("numa")).unwrap();
     let keys = definition.as_object_mut().unwrap();
