@@ -15,8 +15,12 @@ const LIST_WIDTH: usize = 100;
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
     let rows = kernels.iter().map(|kernel| {
-        let parts =
-            [("modules", &kernel.modules), ("headers", &kernel.headers), ("map", &kernel.map)];
+        let parts = [
+            ("modules", &kernel.modules),
+            ("headers", &kernel.headers),
+            ("config", &kernel.config),
+            ("map", &kernel.map),
+        ];
         let parts = parts.into_iter().filter_map(|(name, part)| part.as_ref().map(|_| name));
         let parts = match parts.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "image alone".to_owned(),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, Outcome, WorkloadUse};
+use model::{Experiment, Kernel, Mode, WorkloadUse};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
@@ -133,11 +133,16 @@ impl Lab {
         check_support(experiment, kernels, &out_of_tree)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
-        if options.retry_failed {
-            self.store.forget_failed(id)?;
-        }
-        let failed_before = self.failed(id)?;
-        let plan = Plan::of(experiment, &self.store.done(id)?);
+        let failed = self.store.failed(id)?;
+        let mut done = self.store.done(id)?;
+        let failed_before = match options.retry_failed {
+            true => {
+                done.retain(|it| !failed.contains(it));
+                0
+            }
+            false => failed.len(),
+        };
+        let plan = Plan::of(experiment, &done);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;
@@ -173,15 +178,6 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
-    }
-
-    /// How many boots of an experiment failed, and count as done.
-    fn failed(&self, id: ExperimentId) -> Result<usize, RunError> {
-        let rows = self.store.experiments()?;
-        let outcomes = rows.iter().filter(|row| row.id == id).flat_map(|row| &row.outcomes);
-        let others = [Outcome::Complete, Outcome::Interrupted].map(|outcome| outcome.name());
-        let failed = outcomes.filter(|(outcome, _)| !others.contains(&outcome.as_str()));
-        Ok(failed.map(|(_, number)| *number as usize).sum())
     }
 
     /// Takes the lock that keeps a second run off this scratch directory.

@@ -29,7 +29,7 @@ impl fmt::Display for BootId {
 pub struct Kept {
     /// Its number.
     pub id: BootId,
-    /// Whether it is to be repeated, or was repeated ([`Store::forget_failed`]).
+    /// Whether it is to be repeated, or was repeated ([`Store::keep_instead`]).
     pub superseded: bool,
     /// The boot, as far as it was read.
     pub boot: Boot,
@@ -58,7 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// When this replicate of the variant was kept before and was neither interrupted nor
-    /// forgotten ([`Store::forget_failed`]), when the disk is full, or when the store fails
+    /// superseded ([`Store::keep_instead`]), when the disk is full, or when the store fails
     /// otherwise. Boots kept before are not touched.
     pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.keep_boot_with(experiment, boot, &[])
@@ -86,7 +86,7 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that are done: all but interrupted and forgotten ones.
+    /// Variant and replicate of the boots that are done: all but interrupted and superseded ones.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
-    /// forgotten and then repeated occurs more than once.
+    /// superseded and then repeated occurs more than once.
     ///
     /// # Errors
     /// When something wanted is damaged, or the store fails.
@@ -153,22 +153,35 @@ impl Store {
         })
     }
 
-    /// Marks the failed boots of an experiment to be repeated: they stay as evidence, but no longer count
-    /// as done. Returns how many there were.
+    /// Variant and replicate of the boots that failed, in whole or in part, and count as done.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn forget_failed(&mut self, experiment: ExperimentId) -> Result<usize, Error> {
+    pub fn failed(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
+        self.read(|transaction| {
+            let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
+            let failed = boots.filter(BootEntry::is_failed);
+            Ok(failed.map(|entry| (entry.variant, entry.replicate)).collect())
+        })
+    }
+
+    /// Keeps a boot in the place of one that failed. The failed one stays as evidence, and no longer
+    /// counts.
+    ///
+    /// # Errors
+    /// As for [`Store::keep_boot`], and when the row of the failed boot is damaged.
+    pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, experiment)?;
-            let is_failed = |entry: &&mut BootEntry| entry.is_done() && entry.outcome != "complete";
-            let mut forgotten = 0;
-            for entry in sums.boots.iter_mut().filter(is_failed) {
+            let is_it = |entry: &&mut BootEntry| {
+                entry.is_failed()
+                    && (&*entry.variant, entry.replicate) == (&*boot.variant, boot.replicate)
+            };
+            if let Some(entry) = sums.boots.iter_mut().find(is_it) {
                 *entry = supersede(transaction, entry)?;
-                forgotten += 1;
+                sums.keep(transaction, experiment, None)?;
             }
-            sums.keep(transaction, experiment, None)?;
-            Ok(forgotten)
+            keep(transaction, experiment, boot, &[], false)
         })
     }
 }

@@ -115,6 +115,11 @@ impl BootEntry {
     pub fn is_done(&self) -> bool {
         self.outcome != "interrupted" && !self.superseded
     }
+
+    /// Whether it is done, and did not complete.
+    pub fn is_failed(&self) -> bool {
+        self.is_done() && self.outcome != "complete"
+    }
 }
 
 impl StoreSums {

@@ -142,7 +142,10 @@ impl Lab {
                             watch(Progress::Remark(&difference));
                         }
                     }
-                    store.keep_boot(id, &boot)?;
+                    match options.retry_failed {
+                        true => store.keep_instead(id, &boot)?,
+                        false => store.keep_boot(id, &boot)?,
+                    };
                     remove(&directory)?;
                     match verified {
                         Some(Verified::Same) => summary.verified += 1,

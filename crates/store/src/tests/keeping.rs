@@ -154,7 +154,7 @@ fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
 }
 
 #[test]
-fn forgotten_failures_are_evidence_and_are_done_again() {
+fn failures_count_until_they_are_replaced() {
     let place = Place::new();
     let mut store = place.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -166,13 +166,16 @@ fn forgotten_failures_are_evidence_and_are_done_again() {
     store.keep_boot(id, &boot("7.3", 0, Outcome::Complete)).unwrap();
     store.keep_boot(id, &boot("7.3", 1, Outcome::Interrupted)).unwrap();
 
-    assert_eq!(store.forget_failed(id).unwrap(), 6);
-    assert_eq!(store.forget_failed(id).unwrap(), 0);
-    assert_eq!(store.done(id).unwrap(), [("7.3".into(), 0)]);
-    assert_eq!(store.done(other).unwrap().len(), 6);
+    let failed: Vec<(String, u32)> = (0..6).map(|replicate| ("6.1".into(), replicate)).collect();
+    assert_eq!(store.failed(id).unwrap(), failed);
     for (replicate, outcome) in (0..).zip(failures()) {
-        store.keep_boot(id, &boot("6.1", replicate, outcome)).unwrap();
+        assert_eq!(store.done(id).unwrap().len(), 7);
+        store.keep_instead(id, &boot("6.1", replicate, outcome)).unwrap();
     }
+    assert_eq!(store.done(id).unwrap().len(), 7);
+    assert!(store.boots(other, Detail::Summary).unwrap().iter().all(|kept| !kept.superseded));
+    // What completed is never replaced.
+    assert!(store.keep_instead(id, &boot("7.3", 0, Outcome::Complete)).is_err());
     let boots = store.boots(id, Detail::Summary).unwrap();
     let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
     assert_eq!(superseded, [[true; 6].as_slice(), &[false; 8]].concat());
