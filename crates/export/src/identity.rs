@@ -3,7 +3,11 @@
 use chrono::DateTime;
 use model::{Accel, Boot, Experiment, Mode};
 
+use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
+
+/// The outcome of a boot that does not count because another has taken its place, or is to.
+const SUPERSEDED: &str = "superseded";
 
 /// The columns that identify the boot of a row; they come first.
 pub const BOOT: [Column; 7] = [
@@ -27,7 +31,8 @@ pub const MACHINE: [Column; 6] = [
 ];
 
 /// The cells of [`BOOT`].
-pub fn boot<'a>(experiment: &'a Experiment, name: &'a str, boot: &'a Boot) -> [Cell<'a>; 7] {
+pub fn boot<'a>(experiment: &'a Experiment, kept: &KeptBoot<'a>) -> [Cell<'a>; 7] {
+    let KeptBoot { name, superseded, boot } = *kept;
     [
         Cell::Text(&experiment.name),
         Cell::Text(&boot.variant),
@@ -35,7 +40,7 @@ pub fn boot<'a>(experiment: &'a Experiment, name: &'a str, boot: &'a Boot) -> [C
         Cell::Integer(boot.replicate.into()),
         Cell::Integer(boot.block.into()),
         started(boot.started),
-        Cell::Text(boot.outcome.name()),
+        Cell::Text(if superseded { SUPERSEDED } else { boot.outcome.name() }),
     ]
 }
 

@@ -51,6 +51,17 @@ impl Filter {
     }
 }
 
+/// A boot as the store keeps it.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptBoot<'a> {
+    /// The name by which it is found again, such as `b3`.
+    pub name: &'a str,
+    /// Whether another boot has taken its place, or is to.
+    pub superseded: bool,
+    /// The boot.
+    pub boot: &'a Boot,
+}
+
 /// A file in the making.
 pub struct Export<W: Write + Send> {
     rows: Rows,
@@ -75,10 +86,10 @@ impl<W: Write + Send> Export<W> {
     ///
     /// # Errors
     /// When the output fails.
-    pub fn boot(&mut self, experiment: &Experiment, name: &str, boot: &Boot) -> io::Result<()> {
+    pub fn boot(&mut self, experiment: &Experiment, kept: &KeptBoot<'_>) -> io::Result<()> {
         match self.rows {
-            Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, name, boot),
-            Rows::Series => series::write(&mut self.sink, &self.filter, experiment, name, boot),
+            Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, kept),
+            Rows::Series => series::write(&mut self.sink, &self.filter, experiment, kept),
         }
     }
 
@@ -168,7 +179,9 @@ mod tests {
     fn write(format: Format, boots: u64, out: Out) -> io::Result<()> {
         let mut export = Export::new(format, Rows::Series, Filter::default(), out.clone())?;
         for number in 1..=boots {
-            export.boot(&experiment(), &format!("b{number}"), &boot(100_000))?;
+            let (name, boot) = (format!("b{number}"), boot(100_000));
+            let kept = KeptBoot { name: &name, superseded: false, boot: &boot };
+            export.boot(&experiment(), &kept)?;
             // Half of the data is out: at most one group of rows is held back.
             let least = 50_000 * 8 * number as usize;
             assert!(*out.bytes.lock().unwrap() > least, "{format:?}");
@@ -188,7 +201,8 @@ mod tests {
         let mut out = Vec::new();
         let mut export =
             Export::new(Format::Csv, Rows::Series, Filter::default(), &mut out).unwrap();
-        export.boot(&experiment(), "b1", boot).unwrap();
+        let kept = KeptBoot { name: "b1", superseded: false, boot };
+        export.boot(&experiment(), &kept).unwrap();
         export.finish().unwrap();
         let text = String::from_utf8(out).unwrap();
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());

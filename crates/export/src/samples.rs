@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 
-use model::{Better, Boot, Experiment, INSTRUCTIONS, Metric, Mode, ONCE, Sample, Usage};
+use model::{Better, Experiment, INSTRUCTIONS, Metric, Mode, ONCE, Sample, Usage};
 
 use crate::Filter;
+use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
 use crate::identity::{self, BOOT, MACHINE};
 use crate::sink::Sink;
@@ -51,10 +52,10 @@ pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
     experiment: &Experiment,
-    name: &str,
-    boot: &Boot,
+    kept: &KeptBoot<'_>,
 ) -> io::Result<()> {
-    let before = identity::boot(experiment, name, boot);
+    let boot = kept.boot;
+    let before = identity::boot(experiment, kept);
     let after = identity::machine(experiment, boot);
     let mut row = |cells: [Cell<'_>; 10], count: NonZeroU32| {
         let count = Cell::Integer(count.get().into());

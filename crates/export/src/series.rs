@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Boot, Chunk, Experiment, TOOL_SOURCES, WORKLOAD_SOURCE};
+use model::{Chunk, Experiment, TOOL_SOURCES, WORKLOAD_SOURCE};
 
 use crate::Filter;
+use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
 use crate::identity::{self, BOOT, MACHINE};
 use crate::sink::Sink;
@@ -47,10 +48,10 @@ pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
     experiment: &Experiment,
-    name: &str,
-    boot: &Boot,
+    kept: &KeptBoot<'_>,
 ) -> io::Result<()> {
-    let before = identity::boot(experiment, name, boot);
+    let boot = kept.boot;
+    let before = identity::boot(experiment, kept);
     let after = identity::machine(experiment, boot);
     let mut cells: Vec<Cell<'_>> = Vec::with_capacity(COLUMNS.len());
     let mut spans = BTreeMap::<_, i64>::new();

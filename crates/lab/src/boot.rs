@@ -251,6 +251,7 @@ impl<'a> Narrator<'a> {
                 };
                 self.now.clone()
             }
+            Event::Phase(phase) if phase.is_empty() => self.now.clone(),
             Event::Phase(phase) => format!("{}: {phase}", self.now),
             Event::Bye { .. } => "shutting down".to_owned(),
             _ => return None,

@@ -158,6 +158,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`{name}` is the number of an experiment or a boot"));
     }
+    let is_number = |text: &str| text.parse::<i64>().is_ok();
+    if is_number(name) || name.rsplit_once('~').is_some_and(|(_, place)| is_number(place)) {
+        return Err(format!("`{name}` stands for another experiment wherever one is named"));
+    }
     Ok(())
 }
 

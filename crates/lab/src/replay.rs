@@ -123,6 +123,9 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
+        for &id in ids {
+            self.replayable(id)?;
+        }
         let guest = &self.guest;
         let mut ids = ids.iter().copied();
         let mut replayed = Vec::new();
@@ -173,6 +176,22 @@ impl Lab {
         failed.map_or(Ok(replayed), Err)
     }
 
+    /// A boot with its experiment, if the host had no part in how it ended.
+    fn replayable(&self, id: BootId) -> Result<(Experiment, Boot), ReplayError> {
+        let Kept { boot, .. } = self.store.boot(id)?;
+        let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
+        if experiment.mode != Mode::Exact {
+            return Err(ReplayError::Measured(id));
+        }
+        match boot.outcome {
+            Outcome::Interrupted
+            | Outcome::TimedOut(_)
+            | Outcome::Died(_)
+            | Outcome::Invalid(_) => Err(ReplayError::Ended(id, boot.outcome.to_string())),
+            _ => Ok((experiment, boot)),
+        }
+    }
+
     /// Finds everything that the boot was made of, and checks that it is what it was.
     fn prepare_replay(
         &self,
@@ -180,18 +199,7 @@ impl Lab {
         keep: Option<&Path>,
         watch: &mut Watch<'_>,
     ) -> Result<Replay, ReplayError> {
-        let Kept { boot: kept, .. } = self.store.boot(id)?;
-        let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
-        if experiment.mode != Mode::Exact {
-            return Err(ReplayError::Measured(id));
-        }
-        if let Outcome::Interrupted
-        | Outcome::TimedOut(_)
-        | Outcome::Died(_)
-        | Outcome::Invalid(_) = kept.outcome
-        {
-            return Err(ReplayError::Ended(id, kept.outcome.to_string()));
-        }
+        let (experiment, kept) = self.replayable(id)?;
         let mut variants = experiment.variants.iter();
         let place = variants.position(|variant| variant.name == kept.variant);
         let variant = place.ok_or_else(|| ReplayError::NoVariant(id, kept.variant.clone()))?;

@@ -67,8 +67,10 @@ pub struct RunSummary {
     pub experiment: ExperimentId,
     /// Boots done now.
     pub boots: usize,
-    /// How many of them failed.
+    /// How many of them failed, in whole or in part.
     pub failed: usize,
+    /// In how many of these only some workloads failed, and the others count.
+    pub partial: usize,
     /// Boots that failed in an earlier run, and count as done.
     pub failed_before: usize,
     /// Boots, of now or before, that were booted once more and did the same.
@@ -146,8 +148,15 @@ impl Lab {
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
         let ending = Ending::Schedule;
-        let mut summary =
-            RunSummary { experiment: id, boots: 0, failed: 0, failed_before, verified, ending };
+        let mut summary = RunSummary {
+            experiment: id,
+            boots: 0,
+            failed: 0,
+            partial: 0,
+            failed_before,
+            verified,
+            ending,
+        };
         if let Some(first) = plan.due.first() {
             let parts = (experiment, kernels.as_slice());
             let context = RunContext::new(

@@ -1,7 +1,7 @@
 //! The first screen: the verdicts with the rows that they are on, then the counters that moved most.
 //! The rest is in the full tables. Plain text as that of [`crate::text`].
 
-use compare::{Comparison, Kind, Row, Table};
+use compare::{Comparison, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::Mode;
 
 use crate::ascii::{escape, excerpt, wrap};
@@ -104,11 +104,13 @@ pub fn moved_most(
         })
         .collect();
     if rows.is_empty() {
-        let why = match comparison.mode {
-            Mode::Exact => "luck",
-            Mode::Measured => "chance",
-        };
-        return Some(Err(format!("no counter moved beyond {why}.")));
+        return Some(Err(match comparison.mode {
+            Mode::Exact if comparison.boots < FEWEST_FOR_LISTS => {
+                format!("it takes {FEWEST_FOR_LISTS} seeds a side to tell counters from luck.")
+            }
+            Mode::Exact => "no counter of the measured phases moved beyond luck.".to_owned(),
+            Mode::Measured => "no counter moved beyond chance.".to_owned(),
+        }));
     }
     rows.sort_by(|one, other| other.0.total_cmp(&one.0));
     let found = rows.len();
@@ -134,9 +136,10 @@ pub fn tells(note: &Note) -> bool {
 
 /// The notes without those that say that nothing differs, and without details.
 fn few_notes(comparison: &Comparison) -> Vec<Note> {
-    let short = |note: Note| match notes::CHANGED.contains(&note.topic) {
-        true => Note { text: excerpt(&note.text), ..note },
-        false => note,
-    };
+    let short =
+        |note: Note| match notes::CHANGED.contains(&note.topic) || note.topic == notes::PARTIAL {
+            true => Note { text: excerpt(&note.text), ..note },
+            false => note,
+        };
     notes::all(comparison).into_iter().filter(tells).map(short).collect()
 }

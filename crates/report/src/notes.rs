@@ -25,6 +25,8 @@ const MAX_NAME_WIDTH: usize = 40;
 const MAX_CHANGED: usize = 1 << 16;
 /// Topics of what variants change.
 pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
+/// The topic of boots in which workloads failed, and others did not.
+pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
 /// The topic of where kernels came from.
 pub const ORIGIN: &str = "origin";
@@ -201,8 +203,8 @@ fn mixed(mixed: &Mixed) -> Note {
 
 fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
     variant.failed.iter().map(|failed| {
-        let text = format!("{}: {}", failed.boot, excerpt(&failed.outcome));
-        let topic = if failed.partial { "failed in part" } else { "failed, left out" };
+        let text = format!("{}: {}", failed.boot, escape(&failed.outcome));
+        let topic = if failed.partial { PARTIAL } else { "failed, left out" };
         Note::on(topic, &variant.name, text)
     })
 }

@@ -118,8 +118,13 @@ fn head(page: &Page<'_>) -> Markup {
                         b { (excerpt(&variant.name)) }
                         @if column == 0 && comparison.variants.len() > 1 { " (baseline)" }
                         ": " (count(variant.complete, boot))
-                        @if !variant.failed.is_empty() {
-                            ", " strong class="bad" { (variant.failed.len()) " failed" }
+                        @let (partial, failed): (Vec<_>, Vec<_>) =
+                            variant.failed.iter().partition(|boot| boot.partial);
+                        @if !failed.is_empty() {
+                            ", " strong class="bad" { (failed.len()) " failed" }
+                        }
+                        @if !partial.is_empty() {
+                            ", " strong class="bad" { (partial.len()) " failed in part" }
                         }
                     }
                 }

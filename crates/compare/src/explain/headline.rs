@@ -5,7 +5,7 @@ use model::WorkloadUse;
 
 use super::paths::KERNEL;
 use super::{Contribution, Explanation, Path, Paths, Section, Subject};
-use crate::Difference;
+use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// A callee that has this share of its caller's change has the change.
 const MOST: f64 = 0.9;
@@ -21,8 +21,12 @@ pub struct Headline {
     pub kernel: Difference,
     /// The function that holds the change; none where luck explains it, or no function does.
     pub function: Option<Holder>,
+    /// Whether these are the instructions at equal entries.
+    pub at_equal_entries: bool,
     /// Whether call paths were recorded.
     pub followed: bool,
+    /// Whether there are seeds enough to list functions by themselves.
+    pub listed: bool,
 }
 
 /// The function that holds a change.
@@ -48,14 +52,19 @@ pub fn headlines(
         let phase = section.phase.as_deref().filter(|phase| !phase.is_empty())?;
         (!used.manifest.prepares(phase)).then_some((phase, section))
     });
+    let seeds = explanation.base.seeds.min(explanation.new.seeds);
+    let listed = seeds >= FEWEST_FOR_LISTS as usize;
     let headline = |(phase, section): (&str, &Section)| {
-        let kernel = *section.totals.hidden().unwrap_or(&section.totals.kernel);
+        let hidden = section.totals.hidden();
+        let kernel = *hidden.unwrap_or(&section.totals.kernel);
+        let at_equal_entries = hidden.is_some();
         let is_beyond = kernel.beyond_luck() == Some(true);
         let paths = paths(phase);
         let followed = paths.followed;
         let function = || if followed { by_calls(section, &paths) } else { own(section) };
         let function = is_beyond.then(function).flatten();
-        Headline { phase: phase.to_owned(), kernel, function, followed }
+        let phase = phase.to_owned();
+        Headline { phase, kernel, function, at_equal_entries, followed, listed }
     };
     measured.map(headline).collect()
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use compare::NoPhase;
-use export::{Export, Filter, Format, Rows};
+use export::{Export, Filter, Format, KeptBoot, Rows};
 use model::{Experiment, Mode, Profile};
 use store::{BootId, Detail, ExperimentId, Kept, Store};
 
@@ -62,7 +62,8 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     let write = |out: Box<dyn Write + Send>| -> Result<(), WriteError> {
         let mut export = Export::new(format, rows, filter, out)?;
         store.each_boot(id, detail, |kept| {
-            export.boot(&experiment, &kept.id.to_string(), &kept.boot)
+            let (name, superseded) = (kept.id.to_string(), kept.superseded);
+            export.boot(&experiment, &KeptBoot { name: &name, superseded, boot: &kept.boot })
         })??;
         Ok(export.finish()?)
     };

@@ -54,12 +54,20 @@ fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
     Ok(store)
 }
 
+/// A file of SQLite has a header of so many bytes (<https://www.sqlite.org/fileformat.html>, 1.3).
+const SHORTEST_STORE: u64 = 100;
+
 /// Where the store is, which has to be there.
 fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let path = store_path(named)?;
     if !path.exists() {
         let message = format!("there is no store {}: `faultline run` makes it", path.display());
         return Err(Failure::Usage(message));
+    }
+    // SQLite would take it for a new database, and write one.
+    if fs::metadata(&path)?.len() < SHORTEST_STORE {
+        let message = format!("{} is no store, or was one and is cut short", path.display());
+        return Err(Failure::Host(message));
     }
     Ok(path)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::RunOptions;
 use lab::schedule::schedule;
-use model::{Experiment, Mode, Outcome, Setting, count};
+use model::{Experiment, Mode, Outcome, Profiling, Setting, count};
 use report::escape;
 use store::{Detail, Store};
 
@@ -73,7 +73,9 @@ pub fn plan(
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
     let _ = writeln!(text, "{}: {}{more}", count(slots.len(), "boot"), order.join(", "));
     let (done, wall) = match store {
-        Some(store) => (done(experiment, store)?, wall_of_like(experiment, store)?),
+        Some(store) => {
+            (done(experiment, store, options.retry_failed)?, wall_of_like(experiment, store)?)
+        }
         None => (0, None),
     };
     if done > 0 {
@@ -82,6 +84,15 @@ pub fn plan(
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
         let _ = writeln!(text, "side by side: {}", count(jobs, "boot"));
+    }
+    if options.verify {
+        text.push_str("verify: each boot twice\n");
+    }
+    let Profiling { accesses, stacks } = experiment.profile;
+    for (is_wanted, what) in [(accesses, "loads and stores"), (stacks, "call paths")] {
+        if is_wanted {
+            let _ = writeln!(text, "profile: {what}");
+        }
     }
     let times = if options.verify { 2 } else { 1 } * slots.len().saturating_sub(done);
     text.push_str(&match wall {
@@ -97,12 +108,16 @@ pub fn plan(
 
 /// Boots that are not due, for the store has them of an experiment of this name and these variants.
 /// Whether their kernels are still the same is only known once these are fetched.
-fn done(experiment: &Experiment, store: &Store) -> Result<usize, Failure> {
+fn done(experiment: &Experiment, store: &Store, retry_failed: bool) -> Result<usize, Failure> {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
     let rows = store.experiments()?;
     let row = rows.iter().rev().find(|row| row.name == experiment.name && row.variants == names);
     let outcomes = row.into_iter().flat_map(|row| &row.outcomes);
-    let ended = outcomes.filter(|(outcome, _)| **outcome != Outcome::Interrupted.name());
+    let complete = Outcome::Complete.name();
+    let ended = outcomes.filter(|(outcome, _)| match retry_failed {
+        true => **outcome == complete,
+        false => **outcome != Outcome::Interrupted.name(),
+    });
     let done: u32 = ended.map(|(_, number)| number).sum();
     let wanted = experiment.variants.len() * experiment.boots as usize;
     Ok((done as usize).min(wanted))

@@ -114,6 +114,9 @@ fn done(summary: &RunSummary) -> String {
         (0, _, Ending::Schedule) => "every boot was done before".to_owned(),
         (0, ..) => "no boot done".to_owned(),
         (boots, 0, _) => format!("{} done", count(boots, "boot")),
+        (boots, failed, _) if failed == summary.partial => {
+            format!("{} done; in {failed} of them a workload failed", count(boots, "boot"))
+        }
         (boots, failed, _) => format!("{} done, {failed} of them failed", count(boots, "boot")),
     };
     let before = match summary.failed_before {
@@ -144,6 +147,8 @@ const DEFAULT_BOOTS: u32 = 3;
 /// The directory for boots under way, beside the store and of its name, so that two stores in one
 /// directory do not meet.
 pub fn scratch(store: &Path) -> PathBuf {
+    // One directory, and so one lock, by whatever name the store is opened.
+    let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".running");
     store.with_file_name(name)

@@ -153,7 +153,9 @@ impl Lab {
                         None => {}
                     }
                     summary.boots += 1;
-                    summary.failed += usize::from(!boot.outcome.is_complete());
+                    let failed = !boot.outcome.is_complete();
+                    summary.failed += usize::from(failed);
+                    summary.partial += usize::from(failed && boot.outcome.counts());
                     done += 1;
                     // Those under way are half done, on average.
                     let share = f64::from(2 * done + running as u32) / 2.0;

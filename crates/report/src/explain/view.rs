@@ -52,18 +52,28 @@ fn headline(it: &Headline) -> String {
     let change = match more_or_less(percent, 2).as_deref() {
         None => "-".to_owned(),
         Some("0.00 %") => "the same kernel instructions to 0.01 %".to_owned(),
+        Some(change) if it.at_equal_entries => {
+            format!("{change} kernel instructions at equal entries")
+        }
         Some(change) => format!("{change} kernel instructions"),
     };
     let change = format!("Phase {phase}: {change}");
     let Some(Holder { name, inclusive, per_entry: [base, new], share }) = &it.function else {
         let why = match kernel.beyond_luck() {
-            Some(true) if it.followed => "beyond luck; no function holds half of the change",
-            Some(true) => {
-                "beyond luck; no function alone holds half of the change. `run --profile stacks` \
-                 records call paths, which show a function with all that it calls"
+            Some(true) if it.followed => {
+                "beyond luck; no function holds half of the change".to_owned()
             }
-            Some(false) => "luck alone may do this",
-            None => "nothing is known of luck",
+            Some(true) if it.listed => {
+                "beyond luck; no function alone holds half of the change. `run \
+                 --profile stacks` records call paths, which show a function with all that it calls"
+                    .to_owned()
+            }
+            Some(true) => format!(
+                "beyond luck; {FEWEST_FOR_LISTS} seeds a side name a function, and so do call paths (`run \
+                 --profile stacks`)"
+            ),
+            Some(false) => "luck alone may do this".to_owned(),
+            None => "nothing is known of luck".to_owned(),
         };
         return format!("{change}: {why}.");
     };

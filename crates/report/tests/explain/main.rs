@@ -167,7 +167,9 @@ fn what_happened_comes_first() {
         phase: phase.into(),
         kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
         function,
+        at_equal_entries: false,
         followed: true,
+        listed: true,
     };
     let holder = |inclusive, per_entry, share| Holder {
         name: "change_pte".into(),

@@ -219,7 +219,9 @@ fn functions_that_changed_stand_below_the_verdicts() {
             per_entry: [10.0, 25.0],
             share: 1.0,
         }),
+        at_equal_entries: false,
         followed: true,
+        listed: true,
     };
     let phases = ["a", "b", "c", "d", "e"];
     let explained = Explained {
