@@ -1,13 +1,13 @@
 //! Columns and cells.
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8.
     Text,
-    /// A whole number of 64 bits with a sign.
+    /// A signed 64-bit integer.
     Integer,
-    /// A number of double precision.
+    /// A double-precision number.
     Number,
     /// A time in UTC.
     Time,
@@ -20,14 +20,14 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
-    /// Whether there may be nothing in it.
+    /// Whether it may be empty.
     pub nullable: bool,
 }
 
 impl Column {
-    /// A column that always holds something.
+    /// A column that is never empty.
     pub const fn full(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, nullable: false }
     }
@@ -47,7 +47,7 @@ pub enum Cell<'a> {
     Text(&'a str),
     /// A whole number.
     Integer(i64),
-    /// A number; finite.
+    /// A finite number.
     Number(f64),
     /// Seconds since 1970.
     Time(i64),

@@ -13,19 +13,19 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::cell::{Cell, Column, Kind};
 
-/// Rows of a group.
+/// Rows in a group.
 const GROUP: usize = 1 << 16;
 /// A time is kept in thousandths of a second.
 const MILLISECONDS: i64 = 1000;
 
-/// A Parquet file in the making.
+/// A Parquet file being written.
 pub struct Columnar<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<Gathered>,
     rows: usize,
 }
 
-/// What one column of a group holds.
+/// The values of one column of a group.
 struct Gathered {
     nullable: bool,
     /// For each row, 1 where there is a value and 0 where there is none.
@@ -122,7 +122,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Writes the column, and empties it.
+    /// Writes the column, and clears it.
     fn write(&mut self, writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = self.nullable.then_some(&*self.levels);
         match &mut self.values {

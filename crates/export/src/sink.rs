@@ -35,7 +35,7 @@ impl<W: Write + Send> Sink<W> {
         })
     }
 
-    /// Writes a row: one cell a column.
+    /// Writes a row: one cell for each column.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         match self {
             Self::Parquet(file) => file.row(cells),

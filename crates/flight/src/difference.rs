@@ -1,4 +1,4 @@
-//! Where two recordings of what ought to be the same part.
+//! Compares two recordings that should be equal.
 
 use std::fmt::{self, Display};
 
@@ -8,9 +8,9 @@ use crate::frame::{Frame, Kind};
 use crate::log::Frames;
 use crate::patch::{Content, Record};
 
-/// No more characters of a frame's content are told...
+/// The most characters shown of a frame's content...
 const MAX_SHOWN: usize = 160;
-/// ... beginning with so many that are the same in both.
+/// ... of which at most this many, at the start, are the same in both.
 const MAX_SHARED: usize = 60;
 
 /// The first frame in which two recordings differ.
@@ -18,9 +18,9 @@ const MAX_SHARED: usize = 60;
 pub struct Difference {
     /// The frame's sequence number.
     pub sequence: u64,
-    /// What it is in either recording; none where the recording has ended.
+    /// The frame in either recording; none if that recording has ended.
     pub frames: [Option<Side>; 2],
-    /// The first byte in which the payloads differ; none if they don't, or one is not there.
+    /// The first byte in which the payloads differ; none if they are equal, or one frame is missing.
     pub byte: Option<usize>,
 }
 
@@ -33,14 +33,13 @@ pub struct Side {
     pub kind: u16,
     /// Bytes of its payload.
     pub length: usize,
-    /// What the payload holds, in printable characters: where it is long, what is around the first
-    /// difference.
+    /// The payload in printable characters; if it is long, only the part around the first difference.
     pub content: String,
 }
 
-/// Compares two logs of the recorder, frame by frame: time, kind and payload. None if they are the
-/// same up to and with the last frame, [`Event::Bye`], or up to where both end without one: whether
-/// there is one is for the caller to ask.
+/// Compares two logs of the recorder, frame by frame: time, kind and payload. None if they are equal up to
+/// and including the last frame, [`Event::Bye`], or up to where both end without one. The caller must check
+/// whether it is there.
 pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<Difference> {
     let (mut a, mut b) = (Frames::new(a), Frames::new(b));
     let mut files = Vec::new();
@@ -89,12 +88,12 @@ impl Difference {
     }
 }
 
-/// How many items the two have in common at their starts.
+/// The length of their common prefix.
 fn shared<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// What a frame holds, on one line of printable characters.
+/// The content of a frame, on one line of printable characters.
 fn content(frame: &Frame<'_>, files: &[File]) -> String {
     let content = match Kind::from_number(frame.kind) {
         Some(Kind::Event) => event(frame).map(|event| format!("{event:?}")),

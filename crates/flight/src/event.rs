@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile::MAX_SLICES;
 
-/// The longest text that the agent puts into one event; it cuts what is longer.
+/// The longest text of one event; the agent truncates longer ones.
 pub const MAX_TEXT: usize = 64 << 10;
-/// A boot has at most so many cuts, since a profile has room for the two marks of no more ...
+/// Limits of a boot: cuts (a profile has room for the two marks of this many) ...
 pub const MAX_CUTS: usize = MAX_SLICES / 2 - 1;
 /// ... so many samples ...
 pub const MAX_SAMPLES: usize = 1_000_000;
-/// ... and so many bytes of notes. The agent ends a workload that goes beyond; the host takes no more.
+/// ... and bytes of notes. The agent ends a workload that exceeds them; the host accepts no more.
 pub const MAX_NOTES: usize = 1 << 20;
 
 /// Something that happened in the guest, at the time of its frame.
@@ -37,10 +37,10 @@ pub enum Event {
         label: String,
         /// In the metric's unit.
         value: f64,
-        /// When that was over what it measured, in nanoseconds of guest time, if the workload says so.
+        /// When the measured operation ended, in nanoseconds of guest time, if the workload says so.
         ended: Option<u64>,
     },
-    /// One point of a series of the workload's own.
+    /// One point of a series that the workload reports.
     Point {
         /// The series' name.
         series: String,
@@ -53,7 +53,7 @@ pub enum Event {
     End(Usage),
     /// Lines of the kernel's log, as `/dev/kmsg` gives them: `[seconds] text`.
     Log(String),
-    /// The recorder is short of room: series are dropped from here on.
+    /// The recorder is nearly full: series are dropped from here on.
     SeriesDropped,
     /// The job cannot go on: what failed, and why.
     Failed(String),
@@ -62,10 +62,10 @@ pub enum Event {
         /// `/proc/sys/kernel/tainted`
         tainted: u64,
     },
-    /// Whole lines of `/proc/kallsyms`, those of code.
+    /// Whole lines of `/proc/kallsyms`, code symbols only.
     Symbols(String),
-    /// The workload of the iteration that began last failed, and the job goes on with the next one. Says
-    /// why. Files were sampled just before this frame.
+    /// The workload of the last begun iteration failed, and the job continues with the next one. Says why.
+    /// Files were sampled just before this frame.
     WorkloadFailed(String),
 }
 
@@ -74,11 +74,11 @@ pub enum Event {
 pub struct File {
     /// The name of its source, such as `node-vmstat`.
     pub source: String,
-    /// Which file of the source, such as `node0`; empty if it has one.
+    /// Which file of the source, such as `node0`; empty if the source is one file.
     pub part: String,
 }
 
-/// What the guest says of itself.
+/// What the guest reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// `uname -r`
@@ -95,13 +95,13 @@ pub struct Hello {
     pub cpus: u32,
     /// NUMA nodes online.
     pub nodes: u32,
-    /// Memory in all, bytes.
+    /// Total memory, in bytes.
     pub memory: u64,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: u64,
 }
 
-/// What an iteration took, all its processes together.
+/// CPU and elapsed time of an iteration, over all its processes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// User CPU seconds.
@@ -112,7 +112,7 @@ pub struct Usage {
     pub elapsed: f64,
 }
 
-/// An event could not be read: the bytes are damaged or of another version.
+/// The bytes of an event are damaged or of another version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the recorder cannot be read: {0}")]
 pub struct EventError(#[from] postcard::Error);
@@ -121,7 +121,7 @@ impl Event {
     /// The payload of this event's frame.
     ///
     /// # Errors
-    /// None that a well-formed event can cause.
+    /// A well-formed event causes none.
     pub fn encode(&self) -> Result<Vec<u8>, EventError> {
         Ok(postcard::to_stdvec(self)?)
     }

@@ -13,8 +13,8 @@
 //! | 16 | 8 | sequence number, from 0, without gaps |
 //! | 24 | 8 | guest time: nanoseconds of `CLOCK_BOOTTIME` |
 //!
-//! The writer puts the magic down last, so that a reader never takes a frame in the making for
-//! one; the checksum finds those that were torn all the same.
+//! The writer stores the magic last, so that a reader does not take an incomplete frame for a complete one.
+//! The checksum detects torn frames nonetheless.
 
 /// First bytes of a frame.
 pub const MAGIC: [u8; 4] = *b"FLfr";
@@ -22,7 +22,7 @@ pub const MAGIC: [u8; 4] = *b"FLfr";
 pub const HEADER: usize = 32;
 /// Frames begin at multiples of this.
 pub const ALIGNMENT: usize = 8;
-/// No payload is longer; a longer length in a header is damage.
+/// The longest payload; a longer length in a header is damage.
 pub const MAX_PAYLOAD: usize = 4 << 20;
 
 /// What a frame's payload holds.
@@ -31,9 +31,9 @@ pub const MAX_PAYLOAD: usize = 4 << 20;
 pub enum Kind {
     /// An [`crate::Event`].
     Event = 1,
-    /// A [`crate::patch::Record`]: a kernel file as read. Dropped when room gets short.
+    /// A [`crate::patch::Record`]: a kernel file as read. Dropped when the recorder is nearly full.
     Series = 2,
-    /// Part of a [`crate::profile::Phase`]: never in the recorder's log, but in a file of its own.
+    /// Part of a [`crate::profile::Phase`]; only in a profile's own file, not in the recorder's log.
     Profile = 3,
 }
 
@@ -52,7 +52,7 @@ impl Kind {
 /// A frame as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The number of its kind; unknown numbers are passed over by readers.
+    /// The number of its kind. Readers skip unknown numbers.
     pub kind: u16,
     /// Its place in the log.
     pub sequence: u64,
@@ -62,13 +62,12 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// Bytes that a frame with `payload` bytes takes, padding included.
+/// Size of a frame with `payload` bytes, padding included.
 pub const fn size(payload: usize) -> usize {
     (HEADER + payload).next_multiple_of(ALIGNMENT)
 }
 
-/// The header of a frame, magic included. Payloads above [`MAX_PAYLOAD`] are for the caller to
-/// refuse.
+/// The header of a frame, magic included. The caller must reject payloads above [`MAX_PAYLOAD`].
 pub fn header(kind: Kind, sequence: u64, time: u64, payload: &[u8]) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[0..4].copy_from_slice(&MAGIC);
@@ -88,7 +87,7 @@ fn checksum(header: &[u8; HEADER], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Reads the frame at the start of `bytes`. None unless it is there whole and undamaged.
+/// Reads the frame at the start of `bytes`. None unless it is complete and undamaged.
 pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
     let header: &[u8; HEADER] = bytes.first_chunk()?;
     if header[0..4] != MAGIC {

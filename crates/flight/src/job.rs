@@ -1,27 +1,27 @@
-//! The job: everything the agent is to do, put into the initramfs before the boot. Nothing is sent
-//! to a guest while it runs.
+//! The job: everything the agent has to do, put into the initramfs before the boot. Nothing is sent to a
+//! running guest.
 
 use model::{Bytes, Millis, Sampler, Setting};
 use serde::{Deserialize, Serialize};
 
 /// Where the agent finds the job, as JSON.
 pub const JOB_PATH: &str = "/faultline/job.json";
-/// Where the agent lies in the initramfs; the kernel starts it as PID 1.
+/// The agent's path in the initramfs; the kernel starts it as PID 1.
 pub const AGENT_PATH: &str = "/init";
-/// Where the built-in workloads lie.
+/// The directory of the built-in workloads.
 pub const WORKLOADS_PATH: &str = "/faultline/workloads";
-/// Where programs of the user's own lie.
+/// The directory of the user's programs.
 pub const PROGRAMS_PATH: &str = "/faultline/programs";
-/// Where the user space made of packages is, for workloads that want it: their root.
+/// The root of the user space made of packages, for workloads that need it.
 pub const USERSPACE_PATH: &str = "/userspace";
-/// Where the image of that user space is mounted, which nobody can write to.
+/// The read-only mount point of the image of that user space.
 pub const USERSPACE_IMAGE_PATH: &str = "/userspace-image";
-/// Where the decompressed modules lie.
+/// The directory of the decompressed modules.
 pub const MODULES_PATH: &str = "/faultline/modules";
-/// Where the contents of RAM disks lie: a directory for each, named after the disk's number, of files
-/// named after the offset at which they belong, in hexadecimal.
+/// The contents of RAM disks: a directory for each, named by the disk's number, with files named by their
+/// offset in hexadecimal.
 pub const IMAGES_PATH: &str = "/faultline/disks";
-/// Where a shell lies, when one was asked for: a busybox.
+/// The shell, if one was requested: a busybox.
 pub const SHELL_PATH: &str = "/bin/busybox";
 /// PCI vendor and device of the memory shared with the host (QEMU `docs/specs/ivshmem-spec.rst`).
 pub const RECORDER_PCI: (u16, u16) = (0x1af4, 0x1110);
@@ -33,10 +33,10 @@ pub struct Job {
     pub modules: Vec<Module>,
     /// Disks to mount, in this order, before the settings are applied.
     pub disks: Vec<Disk>,
-    /// The disk with the user space made of packages, if a workload wants one.
+    /// The disk with the user space made of packages, if a workload needs one.
     #[serde(default)]
     pub userspace: Option<Disk>,
-    /// Swap space to make and switch on after that, if there is to be one.
+    /// Swap space to create and enable after that, if any.
     #[serde(default)]
     pub swap: Option<Swap>,
     /// Settings to apply, in this order.
@@ -45,13 +45,13 @@ pub struct Job {
     pub workloads: Vec<Workload>,
     /// What to sample, and how often.
     pub sampler: Sampler,
-    /// In exact mode, what everything that may differ without mattering is drawn from.
+    /// In exact mode, the seed of everything that may differ without mattering.
     #[serde(default)]
     pub seed: Option<u32>,
-    /// Record the kernel's symbols when the workloads are done.
+    /// Record the kernel's symbols after the workloads.
     #[serde(default)]
     pub symbols: bool,
-    /// Give a shell on the console when the workloads are done.
+    /// Start a shell on the console after the workloads.
     pub shell: bool,
 }
 
@@ -60,9 +60,9 @@ pub struct Job {
 pub struct Module {
     /// Its file in the initramfs.
     pub path: String,
-    /// Its parameters, as on a kernel's command line; mostly none.
+    /// Its parameters, as on a kernel's command line; usually empty.
     pub parameters: String,
-    /// Whether the guest does without it if the kernel refuses it, as one for other CPUs.
+    /// Whether the guest continues if the kernel refuses it, such as a module for other CPUs.
     pub optional: bool,
 }
 
@@ -71,29 +71,28 @@ pub struct Module {
 pub struct Disk {
     /// How it is found.
     pub identity: Identity,
-    /// The modules that drive it, which a kernel may have built in.
+    /// The modules with its drivers, which may be built into the kernel.
     #[serde(default)]
     pub drivers: Vec<String>,
     /// Its size.
     pub size: Bytes,
-    /// The name that it gets, a link to what the kernel calls it.
+    /// The name of its device, a link to the kernel's name.
     pub device: String,
-    /// The directory of what is written to it first, if it comes empty.
+    /// The directory with the contents to write to it first, if it is empty at boot.
     pub contents: Option<String>,
     /// The file system on it; none for a raw device.
     pub mount: Option<Mount>,
 }
 
-/// How a disk is told from others.
+/// How a disk is identified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Identity {
     /// The kernel's name for it, such as `ram0`.
     Name(String),
-    /// The handle that the firmware gives the memory module that persistent memory is on (ACPI's
-    /// NFIT).
+    /// The firmware's handle of the memory module that holds the persistent memory (ACPI's NFIT).
     Handle(u32),
-    /// The serial number that it gives.
+    /// Its serial number.
     Serial(String),
 }
 
@@ -102,9 +101,9 @@ pub enum Identity {
 pub struct Mount {
     /// Its type.
     pub filesystem: String,
-    /// The directory, which is made.
+    /// The mount point, which is created.
     pub place: String,
-    /// Options as in fstab(5), parted by commas.
+    /// Options as in fstab(5), separated by commas.
     pub options: String,
 }
 
@@ -112,7 +111,7 @@ pub struct Mount {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Swap {
-    /// A file, which is made.
+    /// A file, which is created.
     File {
         /// Its path, on a mounted disk.
         path: String,
@@ -124,11 +123,11 @@ pub enum Swap {
         /// Its device.
         device: String,
     },
-    /// The first device of zram.
+    /// The first zram device.
     Zram {
-        /// How much fits into it before compression.
+        /// Its capacity before compression.
         size: Bytes,
-        /// The kernel's name of the compression; empty for its default.
+        /// The kernel's name of the compression algorithm; empty for its default.
         algorithm: String,
     },
 }
@@ -142,9 +141,9 @@ pub struct Workload {
     pub command: Vec<String>,
     /// Repetitions.
     pub iterations: u32,
-    /// How long one may take.
+    /// Time limit of one repetition.
     pub timeout: Millis,
-    /// Whether it has metrics: then an iteration that reports no sample has failed.
+    /// Whether it has metrics. If so, an iteration without a sample has failed.
     #[serde(default)]
     pub metrics: bool,
     /// Whether its root is the user space made of packages.

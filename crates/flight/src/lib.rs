@@ -1,6 +1,6 @@
-//! What passes between host and guest: the job that goes in before the boot, the frames that the
-//! flight recorder writes, and the lines that a workload writes. Formats only: mapping memory,
-//! reading files and running programs are left to the agent and to the host.
+//! Data formats between host and guest: the job that is put in before the boot, the frames of the flight
+//! recorder, and the lines that a workload writes. Formats only: mapping memory, reading files and running
+//! programs are left to the agent and to the host.
 
 pub mod difference;
 pub mod event;

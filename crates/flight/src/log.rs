@@ -1,10 +1,10 @@
-//! The log of the flight recorder: frames one after the other from the start of the shared
-//! memory, not a ring. What is full stays as it is: series are refused when three quarters are
-//! taken, so that events find room to the end.
+//! The log of the flight recorder: consecutive frames from the start of the shared memory, not a ring.
+//! Frames are never overwritten. Series are refused once three quarters are used, so that there is room for
+//! events to the end.
 
 use crate::frame::{self, Frame, Kind};
 
-/// Where the next frame goes, and whether there is room for it. Kept by the writer.
+/// The writer's state: the position of the next frame, and whether there is room for it.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     capacity: usize,
@@ -27,7 +27,7 @@ impl Cursor {
         Self { capacity, offset: 0, sequence: 0 }
     }
 
-    /// Takes the place for a frame; none when there is no room for one of this kind.
+    /// Reserves the place of a frame; none if there is no room for one of this kind.
     pub fn place(&mut self, kind: Kind, payload: usize) -> Option<Place> {
         let limit = match kind {
             Kind::Series => self.capacity / 4 * 3,
@@ -44,7 +44,7 @@ impl Cursor {
     }
 }
 
-/// Reads the frames of a log in order, up to the first that is missing, torn or damaged.
+/// Iterates over the frames of a log, up to the first that is missing, torn or damaged.
 ///
 /// `bytes` is the host's own copy: the guest may still be writing the original.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl<'a> Frames<'a> {
         Self::resume(bytes, 0)
     }
 
-    /// The frames from `sequence` on, whose header is at the start of `bytes`.
+    /// The frames from `sequence` on; the header of the first is at the start of `bytes`.
     pub fn resume(bytes: &'a [u8], sequence: u64) -> Self {
         Self { bytes, offset: 0, sequence }
     }

@@ -1,16 +1,15 @@
-//! Text as the change from the text before it.
+//! Text as a difference from an earlier text.
 //!
-//! The sampler reads the same kernel files again and again, and few of their numbers change. It
-//! records the bytes that did, so the host has every file back to the byte, and the guest needs to
-//! understand none of them. Runs of digits and blanks are replaced whole: that is where numbers
-//! grow and columns shift.
+//! The sampler reads the same kernel files repeatedly, and few of their numbers change. It records only the
+//! changed bytes. The host can restore every file exactly, and the guest does not parse them. Runs of
+//! digits and blanks are replaced as a whole, as numbers grow and columns shift there.
 //!
-//! A patch is a list of edits: bytes to keep, bytes to drop, bytes to put in, the first two as
-//! LEB128 numbers and the third behind its LEB128 length. What follows the last edit is kept.
+//! A patch is a list of edits: bytes to keep, bytes to drop, bytes to insert. The first two are LEB128
+//! numbers; the third is preceded by its LEB128 length. What follows the last edit is kept.
 
 use serde::{Deserialize, Serialize};
 
-/// No file is longer; more than this of a file is not recorded.
+/// The longest recorded text of a file; the rest is cut off.
 pub const MAX_TEXT: usize = 1 << 20;
 
 /// A file as the sampler read it.
@@ -28,12 +27,12 @@ pub struct Record<'a> {
 pub enum Content<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// A patch for the text before.
+    /// A patch of the previous text.
     Patch(&'a [u8]),
 }
 
-/// Writes into `patch` what turns `old` into `new`. False, with `patch` in any state, if the two
-/// differ by more than numbers: then the whole text is the better record.
+/// Writes the difference from `old` to `new` into `patch`. False, with an undefined `patch`, if they differ
+/// in more than numbers: then the whole text should be recorded.
 pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
     patch.clear();
     let (mut from, mut to, mut kept) = (0, 0, 0);
@@ -57,7 +56,7 @@ pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Carries out `patch` on `old`. None if the patch does not fit or the result is too long.
+/// Applies `patch` to `old`. None if the patch does not fit or the result is too long.
 pub fn apply(old: &[u8], mut patch: &[u8]) -> Option<Vec<u8>> {
     let mut new = Vec::with_capacity(old.len());
     let mut from = 0_usize;
@@ -79,7 +78,7 @@ pub fn apply(old: &[u8], mut patch: &[u8]) -> Option<Vec<u8>> {
     (new.len() <= MAX_TEXT).then_some(new)
 }
 
-/// Bytes in which two files of one form may differ.
+/// Whether two texts of one file may differ in this byte.
 fn is_loose(byte: u8) -> bool {
     byte.is_ascii_digit() || byte == b' '
 }
@@ -88,7 +87,7 @@ fn loose(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_loose(**byte)).count()
 }
 
-/// Length of the common start, found 8 bytes at a time: most of a file does not change.
+/// Length of the common prefix, compared 8 bytes at a time: most of a file does not change.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let mut same = 0;
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {

@@ -10,28 +10,27 @@
 //! note "created 40000 files"
 //! ```
 //!
-//! The name of a metric may have blanks if quotation marks stand around it, as in
-//! `sample "SeqIn block" 21504`.
+//! The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block" 21504`.
 //!
-//! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` says when that was over what it measured;
-//! the line itself may come later.
+//! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` tells when the measured operation ended; the
+//! line itself may come later.
 //!
-//! A program that must not go on before a phase's counters are cut reads one byte from the
-//! descriptor in `FAULTLINE_ACK_FD` after each `phase` line.
+//! A program that must wait until a phase's counters are cut reads one byte from the descriptor in
+//! `FAULTLINE_ACK_FD` after each `phase` line.
 
 /// The variable that names the descriptor to write to.
 pub const FD_VARIABLE: &str = "FAULTLINE_FD";
 /// The variable that names the descriptor from which a byte is read after each `phase`.
 pub const ACK_VARIABLE: &str = "FAULTLINE_ACK_FD";
-/// The longest line; longer ones are refused.
+/// The longest line; longer ones are rejected.
 pub const MAX_LINE: usize = 4096;
 /// The longest name of a phase, metric, label or series.
 pub const MAX_NAME: usize = 64;
 
-/// What one line says.
+/// The content of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// `phase [NAME]`: a phase begins, and the one before ends. Without a name what follows is in no
+    /// `phase [NAME]`: a phase begins, and the previous one ends. Without a name, what follows is in no
     /// phase.
     Phase(String),
     /// `sample METRIC [LABEL] VALUE [@SECONDS]`
@@ -42,7 +41,7 @@ pub enum Line {
         label: String,
         /// In the metric's unit.
         value: f64,
-        /// When that was over what it measured, in nanoseconds of `CLOCK_BOOTTIME`; none if it does not
+        /// When the measured operation ended, in nanoseconds of `CLOCK_BOOTTIME`; none if the line does not
         /// say.
         ended: Option<u64>,
     },
@@ -53,11 +52,11 @@ pub enum Line {
         /// Its value now.
         value: f64,
     },
-    /// `note TEXT`, with or without quotation marks around it.
+    /// `note TEXT`, with or without quotation marks.
     Note(String),
 }
 
-/// Why a line is none of the protocol's.
+/// Why a line is not of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// Neither phase, sample, series nor note.
@@ -77,7 +76,7 @@ pub enum LineError {
     Text,
 }
 
-/// Reads one line, without its newline. Empty lines are the caller's to pass over.
+/// Parses one line, without its newline. The caller must skip empty lines.
 ///
 /// # Errors
 /// When it is no line of the protocol.
@@ -102,18 +101,20 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
     }
 }
 
-/// Whether `word` can name a phase, metric, label or series: 1 to 64 letters, digits and `._:+/%-`.
+/// Whether `word` is a valid name of a phase, metric, label or series: 1 to 64 letters, digits and
+/// `._:+/%-`.
 pub fn is_name(word: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._:+/%-".contains(c);
     (1..=MAX_NAME).contains(&word.len()) && word.chars().all(fits)
 }
 
-/// Whether `text` can name a metric: names with one blank between them, together no longer than one.
+/// Whether `text` is a valid name of a metric: names separated by single blanks, in total no longer than
+/// one name.
 pub fn is_metric(text: &str) -> bool {
     text.len() <= MAX_NAME && text.split(' ').all(is_name)
 }
 
-/// What follows the word `sample`.
+/// Parses what follows the word `sample`.
 fn sample(text: &str) -> Result<Line, LineError> {
     let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
     let (metric, rest) = match quoted {

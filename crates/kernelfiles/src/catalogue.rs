@@ -1,11 +1,11 @@
-//! The catalogue of counters: every counter that `/proc/vmstat`, zoneinfo and numastat had or have,
-//! from Linux 2.6.32 on, with what it counts and how it came and went.
+//! The catalogue of counters: every counter that `/proc/vmstat`, zoneinfo and numastat have or had since
+//! Linux 2.6.32, with its meaning and history.
 //!
-//! The counters are data: `catalogue/*.toml`, a table each. A name that ends in `_ZONE` stands for
-//! those that end in a zone (`_dma`, `_dma32`, `_normal`, `_high`, `_movable`). Versions are the
-//! first and the last release that prints the counter, with the options it needs; they agree with
-//! the lists of 33 releases from 2.6.32 to 6.19 and with what packaged kernels print (see the
-//! tests). Where no list pins the very release, it is named in `unchecked`.
+//! The counters are data: `catalogue/*.toml`, a table each. A name that ends in `_ZONE` stands for those
+//! that end in a zone (`_dma`, `_dma32`, `_normal`, `_high`, `_movable`). Versions are the first and the
+//! last release that prints the counter, given the options it needs. They agree with the lists of 33
+//! releases from 2.6.32 to 6.19 and with what packaged kernels print (see the tests). Versions that these
+//! lists do not determine exactly are named in `unchecked`.
 
 mod version;
 
@@ -18,31 +18,31 @@ use crate::derived::{self, ZONES};
 
 pub use version::Version;
 
-/// The releases before which nothing was looked at.
+/// The oldest release that was examined.
 pub const OLDEST: &str = "2.6.32";
 
-/// What is known of a counter.
+/// A counter of the catalogue.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
     /// Its name.
     #[serde(skip)]
     pub name: String,
-    /// What it counts in.
+    /// Its unit.
     pub unit: String,
-    /// Whether it says how much there is, and not how much there was since boot.
+    /// Whether it is a gauge (a current amount), and not a count since boot.
     #[serde(default)]
     pub gauge: bool,
     /// What it counts.
     pub what: String,
-    /// The kernel's function and file that count it: in the last release that was looked at.
+    /// The kernel's function and file that count it, in the last release examined.
     #[serde(rename = "where")]
     pub place: String,
-    /// The first release that has it; none if [`OLDEST`] has it already.
+    /// The first release that has it; none if [`OLDEST`] already has it.
     pub since: Option<Version>,
-    /// The last release that has it; none if it is still there.
+    /// The last release that has it; none if it still exists.
     pub until: Option<Version>,
-    /// Which of both were not checked to the very release.
+    /// Which of these two were not checked to the exact release.
     #[serde(default)]
     pub unchecked: Vec<End>,
     /// Whether only some patched kernels have it.
@@ -54,15 +54,15 @@ pub struct Counter {
     /// Counters that count the same since.
     #[serde(default)]
     pub became: Vec<String>,
-    /// Counters in which this was counted before, and no longer is.
+    /// Counters that included this one before.
     #[serde(default)]
     pub split_from: Vec<String>,
-    /// What a reader must know to read it right; empty if nothing.
+    /// What a reader must know to interpret it; empty if nothing.
     #[serde(default)]
     pub note: String,
 }
 
-/// An end of a counter's life.
+/// One end of a counter's range of releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
@@ -73,7 +73,7 @@ pub enum End {
 }
 
 impl Counter {
-    /// Whether a kernel of this version has it, if it has the options for it.
+    /// Whether a kernel of this version has it, given the options it needs.
     pub fn is_in(&self, version: &Version) -> bool {
         self.since.as_ref().is_none_or(|since| since <= version)
             && self.until.as_ref().is_none_or(|until| version <= until)
@@ -91,7 +91,7 @@ static COUNTERS: LazyLock<BTreeMap<String, Counter>> = LazyLock::new(|| {
     ];
     let mut counters = BTreeMap::new();
     for text in files {
-        // A part of this program, which its tests read.
+        // The files are part of this program, and its tests read them.
         let read: BTreeMap<String, Counter> = toml::from_str(text).expect("a sound catalogue");
         counters.extend(
             read.into_iter().map(|(name, counter)| (name.clone(), Counter { name, ..counter })),
@@ -105,8 +105,8 @@ pub fn counters() -> impl Iterator<Item = &'static Counter> {
     COUNTERS.values()
 }
 
-/// The counter of this name. Names of zones, nodes and CPUs may stand where the kernel or
-/// [`crate::counters`] puts them: `pgalloc_normal`, `node0 Normal nr_free_pages`.
+/// The counter of this name. The name may include zones, nodes and CPUs, as the kernel or
+/// [`crate::counters`] writes them: `pgalloc_normal`, `node0 Normal nr_free_pages`.
 pub fn find(name: &str) -> Option<&'static Counter> {
     let name = without_owner(name);
     COUNTERS.get(name).or_else(|| COUNTERS.get(&of_any_zone(name)?))
@@ -118,7 +118,7 @@ fn of_any_zone(name: &str) -> Option<String> {
     ZONES.contains(&zone).then(|| format!("{counter}_ZONE"))
 }
 
-/// The name without the words that say whose counter it is.
+/// The name without the words for node, CPU and zone.
 fn without_owner(name: &str) -> &str {
     let Some((first, rest)) = name.split_once(' ') else {
         return name;
@@ -137,11 +137,11 @@ fn without_owner(name: &str) -> &str {
     }
 }
 
-/// How alike two names must be, from 0 to 1, and how many are worth reading.
+/// How similar two names must be, from 0 to 1, and how many are suggested.
 const ALIKE: f64 = 0.6;
 const MAX_NEAR: usize = 6;
 
-/// Names of counters and rows, and of `others`, that somebody may have meant, the most likely first.
+/// Names of counters and rows, and of `others`, similar to a mistyped name, the most similar first.
 pub fn near(name: &str, others: &[&'static str]) -> Vec<&'static str> {
     let wanted = name.to_ascii_lowercase();
     let labels = derived::rows().map(|row| row.label);
@@ -188,7 +188,7 @@ mod tests {
         }
         for row in derived::rows() {
             let names = row.formula.counters();
-            // Not every counter has forms for zones, nor every such form one without.
+            // Not every counter has per-zone forms, and some have only these.
             let stem = |name: &str| name.rsplit_once('_').map_or("", |(stem, _)| stem).to_owned();
             let known = |name: &String| {
                 let forms = [name.clone(), stem(name), format!("{name}_normal")];

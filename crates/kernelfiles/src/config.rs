@@ -1,12 +1,12 @@
-//! A kernel's configuration (`.config`, `/boot/config-*`), and what by its banner it was built
-//! with: by these two kernels may differ besides their code.
+//! A kernel's configuration (`.config`, `/boot/config-*`), and its compiler by the banner: two kernels may
+//! differ in these besides their code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::scan;
 
-/// Options without `CONFIG_`, and their values as written (`y`, `m`, `250`, `"text"`); `n` for one
-/// that the kernel knows and that is not set.
+/// Options without `CONFIG_`, and their values as written (`y`, `m`, `250`, `"text"`); `n` for an option
+/// that is listed as not set.
 pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 
 /// An option that two kernels set differently.
@@ -14,16 +14,16 @@ pub type Config<'a> = BTreeMap<&'a str, &'a str>;
 pub struct Difference<'a> {
     /// Its name, without `CONFIG_`.
     pub option: &'a str,
-    /// Its value in the first kernel; none if the configuration does not know it.
+    /// Its value in the first kernel; none if the configuration does not list it.
     pub first: Option<&'a str>,
     /// Its value in the second.
     pub second: Option<&'a str>,
 }
 
-/// What an option is that is not set.
+/// The value of an option that is not set.
 const NOT_SET: &str = "n";
 
-/// Reads the lines `CONFIG_NAME=value` and `# CONFIG_NAME is not set`.
+/// Parses the lines `CONFIG_NAME=value` and `# CONFIG_NAME is not set`.
 pub fn parse(text: &str) -> Config<'_> {
     text.lines().filter_map(option).collect()
 }
@@ -41,8 +41,7 @@ fn option(line: &str) -> Option<(&str, &str)> {
     sound.then_some((name, value))
 }
 
-/// The options whose values differ, by name. To the code, one that is not set and one that the
-/// kernel does not know are the same.
+/// The options whose values differ, by name. An option that is not set equals one that is not listed.
 pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Difference<'a>> {
     let options: BTreeSet<_> = first.keys().chain(second.keys()).copied().collect();
     let both = options.into_iter().map(|option| Difference {
@@ -56,17 +55,17 @@ pub fn differences<'a>(first: &Config<'a>, second: &Config<'a>) -> Vec<Differenc
     both.filter(differs).collect()
 }
 
-/// Timer ticks a second (`CONFIG_HZ`).
+/// Timer ticks per second (`CONFIG_HZ`).
 pub fn hz(config: &Config<'_>) -> Option<u32> {
     config.get("HZ")?.parse().ok()
 }
 
-/// The preemption model in the words of `/sys/kernel/debug/sched/preempt` (`none`, `voluntary`,
-/// `full`, `lazy`) or `rt`; with `, dynamic` behind it where the model can be changed at boot.
-/// None if the configuration does not tell.
+/// The preemption model in the words of `/sys/kernel/debug/sched/preempt` (`none`, `voluntary`, `full`,
+/// `lazy`) or `rt`, followed by `, dynamic` if the model can be changed at boot. None if the configuration
+/// does not tell.
 pub fn preemption(config: &Config<'_>) -> Option<String> {
     const MODELS: [(&str, &str); 5] = [
-        // RT comes on top of one of the others since 6.12.
+        // Since 6.12 RT is combined with one of the others.
         ("PREEMPT_RT", "rt"),
         ("PREEMPT_LAZY", "lazy"),
         ("PREEMPT", "full"),
@@ -80,8 +79,8 @@ pub fn preemption(config: &Config<'_>) -> Option<String> {
 }
 
 /// Name and version of the compiler, such as `gcc-12 12.2.0`, from `/proc/version`:
-/// `Linux version RELEASE (BUILDER) (COMPILER, LINKER) #1 SMP ...`. Prefixes of cross compilers and
-/// what the distribution puts in parentheses are left out.
+/// `Linux version RELEASE (BUILDER) (COMPILER, LINKER) #1 SMP ...`. Prefixes of cross compilers and the
+/// distribution's additions in parentheses are left out.
 pub fn compiler(banner: &str) -> Option<String> {
     let toolchain = &banner[banner.find(") (")? + 3..];
     let mut depth = 0_usize;
@@ -104,9 +103,9 @@ pub fn compiler(banner: &str) -> Option<String> {
     Some(scan::printable(&format!("{name} {}", words[version]), scan::MAX_NAME))
 }
 
-/// Beginnings of options that change the performance of memory management, scheduling and file
-/// systems, or that make the whole kernel slower to guard it or to find bugs in it. They count in
-/// whole words: `NUMA` stands for itself and for `NUMA_BALANCING`, not for `NUMACHIP`.
+/// Prefixes of options that change the performance of memory management, scheduling and file systems, or of
+/// the whole kernel (hardening, debugging). They match whole words: `NUMA` matches `NUMA` and
+/// `NUMA_BALANCING`, not `NUMACHIP`.
 const RELEVANT: &[&str] = &[
     // Memory management.
     "BALLOON",
@@ -178,7 +177,7 @@ const RELEVANT: &[&str] = &[
     "UCLAMP_TASK",
     "VIRT_CPU_ACCOUNTING",
     "WQ",
-    // Optimisation, hardening and mitigations, these by their names before and since 6.9.
+    // Optimisation, hardening and mitigations; the latter by their names before and since 6.9.
     "CALL_DEPTH_TRACKING",
     "CALL_THUNKS",
     "CC_OPTIMIZE_FOR",

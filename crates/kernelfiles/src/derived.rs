@@ -1,21 +1,20 @@
-//! Rows derived from counters of `/proc/vmstat`: what reclaim, huge pages, compaction and NUMA
-//! balancing did over a span, in the names that the kernel's lists read.
+//! Rows derived from counters of `/proc/vmstat`: the activity of reclaim, huge pages, compaction and NUMA
+//! balancing over a span, with the names used on the kernel's lists.
 //!
-//! A row is data: its formula is evaluated, printed to people and searched for counters, so that
-//! the three cannot disagree. Names and formulas are those of mmtests where they hold. What is
-//! different:
+//! A row is data: the same formula is evaluated, printed, and searched for counters, so these three always
+//! agree. Names and formulas are those of mmtests, with these differences:
 //!
 //! - `Allocation stalls` adds up all zones. mmtests shows the zone that was printed last.
-//! - `KiB paged in` and `KiB paged out` are its "Sector Reads" and "Sector Writes": `pgpgin` and
-//!   `pgpgout` count KiB.
+//! - `KiB paged in` and `KiB paged out` are its "Sector Reads" and "Sector Writes": `pgpgin` and `pgpgout`
+//!   count KiB.
 //! - `NUMA hint local faults` has no percent sign: it is a number.
-//! - `Page writes file` takes off what went to zswap, and pages of zeros that were not written.
-//! - `Compaction cost` has the scanning of the free scanner in it, as it was meant to be.
-//! - A share of nothing has no value, where mmtests has 100, 1 or 0.
-//! - Velocities are over the time in which the counters grew, not over a benchmark's elapsed time
-//!   that ended long before the second reading.
-//! - Zone velocities are given only by kernels that scan by zone (before 4.8). Since then a scan is
-//!   of a node, and belongs to no zone.
+//! - `Page writes file` subtracts what went to zswap, and pages of zeros that were not written.
+//! - `Compaction cost` includes the scanning of the free scanner, as intended by mmtests.
+//! - A share of 0 has no value, where mmtests has 100, 1 or 0.
+//! - Velocities are over the time between the two readings of the counters, not over a benchmark's elapsed
+//!   time that ended long before the second reading.
+//! - Zone velocities exist only for kernels that scan by zone (before 4.8). Since then kernels scan by
+//!   node.
 
 mod compaction;
 mod expr;
@@ -25,7 +24,7 @@ mod thp;
 
 pub use expr::{Expr, Span, ZONES};
 
-/// What a row is about. The order is that of the table.
+/// What a row is about, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     /// Faults, swapping, allocation and reclaim.
@@ -55,15 +54,15 @@ impl Section {
 pub struct Derived {
     /// What it is about.
     pub section: Section,
-    /// What stands before the value.
+    /// The row's label.
     pub label: &'static str,
-    /// What the value counts.
+    /// The value's unit.
     pub unit: &'static str,
     /// Digits to print after the decimal point.
     pub decimals: usize,
-    /// How it is made.
+    /// Its formula.
     pub formula: Expr,
-    /// What a reader must know to read it right; empty if nothing.
+    /// What a reader must know to interpret it; empty if nothing.
     pub note: &'static str,
 }
 
@@ -89,14 +88,12 @@ impl Derived {
         Self { section, label, unit: "%", decimals: 2, formula, note }
     }
 
-    /// The value over a span; none if the kernel lacks a counter it needs, or it is a share of
-    /// nothing.
+    /// The value over a span; none if the kernel lacks a counter it needs, or if it is a share of 0.
     pub fn value(&self, span: &Span<'_>) -> Option<f64> {
         self.formula.value(span)
     }
 
-    /// Whether it is a share or a rate: what holds of several spans together is then no sum of
-    /// what holds of each.
+    /// Whether it is a share or a rate. These cannot be added up over spans.
     pub const fn is_ratio(&self) -> bool {
         matches!(self.formula, Expr::Percent(..) | Expr::PerSecond(_))
     }
@@ -109,7 +106,7 @@ pub fn rows() -> impl Iterator<Item = &'static Derived> {
     sections.into_iter().flatten()
 }
 
-/// The row of this name, whatever the case of its letters.
+/// The row of this name, case-insensitive.
 pub fn find(label: &str) -> Option<&'static Derived> {
     rows().find(|row| row.label.eq_ignore_ascii_case(label))
 }

@@ -1,8 +1,8 @@
-//! `/proc/diskstats`: what each block device and partition did (`block/genhd.c`,
+//! `/proc/diskstats`: I/O statistics of each block device and partition (`block/genhd.c`,
 //! `Documentation/admin-guide/iostats.rst`).
 //!
-//! Sectors are 512 bytes, times milliseconds. Linux 5.5 and newer print 17 fields, 4.18 to 5.4
-//! print 15 (no flushes), older ones 11 (no discards).
+//! Sectors are 512 bytes, times are milliseconds. Linux 5.5 and newer print 17 fields, 4.18 to 5.4 print 15
+//! (no flushes), older ones 11 (no discards).
 
 use crate::{Counters, scan};
 

@@ -1,13 +1,13 @@
-//! `/proc/interrupts` and `/proc/softirqs`: a table of events, one row a line and one column a
-//! CPU (`kernel/irq/proc.c`, `arch/x86/kernel/irq.c`, `fs/proc/softirqs.c`).
+//! `/proc/interrupts` and `/proc/softirqs`: a table of events, with a line for each event and a column for
+//! each CPU (`kernel/irq/proc.c`, `arch/x86/kernel/irq.c`, `fs/proc/softirqs.c`).
 //!
-//! The kernel counts each CPU in 32 bits, so these counters wrap. Numbers of device interrupts
-//! are given out at boot and need not mean the same device in another kernel.
+//! The kernel counts each CPU in 32 bits, so these counters wrap. Numbers of device interrupts are assigned
+//! at boot and may mean another device in another kernel.
 
 use crate::{Counters, scan};
 
-/// The counters: for each row its sum, `LOC total`, and its CPUs, `LOC cpu0`. Rows that count
-/// events once for the machine (`ERR`, `MIS` before Linux 7.3) have the sum only.
+/// The counters: for each row its sum, `LOC total`, and each CPU, `LOC cpu0`. Rows that count events once
+/// for the machine (`ERR`, `MIS` before Linux 7.3) have only the sum.
 pub fn parse(text: &str) -> Counters {
     let mut lines = text.lines();
     let cpus = lines.next().map(cpus).unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Counters {
     counters
 }
 
-/// The numbers of the CPUs in the header; those offline have no column.
+/// The numbers of the CPUs in the header. Offline CPUs have no column.
 fn cpus(header: &str) -> Vec<u32> {
     let words = header.split_ascii_whitespace();
     let number = |word: &str| word.strip_prefix("CPU")?.parse().ok();

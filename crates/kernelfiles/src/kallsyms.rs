@@ -5,17 +5,17 @@
 //! ffffffffc0201000 t ext4_da_map_blocks    [ext4]
 //! ```
 
-/// More symbols than any kernel has; the rest is left out.
+/// Limit above the number of symbols of any kernel; the rest is ignored.
 const MAX_SYMBOLS: usize = 1 << 21;
-/// No function is longer: what lies farther behind the last symbol belongs to none.
+/// Limit above the length of any function: code farther behind the last symbol belongs to none.
 const MAX_LENGTH: u64 = 1 << 20;
-/// Nor is one of a module, of which nothing marks where its code ends. A guess: the list has no
-/// sizes. What is loaded behind a module, within this distance and without symbols, is taken for
-/// the module's last function.
+/// The same for modules, where nothing marks the end of the code. It is a guess, as the list has no sizes.
+/// Code without symbols that is loaded within this distance after a module is attributed to the module's
+/// last function.
 const MAX_MODULE_LENGTH: u64 = 64 << 10;
-/// No symbol's name is longer (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
+/// The longest symbol name (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
-/// Symbols that end a stretch of code (`arch/x86/kernel/vmlinux.lds.S`).
+/// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`).
 const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
 
 /// Code symbols in order of address.
@@ -34,9 +34,9 @@ pub struct Symbol {
 }
 
 impl Symbols {
-    /// The code symbols of a text in the form of `/proc/kallsyms`. Lines of another form are
-    /// passed over. Of several names for one address the plainest is taken: the one with the
-    /// fewest leading underscores, then the shortest, then the first by alphabet.
+    /// The code symbols of a text in the form of `/proc/kallsyms`. Other lines are skipped. Of several
+    /// names for one address the plainest is taken: the one with the fewest leading underscores, then the
+    /// shortest, then the first alphabetically.
     pub fn parse(text: &str) -> Self {
         let mut symbols: Vec<Symbol> = text.lines().filter_map(code).take(MAX_SYMBOLS).collect();
         symbols.sort_by(|a, b| {
@@ -50,8 +50,8 @@ impl Symbols {
         Self(symbols)
     }
 
-    /// The function whose code an address lies in: the last one before it, unless the kernel's code
-    /// ends between them, or it is farther away than a function is long (1 MiB; 64 KiB in a module).
+    /// The function that contains an address: the last symbol before it, unless the kernel's code ends
+    /// between them, or the distance exceeds the longest function (1 MiB; 64 KiB in a module).
     pub fn find(&self, address: u64) -> Option<&Symbol> {
         let next = self.0.partition_point(|symbol| symbol.address <= address);
         let symbol = self.0.get(next.checked_sub(1)?)?;
@@ -74,7 +74,7 @@ impl Symbols {
     }
 }
 
-/// The symbol of a line, if it is one of code. Without the right to see addresses they read as 0.
+/// The symbol of a line, if it is code. Without permission to see addresses they read as 0.
 fn code(line: &str) -> Option<Symbol> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
@@ -92,7 +92,7 @@ fn name(word: &str) -> Option<String> {
 
 fn plainness(name: &str) -> (usize, usize, &str) {
     let plain = name.trim_start_matches('_');
-    // A stretch's end is no function, whatever else lies at its address.
+    // The end of a region is no function, unlike other symbols at the same address.
     let underscores = name.len() - plain.len() + if ENDS.contains(&name) { 100 } else { 0 };
     (underscores, plain.len(), name)
 }

@@ -1,5 +1,5 @@
-//! Problems in the text of a kernel's log, as the console or `/dev/kmsg` gives it: warnings, bugs,
-//! stalls, OOM kills and panics, found by how their first lines begin in Linux 5.10 to 7.3
+//! Problems in the text of a kernel's log, as the console or `/dev/kmsg` prints it: warnings, bugs, stalls,
+//! OOM kills and panics. They are found by the beginnings of their first lines in Linux 5.10 to 7.3
 //! (`kernel/panic.c`, `lib/bug.c`, `kernel/watchdog.c`, `kernel/hung_task.c`, `kernel/rcu/`,
 //! `kernel/workqueue.c`, `mm/oom_kill.c`). Registers and call traces stay in the log.
 
@@ -12,14 +12,14 @@ use crate::scan;
 
 pub use taint::{EXTERNAL_MODULE, taint};
 
-/// So many different problems are kept of one log; the first ones tell, later ones follow on.
+/// The most different problems kept of one log. The first ones are the most informative.
 pub const MAX_PROBLEMS: usize = 200;
-/// So many characters are kept of a line.
+/// The most characters kept of a line.
 pub const MAX_TEXT: usize = 200;
 
 const PANIC: &str = "Kernel panic - not syncing";
 
-/// The first line of a problem starts with `start`, and holds the pieces `then` after it, in order.
+/// The first line of a problem starts with `start`, followed somewhere by the pieces of `then`, in order.
 struct Pattern {
     kind: ProblemKind,
     start: &'static str,
@@ -30,7 +30,7 @@ const fn pattern(kind: ProblemKind, start: &'static str, then: &'static [&'stati
     Pattern { kind, start, then }
 }
 
-/// The first that matches counts: a workqueue lockup begins with `BUG:` and is a stall.
+/// The first match counts: a workqueue lockup begins with `BUG:` but is a stall.
 const PATTERNS: &[Pattern] = &[
     pattern(Stall, "watchdog: BUG: soft lockup", &[]),
     pattern(Stall, "watchdog: ", &["detected hard LOCKUP"]),
@@ -72,10 +72,9 @@ impl Pattern {
     }
 }
 
-/// The problems in the order in which they first appear, at most [`MAX_PROBLEMS`]. A problem's
-/// text is the kernel's line without its time stamp, at most [`MAX_TEXT`] characters, control
-/// characters and what is not ASCII replaced by `?`. Where a text appears several times, the
-/// number stands behind it: `(3 times)`.
+/// The problems in order of first appearance, at most [`MAX_PROBLEMS`]. A problem's text is the kernel's
+/// line without its time stamp, at most [`MAX_TEXT`] characters, with control and non-ASCII characters
+/// replaced by `?`. The number of repetitions is appended: `(3 times)`.
 pub fn problems(log: &str) -> Vec<Problem> {
     let mut found: Vec<(Problem, u64)> = Vec::new();
     for message in log.lines().map(message) {
@@ -99,18 +98,17 @@ pub fn problems(log: &str) -> Vec<Problem> {
     found.into_iter().map(counted).collect()
 }
 
-/// The first panic's own line, such as `Kernel panic - not syncing: sysrq triggered crash`, cut
-/// and made safe as in [`problems`].
+/// The first panic's own line, such as `Kernel panic - not syncing: sysrq triggered crash`, cut and
+/// sanitised as in [`problems`].
 pub fn panic_line(log: &str) -> Option<String> {
     let mut messages = log.lines().map(message);
     let panic = messages.find(|message| message.starts_with(PANIC))?;
     Some(scan::printable(panic, MAX_TEXT))
 }
 
-/// What a kernel says of its clock's frequency if it doubts it: two ways to measure that of the TSC
-/// gave others by more than 10 %, and measured once more it was not the one taken (`native_calibrate_tsc`
-/// and `tsc_refine_calibration_work` in `arch/x86/kernel/tsc.c`). Cut and made safe as in
-/// [`problems`].
+/// The kernel's message if it doubts the TSC frequency: two ways to measure it differed by more than 10 %,
+/// and a further measurement did not confirm the frequency in use (`native_calibrate_tsc` and
+/// `tsc_refine_calibration_work` in `arch/x86/kernel/tsc.c`). Cut and sanitised as in [`problems`].
 pub fn tsc_doubt(log: &str) -> Option<String> {
     let mut messages = log.lines().map(message);
     let doubt = messages.find(|message| message.starts_with("tsc: PIT calibration deviates"))?;
@@ -123,8 +121,8 @@ fn kind(message: &str) -> Option<ProblemKind> {
     Some(pattern.kind)
 }
 
-/// A line without what stands before the kernel's message: the level `<4>`, and in brackets the
-/// time and, where the kernel is built to print it, the caller (`T` and thread or `C` and CPU).
+/// A line without its prefix: the level `<4>`, and in brackets the time and, if the kernel is built to
+/// print it, the caller (`T` and thread or `C` and CPU).
 fn message(line: &str) -> &str {
     let level = line.strip_prefix('<').and_then(|rest| rest.split_once('>'));
     let mut rest = match level {

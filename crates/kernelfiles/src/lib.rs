@@ -1,12 +1,12 @@
-//! What the kernel prints, as types: one small pure parser a file. Reading the files is left to
-//! the guest's agent, keeping the counters to the store, and judging them to `compare`.
+//! Parsers for the kernel's text files: one small pure parser for each file. The guest's agent reads the
+//! files, the store keeps the counters, and `compare` judges them.
 //!
-//! Every parser takes any text: what it does not understand it skips, each line is looked at once,
-//! and a name taken from the text is at most [`MAX_NAME`] printable ASCII characters, so that a
-//! damaged or malicious guest can cost no more than the size of its text.
+//! Every parser accepts any text. It skips what it does not understand, reads each line once, and cuts
+//! names to at most [`MAX_NAME`] printable ASCII characters. So a damaged or malicious guest can cost no
+//! more than the size of its text.
 //!
-//! Counters are `i64`. The kernel prints `unsigned long`; a value above `i64::MAX` wraps, which
-//! gives back the small negative number that such a value nearly always was in the kernel.
+//! Counters are `i64`. The kernel prints `unsigned long`; a value above `i64::MAX` wraps to the small
+//! negative number that it nearly always was in the kernel.
 
 pub mod buddyinfo;
 pub mod catalogue;
@@ -30,13 +30,13 @@ use model::Source;
 
 pub use scan::MAX_NAME;
 
-/// Names and values in the order of the file. A name may come twice where the kernel itself
-/// prints two lines of one name (slab caches) or the text is damaged; the first counts.
+/// Names and values in the order of the file. A name may occur twice if the kernel prints two lines of one
+/// name (slab caches) or the text is damaged; the first counts.
 pub type Counters = Vec<(String, i64)>;
 
-/// The counters of one file. `part` tells the files of a source apart (`node0` of `node-vmstat`,
-/// `cpu` of `pressure`) and stands before every name; it is empty where a source is one file.
-/// A part that cannot be a name yields nothing.
+/// The counters of one file. `part` distinguishes the files of a source (`node0` of `node-vmstat`, `cpu` of
+/// `pressure`) and is prepended to every name; it is empty if a source is one file. A part that is not a
+/// valid name yields nothing.
 ///
 /// ```
 /// let counters = kernelfiles::counters(model::Source::NodeVmstat, "node0", "nr_free_pages 7\n");

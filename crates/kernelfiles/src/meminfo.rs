@@ -1,7 +1,7 @@
-//! `/proc/meminfo`, and `meminfo` of a node, whose lines begin with `Node 0`
-//! (`fs/proc/meminfo.c`, `drivers/base/node.c`).
+//! `/proc/meminfo`, and `meminfo` of a node, whose lines start with `Node 0` (`fs/proc/meminfo.c`,
+//! `drivers/base/node.c`).
 //!
-//! Values are kB (1024 bytes), but for `HugePages_*`, which are numbers of huge pages.
+//! Values are kB (1024 bytes), except `HugePages_*`, which are numbers of huge pages.
 
 use crate::{Counters, scan};
 

@@ -1,8 +1,8 @@
 //! `/proc/pagetypeinfo`: free blocks of each order and migrate type, and how many page blocks each
 //! type holds (`mm/vmstat.c`).
 //!
-//! Counting stops at 100000 free blocks of one kind, to hold the zone's lock for a bounded time;
-//! the kernel then prints `>100000`, which is no value and is left out.
+//! The kernel stops counting at 100000 free blocks of one kind, to limit how long it holds the zone's lock.
+//! It then prints `>100000`, which is not a value and is left out.
 
 use crate::{Counters, scan};
 
@@ -36,7 +36,7 @@ fn add_free(gauges: &mut Counters, zone: &scan::Zone<'_>, row: &str) {
     }));
 }
 
-/// A table of page blocks: what it counts, and the migrate types over its columns.
+/// A table of page blocks: what it counts, and the migrate types of its columns.
 #[derive(Default)]
 struct Blocks<'a> {
     counted: &'static str,

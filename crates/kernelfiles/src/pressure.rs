@@ -1,9 +1,9 @@
-//! `/proc/pressure/*`: how much tasks waited for CPU, memory or I/O (`kernel/sched/psi.c`,
+//! `/proc/pressure/*`: time that tasks waited for CPU, memory or I/O (`kernel/sched/psi.c`,
 //! `Documentation/accounting/psi.rst`).
 //!
 //! `some` is time in which at least one task waited, `full` time in which all did. The totals are
-//! microseconds since boot. The averages over 10, 60 and 300 seconds are printed as percent with
-//! two decimals and kept as hundredths of a percent, which the names say.
+//! microseconds since boot. The averages over 10, 60 and 300 seconds are printed as percent with two
+//! decimals and kept as hundredths of a percent, as their names say.
 
 use crate::{Counters, scan};
 

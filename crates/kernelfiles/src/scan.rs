@@ -1,25 +1,25 @@
-//! Pieces of text that several files share: numbers, names, rows of named numbers, and the
-//! `Node 0, zone Normal` that heads lines of the page allocator's files.
+//! Elements common to several files: numbers, names, rows of named numbers, and the prefix
+//! `Node 0, zone Normal` of the page allocator's files.
 
 use crate::Counters;
 
-/// The longest name taken from a text: of a counter, a zone, a disk, a slab cache. Longer ones are
-/// not the kernel's.
+/// The longest name taken from a text: of a counter, a zone, a disk, a slab cache. The kernel has no longer
+/// ones.
 pub const MAX_NAME: usize = 64;
 
-/// A number as the kernel prints it, signed or not; `unsigned long` beyond `i64::MAX` wraps.
+/// A number as the kernel prints it, signed or not; `unsigned long` above `i64::MAX` wraps.
 pub(crate) fn number(text: &str) -> Option<i64> {
     let unsigned = text.parse::<u64>().map(u64::cast_signed);
     unsigned.or_else(|_| text.parse()).ok()
 }
 
-/// The text, if it can be a name: not empty, printable ASCII, at most [`MAX_NAME`] long.
+/// The text, if it is a valid name: not empty, printable ASCII, at most [`MAX_NAME`] long.
 pub(crate) fn name(text: &str) -> Option<&str> {
     let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     (printable && (1..=MAX_NAME).contains(&text.len())).then_some(text)
 }
 
-/// At most `limit` characters of the text, those that are not printable ASCII replaced.
+/// At most `limit` characters of the text, with those that are not printable ASCII replaced.
 pub(crate) fn printable(text: &str, limit: usize) -> String {
     let safe = |character| match character {
         ' '..='~' => character,
@@ -29,7 +29,7 @@ pub(crate) fn printable(text: &str, limit: usize) -> String {
     text.chars().take(limit).map(safe).collect()
 }
 
-/// Adds the words that are numbers as counters `owner name`, words and names in step.
+/// Adds those words that are numbers as counters `owner name`. Words and names correspond by position.
 pub(crate) fn add_fields<'a>(
     counters: &mut Counters,
     owner: &str,
@@ -41,17 +41,17 @@ pub(crate) fn add_fields<'a>(
         .extend(fields.filter_map(|(name, word)| Some((format!("{owner} {name}"), number(word)?))));
 }
 
-/// A zone as lines of `mm/vmstat.c` begin with it.
+/// The zone prefix of a line of `mm/vmstat.c`.
 pub(crate) struct Zone<'a> {
     /// Number of its node.
     pub node: u32,
-    /// Such as `Normal`.
+    /// Its name, such as `Normal`.
     pub name: &'a str,
-    /// What follows on the line.
+    /// The rest of the line.
     pub rest: &'a str,
 }
 
-/// Reads `Node 0, zone   Normal`, as far as the line begins so.
+/// Parses `Node 0, zone   Normal`, if the line starts so.
 pub(crate) fn zone(line: &str) -> Option<Zone<'_>> {
     let (node, rest) = line.strip_prefix("Node")?.split_once(", zone")?;
     let rest = rest.trim_start();
@@ -59,7 +59,7 @@ pub(crate) fn zone(line: &str) -> Option<Zone<'_>> {
     Some(Zone { node: node.trim().parse().ok()?, name: name(zone)?, rest })
 }
 
-/// Counters as tests write them down.
+/// Counters as tests write them.
 #[cfg(test)]
 pub(crate) fn expected(counters: &[(&str, i64)]) -> Counters {
     let owned = |&(name, value): &(&str, i64)| (name.to_owned(), value);

@@ -7,8 +7,8 @@
 //! | 16 | 6.12 | the same with busy before idle |
 //! | 17 | 6.14 to 7.3 | a name before the mask; four kinds of imbalance |
 //!
-//! Fields of other versions are numbered by their place in the line. Times (`rq_cpu_time`,
-//! `run_delay`) are nanoseconds. Most of it stays zero until `kernel.sched_schedstats` is set.
+//! Fields of other versions are named by their position in the line. Times (`rq_cpu_time`, `run_delay`) are
+//! nanoseconds. Most of it stays zero until `kernel.sched_schedstats` is set.
 
 use crate::{Counters, scan};
 
@@ -90,8 +90,8 @@ impl Layout {
     }
 }
 
-/// The counters, such as `cpu0 run_delay` and `cpu0 domain1 newidle lb_count`. Domains go by their
-/// number, not by the name that version 17 adds, to have one name in all versions.
+/// The counters, such as `cpu0 run_delay` and `cpu0 domain1 newidle lb_count`. Domains are named by number,
+/// not by the name that version 17 adds, so that names are the same in all versions.
 pub fn parse(text: &str) -> Counters {
     let mut counters = Vec::new();
     let mut layout = None;
@@ -155,7 +155,7 @@ fn add_by_place<'a>(counters: &mut Counters, owner: &str, words: impl Iterator<I
 mod tests {
     use super::*;
 
-    /// A file with one CPU and one domain, whose numbers are their places in the line.
+    /// A file with one CPU and one domain, in which each number is its position in the line.
     fn text(version: u32, head: &str, numbers: i64) -> String {
         let numbers: Vec<_> = (1..=numbers).map(|number| number.to_string()).collect();
         format!(

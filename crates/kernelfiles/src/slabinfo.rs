@@ -1,7 +1,7 @@
 //! `/proc/slabinfo`, version 2.1: the slab caches (`mm/slab_common.c`, slabinfo(5)).
 //!
-//! `objsize` is bytes. The tunables are nought under SLUB and are left out. Under SLUB
-//! `active_objs` counts objects on per-CPU slabs as active, so it is an upper bound.
+//! `objsize` is bytes. The tunables are 0 under SLUB and are left out. SLUB counts all objects on per-CPU
+//! slabs as active, so `active_objs` is an upper bound.
 
 use crate::{Counters, scan};
 
@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Counters {
             continue;
         };
         let objects = cache.split_once(" : tunables").map_or(cache, |parts| parts.0);
-        // Names may hold spaces, so the numbers are counted from the end.
+        // Names may contain spaces, so the numbers are counted from the end.
         let words: Vec<_> = objects.split_ascii_whitespace().collect();
         let Some((name, objects)) = words.split_last_chunk::<{ OBJECTS.len() }>() else {
             continue;

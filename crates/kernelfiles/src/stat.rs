@@ -1,9 +1,8 @@
-//! `/proc/stat`: processor time by mode, interrupts, context switches and forks
-//! (`fs/proc/stat.c`, proc_stat(5)).
+//! `/proc/stat`: CPU time by mode, interrupts, context switches and forks (`fs/proc/stat.c`, proc_stat(5)).
 //!
-//! Times are in clock ticks (`USER_HZ`, 1/100 s on x86). `guest` is part of `user`, and
-//! `guest_nice` of `nice`. The moment of boot (`btime`) is no counter and is left out, and so are
-//! the sums of the single interrupts, which `/proc/interrupts` names better.
+//! Times are in clock ticks (`USER_HZ`, 1/100 s on x86). `guest` is part of `user`, and `guest_nice` of
+//! `nice`. The boot time (`btime`) is not a counter and is left out. The sums of single interrupts are left
+//! out too: `/proc/interrupts` has better names for them.
 
 use crate::{Counters, scan};
 

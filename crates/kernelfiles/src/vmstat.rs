@@ -1,7 +1,8 @@
-//! `/proc/vmstat`, and the two files of a node that have its form: `vmstat` and `numastat` below
+//! `/proc/vmstat`, and two files of a node in the same form: `vmstat` and `numastat` below
 //! `/sys/devices/system/node/node*` (`mm/vmstat.c`, `drivers/base/node.c`).
 //!
-//! One counter a line, `name value`. Most `nr_*` are gauges in pages, the rest events since boot.
+//! One counter for each line, `name value`. Most `nr_*` are gauges in pages, the rest are events since
+//! boot.
 
 use crate::{Counters, scan};
 

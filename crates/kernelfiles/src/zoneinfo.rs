@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Counters {
     counters
 }
 
-/// Reads `nr_free_pages 3840` and `vm stats threshold: 24`.
+/// Parses `nr_free_pages 3840` and `vm stats threshold: 24`.
 fn counter(owner: &str, line: &str) -> Option<(String, i64)> {
     let (name, value) = line.rsplit_once(' ')?;
     let name = scan::name(name.trim_end().trim_end_matches(':'))?;

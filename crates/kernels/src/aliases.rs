@@ -1,5 +1,5 @@
-//! What was asked for and which kernel was given: `debian:6.1` stays the same kernel, however the
-//! archive moves on, until it is asked to be added again. So do packages and their image.
+//! Aliases: which kernel a request was resolved to. `debian:6.1` stays the same kernel when the archive
+//! changes, until it is added again. The same holds for packages and their image.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,33 +17,33 @@ pub(crate) struct Aliases {
 }
 
 impl Aliases {
-    /// Reads the file; without one there are no aliases.
+    /// Reads the file; if it is missing there are no aliases.
     pub fn read(path: PathBuf) -> Result<Self, Error> {
         let names = record::read(&path)?.unwrap_or_default();
         Ok(Self { path, names })
     }
 
-    /// The name that an alias stands for.
+    /// The target of an alias.
     pub fn get(&self, alias: &str) -> Option<&str> {
         self.names.get(alias).map(String::as_str)
     }
 
-    /// Every alias with the name that it stands for.
+    /// Every alias with its target.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|(alias, name)| (alias.as_str(), name.as_str()))
     }
 
-    /// Lets `alias` stand for `name`; gives the name it stood for.
+    /// Makes `alias` refer to `name`. Returns its previous target.
     pub fn set(&mut self, alias: &str, name: &str) -> Option<String> {
         self.names.insert(alias.into(), name.into())
     }
 
-    /// Forgets all aliases of `name`.
+    /// Removes all aliases of `name`.
     pub fn forget(&mut self, name: &str) {
         self.names.retain(|_, aliased| aliased != name);
     }
 
-    /// Writes the file: the old one or the new one is there, whatever happens meanwhile.
+    /// Writes the file atomically.
     pub fn write(&self) -> Result<(), Error> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let mut file = NamedTempFile::new_in(directory).doing("write into", directory)?;

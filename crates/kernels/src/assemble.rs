@@ -1,5 +1,5 @@
-//! From unpacked files to a kernel of the cache: the parts found and put in their places, the
-//! `vmlinux` extracted, `modules.dep` made.
+//! Turns unpacked files into a kernel of the cache: finds the parts and puts them in their places, extracts
+//! the `vmlinux`, and makes `modules.dep`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,28 +13,28 @@ use crate::request::check_name;
 use crate::tool::DEPMOD;
 use crate::{Error, image};
 
-/// The files of a kernel, wherever they lie.
+/// The files of a kernel, wherever they are.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    /// What `uname -r` will say.
+    /// What `uname -r` will print.
     pub release: String,
     /// The image as packaged.
     pub image: PathBuf,
     /// The configuration.
     pub config: Option<PathBuf>,
-    /// The modules: what is `/lib/modules/RELEASE` on a system.
+    /// The modules: the contents of `/lib/modules/RELEASE`.
     pub modules: Option<PathBuf>,
-    /// What modules are built with, if it was given.
+    /// The headers to build modules with, if given.
     pub headers: Option<PathBuf>,
     /// The `System.map`, if it was given.
     pub map: Option<PathBuf>,
-    /// Digests of what the user gave beside the image.
+    /// Digests of the user's files beside the image.
     pub digests: BTreeMap<String, String>,
 }
 
 impl Parts {
-    /// Finds a kernel in the unpacked files of Debian packages, or of a package that the kernel's
-    /// own `make bindeb-pkg` makes. `origin` is named in the error when there is none.
+    /// Finds a kernel in the unpacked files of Debian packages, or of a package made by the kernel's own
+    /// `make bindeb-pkg`. `origin` is named in the error when there is none.
     pub fn find(root: &Path, origin: &Path) -> Result<Self, Error> {
         let none = || Error::NoKernel {
             path: origin.to_owned(),
@@ -70,8 +70,8 @@ impl Parts {
         Ok(Self { release, image, config, modules, ..Self::default() })
     }
 
-    /// Moves the parts into `home`, an empty directory, and makes the rest. The paths of the
-    /// kernel that it gives are relative to `home`.
+    /// Moves the parts into `home`, an empty directory, and makes the rest. The paths in the returned
+    /// kernel are relative to `home`.
     pub fn settle(
         self,
         home: &Path,
@@ -118,8 +118,8 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes the `vmlinux` out of a `bzImage` into `home`, if one can be had that boots by PVH.
-/// Without one the kernel boots more slowly, but it boots: that is said, and no error.
+/// Extracts the `vmlinux` of a `bzImage` into `home`, if it has a PVH entry. Without one the kernel boots
+/// more slowly; that is reported, but is not an error.
 fn extract(
     bzimage: &[u8],
     (name, origin): (&str, &str),
@@ -153,7 +153,7 @@ fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
     Ok(modules)
 }
 
-/// Moves a part to its place in `home`; gives the place.
+/// Moves a part to its place in `home`. Returns the place.
 fn place(from: &Path, home: &Path, place: PathBuf) -> Result<PathBuf, Error> {
     move_to(from, &home.join(&place))?;
     Ok(place)
@@ -163,12 +163,12 @@ fn move_to(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).doing("move into the cache", from)
 }
 
-/// Whether no part of an absolute path is a symbolic link: a package's could lead anywhere.
+/// Whether no component of an absolute path is a symbolic link: a package's link could lead anywhere.
 pub(crate) fn is_no_link(path: &Path) -> bool {
     path.canonicalize().is_ok_and(|real| real == path)
 }
 
-/// The names in a directory of a package, in order; none if it has no such directory.
+/// The names in a directory of a package, sorted; none if the directory does not exist.
 pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     if !directory.is_dir() || !is_no_link(directory) {
         return Ok(Vec::new());
@@ -182,8 +182,7 @@ pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Copies a directory of modules. Links are left out: `build` and `source` lead to where the
-/// kernel was built.
+/// Copies a directory of modules, without links: `build` and `source` refer to where the kernel was built.
 pub(crate) fn copy_modules(from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(to).doing("create", to)?;
     for entry in fs::read_dir(from).doing("list", from)? {

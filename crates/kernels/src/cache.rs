@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
-//! kernels/NAME/headers/       of a kernel of one's own: what modules are built with
-//! kernels/NAME/external/      modules built for it, by the digest of what they were built from
+//! kernels/NAME/headers/       for a kernel of the user's: headers to build modules with
+//! kernels/NAME/external/      modules built for it, by the digest of their sources
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`
-//! userspace/aliases.json      packages that were asked for, and the DIGEST of the image they mean
-//! aliases.json                what was asked for, and the NAME that was given
+//! userspace/aliases.json      requested packages, and the DIGEST of their image
+//! aliases.json                requested kernels, and the NAME of the kernel
 //! apt/SUITE/                  apt's lists
 //! tools/busybox               the shell for guests
-//! tmp/                        what is in the making; leftovers of a killed run are cleared
-//! lock                        held while anything of this is changed
+//! tmp/                        unfinished work; leftovers of a killed run are cleared
+//! lock                        held during every change
 //! ```
 //!
-//! A kernel or an image is made in `tmp` and renamed into its place when it is complete, so readers need no
+//! A kernel or an image is made in `tmp` and renamed into its place when it is complete. So readers need no
 //! lock and never see half of one.
 
 mod own;
@@ -46,7 +46,7 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// What `kernel.json` holds; paths are relative to it.
+/// The contents of `kernel.json`; paths are relative to it.
 #[derive(Serialize, Deserialize)]
 struct Record {
     schema: u32,
@@ -63,7 +63,7 @@ impl Cache {
         location(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")).map(Self::at)
     }
 
-    /// A cache in a directory of the caller's choice, which is made when it is first needed.
+    /// A cache in a given directory, which is created when it is first needed.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -73,13 +73,13 @@ impl Cache {
         &self.root
     }
 
-    /// Adds a kernel and gives it as it is in the cache. `say` gets a line for each long step.
+    /// Adds a kernel and returns it as it is in the cache. `say` gets a line for each long step.
     ///
-    /// What a Debian kernel was asked for by stays its alias, and means the same kernel until it
-    /// is added again.
+    /// The version by which a Debian kernel was requested becomes its alias, and refers to the same kernel
+    /// until it is added again.
     ///
     /// # Errors
-    /// When the kernel cannot be had, or another one has its name. Then the cache is as it was.
+    /// When the kernel is not available, or another one has its name. Then the cache is as it was.
     pub fn add(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let _lock = self.lock(say)?;
         self.add_locked(request, say)
@@ -100,7 +100,7 @@ impl Cache {
         }
     }
 
-    /// Every kernel, in the order of their releases.
+    /// Every kernel, sorted by release.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -146,8 +146,8 @@ impl Cache {
         stage.close().doing("remove the files of", &home)
     }
 
-    /// The kernel that `spec` means: by its name or alias if it is in the cache, which needs no
-    /// network; else it is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
+    /// The kernel that `spec` names: by name or alias if it is in the cache, which needs no network;
+    /// otherwise it is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
     ///
     /// # Errors
     /// When it is not there and cannot be added.
@@ -164,7 +164,7 @@ impl Cache {
         }
     }
 
-    /// A static busybox, for a shell in a guest; fetched when it is first asked for.
+    /// A static busybox, for a shell in a guest; fetched on first use.
     ///
     /// # Errors
     /// When it cannot be fetched.
@@ -182,8 +182,8 @@ impl Cache {
         Ok(path)
     }
 
-    /// A module of our own, built for a kernel of the cache when it is first asked for; or why there
-    /// can be none, in words that follow the kernel's name.
+    /// A module of our own, built on first use for a kernel of the cache; or the reason why it cannot be
+    /// built, worded to follow the kernel's name.
     ///
     /// # Errors
     /// When the host lacks a compiler or room, or the archive cannot be reached.
@@ -275,7 +275,7 @@ impl Cache {
         Ok(kernel)
     }
 
-    /// Lets what was asked for mean this kernel from now on, and its release too.
+    /// Makes the requested version and the kernel's release aliases of this kernel.
     fn point(&self, version: &str, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
         let mut aliases = self.aliases()?;
         aliases.set(&alias(name), name);
@@ -296,8 +296,7 @@ impl Cache {
         self.keep(&stage, parts, name, path.display().to_string(), say)
     }
 
-    /// Makes a kernel of its parts and puts it into its place. One that is there already with
-    /// the same image stays.
+    /// Makes a kernel from its parts and puts it into its place. An existing one with the same image stays.
     fn keep(
         &self,
         stage: &TempDir,
@@ -348,7 +347,7 @@ impl Cache {
         }))
     }
 
-    /// Waits until nobody else changes the cache, and keeps others from it while it is held.
+    /// Takes the lock, and waits while another process changes the cache.
     fn lock(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         fs::create_dir_all(&self.root).doing("create", &self.root)?;
         let path = self.root.join("lock");
@@ -364,8 +363,8 @@ impl Cache {
         Ok(file)
     }
 
-    /// A new directory on the cache's disk, removed when it is dropped. Only for holders of the
-    /// lock: what else is there was left behind by one that was killed.
+    /// A new directory on the cache's disk, removed when it is dropped. The lock must be held: all other
+    /// contents are then leftovers of killed processes.
     fn stage(&self) -> Result<TempDir, Error> {
         let directory = self.root.join("tmp");
         match fs::remove_dir_all(&directory) {
@@ -406,8 +405,8 @@ fn taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
 }
 
-/// Writes the record beside the kernel's files, and has all of it on the disk before it returns:
-/// after a loss of power a kernel in its place is whole.
+/// Writes the record beside the kernel's files, and syncs all of it before it returns: after a loss of
+/// power a kernel in its place is complete.
 fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
     let path = home.join("kernel.json");
     let record = serde_json::to_vec_pretty(&Record { schema: SCHEMA, kernel })
@@ -417,14 +416,13 @@ fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
     whole(home)
 }
 
-/// Has all files of a directory on the disk.
+/// Syncs all files of a directory to the disk.
 fn whole(home: &Path) -> Result<(), Error> {
     let directory = File::open(home).doing("open", home)?;
     rustix::fs::syncfs(&directory).map_err(io::Error::from).doing("write to disk", home)
 }
 
-/// Where the user's cache is, by the XDG base directory specification: paths that are not
-/// absolute do not count.
+/// The location of the user's cache, by the XDG base directory specification: relative paths are ignored.
 fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Error> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let xdg = xdg.map(PathBuf::from).filter(absolute);

@@ -1,23 +1,22 @@
-//! Decompression of the formats in which kernels pack images and modules, never beyond a limit.
+//! Decompression of the formats used for kernel images and modules, with a size limit.
 
 use std::io::{self, Read};
 
 use liblzma::read::XzDecoder;
 use liblzma::stream::Stream;
 
-/// What `xz` may use; the kernel's build packs with dictionaries of up to 128 MiB
-/// (`scripts/xz_wrap.sh`).
+/// Memory limit of `xz`. The kernel's build uses dictionaries of up to 128 MiB (`scripts/xz_wrap.sh`).
 const XZ_MEMORY: u64 = 256 << 20;
-/// What a block of the legacy lz4 frame unpacks to at most (`lib/decompress_unlz4.c`).
+/// The largest unpacked block of the legacy lz4 frame (`lib/decompress_unlz4.c`).
 const LZ4_BLOCK: usize = 8 << 20;
 
-/// How bytes are packed.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Gzip,
     Xz,
     Zstd,
-    /// The legacy frame, which is the one the kernel uses.
+    /// The legacy frame, which the kernel uses.
     Lz4,
 }
 
@@ -60,7 +59,7 @@ fn read(packed: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     if unpacked.len() > limit { Err(too_large(limit)) } else { Ok(unpacked) }
 }
 
-/// Blocks of a length (32 bits, little-endian) and as many bytes, to the end.
+/// Blocks up to the end, each a length (32 bits, little-endian) and that many bytes.
 fn unpack_lz4(mut bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {

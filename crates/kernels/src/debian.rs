@@ -1,5 +1,5 @@
-//! Kernels of the Debian archive: in which suite the wanted one is, its packages fetched and
-//! unpacked. What becomes of the unpacked files is left to the caller.
+//! Kernels of the Debian archive: finds the suite of the wanted kernel, fetches its packages and unpacks
+//! them. The caller processes the unpacked files.
 
 mod archive;
 mod headers;
@@ -24,27 +24,27 @@ use crate::Error;
 use crate::error::Doing;
 use crate::tool::DPKG_DEB;
 
-/// Where kernels are looked for: group after group, until one holds the wanted kernel, so that
-/// not every suite's lists (10 MB for a whole release) are fetched for each.
+/// Groups of suites, searched in order until one holds the wanted kernel, so that not every suite's lists
+/// (10 MB for a whole release) are fetched each time.
 const GROUPS: [&[&str]; 4] = [
     &["bookworm", "bookworm-security", "bookworm-backports"],
     &["trixie", "trixie-security", "trixie-backports"],
     &["sid"],
     &["bullseye", "bullseye-security"],
 ];
-/// Where the newest kernel is.
+/// Suites with the newest kernel.
 const NEWEST: &[&str] = &["trixie-backports", "sid"];
-/// Where the shell comes from.
+/// The suite of the shell.
 const SHELL_SUITE: &str = "bookworm";
 const SHELL_PACKAGE: &str = "busybox-static";
-/// The name of the lists that packages of guests' user space come from.
+/// The name of the lists for packages of guests' user space.
 const USERSPACE: &str = "userspace";
 
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Lists are not fetched twice within this time, wanted kernel or not.
+/// Lists are not fetched twice within this time, even if the wanted kernel is missing.
 const JUST_NOW: Duration = Duration::from_secs(600);
 
-/// The package version of a kernel whose origin is as [`Found::origin`] gives it; none of another.
+/// The package version in an origin as [`Found::origin`] writes it; none for other origins.
 pub(crate) fn version_of(origin: &str) -> Option<&str> {
     Some(origin.strip_prefix("Debian ")?.split_once(", ")?.0)
 }
@@ -56,7 +56,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What `uname -r` will say.
+    /// What `uname -r` will print.
     pub fn release(&self) -> &str {
         &self.release.name
     }
@@ -81,9 +81,9 @@ impl Found {
     }
 }
 
-/// Looks for a kernel, in `suite` only if it is given. Lists are kept in `directory` for a day,
-/// and fetched again before a kernel is said not to be there. A suite that cannot be reached is
-/// passed over, with a line that says so.
+/// Searches a kernel, only in `suite` if that is given. Lists are kept in `directory` for a day, and
+/// fetched again before a kernel is reported missing. A suite that cannot be reached is skipped with a
+/// message.
 pub(crate) fn find(
     directory: &Path,
     wanted: &str,
@@ -113,20 +113,20 @@ pub(crate) fn find(
     Err(Error::NotInArchive { wanted: wanted.into(), place, known: listed(search.known) })
 }
 
-/// A search through the suites, and what it has come by.
+/// A search through the suites, and its results so far.
 struct Search<'a> {
     directory: &'a Path,
     wanted: &'a str,
     say: &'a dyn Fn(&str),
     /// The series of all kernels seen.
     known: BTreeSet<String>,
-    /// Why a suite was passed over.
+    /// Why a suite was skipped.
     failure: Option<Error>,
 }
 
 impl Search<'_> {
-    /// The best of the wanted kernels in a group of suites, by lists no older than `age`. When
-    /// lists cannot be fetched those of the last time serve.
+    /// The best of the wanted kernels in a group of suites, with lists no older than `age`. If lists cannot
+    /// be fetched, the previous ones are used.
     fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<Found>, Error> {
         let mut matches: Vec<Found> = Vec::new();
         for name in names {
@@ -149,14 +149,14 @@ impl Search<'_> {
     }
 }
 
-/// Series in the order of their numbers.
+/// Series in numerical order.
 fn listed(series: BTreeSet<String>) -> String {
     let mut series: Vec<String> = series.into_iter().collect();
     series.sort_by(|a, b| version::compare(a, b));
     if series.is_empty() { "none".into() } else { series.join(", ") }
 }
 
-/// Fetches a static busybox and unpacks it into `root`; gives its path.
+/// Fetches a static busybox and unpacks it into `root`. Returns its path.
 pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     let suite = Suite::open(directory, SHELL_SUITE)?;
     suite.update(DAY, say)?;
@@ -169,7 +169,7 @@ pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result
     found.ok_or_else(|| Error::Tool { tool: DPKG_DEB.name, problem: problem() })
 }
 
-/// Fetches packages and unpacks them into `root`; nothing of the packages themselves stays.
+/// Fetches packages and unpacks them into `root`. The package files are removed.
 fn fetch(
     suite: &Suite,
     packages: &[Package],
@@ -193,7 +193,7 @@ fn fetch(
 
 /// Unpacks the files of a package into `root`.
 pub(crate) fn unpack(deb: &Path, root: &Path) -> Result<(), Error> {
-    // A path that begins with a dash would be an option.
+    // Made absolute: a path that begins with a dash would be an option.
     let deb = std::path::absolute(deb).doing("find", deb)?;
     DPKG_DEB.run(DPKG_DEB.command().arg("-x").arg(deb).arg(root))?;
     Ok(())

@@ -1,30 +1,30 @@
-//! Why a kernel cannot be had.
+//! Why a kernel is not available.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::modules;
 
-/// Why a kernel cannot be had.
+/// Why a kernel is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody says where the cache is.
+    /// The location of the cache is unknown.
     #[error("no place for the cache: set XDG_CACHE_HOME or HOME to an absolute path")]
     NoCache,
-    /// The cache lies where apt's configuration cannot name it.
+    /// apt's configuration cannot express the path of the cache.
     #[error(
         "{}: apt cannot use a directory whose path holds `\"` or is not UTF-8: move the cache with \
          XDG_CACHE_HOME", .0.display()
     )]
     CachePath(PathBuf),
-    /// A module can be built neither in the cache nor among the temporary files.
+    /// A module can be built neither in the cache nor in the directory for temporary files.
     #[error(
         "no kernel module can be built in {}, nor in {}: the kernel's build takes no blanks, commas or \
          other special letters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
         cache.display(), temporary.display()
     )]
     BuildPath {
-        /// Where the cache wanted it.
+        /// The place in the cache.
         cache: PathBuf,
         /// Where temporary files are.
         temporary: PathBuf,
@@ -34,12 +34,12 @@ pub enum Error {
     Io {
         /// What was tried.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
-    /// A record of the cache cannot be understood.
+    /// A record of the cache is invalid.
     #[error("{}: {problem} (remove its directory, and it can be made or added anew)", path.display())]
     Record {
         /// The record.
@@ -60,91 +60,91 @@ pub enum Error {
     Tool {
         /// The program.
         tool: &'static str,
-        /// What it said.
+        /// Its message.
         problem: String,
     },
-    /// Signatures of packages cannot be checked.
+    /// Package signatures cannot be verified.
     #[error(
         "{} is missing, and packages are not fetched unchecked: install debian-archive-keyring",
         .0.display()
     )]
     NoKeyring(PathBuf),
-    /// A request for a kernel that means nothing.
+    /// An invalid request for a kernel.
     #[error("`{text}` is not a kernel: {hint}")]
     Request {
         /// The request.
         text: String,
-        /// What would be one.
+        /// What a valid one looks like.
         hint: String,
     },
-    /// The archive does not hold the kernel.
+    /// The archive lacks the kernel.
     #[error("Debian has no kernel {wanted} {place}; there are {known}")]
     NotInArchive {
-        /// The version asked for.
+        /// The requested version.
         wanted: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         place: String,
-        /// The series that there are.
+        /// The available series.
         known: String,
     },
-    /// The archive does not hold the packages, or not all that they depend on.
+    /// The archive lacks the packages, or some of their dependencies.
     #[error("Debian has not all that is needed for the packages {names}: {problem}")]
     Packages {
-        /// The packages asked for.
+        /// The requested packages.
         names: String,
-        /// What apt said.
+        /// apt's message.
         problem: String,
     },
-    /// A word that names no package.
+    /// Not a valid package name.
     #[error("`{0}` is not the name of a package: it has lower-case letters, digits and + - .")]
     PackageName(String),
     /// The image of a user space cannot be made.
     #[error("the image of a user space cannot be made: {0}")]
     Image(String),
-    /// Packages that mean no image cannot be renewed.
+    /// Packages without an image cannot be renewed.
     #[error("no image of {0} in the cache: it is made when an experiment first wants it")]
     NoImage(String),
-    /// Not one image has a digest that begins so.
+    /// No image, or several, have a digest with this prefix.
     #[error(
         "{number} images have a digest that begins with `{digest}`: `faultline userspace list` names them"
     )]
     UnknownImage {
-        /// The beginning of a digest.
+        /// The prefix of a digest.
         digest: String,
         /// How many have it.
         number: usize,
     },
-    /// The archive does not have a package that was asked for.
+    /// The archive does not have a requested package.
     #[error("there is no package `{package}` in {suites} of Debian")]
     NoPackage {
         /// Its name.
         package: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         suites: String,
     },
-    /// Packages of a lock are nowhere to be had.
+    /// Packages of a lock are not available anywhere.
     #[error(
         "Debian's archive has dropped {packages}, and they cannot be had from {snapshot} either: \
          {problem}; try again when that can be reached, copy the image from a host that has it, or \
          write the lock anew with `faultline userspace lock`, which makes another image"
     )]
     Dropped {
-        /// Names and versions, and what there is instead.
+        /// Names and versions, and what is available instead.
         packages: String,
-        /// Where they were looked for in the end.
+        /// Where they were searched last.
         snapshot: String,
-        /// Why not there.
+        /// Why they are not there.
         problem: String,
     },
-    /// A file of a package is not the one that was locked.
+    /// A package file is not the locked one.
     #[error("{file} is another file than the lock says: its SHA-256 is not {sha256}")]
     OtherFile {
         /// Its address.
         file: String,
-        /// What was locked.
+        /// The locked digest.
         sha256: String,
     },
-    /// What was given holds no bootable kernel.
+    /// The given files contain no bootable kernel.
     #[error("{}: {problem}", path.display())]
     NoKernel {
         /// The package, image or directory.
@@ -152,7 +152,7 @@ pub enum Error {
         /// What is missing.
         problem: String,
     },
-    /// Another kernel has the name.
+    /// Another kernel has this name.
     #[error(
         "the cache holds another kernel named {name} ({origin}): remove it with `faultline kernel \
          remove {name}`, or give this one another name"
@@ -160,24 +160,24 @@ pub enum Error {
     NameTaken {
         /// The name.
         name: String,
-        /// Where the other one came from.
+        /// The origin of the other one.
         origin: String,
     },
-    /// The cache holds no kernel of that name.
+    /// The cache has no kernel of this name.
     #[error("no kernel named {name} in the cache; there {known}")]
     Unknown {
         /// The name.
         name: String,
-        /// What there is instead.
+        /// The kernels that there are.
         known: String,
     },
-    /// What modules it has cannot be told.
+    /// Its modules are unknown.
     #[error(transparent)]
     Modules(#[from] modules::Error),
 }
 
 impl Error {
-    /// Whether what was asked for cannot be, and the host is not at fault.
+    /// Whether the request is at fault, not the host.
     pub fn is_the_users(&self) -> bool {
         matches!(
             self,
@@ -194,7 +194,7 @@ impl Error {
     }
 }
 
-/// Gives an I/O error the words for what was tried with which file.
+/// Adds to an I/O error what was done with which file.
 pub(crate) trait Doing<T> {
     /// Reads as "cannot `doing`".
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Error>;

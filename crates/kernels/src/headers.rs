@@ -1,6 +1,6 @@
-//! The headers of a kernel of one's own: what of the tree in which it was built, or of an installed
-//! package of its headers, modules are built with. The cache keeps a copy, because the next build changes the
-//! tree. What is copied is what `scripts/package/install-extmod-build` puts into packages.
+//! The headers of a kernel of the user's: the part of its build tree, or of an installed headers package,
+//! that is needed to build modules. The cache keeps a copy, because the next build changes the tree. It
+//! contains what `scripts/package/install-extmod-build` puts into packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::assemble::{digest, hexadecimal, names};
 use crate::error::Doing;
 use crate::input;
 
-/// Headers have fewer files.
+/// The most files of headers.
 const MAX_FILES: usize = 200_000;
-/// And fewer bytes.
+/// The most bytes of headers.
 const MAX_BYTES: u64 = 2 << 30;
-/// Directories lie no deeper within each other.
+/// The deepest nesting of directories.
 const MAX_DEPTH: usize = 24;
-/// No small file, such as one that tells the release, has more bytes.
+/// The largest small file, such as one with the release.
 const MAX_TEXT: u64 = 16 << 20;
-/// Links to directories there lead back to all of the tree.
+/// Links to directories here lead back to the whole tree.
 const PRUNED: &str = "scripts/dtc/include-prefixes";
-/// What of the top of the tree is wanted, `include` and `scripts` aside.
+/// Wanted files outside `include` and `scripts`.
 const FILES: [&str; 7] = [
     ".config",
     "Kbuild",
@@ -32,7 +32,7 @@ const FILES: [&str; 7] = [
     "tools/objtool/objtool",
     "tools/bpf/resolve_btfids/resolve_btfids",
 ];
-/// What no module can be built without.
+/// Files without which no module can be built.
 const NEEDED: [&str; 5] = [
     "Makefile",
     "Module.symvers",
@@ -41,20 +41,19 @@ const NEEDED: [&str; 5] = [
     "scripts/mod/modpost",
 ];
 
-/// Copies the headers of the kernel `release` from `from` into `to`, and gives the digest of what was
-/// copied.
+/// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy.
 ///
 /// # Errors
-/// When they are another kernel's, or no tree in which modules can be built.
+/// When they belong to another kernel, or are not a tree in which modules can be built.
 pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Error> {
     check(from, release)?;
     let mut copy = Copy { from, files: 0, bytes: 0 };
-    // A tree that was built elsewhere (`make O=`) begins with what lies beside its source.
+    // For a tree built elsewhere (`make O=`), the files of its source are copied first.
     let source = source(from)?;
     if let Some(source) = &source {
         copy.directory(source, to, Path::new(""), 0, &|_| true)?;
     }
-    // Its own Makefile only leads to the source's.
+    // The build directory's own Makefile only includes that of the source.
     copy.directory(from, to, Path::new(""), 0, &|path| {
         source.is_none() || path != Path::new("Makefile")
     })?;
@@ -70,7 +69,7 @@ pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Erro
     tree_digest(to)
 }
 
-/// Checks that headers are of the kernel `release`, as the kernel's build writes down.
+/// Checks that headers belong to the kernel `release`, by the files that the kernel's build writes.
 fn check(headers: &Path, release: &str) -> Result<(), Error> {
     let wrong = |problem| Err(Error::NoKernel { path: headers.to_owned(), problem });
     if !headers.is_dir() {
@@ -90,7 +89,8 @@ fn check(headers: &Path, release: &str) -> Result<(), Error> {
                 .into(),
         );
     }
-    // What modules are marked with comes first: Debian's kernel.release has the version alone.
+    // UTS_RELEASE, which modules are marked with, comes first: Debian's kernel.release has only the
+    // version.
     match defined.or(plain).filter(|told| told != release) {
         Some(told) => wrong(format!(
             "they are the headers of {}, and the image is {release}",
@@ -100,8 +100,8 @@ fn check(headers: &Path, release: &str) -> Result<(), Error> {
     }
 }
 
-/// Where the source lies if it is not in the tree itself: behind the link `source`, or where the
-/// tree's Makefile includes that of the source.
+/// The source directory, if it is not the tree itself: the target of the link `source`, or the one whose
+/// Makefile the tree's Makefile includes.
 fn source(headers: &Path) -> Result<Option<PathBuf>, Error> {
     let link = headers.join("source");
     if link.join("Makefile").is_file() {
@@ -141,7 +141,7 @@ fn is_wanted(path: &Path) -> bool {
     text.starts_with("include/")
 }
 
-/// Whether a directory of the tree may hold what is wanted.
+/// Whether a directory of the tree may contain wanted files.
 fn may_hold(path: &Path) -> bool {
     let wanted = ["include", "scripts", "arch/x86"];
     let leads = |place: &str| Path::new(place).starts_with(path);
@@ -150,7 +150,7 @@ fn may_hold(path: &Path) -> bool {
             || FILES.into_iter().any(leads))
 }
 
-/// A copy in the making, and how large it is so far.
+/// A copy in progress, and its size so far.
 struct Copy<'a> {
     from: &'a Path,
     files: usize,
@@ -158,8 +158,8 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies what is wanted of the directory `place` of a tree. Links are followed: packages of
-    /// distributions have their parts in several places.
+    /// Copies the wanted files of the directory `place` of a tree. Links are followed: distribution
+    /// packages are spread over several places.
     fn directory(
         &mut self,
         from: &Path,
@@ -193,7 +193,7 @@ impl Copy<'_> {
     }
 }
 
-/// Copies headers of the cache, all of them.
+/// Copies all headers of the cache.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     Copy { from, files: 0, bytes: 0 }.directory(from, to, Path::new(""), 0, &|_| true)
 }

@@ -1,4 +1,4 @@
-//! What a kernel image tells of itself, and the uncompressed `vmlinux` out of a `bzImage`.
+//! Information in a kernel image, and extraction of the uncompressed `vmlinux` from a `bzImage`.
 //!
 //! Formats: the x86 boot protocol (`Documentation/arch/x86/boot.rst`) and ELF with Xen's notes
 //! (`include/xen/interface/elfnote.h`).
@@ -11,18 +11,18 @@ use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::compressed::Format;
 
-/// More than any kernel unpacks to.
+/// Limit of an unpacked kernel's size.
 const LIMIT: usize = 1 << 30;
-/// The setup code and the header are counted in sectors.
+/// Unit of the size of setup code and header.
 const SECTOR: usize = 512;
-/// `payload_offset` and `payload_length` came with version 2.08.
+/// `payload_offset` and `payload_length` exist since version 2.08.
 const PAYLOAD_VERSION: u16 = 0x0208;
-/// `xloadflags` came with version 2.12; this bit says that there is a 64-bit entry.
+/// `xloadflags` exists since version 2.12; this bit means a 64-bit entry.
 const FLAGS_VERSION: u16 = 0x020c;
 const KERNEL_64: u16 = 1;
-/// `syssize` counts in paragraphs.
+/// The unit of `syssize`.
 const PARAGRAPH: usize = 16;
-/// What images for other machines have where: `Documentation/arch/arm64/booting.rst`,
+/// Signatures of images for other machines, and their offsets: `Documentation/arch/arm64/booting.rst`,
 /// `Documentation/arch/riscv/boot-image-header.rst`, `arch/arm/boot/compressed/head.S`,
 /// `drivers/firmware/efi/libstub/zboot-header.S`, and U-Boot's header.
 const FOREIGN: [(usize, &[u8], &str); 5] = [
@@ -32,10 +32,10 @@ const FOREIGN: [(usize, &[u8], &str); 5] = [
     (0x04, b"zimg", "a machine that unpacks it by EFI (such as arm64)"),
     (0x00, b"\x27\x05\x19\x56", "U-Boot"),
 ];
-/// The note that holds the 32-bit entry point for a boot by PVH.
+/// The note with the 32-bit entry point for PVH.
 const XEN_ELFNOTE_PHYS32_ENTRY: NoteType = NoteType(18);
 
-/// Why no `vmlinux` can be had from an image.
+/// Why no `vmlinux` can be extracted from an image.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No boot protocol header.
@@ -45,15 +45,15 @@ pub enum Error {
     #[error("its boot protocol {}.{:02} does not tell where the kernel lies (2.08 and newer do)",
         .0 >> 8, .0 & 0xff)]
     OldProtocol(u16),
-    /// The file ends before what its header promises.
+    /// The file is shorter than its header says.
     #[error("it is cut short: by its header it has at least {wanted} bytes, and it has {length}")]
     CutShort {
-        /// What the header tells of, in bytes.
+        /// Bytes that the header promises.
         wanted: usize,
         /// The file's length in bytes.
         length: usize,
     },
-    /// A kernel of another kind of machine.
+    /// A kernel for another kind of machine.
     #[error("it is a kernel for {0}, and machines here are x86-64")]
     Foreign(String),
     /// An ELF file that QEMU cannot boot.
@@ -62,13 +62,13 @@ pub enum Error {
          arch/x86/boot/bzImage"
     )]
     Elf(&'static str),
-    /// Packed in an unknown way.
+    /// An unknown compression.
     #[error("it is compressed in a way unknown here: gzip, xz, zstd and lz4 are known")]
     UnknownFormat,
-    /// The packed kernel is damaged.
+    /// The compressed kernel is damaged.
     #[error("its packed kernel is damaged: {0}")]
     Damaged(#[from] io::Error),
-    /// Something else was packed.
+    /// The compressed data is no ELF file.
     #[error("it holds no ELF file")]
     NotElf,
 }
@@ -78,10 +78,10 @@ pub fn is_elf(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF")
 }
 
-/// The uncompressed `vmlinux` out of a `bzImage`.
+/// Extracts the uncompressed `vmlinux` from a `bzImage`.
 ///
 /// # Errors
-/// When the file is no `bzImage`, or packs its kernel in an unknown way, or is damaged.
+/// When the file is not a `bzImage`, has an unknown compression, or is damaged.
 pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
     let version = protocol(bzimage)?;
     if version < PAYLOAD_VERSION {
@@ -94,10 +94,10 @@ pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
     if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
 }
 
-/// Checks that a file is a kernel that can be booted here, and whole as far as its header tells.
+/// Checks that a file is a kernel that can be booted here, and complete as far as its header tells.
 ///
 /// # Errors
-/// When it is no kernel, one of another kind of machine, cut short, or a `vmlinux` without PVH entry.
+/// When it is not a kernel, is for another machine, truncated, or a `vmlinux` without PVH entry.
 pub fn check(file: &[u8]) -> Result<(), Error> {
     if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
         part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)
@@ -131,7 +131,7 @@ fn check_elf(file: &[u8]) -> Result<(), Error> {
     if has_pvh_entry(file) { Ok(()) } else { Err(Error::Elf("it has no PVH entry (CONFIG_PVH)")) }
 }
 
-/// Where the kernel proper begins in a `bzImage`.
+/// Offset of the protected-mode kernel in a `bzImage`.
 fn setup(bzimage: &[u8]) -> Result<usize, Error> {
     let sectors = match field(bzimage, 0x1f1)? {
         [0] => 4, // by the protocol, for loaders of old
@@ -140,10 +140,9 @@ fn setup(bzimage: &[u8]) -> Result<usize, Error> {
     Ok((sectors + 1) * SECTOR)
 }
 
-/// Whether a `vmlinux` can be started by PVH: it is 64-bit ELF, and one of its notes holds the
-/// entry point.
+/// Whether a `vmlinux` has a PVH entry: it is 64-bit ELF, and one of its notes holds the entry point.
 pub fn has_pvh_entry(vmlinux: &[u8]) -> bool {
-    // Without a result a malformed file reads as one without the note.
+    // A malformed file counts as one without the note.
     find_pvh_entry(vmlinux).unwrap_or(false)
 }
 
@@ -163,8 +162,8 @@ fn find_pvh_entry(vmlinux: &[u8]) -> object::Result<bool> {
     Ok(false)
 }
 
-/// What `uname -r` will say, as the image tells it: a `bzImage` in its header (`kernel_version`),
-/// a `vmlinux` in its banner (`init/version.c`).
+/// What `uname -r` will print: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner
+/// (`init/version.c`).
 pub fn release(file: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";
     let text = if is_elf(file) {
@@ -197,7 +196,7 @@ fn field<const N: usize>(file: &[u8], offset: usize) -> Result<[u8; N], Error> {
     Ok(*part(file, offset, N)?.first_chunk().expect("it has that many"))
 }
 
-/// So many bytes of a file from `offset` on.
+/// `length` bytes of a file from `offset` on.
 fn part(file: &[u8], offset: usize, length: usize) -> Result<&[u8], Error> {
     let short = || Error::CutShort { wanted: offset + length, length: file.len() };
     file.get(offset..).and_then(|rest| rest.get(..length)).ok_or_else(short)

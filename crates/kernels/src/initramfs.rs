@@ -1,6 +1,6 @@
-//! The initramfs: an archive in cpio's "newc" format (`Documentation/driver-api/early-userspace/
-//! buffer-format.rst`). What goes in is the caller's choice. The same calls give the same bytes:
-//! nothing of the host or of the time of day gets in.
+//! The initramfs: an archive in cpio's "newc" format
+//! (`Documentation/driver-api/early-userspace/buffer-format.rst`). The caller chooses the contents. It is
+//! reproducible: the same calls give the same bytes, without anything of the host or the time.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ const PROGRAM: u32 = 0o100_755;
 const CONSOLE: u32 = 0o020_600;
 /// The device numbers of `/dev/console` (`Documentation/admin-guide/devices.txt`).
 const CONSOLE_NUMBERS: (u32, u32) = (5, 1);
-/// The archive is padded to this, as cpio's own are.
+/// The archive is padded to a multiple of this, as cpio does.
 const BLOCK: usize = 512;
 
-/// An archive in the making. Paths are absolute paths in the guest; the directories above a file
-/// come by themselves.
+/// An archive under construction. Paths are absolute paths in the guest; parent directories are added
+/// automatically.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl Archive {
         Self::default()
     }
 
-    /// Adds a directory, unless it is there.
+    /// Adds a directory, unless it exists.
     pub fn directory(&mut self, path: &str) {
         let path = path.trim_matches('/');
         if path.is_empty() || !self.directories.insert(path.to_owned()) {
@@ -54,7 +54,7 @@ impl Archive {
         self.leaf(path, PROGRAM, (0, 0), data);
     }
 
-    /// Adds `/dev/console`, without which the kernel starts PID 1 with nothing open.
+    /// Adds `/dev/console`. Without it the kernel starts PID 1 with no open files.
     pub fn console(&mut self) {
         self.leaf("/dev/console", CONSOLE, CONSOLE_NUMBERS, &[]);
     }
@@ -115,7 +115,7 @@ mod tests {
     /// Path, header fields and data of one entry.
     type Entry = (String, Vec<u32>, Vec<u8>);
 
-    /// A reader by the letter of the format.
+    /// A strict reader of the format.
     fn read(mut archive: &[u8]) -> Vec<Entry> {
         let mut entries = Vec::new();
         assert!(archive.len().is_multiple_of(BLOCK));

@@ -1,4 +1,4 @@
-//! What a user names: regular files alone, and no more of them than a limit.
+//! Files named by the user: only regular files, up to a size limit.
 
 use std::fs::{self, FileType};
 use std::io::Read;
@@ -8,14 +8,14 @@ use std::path::Path;
 use crate::Error;
 use crate::error::Doing;
 
-/// All of a regular file that has at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// When it is not there, cannot be opened, is of another kind, or larger. Nothing of it is read then.
+/// When it does not exist, cannot be opened, is of another type, or larger. It is not read then.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
     let unreadable = |error| wrong(format!("cannot be read: {error}"));
-    // A FIFO would be waited for when it is opened.
+    // Opening a FIFO would block.
     let found = fs::metadata(path).map_err(unreadable)?;
     if !found.is_file() {
         return Err(wrong(format!(

@@ -1,25 +1,24 @@
-//! Where a kernel keeps things in its structures: what its BTF tells
-//! (`Documentation/bpf/btf.rst`), which images hold in a section of that name.
+//! Offsets in the kernel's structures, from its BTF (`Documentation/bpf/btf.rst`), which images hold in a
+//! section of that name.
 
 use btf_rs::{Btf, Type};
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
-/// Structures within structures are looked into this deep.
+/// Maximum nesting of structures.
 const MAX_DEPTH: u32 = 8;
 
-/// What tells tasks apart in `struct task_struct`, in bytes from its start.
+/// Fields of `struct task_struct` that identify a task, as byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskLayout {
-    /// Of `tgid`, the id of the thread group.
+    /// Of `tgid`, the thread group ID.
     pub tgid: u64,
     /// Of `comm`, the thread's name.
     pub comm: u64,
 }
 
-/// The layout of tasks in the kernel whose `vmlinux` this is. None if it has no BTF, or one that
-/// cannot be read.
+/// The layout of tasks in the kernel of this `vmlinux`. None if it has no BTF, or unreadable BTF.
 pub fn tasks(vmlinux: &[u8]) -> Option<TaskLayout> {
     let btf = Btf::from_bytes(section(vmlinux, b".BTF")?).ok()?;
     let types = btf.resolve_types_by_name("task_struct").ok()?;
@@ -39,7 +38,7 @@ fn section<'a>(vmlinux: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     section.data(endian, vmlinux).ok()
 }
 
-/// The offset of a member in bits, members of unnamed structures within included.
+/// The offset of a member in bits, including members of nested unnamed structures.
 fn bit_offset(btf: &Btf, structure: &btf_rs::Struct, name: &str, depth: u32) -> Option<u32> {
     structure.members.iter().find_map(|member| {
         let found = btf.resolve_name(member).ok()?;

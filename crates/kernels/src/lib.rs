@@ -1,7 +1,7 @@
-//! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and made
-//! ready to boot (uncompressed image, chosen modules, modules of our own built, initramfs); and user
-//! space made of packages, for workloads that want it. It runs apt's programs, `dpkg-deb`,
-//! `depmod`, and `make` with a compiler, nothing else; booting is left to the crates above.
+//! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and prepared for
+//! boot (uncompressed image, chosen modules, modules of our own, initramfs); and user space made of
+//! packages, for workloads that need it. The only programs it runs are apt's, `dpkg-deb`, `depmod`, and
+//! `make` with a compiler. Booting is left to the crates above.
 
 mod aliases;
 mod assemble;

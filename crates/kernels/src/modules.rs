@@ -1,6 +1,6 @@
-//! Choosing modules: which files to load, in which order, for a guest that has no `modprobe`.
-//! `modules.dep`, `modules.softdep`, `modules.alias` and `modules.builtin` are as `depmod` and the
-//! kernel's build write them (modules.dep(5), modprobe.d(5)).
+//! Chooses modules: which files to load, in which order, for a guest without `modprobe`. `modules.dep`,
+//! `modules.softdep`, `modules.alias` and `modules.builtin` are as `depmod` and the kernel's build write
+//! them (modules.dep(5), modprobe.d(5)).
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use model::Kernel;
 
 use crate::compressed::Format;
 
-/// More than any module has.
+/// Limit of an unpacked module's size.
 const LIMIT: usize = 256 << 20;
-/// What the kernel's build writes into its modules.
+/// Marks modules of the kernel's own build.
 const IN_TREE: &[u8] = b"intree=Y";
-/// What comes before the release and what a kernel has to have in common with a module.
+/// Prefix of the release and the other properties in which kernel and module must agree.
 const VERMAGIC: &[u8] = b"vermagic=";
 
-/// A module to be loaded.
+/// A module to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     /// Its name as the kernel prints it, with underscores: `virtio_blk`.
     pub name: String,
-    /// Its file, perhaps compressed.
+    /// Its file, possibly compressed.
     pub path: PathBuf,
-    /// Whether the kernel may refuse it: it is there for the sake of a soft dependency alone, such
-    /// as code for one kind of CPU.
+    /// Whether the kernel may refuse it: it is only there for a soft dependency, such as code for one kind
+    /// of CPU.
     pub optional: bool,
 }
 
-/// Why modules cannot be had.
+/// Why modules are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel came without modules, and nobody knows what is built in.
+    /// The kernel came without modules, so its built-in modules are unknown too.
     #[error(
         "kernel {kernel} came without modules, and {module} is wanted: add it with its modules"
     )]
@@ -61,7 +61,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is wrong, without the file's name.
+    /// The problem, without the file's name.
     pub(crate) fn problem(&self) -> String {
         match self {
             Self::Read { error, .. } => error.to_string(),
@@ -84,7 +84,8 @@ impl Module {
         }
     }
 
-    /// The release of the kernel that it was built for, as its `vermagic` begins; none if it has none.
+    /// The release of the kernel for which it was built, from the start of its `vermagic`; none if it has
+    /// none.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
@@ -96,8 +97,8 @@ impl Module {
         Ok(release.map(|release| String::from_utf8_lossy(release).into_owned()))
     }
 
-    /// Whether the kernel's own build made it, and not a build of its own outside of the kernel's
-    /// tree, which taints a kernel: `intree=Y` among its strings (`scripts/mod/modpost.c`).
+    /// Whether the kernel's own build made it. A module built out of tree lacks `intree=Y` among its
+    /// strings (`scripts/mod/modpost.c`), and taints the kernel.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
@@ -107,9 +108,8 @@ impl Module {
     }
 }
 
-/// The modules of `kernel` to load so that all of `wanted` are there, each after those it needs and
-/// those it says it goes better with (soft dependencies), as `modprobe` would. Dashes and
-/// underscores in names are the same. What is built in needs no loading.
+/// The modules of `kernel` to load for all of `wanted`, each after its dependencies and soft dependencies,
+/// as `modprobe` orders them. Dashes and underscores in names are equal. Built-in modules are left out.
 ///
 /// # Errors
 /// When the kernel has no such module, or its lists cannot be read.
@@ -165,8 +165,8 @@ pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
     Ok(dependencies.lines().filter_map(dependency).any(|(known, _)| known == name(module)))
 }
 
-/// Those of `wanted` that a kernel has neither built in nor as a file; none if it came without
-/// modules, for then nobody knows.
+/// Those of `wanted` that a kernel has neither built in nor as a file; none if it came without modules, as
+/// it is then unknown.
 ///
 /// # Errors
 /// When the kernel's lists cannot be read.
@@ -174,7 +174,8 @@ pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, 
     let Some(directory) = &kernel.modules else {
         return Ok(Vec::new());
     };
-    // Wherever there are modules it is made: without it the cache is damaged, and the kernel lacks nothing.
+    // Every directory of modules has this file. If it is missing the cache is damaged; the kernel does not
+    // lack modules.
     let path = directory.join("modules.dep");
     let dependencies = fs::read_to_string(&path).map_err(|error| Error::Read { path, error })?;
     let builtin = read_list(&directory.join("modules.builtin"))?;
@@ -183,7 +184,7 @@ pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, 
     Ok(wanted.iter().copied().filter(|module| !known.contains(&name(module))).collect())
 }
 
-/// One of the lists beside the modules; one that is not there is empty.
+/// One of the lists beside the modules; a missing one counts as empty.
 fn read_list(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -191,14 +192,14 @@ fn read_list(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// A line of `modules.dep`: a file, a colon, the files it needs.
+/// A line of `modules.dep`: a file, a colon, the files on which it depends.
 fn dependency(line: &str) -> Option<(String, (&str, Vec<String>))> {
     let (file, needed) = line.split_once(':')?;
     Some((name(file), (file, needed.split_whitespace().map(name).collect())))
 }
 
-/// A line of `modules.softdep`: `softdep MODULE pre: NAME... post: NAME...`, where names before the
-/// first colon are of no time, which is taken for before.
+/// A line of `modules.softdep`: `softdep MODULE pre: NAME... post: NAME...`. Names before the first colon
+/// count as `pre`.
 fn soft_dependency(line: &str) -> Option<(String, Soft)> {
     let mut words = line.strip_prefix("softdep ")?.split_whitespace();
     let module = name(words.next()?);
@@ -215,8 +216,8 @@ fn soft_dependency(line: &str) -> Option<(String, Soft)> {
     Some((module, soft))
 }
 
-/// A line of `modules.alias`: `alias ALIAS MODULE`. Aliases of devices hold wildcards, and nobody
-/// depends on one.
+/// A line of `modules.alias`: `alias ALIAS MODULE`. Aliases of devices have wildcards; they are ignored, as
+/// no module depends on one.
 fn alias(line: &str) -> Option<(String, String)> {
     let (alias, module) = line.strip_prefix("alias ")?.rsplit_once(' ')?;
     (!alias.contains('*')).then(|| (name(alias), name(module)))
@@ -229,7 +230,7 @@ fn name(file: &str) -> String {
     stem.replace('-', "_")
 }
 
-/// What a module goes better with: modules, or aliases of such.
+/// Soft dependencies: modules, or aliases of modules.
 #[derive(Clone, Default)]
 struct Soft {
     before: Vec<String>,
@@ -243,7 +244,7 @@ impl Soft {
     }
 }
 
-/// A choice in the making.
+/// A choice in progress.
 struct Choice<'a> {
     files: HashMap<String, (&'a str, Vec<String>)>,
     soft: HashMap<String, Soft>,
@@ -254,7 +255,7 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Adds a module after those that it needs. False if there is none of that name.
+    /// Adds a module after its dependencies. False if there is none of that name.
     fn take(&mut self, name: &str) -> bool {
         let Some((file, needed)) = self.files.get(name).cloned() else {
             return false;
@@ -272,7 +273,7 @@ impl Choice<'_> {
         true
     }
 
-    /// Adds what there is of these, by their names or else by their aliases.
+    /// Adds those of these that exist, by name or else by alias.
     fn take_soft(&mut self, names: &[String]) {
         for name in names {
             if !self.take(name) {
@@ -283,7 +284,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Makes sure that the kernel takes a module and those that it needs.
+    /// Marks a module and its dependencies as required.
     fn require(&mut self, name: &str) {
         let place = self.modules.iter().position(|module| module.name == name && module.optional);
         if let Some(place) = place {

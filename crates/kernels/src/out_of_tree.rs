@@ -1,13 +1,13 @@
-//! External modules: of the laboratory's own, built against the headers of a kernel by the kernel's
-//! own build system (`Documentation/kbuild/modules.rst`).
+//! External modules of our own, built against the headers of a kernel by the kernel's own build system
+//! (`Documentation/kbuild/modules.rst`).
 //!
-//! The compiler is the host's. The programs of the kernel's build are those of its packages, which
-//! want the C library that they were linked with: a script in the place of each starts it by the
-//! dynamic linker of the tree into which all was unpacked (ld.so(8)). So nothing has to be installed
-//! but a compiler and `make`, and no privilege is needed.
+//! The compiler is the host's. The programs of the kernel's build come from its packages and need the C
+//! library with which they were linked. So each is replaced by a script that starts it with the dynamic
+//! linker of the unpacked tree (ld.so(8)). Only a compiler and `make` must be installed, and no privilege
+//! is needed.
 //!
-//! What the host cannot do says nothing of the kernel, so it is an error; only a source that a working
-//! compiler and the kernel's own headers do not agree on is the kernel's.
+//! A failure of the host is an error. Only if a working compiler rejects the source with the kernel's own
+//! headers is the kernel the cause.
 
 use std::env;
 use std::fs;
@@ -30,16 +30,16 @@ use crate::tool::{GCC, MAKE, is_of_host};
 pub struct Source {
     /// The module's name.
     pub name: &'static str,
-    /// What is compiled.
+    /// The source text.
     pub text: &'static str,
 }
 
-/// Where the module is built, in the tree of the headers.
+/// Where the module is built, within the tree of the headers.
 const PLACE: &str = "module";
 
-/// What of the kernel's configuration a module is built without (`make`'s command line wins over
-/// it): what only debuggers read, what `pahole` would be needed for, compression, and a flag that
-/// compilers before GCC 14 lack and that moves nothing but the starts of functions.
+/// Parts of the kernel's configuration that are switched off (`make`'s command line overrides it): debug
+/// information, what needs `pahole`, compression, and a flag that compilers before GCC 14 lack and that
+/// only affects the alignment of functions.
 const ARGUMENTS: [&str; 6] = [
     "CC=gcc",
     "CONFIG_DEBUG_INFO=",
@@ -49,18 +49,18 @@ const ARGUMENTS: [&str; 6] = [
     "CONFIG_MODULE_COMPRESS=",
 ];
 
-/// Some programs of the packages only choose another, by the kind of machine; these are the ends of
-/// the right ones' names.
+/// Some programs of the packages only start another one for the machine. These are the suffixes of the
+/// right ones' names.
 const VARIANTS: [&str; 2] = ["real-lsb-64", "real-x86"];
 
 impl Source {
-    /// What tells builds of different sources, or by different recipes, apart.
+    /// A digest that distinguishes builds of different sources or with different recipes.
     pub(crate) fn digest(&self) -> String {
         digest([&[self.name, self.text], &ARGUMENTS[..]].concat().join("\n").as_bytes())
     }
 
-    /// Builds the module for the kernel `release`, whose packages of headers were unpacked into `root`,
-    /// as [`Self::build`] does.
+    /// Builds the module for the kernel `release`, whose headers packages were unpacked into `root`, as
+    /// [`Self::build`] does.
     pub(crate) fn build_packaged(
         &self,
         root: &Path,
@@ -73,11 +73,12 @@ impl Source {
         self.build(&headers, &root.join(PLACE))
     }
 
-    /// Builds the module in the directory `place` with the headers of a kernel, whose programs this host
-    /// can run. Gives its file, or what of the source the kernel does not have: then it is not one for it.
+    /// Builds the module in the directory `place` with the headers of a kernel, whose programs can run on
+    /// this host. Returns its file, or the compiler's message if the source does not fit the kernel.
     ///
     /// # Errors
-    /// When the host cannot build it: whatever fails but a compiler that works, on the source itself.
+    /// When the host cannot build it: for any failure except errors of a working compiler in the source
+    /// itself.
     pub(crate) fn build(
         &self,
         headers: &Path,
@@ -93,7 +94,7 @@ impl Source {
         write("Kbuild", &format!("obj-m := {}.o\n", self.name))?;
         try_compiler(&place)?;
         let mut make = MAKE.command();
-        // A `make` around this one, or a user's settings, would have a say.
+        // An outer `make`, or the user's settings, would influence the build.
         let kept = ["PATH", "LC_ALL"];
         for (name, _) in env::vars_os().filter(|(name, _)| !kept.iter().any(|kept| name == kept)) {
             make.env_remove(name);
@@ -111,8 +112,8 @@ impl Source {
         Ok(Ok(built))
     }
 
-    /// The first error in the source itself, or a symbol that the kernel does not export, where
-    /// nothing speaks of a host that is in the way.
+    /// The first error in the source itself, or a symbol that the kernel does not export. None if any
+    /// message points to the host.
     fn complaint(&self, failed: &Output) -> Option<String> {
         let said = String::from_utf8_lossy(&failed.stderr);
         if failed.status.signal().is_some() || said.lines().any(is_of_host) {
@@ -126,7 +127,8 @@ impl Source {
             let name = place.rsplit('/').next().unwrap_or_default();
             name.starts_with(&file) && !place.contains(' ')
         };
-        // `ERROR: modpost: "SYMBOL" [FILE] undefined!`; one that is not in the source is the compiler's.
+        // `ERROR: modpost: "SYMBOL" [FILE] undefined!`; a symbol that is not in the source comes from the
+        // compiler.
         let is_of_symbol = |line: &&str| {
             let symbol = line.split('"').nth(1).unwrap_or_default();
             line.starts_with("ERROR: ")
@@ -139,13 +141,13 @@ impl Source {
     }
 }
 
-/// Where the SHA-256 of a module stands.
+/// The file with the SHA-256 of a module.
 fn checksum(module: &Path) -> PathBuf {
     module.with_extension("ko.sha256")
 }
 
-/// Whether a module is there as it was built. A damaged one would be refused by the kernel, which is
-/// not at fault.
+/// Whether a module exists and is undamaged. The kernel would refuse a damaged one, which would not be the
+/// kernel's fault.
 pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
     let read = |path: &Path| match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -155,7 +157,7 @@ pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
     Ok(module.is_some_and(|bytes| checksum == Some(digest(&bytes).into_bytes())))
 }
 
-/// Puts a module that was built, perhaps on another disk, into its place beside its checksum.
+/// Moves a module that was built, perhaps on another disk, into its place beside its checksum.
 pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
     let bytes = fs::read(built).doing("read", built)?;
     let write = |path: &Path, bytes: &[u8]| {
@@ -170,8 +172,8 @@ pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
     write(path, &bytes)
 }
 
-/// A directory in which the kernel's build works, which takes its words apart at blanks and commas:
-/// `stage`, or one among the temporary files if the path of `stage` has such.
+/// A directory in which the kernel's build works: it cannot handle blanks and commas in paths. This is
+/// `stage`, or a temporary directory if the path of `stage` has such characters.
 pub(crate) fn workshop(stage: TempDir) -> Result<TempDir, Error> {
     if is_plain(stage.path())? {
         return Ok(stage);
@@ -186,14 +188,14 @@ pub(crate) fn workshop(stage: TempDir) -> Result<TempDir, Error> {
         .doing("write into", &temporary)
 }
 
-/// Whether a path has only letters that mean nothing to `make`, shells and compilers.
+/// Whether a path has only characters without a meaning to `make`, shells and compilers.
 fn is_plain(path: &Path) -> Result<bool, Error> {
     let path = path.canonicalize().doing("read", path)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._+-@".contains(byte);
     Ok(path.as_os_str().as_bytes().iter().all(is_plain))
 }
 
-/// Compiles next to nothing: a compiler that cannot says nothing of the kernel.
+/// Compiles a minimal file: if that fails, the compiler is at fault, not the kernel.
 fn try_compiler(place: &Path) -> Result<(), Error> {
     let path = place.join("try.c");
     fs::write(&path, "int nothing;\n").doing("write", &path)?;
@@ -213,8 +215,7 @@ fn relocate(makefile: &Path, root: &Path) -> Result<(), Error> {
     fs::write(makefile, text).doing("write", makefile)
 }
 
-/// Puts a script in the place of each program of the kernel's build, which starts it with the
-/// libraries below `root`.
+/// Replaces each program of the kernel's build by a script that starts it with the libraries below `root`.
 fn wrap(root: &Path) -> Result<(), Error> {
     let libraries = ["lib", "usr/lib"].map(|place| root.join(place).join("x86_64-linux-gnu"));
     let linker = |place: &PathBuf| place.join("ld-linux-x86-64.so.2");
@@ -264,13 +265,13 @@ fn wrap_all(directory: &Path, start: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a file is a program of the machine's own kind.
+/// Whether a file is a program for this machine.
 fn is_program(path: &Path) -> Result<bool, Error> {
     let is_executable = path.metadata().doing("read", path)?.permissions().mode() & 0o111 != 0;
     Ok(is_executable && is_object(path)?)
 }
 
-/// Whether a file is there and begins as compilers' output does.
+/// Whether a file exists and starts like compiler output.
 fn is_object(path: &Path) -> Result<bool, Error> {
     let file = match fs::File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -290,7 +291,7 @@ mod tests {
     const SOURCE: Source = Source { name: "some", text: "int some;\n" };
     const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 
-    /// A tree as the packages make it, whose build does `command` with a program of its own, `cat`.
+    /// A tree like that of the packages, whose build runs `command` with `cat` as one of its own programs.
     fn tree(command: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -368,7 +369,7 @@ mod tests {
         assert_eq!(empty, "make failed: it made no module, and did not say why");
     }
 
-    /// What a program, in the place of one of the host's, says when it builds.
+    /// The message of a build in which a host program is replaced by a script.
     fn with_fake(name: &str, script: &str) -> String {
         let fakes = tempfile::tempdir().unwrap();
         let fake = fakes.path().join(name);
@@ -388,7 +389,7 @@ mod tests {
 
     const BUILD: &str = "FAULTLINE_TEST_BUILD";
 
-    /// Builds and says how it went, in a process that a test below started; does nothing elsewhere.
+    /// Builds and reports the result, in a process that a test below started; does nothing elsewhere.
     #[test]
     fn builder() {
         if env::var_os(BUILD).is_some() {

@@ -1,4 +1,4 @@
-//! Whether the files that a user gives for a kernel belong to it.
+//! Checks that the files that a user gives for a kernel belong to it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,21 +15,21 @@ use crate::error::Doing;
 use crate::modules::Module;
 use crate::{Error, input};
 
-/// No configuration has more bytes.
+/// The largest configuration.
 pub(crate) const MAX_CONFIG: u64 = 4 << 20;
-/// No `System.map` has more bytes.
+/// The largest `System.map`.
 pub(crate) const MAX_MAP: u64 = 64 << 20;
-/// No symbol's name is longer (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
+/// The longest symbol name (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
-/// What the kernel calls its banner (`init/version.c`).
+/// The symbol of the kernel's banner (`init/version.c`).
 const BANNER: &str = "linux_banner";
-/// Where exported symbols are listed; the second until Linux 7.0.
+/// Sections with exported symbols; the second until Linux 7.0.
 const EXPORTS: [&str; 2] = ["__ksymtab", "__ksymtab_gpl"];
-/// `struct kernel_symbol`: the distances to value, name and namespace, 4 bytes each, since 5.4
-/// (`include/linux/export-internal.h`).
+/// Size of `struct kernel_symbol`: the relative offsets of value, name and namespace, 4 bytes each, since
+/// 5.4 (`include/linux/export-internal.h`).
 const EXPORT: usize = 12;
 
-/// Checks that a configuration is that of the kernel `release`; else says why not.
+/// Checks that a configuration belongs to the kernel `release`; otherwise returns the reason.
 pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     let head = |line: &'_ str| {
         let line = line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")?;
@@ -63,8 +63,8 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a kernel of this version may call itself so. What distributions call `6.1.0-56-...` counts
-/// their releases of 6.1, whatever its third number.
+/// Whether a kernel of this version may have this release. Distributions number their releases of 6.1 as
+/// `6.1.0-56-...`, whatever the third number of the version.
 fn is_version_of(version: &str, release: &str) -> bool {
     if let Some(rest) = release.strip_prefix(version) {
         return !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -76,8 +76,8 @@ fn is_version_of(version: &str, release: &str) -> bool {
     version.rsplit_once('.').is_some_and(|(series, _)| counted(series))
 }
 
-/// Checks that a `System.map` is that of the kernel `release` in `vmlinux`: its exported symbols are
-/// where the map says, and so is its banner. Else says why not.
+/// Checks that a `System.map` belongs to the kernel `release` in `vmlinux`: the addresses of its exported
+/// symbols and of its banner must agree. Otherwise returns the reason.
 pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
     let symbols = symbols(text)?;
     let is_at = |name: &str, address| symbols.get(name).map(|all| all.contains(&address));
@@ -110,7 +110,7 @@ pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(),
     Ok(())
 }
 
-/// What a `System.map` says: lines of an address, a letter and a name.
+/// Parses a `System.map`: lines of an address, a letter and a name.
 fn symbols(text: &str) -> Result<HashMap<&str, Vec<u64>>, String> {
     let mut symbols: HashMap<&str, Vec<u64>> = HashMap::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -136,7 +136,7 @@ fn symbol(line: &str) -> Option<(u64, &str)> {
     is_sound.then(|| Some((u64::from_str_radix(address, 16).ok()?, name)))?
 }
 
-/// The exported symbols in a `vmlinux`, and their addresses; those that can be read.
+/// The readable exported symbols in a `vmlinux`, and their addresses.
 fn exports(vmlinux: &[u8]) -> Vec<(String, u64)> {
     let mut exports = Vec::new();
     for name in EXPORTS {
@@ -167,7 +167,7 @@ fn section<'a>(vmlinux: &'a [u8], name: &str) -> Option<(u64, &'a [u8])> {
     Some((section.sh_addr(endian), section.data(endian, vmlinux).ok()?))
 }
 
-/// What a `vmlinux` has from an address on, to the end of its segment.
+/// The bytes of a `vmlinux` from an address to the end of its segment.
 fn data(vmlinux: &[u8], address: u64) -> Option<&[u8]> {
     use object::read::elf::ProgramHeader;
     let header = FileHeader64::<Endianness>::parse(vmlinux).ok()?;
@@ -180,8 +180,8 @@ fn data(vmlinux: &[u8], address: u64) -> Option<&[u8]> {
     })
 }
 
-/// Checks that all modules below `directory` were built for the kernel `release`, as their `vermagic`
-/// begins (`include/linux/vermagic.h`), and that a directory of `lib/modules` has its name.
+/// Checks that all modules below `directory` were built for the kernel `release`, by their `vermagic`
+/// (`include/linux/vermagic.h`), and that a directory of `lib/modules` has its name.
 pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error> {
     let other = |path: &Path, other: &str| Error::NoKernel {
         path: path.to_owned(),
@@ -219,11 +219,11 @@ pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error
     Ok(())
 }
 
-/// The text of a file that a user gave for a kernel (`config` or `map`), as it was given; or, of a kernel
-/// of a package, its configuration. None if the kernel has no such file.
+/// The text of a file that a user gave for a kernel (`config` or `map`), unchanged; for a packaged kernel,
+/// its configuration. None if the kernel has no such file.
 ///
 /// # Errors
-/// When it cannot be read, or is no longer what was added.
+/// When it cannot be read, or has changed since it was added.
 pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
     let path = if part == "map" { &kernel.map } else { &kernel.config };
     let Some(path) = path else { return Ok(None) };
@@ -234,7 +234,7 @@ pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// What is said of a part of the cache whose digest is another one than was written down.
+/// The error for a part of the cache whose digest does not match the record.
 pub(crate) fn damaged(path: &Path) -> Error {
     Error::Record {
         path: path.to_owned(),

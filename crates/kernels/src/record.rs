@@ -1,4 +1,4 @@
-//! What the cache keeps in writing, as JSON.
+//! Records of the cache, as JSON.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,11 +1,11 @@
-//! What a user may ask for: a Debian kernel by version, a package, or files.
+//! Requests for kernels: a Debian kernel by version, a package, or files.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// What comes before the version in the name of a Debian kernel.
+/// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
 
 /// Which kernel to add.
@@ -21,31 +21,31 @@ pub enum Request {
     },
     /// A package in a file.
     Deb(PathBuf),
-    /// A kernel of one's own.
+    /// A kernel of the user's.
     Files(Files),
 }
 
-/// The files of a kernel of one's own.
+/// The files of a kernel of the user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// The `bzImage`, or a `vmlinux` with PVH entry.
     pub image: PathBuf,
     /// Its `lib/modules/RELEASE`, which holds `kernel/`.
     pub modules: Option<PathBuf>,
-    /// The tree in which it was built, or a package of its headers, with which modules are built.
+    /// Its build tree, or a headers package, with which modules are built.
     pub headers: Option<PathBuf>,
-    /// Its `.config`; left out, that of the headers.
+    /// Its `.config`; by default that of the headers.
     pub config: Option<PathBuf>,
     /// Its `System.map`.
     pub map: Option<PathBuf>,
-    /// Its name in the cache; left out, its release.
+    /// Its name in the cache; by default its release.
     pub name: Option<String>,
 }
 
 impl FromStr for Request {
     type Err = Error;
 
-    /// Reads `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "ask for debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
                     the path of a .deb (a kernel of your own: `faultline kernel add --image FILE`)";
@@ -62,12 +62,12 @@ impl FromStr for Request {
     }
 }
 
-/// Whether `c` may stand in a version or a kernel's name.
+/// Whether `c` is allowed in a version or a kernel's name.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".+~-_".contains(c)
 }
 
-/// Checks that `name` can name a kernel, and with it a directory of the cache.
+/// Checks that `name` is valid for a kernel and for its directory in the cache.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins_well && name.len() <= 100 && name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Running the few programs of the host that this crate needs.
+//! Runs the few programs of the host that this crate needs.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,8 +28,8 @@ pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package ma
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
 
 impl Tool {
-    /// The program, to be given arguments. Users other than root often lack the directories of
-    /// `depmod` in their path.
+    /// A command for the program, without arguments. The path of ordinary users often lacks the directories
+    /// of `depmod`.
     pub fn command(&self) -> Command {
         let mut path = env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
         path.push(":/usr/sbin:/sbin");
@@ -38,7 +38,7 @@ impl Tool {
         command
     }
 
-    /// Runs `command` to its end and gives what it printed.
+    /// Runs `command` to its end and returns its output.
     ///
     /// # Errors
     /// When the program is not installed or fails.
@@ -46,7 +46,7 @@ impl Tool {
         self.try_run(command)?.map_err(|failed| self.failed(&failed))
     }
 
-    /// The same; what it left behind if it fails is a result.
+    /// The same, but a failure is a result: the output of the failed program.
     ///
     /// # Errors
     /// When the program is not installed.
@@ -61,7 +61,7 @@ impl Tool {
         })
     }
 
-    /// The error that a program's failure is.
+    /// The error for a program's failure.
     pub fn failed(&self, output: &Output) -> Error {
         let said = String::from_utf8_lossy(&output.stderr);
         let problem = match complaint(&said) {
@@ -73,9 +73,9 @@ impl Tool {
     }
 }
 
-/// What programs say of a host that has no room or no right for what they do, or that ends them:
-/// the C library's words for ENOSPC, EDQUOT, EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and
-/// EAGAIN (errno(3)), the compiler's for lack of memory and for a signal, and ours for a signal.
+/// Messages that blame the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,
+/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), the compiler's for lack of
+/// memory and for a signal, and ours for a signal.
 const OF_HOST: [&str; 12] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -91,13 +91,13 @@ const OF_HOST: [&str; 12] = [
     "signal: ",
 ];
 
-/// Whether it is the host that is complained of, not what the program was to work on.
+/// Whether a message blames the host, not the program's input.
 pub(crate) fn is_of_host(complaint: &str) -> bool {
     OF_HOST.iter().any(|words| complaint.contains(words))
 }
 
-/// What matters of it: the first of apt's errors, or that the host is in the way, or the first of a
-/// compiler's errors, or the last lines of whatever was said.
+/// The essential part of the messages: the first of apt's errors, or the one that blames the host, or the
+/// first of a compiler's errors, or the last lines of anything else.
 fn complaint(said: &str) -> String {
     let error = said.lines().find_map(|line| line.strip_prefix("E: "));
     let error = error.or_else(|| said.lines().find(|line| is_of_host(line)));

@@ -1,6 +1,6 @@
-//! User space for guests: packages of Debian's with all that they depend on, unpacked, and made into
-//! the image of a file system that guests only read. Nothing of the packages is run, so what their
-//! scripts would do at an installation is done here as far as programs need it, or not at all.
+//! User space for guests: Debian packages with their dependencies, unpacked and made into a read-only file
+//! system image. No program of the packages is run. What their installation scripts would do is done here
+//! as far as programs need it, or not at all.
 
 pub mod lock;
 mod tree;
@@ -18,15 +18,15 @@ use crate::debian::Archive;
 use crate::error::Doing;
 use crate::{Error, assemble, record};
 
-/// The version of what an image is made of its packages, and of its record.
+/// The version of the recipe by which an image is made of packages, and of its record.
 const SCHEMA: u32 = 1;
 /// The file of the record, beside the image.
 const RECORD: &str = "userspace.json";
-/// What programs take for granted without depending on it: a shell behind `system(3)`.
+/// Packages that programs need without declaring a dependency: a shell for `system(3)`.
 const BASE: &[&str] = &["coreutils", "dash"];
 
-/// Makes a file system of a directory's files in an image that has its size already; all of it
-/// belongs to the superuser.
+/// Makes a file system of a directory's files in an image that already has its size; all files belong to
+/// root.
 pub type Mkfs<'a> = &'a dyn Fn(&Path, &Path) -> Result<(), String>;
 
 /// An image of packages.
@@ -38,15 +38,15 @@ pub struct Userspace {
     pub size: Bytes,
     /// Its SHA-256, in hexadecimal.
     pub digest: String,
-    /// What is in it, as `name=version` in the order of the names.
+    /// Its packages, as `name=version` sorted by name.
     pub packages: Vec<String>,
-    /// The same to the byte; images of old lack it.
+    /// The exact packages; old images lack it.
     pub lock: Option<UserspaceLock>,
     /// When it was made.
     pub made: SystemTime,
 }
 
-/// What `userspace.json` holds.
+/// The contents of `userspace.json`.
 #[derive(Serialize, Deserialize)]
 struct Record {
     schema: u32,
@@ -57,11 +57,11 @@ struct Record {
     lock: Option<UserspaceLock>,
 }
 
-/// The packages that are asked for, in order, each once.
+/// The requested packages, sorted, without duplicates.
 pub(crate) struct Wanted(Vec<String>);
 
 impl Wanted {
-    /// Refuses what is no name: apt gives a meaning to more than names.
+    /// Rejects anything but names: apt would interpret it.
     pub fn new(packages: &[String]) -> Result<Self, Error> {
         if let Some(wrong) = packages.iter().find(|name| !is_name(name)) {
             return Err(Error::PackageName(wrong.clone()));
@@ -72,17 +72,17 @@ impl Wanted {
         Ok(Self(names))
     }
 
-    /// By what the image is known that they mean.
+    /// The alias under which their image is recorded.
     pub fn alias(&self) -> String {
         self.0.join(" ")
     }
 
-    /// The directory of their image where no alias names one: images of old were kept so.
+    /// The directory of their image if there is no alias: old images were kept like this.
     pub fn old_place(&self) -> String {
         name_of(&assemble::digest(format!("{SCHEMA} {}", self.alias()).as_bytes()))
     }
 
-    /// Those that are to be fetched with all that they depend on.
+    /// The packages to fetch, together with their dependencies.
     pub fn names(&self) -> Vec<String> {
         let base = BASE.iter().map(|name| (*name).to_owned());
         base.chain(self.0.iter().cloned()).collect()
@@ -108,7 +108,8 @@ pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
     Ok(Some(Userspace { image: home.join("image"), size, digest, packages, lock, made }))
 }
 
-/// What the image in its directory `home` was asked for by, if it is one of old, which tells.
+/// The packages requested for the image in its directory `home`, if it is an old one, which has them in its
+/// record.
 pub(crate) fn wanted_of_old(home: &Path) -> Result<Option<Wanted>, Error> {
     #[derive(Deserialize)]
     struct Record {
@@ -120,7 +121,7 @@ pub(crate) fn wanted_of_old(home: &Path) -> Result<Option<Wanted>, Error> {
     Ok(wanted.filter(|wanted| home.ends_with(wanted.old_place())))
 }
 
-/// Makes the image of a lock and its record in a directory within `stage`, and gives that.
+/// Makes the image of a lock and its record in a directory within `stage`. Returns that directory.
 pub(crate) fn make(
     lock: &UserspaceLock,
     archive: &Archive,
@@ -152,8 +153,8 @@ pub(crate) fn make(
     Ok(home)
 }
 
-/// Whether a word can name a package (Debian policy, 5.6.7), and means no more to apt: a `-` at the
-/// end would remove it.
+/// Whether a word is a valid package name (Debian policy, 5.6.7) without a special meaning to apt: a `-` at
+/// the end would remove the package.
 pub fn is_name(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = word.as_bytes();
@@ -164,7 +165,7 @@ pub fn is_name(word: &str) -> bool {
         && !word.ends_with('-')
 }
 
-/// SHA-256 of a file, in hexadecimal, however large it is.
+/// SHA-256 of a file of any size, in hexadecimal.
 fn digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;

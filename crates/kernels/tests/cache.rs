@@ -1,4 +1,4 @@
-//! The cache with packages and files made by hand; no network.
+//! The cache with handmade packages and files; no network.
 
 mod fixture;
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RELEASE: &str = "6.1.0-9-cloud-amd64";
 
-/// A cache and room for packages, gone with the test.
+/// A cache and a directory for packages, removed after the test.
 struct Bench {
     directory: TempDir,
     cache: Cache,
@@ -30,7 +30,7 @@ impl Bench {
         self.directory.path().join(name)
     }
 
-    /// A package in the form of Debian's up to 6.18.
+    /// A package like Debian's up to 6.18.
     fn whole_deb(&self, image: &[u8]) -> PathBuf {
         let tree = self.path("tree");
         write(&tree.join("boot/vmlinuz-6.1.0-9-cloud-amd64"), image);

@@ -1,4 +1,4 @@
-//! Images made by hand, damaged ones among them.
+//! Handmade images, some of them damaged.
 
 mod fixture;
 

@@ -48,7 +48,7 @@ fn kernels_of_both_forms_are_fetched_and_stay() {
     what_cannot_be_built_is_told(&cache, &kernels[0]);
 }
 
-/// Once: then it is there.
+/// Built once, then taken from the cache.
 fn a_module_is_built(cache: &Cache, kernel: &Kernel) {
     let built = cache.out_of_tree(kernel, &SOURCE, &|line| eprintln!("{line}")).unwrap().unwrap();
     let bytes = built.read().unwrap();

@@ -1,4 +1,4 @@
-//! Kernels of one's own: what is given beside the image is kept, and what is not the kernel's is refused.
+//! Kernels of the user's: files beside the image are kept, and refused if they do not belong to the kernel.
 
 mod fixture;
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const RELEASE: &str = "6.12.1-mine";
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
                       # Linux/x86 6.12.1 Kernel Configuration\n#\nCONFIG_LOCALVERSION=\"-mine\"\n";
-/// Where the fixture has two exported functions.
+/// The addresses of two exported functions in the fixture.
 const EXPORTS: [(&str, u64); 2] =
     [("kfree", 0xffff_ffff_8120_0000), ("vfree", 0xffff_ffff_8130_0040)];
 
@@ -42,7 +42,7 @@ impl Bench {
         self.cache.add(&Request::Files(files), &|_| ())
     }
 
-    /// Why a kernel is refused; it leaves no trace.
+    /// Why a kernel is refused. Nothing of it must be kept.
     fn refused(&self, files: Files) -> String {
         let error = self.add(files).unwrap_err();
         assert!(error.is_the_users(), "{error}");
@@ -65,7 +65,7 @@ impl Bench {
         Files { image, ..Files::default() }
     }
 
-    /// A tree as a build leaves it, whose `make` compiles nothing but copies.
+    /// A build tree whose `make` only copies.
     fn headers(&self, release: &str) -> PathBuf {
         let rule = "modules:\n\t@cp $(M)/try.o $(M)/some.ko; cat include/linux/own.h > $(M)/m\n";
         for (name, text) in [
@@ -121,7 +121,7 @@ fn what_belongs_to_a_kernel_is_kept() {
     assert!(!is_kept("mm/page_alloc.o") && !is_kept("scripts/mod/modpost.o"));
     assert!(!is_kept("arch/x86/mm/fault.o"));
 
-    // The user goes on to build another kernel in the tree.
+    // The user then builds another kernel in the tree.
     fs::remove_dir_all(&headers).unwrap();
     let source = Source { name: "some", text: "int some;\n" };
     let module = bench.cache.out_of_tree(&kernel, &source, &|_| ()).unwrap().unwrap();
@@ -165,7 +165,7 @@ fn headers_of_another_kernel_or_of_none_are_refused() {
     assert!(refused(&tree).starts_with("they are the headers of 6.11.0"));
     bench.file("build/include/generated/utsrelease.h", "#define UTS_RELEASE \"6.12.1-mine\"\n");
     bench.file("build/include/config/kernel.release", "6.12.1\n"); // as in Debian's packages
-    // It leads round in circles, ever deeper.
+    // A loop of links.
     fs::remove_file(tree.join("Module.symvers")).unwrap();
     assert!(refused(&tree).starts_with("it lacks Module.symvers: build the kernel there"));
     bench.file("build/Module.symvers", "");

@@ -54,7 +54,7 @@ impl Emulator {
         &self.version
     }
 
-    /// The first number of its version.
+    /// The major version.
     pub(crate) fn major(&self) -> u32 {
         self.major
     }
@@ -64,7 +64,7 @@ impl Emulator {
         &self.path
     }
 
-    /// An emulator that is not asked anything.
+    /// An emulator that is not checked.
     #[cfg(test)]
     pub(crate) fn unchecked(path: &Path, major: u32) -> Self {
         Self { path: path.to_owned(), version: format!("QEMU {major}.0.0"), major }

@@ -16,14 +16,14 @@ pub struct Ending {
     pub remarks: Vec<String>,
 }
 
-/// What ended a machine.
+/// Why a machine ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
     /// The guest powered the machine off.
     PoweredOff,
     /// The guest reset the machine, as it does after a panic.
     Reset,
-    /// A limit passed, and QEMU was killed.
+    /// A limit expired, and QEMU was killed.
     TimedOut(Limit),
     /// QEMU ended, but not through the guest: its exit status, and its last messages.
     Died(String),
@@ -31,7 +31,7 @@ pub enum How {
     Crashed(String),
 }
 
-/// A limit of time, and how long it was.
+/// A time limit, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// From the start of QEMU to the agent's first frame.

@@ -8,13 +8,13 @@ use model::{Bytes, DiskKind};
 /// The host lacks something, or refused something.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// QEMU is not there.
+    /// QEMU was not found.
     #[error(
         "{0} was not found: install QEMU for x86 (Debian, Ubuntu: apt-get install qemu-system-x86; \
          Fedora: dnf install qemu-system-x86)"
     )]
     NoEmulator(PathBuf),
-    /// QEMU is there but can't be started.
+    /// QEMU cannot be started.
     #[error("{path} cannot be started: {error}")]
     Emulator {
         /// The program.
@@ -38,7 +38,7 @@ pub enum Error {
     OldEmulator {
         /// The program.
         path: PathBuf,
-        /// What it says of itself.
+        /// Its version.
         version: String,
     },
     /// QEMU was built without the device for memory shared between host and guest.
@@ -47,7 +47,7 @@ pub enum Error {
          its kin is built without it; use that of Debian or Fedora, or one built from source"
     )]
     NoIvshmem(PathBuf),
-    /// QEMU is too old to be exact.
+    /// QEMU is too old for exact mode.
     #[error(
         "{path} is {version}: version 10 or newer is needed in exact mode, but for one CPU without \
          a profile (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
@@ -55,7 +55,7 @@ pub enum Error {
     OldForExact {
         /// The program.
         path: PathBuf,
-        /// What it says of itself.
+        /// Its version.
         version: String,
     },
     /// An exact machine cannot have a terminal.
@@ -72,7 +72,7 @@ pub enum Error {
     HostDisk {
         /// The disk's index among the machine's, from 0.
         number: usize,
-        /// What it is.
+        /// Its kind.
         kind: DiskKind,
     },
     /// A library of ours that QEMU has to load is missing.
@@ -84,10 +84,10 @@ pub enum Error {
          it loads (LD_PRELOAD): move Faultline to a directory without"
     )]
     SplitPath(PathBuf),
-    /// `setpriv` can't be started.
+    /// `setpriv` cannot be started.
     #[error("setpriv (package util-linux), which ties QEMU's life to ours, cannot be started: {0}")]
     Setpriv(io::Error),
-    /// Too little room for the recording.
+    /// Not enough space for the recording.
     #[error(
         "{directory} has {free} free, and a machine needs at least {needed} to record: make room, \
          or use another directory"
@@ -120,7 +120,7 @@ pub enum Error {
          accel to `tcg` for emulation"
     )]
     KvmBroken {
-        /// What a guest did under it.
+        /// What went wrong with a guest.
         why: String,
         /// The file that remembers it.
         answers: PathBuf,

@@ -39,7 +39,7 @@ pub struct Plugin {
     pub accesses: bool,
     /// Count by call path.
     pub stacks: bool,
-    /// Tell processes apart.
+    /// Count by process.
     pub switch: Option<Switch>,
 }
 

@@ -15,7 +15,7 @@ use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
 pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
 const DEVICE: &str = "/dev/kvm";
-/// Version of the file that remembers.
+/// Version of the file with the answer.
 const SCHEMA: u32 = 2;
 
 /// What is needed to find out whether KVM works.
@@ -23,7 +23,7 @@ const SCHEMA: u32 = 2;
 pub struct Probe<'a> {
     /// The QEMU to boot with.
     pub emulator: &'a Emulator,
-    /// A kernel that is to be booted anyway.
+    /// A kernel that will be booted anyway.
     pub image: &'a Path,
     /// Its initramfs; the boot is ended as soon as the agent is up.
     pub initramfs: &'a Path,
@@ -35,11 +35,11 @@ pub struct Probe<'a> {
     pub limit: Millis,
 }
 
-/// What is remembered.
+/// The remembered answer.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     schema: u32,
-    /// Of which host: see [`host`].
+    /// Its host: see [`host`].
     host: String,
     /// What went wrong, if KVM does not work.
     fault: Option<String>,
@@ -50,7 +50,7 @@ impl Probe<'_> {
     /// then gets a line with the reason.
     ///
     /// # Errors
-    /// When KVM was asked for by name and doesn't work, or the probe's own files fail.
+    /// When KVM was requested by name and doesn't work, or the probe's own files fail.
     pub fn choose(
         &self,
         accel: Accel,

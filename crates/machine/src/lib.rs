@@ -71,7 +71,7 @@ pub struct Vm<'a> {
     pub emulator: &'a Emulator,
     /// What executes its instructions.
     pub engine: Engine<'a>,
-    /// Its shape.
+    /// Its topology.
     pub topology: &'a Topology,
     /// Its disks. Their images ([`disks::image_file`]) are in the directory; a RAM disk has none.
     pub disks: &'a [Disk],

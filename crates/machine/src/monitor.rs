@@ -19,7 +19,7 @@ pub struct Monitor {
     _input: ChildStdin,
 }
 
-/// What QEMU has said.
+/// What was received from QEMU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// Why it ended: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.

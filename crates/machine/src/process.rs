@@ -35,7 +35,7 @@ impl Process {
         Ok(Self { child, done: false })
     }
 
-    /// Its number.
+    /// Its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

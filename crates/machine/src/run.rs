@@ -125,7 +125,7 @@ fn room(directory: &Path) -> io::Result<Bytes> {
     Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
 }
 
-/// A machine under watch.
+/// A running machine.
 struct Watch<'a> {
     vm: &'a Vm<'a>,
     limits: &'a Limits,
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Why the machine must not go on, if so.
+    /// Whether the machine must be ended, and why.
     fn too_much(&self) -> Option<How> {
         let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
         if self.since.elapsed() >= Duration::from_millis(limit.0) {

@@ -77,10 +77,10 @@ impl Tail {
     }
 }
 
-/// Frames one after the other.
+/// Consecutive frames.
 struct Run<'a> {
     bytes: &'a [u8],
-    /// The number of the first.
+    /// The sequence number of the first.
     sequence: u64,
 }
 

@@ -79,11 +79,11 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What kind of complaint a kernel made.
+/// The kind of a kernel problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
-    /// `WARN_ON` and its kin.
+    /// `WARN_ON` and similar.
     Warning,
     /// `BUG:`, oopses and panics.
     Bug,
@@ -224,15 +224,15 @@ pub struct BootFacts {
     pub cpus: u32,
     /// Number of NUMA nodes online.
     pub nodes: u32,
-    /// Memory in all, in bytes.
+    /// Total memory, in bytes.
     pub memory: u64,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: u64,
     /// How the machine executed: `kvm` or `tcg`.
     pub accel: String,
     /// The emulator and its version.
     pub emulator: String,
-    /// Where the kernel came from.
+    /// The kernel's origin.
     pub kernel_origin: String,
     /// SHA-256 of the kernel image.
     pub kernel_digest: String,
@@ -280,11 +280,11 @@ pub struct Boot {
     pub started: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it says of itself.
+    /// What it reports about itself.
     pub facts: BootFacts,
-    /// What the host did meanwhile.
+    /// The host's load during the boot.
     pub host: HostLoad,
-    /// What the kernel complained of.
+    /// Problems that the kernel reported.
     pub problems: Vec<Problem>,
     /// Notes of the workloads.
     pub notes: Vec<String>,

@@ -18,7 +18,7 @@ pub const DISK_UNIT: Bytes = Bytes::mib(2);
 pub enum DiskKind {
     /// A paravirtual disk. Host threads serve requests, with the host's timing.
     VirtioBlk,
-    /// An NVMe drive, carried out likewise.
+    /// An NVMe drive, also served by host threads.
     Nvme,
     /// Persistent memory, apart from the nodes' memory. Only the guest's own instructions access it.
     Pmem,
@@ -79,7 +79,7 @@ impl FileSystem {
 /// A file system on a disk, and its mount point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// Which.
+    /// The file system.
     pub filesystem: FileSystem,
     /// Options for mkfs, one word each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -97,7 +97,7 @@ pub struct Format {
 /// A disk of a machine. Its number is its index among the machine's disks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// What the guest sees it as.
+    /// How the guest sees it.
     pub kind: DiskKind,
     /// Its size, a multiple of 2 MiB. The file on the host is sparse.
     pub size: Bytes,

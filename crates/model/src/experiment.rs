@@ -110,7 +110,7 @@ impl Default for Sampler {
     }
 }
 
-/// By which clock kernels are compared.
+/// The clock by which kernels are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -181,7 +181,7 @@ impl Default for Limits {
 /// Where variants run: a VM with a topology.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its shape.
+    /// Its topology.
     pub topology: Topology,
     /// Its disks, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,7 +189,7 @@ pub struct Machine {
     /// Its swap space, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<Swap>,
-    /// How it executes.
+    /// What executes its instructions.
     pub accel: Accel,
     /// Its time limits.
     pub limits: Limits,
@@ -209,16 +209,16 @@ impl Machine {
 pub enum Setting {
     /// A sysctl by its dotted name.
     Sysctl {
-        /// Such as `kernel.numa_balancing`.
+        /// A name such as `kernel.numa_balancing`.
         name: String,
-        /// What is written.
+        /// The value to write.
         value: String,
     },
     /// A file below `/sys` (debugfs included).
     Sysfs {
         /// A path such as `/sys/kernel/mm/transparent_hugepage/enabled`.
         path: String,
-        /// What is written.
+        /// The value to write.
         value: String,
     },
 }
@@ -307,12 +307,12 @@ impl WorkloadUse {
         matches(chosen, row) || matches(&format!("{chosen}-*"), row)
     }
 
-    /// All programs of the user's own.
+    /// All of the user's programs.
     pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
         self.program.iter().chain(&self.binaries)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         self.program.iter_mut().chain(&mut self.binaries)
     }
@@ -346,10 +346,10 @@ fn is_zero(number: &u32) -> bool {
 pub struct Experiment {
     /// Its name.
     pub name: String,
-    /// By which clock.
+    /// The clock by which kernels are compared.
     #[serde(default, skip_serializing_if = "Mode::is_measured")]
     pub mode: Mode,
-    /// What is counted besides, in exact mode.
+    /// What exact mode counts besides instructions.
     #[serde(default, skip_serializing_if = "Profiling::is_default")]
     pub profile: Profiling,
     /// SHA-256 of our own programs in the guest, in hexadecimal: in exact mode another build of them makes
@@ -366,18 +366,18 @@ pub struct Experiment {
     pub userspace: Option<UserspaceLock>,
     /// What is compared; the first is the baseline.
     pub variants: Vec<Variant>,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The workloads, in their order within each boot.
     pub workloads: Vec<WorkloadUse>,
-    /// What is recorded besides.
+    /// Which counters are sampled.
     pub sampler: Sampler,
     /// Boots of each variant. In exact mode the seed of a boot is its replicate.
     pub boots: u32,
     /// If set, boots may end early: the boots at hand are judged at each look, and `boots` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
-    /// Where it was run, if not here.
+    /// Where its results were imported from, if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
 }

@@ -23,13 +23,13 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// Whether nothing is asked for.
+    /// Whether nothing more is counted.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Who executes.
+/// Privilege level of executed code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privilege {
@@ -47,7 +47,7 @@ impl Privilege {
     pub const ALL: [Self; 3] = [Self::Kernel, Self::User, Self::Firmware];
 }
 
-/// What an access goes to.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
@@ -82,7 +82,7 @@ pub struct Profile {
     pub stacks: Vec<Stack>,
 }
 
-/// Instructions by who executed them.
+/// Instructions by privilege.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instructions {
     /// By programs in user mode.
@@ -130,9 +130,9 @@ pub struct Process {
 pub struct Accesses {
     /// The CPU.
     pub cpu: u32,
-    /// Who made them.
+    /// The privilege of the instructions.
     pub privilege: Privilege,
-    /// To what.
+    /// The target.
     pub target: Target,
     /// Loads.
     pub loads: u64,
@@ -150,7 +150,7 @@ pub struct Stack {
 }
 
 impl Instructions {
-    /// By whomever.
+    /// Of any privilege.
     pub fn total(&self) -> u64 {
         self.user.saturating_add(self.kernel).saturating_add(self.firmware)
     }

@@ -33,7 +33,7 @@ pub enum Swap {
 }
 
 impl Swap {
-    /// The raw disk that it takes, if it does.
+    /// The raw disk that it uses, if any.
     pub fn taken(&self) -> Option<usize> {
         match self {
             Self::Disk { disk } => Some(*disk),

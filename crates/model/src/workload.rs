@@ -27,7 +27,7 @@ impl Better {
     }
 }
 
-/// How values of a metric are averaged.
+/// How the values of a metric are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mean {
@@ -50,13 +50,13 @@ pub struct Metric {
     /// The good direction; none for a figure that is only informative, such as CPU percent.
     #[serde(default)]
     pub better: Option<Better>,
-    /// The mean that suits it.
+    /// The appropriate mean.
     pub mean: Mean,
     /// Whether verdicts rest on it. If a workload marks no metric, its first one with a good direction is
     /// primary ([`Manifest::is_primary`]).
     #[serde(default, skip_serializing_if = "is_default")]
     pub primary: bool,
-    /// Which rows its tables have.
+    /// The rows of its tables.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: Rows,
     /// Decimals in its tables; if none, chosen by the size of the figures.
@@ -105,7 +105,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Manifest {
     /// The name that experiments use.
     pub name: String,
-    /// One line for people.
+    /// A one-line description.
     pub description: String,
     /// The program and its arguments in the guest. Placeholders: `{name}` is the parameter of that name;
     /// `{cpus}`, `{nodes}` and `{memory}` (bytes) are the machine's; `{disk}` is the place of its first
@@ -125,8 +125,7 @@ pub struct Manifest {
     /// Their paths in the guest, separated by commas, are `{program}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binaries: Option<String>,
-    /// Kernel modules that the program needs: the kernel's, or the laboratory's own, which are built for
-    /// each kernel.
+    /// Kernel modules that the program needs: the kernel's, or ours, which are built for each kernel.
     #[serde(default)]
     pub modules: Vec<String>,
     /// The fewest NUMA nodes it works on; 0 for any number.

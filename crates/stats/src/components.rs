@@ -30,8 +30,8 @@ impl Components {
         percent.is_finite().then_some(percent)
     }
 
-    /// The standard deviation of the mean of `n` values of one group, about the mean of all groups: `sqrt
-    /// (between + within / n)`. It tells how much more values a group would improve.
+    /// The standard deviation of the mean of `n` values of one group, about the mean of all groups:
+    /// `sqrt (between + within / n)`. It tells how much more values a group would improve.
     pub fn group_sd(&self, n: usize) -> f64 {
         (self.between + self.within / n as f64).sqrt()
     }

@@ -12,7 +12,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The first `n` of it, and the others.
+    /// Its first `n` values, and the others.
     pub fn split_at(self, n: usize) -> [Option<Self>; 2] {
         let all = self.count.get();
         let before = u32::try_from(n).map_or(all, |n| n.min(all));
@@ -32,7 +32,7 @@ pub trait Counted: Copy {
         self.run().value
     }
 
-    /// How many times it is there.
+    /// How often it occurs.
     fn count(self) -> usize {
         self.run().count.get() as usize
     }

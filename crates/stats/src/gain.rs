@@ -7,11 +7,10 @@ use model::Better;
 /// - lower is better: `100 - 100 new / base`, so twice the time is -100 %, half of it 50 %;
 /// - higher is better: `100 new / base - 100`, so twice the rate is 100 %, half of it -50 %.
 ///
-/// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and
-/// `pdiff`), without their stand-ins of -99 and 100 % where no percentage exists. Equal figures
-/// give 0, both 0 included. `None` when a figure is not finite, or `base` is not above 0 and
-/// differs from `new`: there is no percentage of nothing, and one of a negative figure would have
-/// the wrong sign.
+/// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and `pdiff`),
+/// without their substitutes of -99 and 100 % where no percentage exists. Equal figures give 0, also if
+/// both are 0. `None` when a figure is not finite, or `base` is not above 0 and differs from `new`: a
+/// percentage of 0 does not exist, and one of a negative figure would have the wrong sign.
 pub fn gain(better: Better, new: f64, base: f64) -> Option<f64> {
     if !new.is_finite() || !base.is_finite() {
         return None;
@@ -39,11 +38,8 @@ mod tests {
         format!("{:.2}", gain(better, new, base).unwrap())
     }
 
-    /// From the table "xfsrepair" of "mm: numa: Slow PTE scan rate if migration failures occur"
-    /// These are the formulas of the tables on the kernel's lists (mmtests, `Stat.pm`, `pndiff` and
-    /// `pdiff`), without their substitutes of -99 and 100 % where no percentage exists. Equal figures give
-    /// 0, also if both are 0. `None` when a figure is not finite, or `base` is not above 0 and differs from
-    /// `new`: a percentage of 0 does not exist, and one of a negative figure would have the wrong sign.
+    /// From the table "xfsrepair" of "mm: numa: Slow PTE scan rate if migration failures occur" (Mel
+    /// Gorman, 7 March 2015): base, two others, and their gains as printed there.
     const AMEAN: [(f64, [(f64, &str); 2]); 4] = [
         (1166.63, [(1155.97, "0.91"), (1166.28, "0.03")]),
         (4020.94, [(4004.19, "0.42"), (4025.87, "-0.12")]),

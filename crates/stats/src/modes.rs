@@ -25,8 +25,8 @@ const SEED: u64 = 0xd1b;
 pub struct Modes {
     /// The modes by ascending centre, at least one.
     pub modes: Vec<Mode>,
-    /// The dip of all values: the distance of their distribution from the nearest unimodal one, from `1 /
-    /// 2n` to 1/4.
+    /// The dip of all values: the distance of their distribution from the nearest unimodal one, from
+    /// `1 / 2n` to 1/4.
     pub dip: f64,
     /// How often as many values of a uniform distribution would have this dip or a greater one.
     pub p: f64,
@@ -98,13 +98,13 @@ fn part(sorted: &[Ties], p: f64, sizes: &mut Vec<usize>) {
 #[derive(Clone, Copy)]
 struct Ties {
     value: f64,
-    /// The whole span.
+    /// The width of the rounding interval.
     unit: f64,
-    /// How many lie in all of it.
+    /// How many values are in all of it.
     all: usize,
-    /// How many of these come before.
+    /// How many of these precede this part.
     before: usize,
-    /// How many are meant.
+    /// How many are in this part.
     count: usize,
 }
 

@@ -40,14 +40,14 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
 /// (Fan, Hall and Yao, "To how many simultaneous hypothesis tests can normal, Student's t or bootstrap
 /// calibration be applied?", J. American Statistical Association 102, 2007). Figures that have two narrow
 /// modes, or are one of two adjacent whole numbers, have no spread within the sides when one side has all
-/// of one value and the other all of the other. If `q` is the share of one value, this happens in `2 q^n (1
-/// - q)^n` of cases, at most `2 / 4^n`. The same holds for pairs that all differ alike. Sides of different
-/// sizes separate no more often than two sides of the smaller size.
+/// of one value and the other all of the other. If `q` is the share of one value, this happens in
+/// `2 q^n (1 - q)^n` of cases, at most `2 / 4^n`. The same holds for pairs that all differ alike. Sides of
+/// different sizes separate no more often than two sides of the smaller size.
 pub fn least_p(units: usize) -> f64 {
     2.0 * 0.25_f64.powi(i32::try_from(units).unwrap_or(i32::MAX))
 }
 
-/// Where the p-values stand, lowest first.
+/// Indices of the p-values, lowest first.
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| known(p[a]).total_cmp(&known(p[b])));

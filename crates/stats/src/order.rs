@@ -37,9 +37,9 @@ pub fn best_mean<V: Counted>(
     mean_of(&best, mean)
 }
 
-/// The value at or below which `percent` of the values lie: with `n` values sorted ascending, number `floor
-/// ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that mmtests printed from
-/// 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
+/// The value at or below which `percent` of the values lie: with `n` values sorted ascending, number
+/// `floor ((n - 1) percent / 100 + 1/2)`, counted from 0. These are the quartile rows that mmtests printed
+/// from 2014 to 2018 (`1st-qrtle`, `2nd-qrtle`, `Max-93%` and so on).
 pub fn quartile<V: Counted>(values: &[V], percent: f64) -> Option<f64> {
     let sorted = sorted(values, Better::Lower)?;
     let last = count(&sorted) - 1;

@@ -58,11 +58,11 @@ pub fn pelt(values: &[f64], penalty: f64, min_segment: usize) -> Vec<usize> {
 /// A candidate start of the last segment.
 struct Candidate {
     start: usize,
-    /// From this end on it is not.
+    /// It is a candidate for ends before this.
     until: usize,
 }
 
-/// What segments cost.
+/// The cost of segments.
 struct Cost {
     /// Prefix sums of the values less their mean, and of their squares.
     sums: Vec<(f64, f64)>,

@@ -34,8 +34,8 @@ impl Design {
 
 /// The probability that `n` units show a true difference `effect`, by a two-sided test at level `alpha`:
 /// the tails of noncentral t beyond the critical values (Owen, "A survey of properties and applications of
-/// the noncentral t-distribution", Technometrics 10, 1968; what R's `power.t.test` computes with `strict =
-/// TRUE`).
+/// the noncentral t-distribution", Technometrics 10, 1968; what R's `power.t.test` computes with
+/// `strict = TRUE`).
 ///
 /// None for fewer than 2 units, an `sd` that is negative, an effect that is not above 0, and an
 /// `alpha` outside 0 to 1.
@@ -117,8 +117,9 @@ fn upper_tail(z: f64) -> f64 {
     Normal::standard().sf(z)
 }
 
-/// The mean of `f (s)`, where `s` is a measured standard deviation divided by the true one, that is `sqrt
-/// (chi^2 / df)`: Simpson's rule over ten standard deviations on either side, which covers all the weight.
+/// The mean of `f (s)`, where `s` is a measured standard deviation divided by the true one, that is
+/// `sqrt (chi^2 / df)`: Simpson's rule over ten standard deviations on either side, which covers all the
+/// weight.
 fn mean_over_spread(df: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 1000;
     let reach = 10.0 / (2.0 * df).sqrt();

@@ -62,7 +62,7 @@ impl RatioTest {
         Self { ratio: value.exp(), p_difference: logarithm.p_apart(0.0), se, df }
     }
 
-    /// The logarithm of the ratio to `bound`.
+    /// The logarithm of the ratio over `bound`.
     fn over(&self, bound: f64) -> Estimate {
         Estimate { value: (self.ratio / bound).ln(), se: self.se, df: self.df }
     }

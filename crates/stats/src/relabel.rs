@@ -15,13 +15,11 @@ const MOST: usize = 500;
 /// the share `rate` is expected to be chance. Each figure has the values of the two samples, in
 /// the same order in every figure.
 ///
-/// A difference is measured in standard errors. The most figures are above their floors for which
 /// Differences are measured in standard errors. As many figures as possible are above their floors, such
 /// that the mean number of figures that differ as much, over all labellings, is at most `rate` times their
 /// number under the true labelling. The true labelling is itself counted, so that `rate` holds with few
 /// values too: with fewer than `1 / rate` labellings nothing is above its floor.
 ///
-/// With `of_one_unit`, which figures of one unit allow, the error that all but a tenth of the figures
 /// `of_one_unit` requires that all figures have the same unit. The standard error that nine tenths of the
 /// figures do not exceed is then added to each (the paper's `s_0`). Otherwise small figures that take one
 /// of two values hide large ones that surely differ: neither have an error of their own.
@@ -62,12 +60,12 @@ impl Figure {
     }
 }
 
-/// A difference and what it has to exceed.
+/// A difference and its floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floor {
-    /// How far the means lie apart.
+    /// The distance of the means.
     pub distance: f64,
-    /// How far they lie apart by chance.
+    /// The distance that chance explains.
     pub floor: f64,
 }
 

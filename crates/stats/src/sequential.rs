@@ -24,7 +24,7 @@ const HALF: f64 = 12.0;
 pub struct Look {
     /// Its number, from 1.
     pub number: u32,
-    /// How many units are looked at.
+    /// The number of units at this look.
     pub units: u32,
     /// Its share of the error that is allowed in all, 0 to 1.
     pub share: f64,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::{Estimate, Summary, pelt};
 
-/// Fewer values than this say nothing.
+/// Fewer values are not examined.
 const MIN_VALUES: usize = 20;
 /// Values to each side with which a possible outlier is compared.
 const REACH: usize = 100;
@@ -12,7 +12,7 @@ const REACH: usize = 100;
 const FAR: f64 = 3.0;
 /// Longer runs of outliers belong to the series.
 const MAX_RUN: usize = 2;
-/// The penalty of a change, by `ln n`.
+/// The penalty of a change, times `ln n`.
 const PENALTY: f64 = 8.0;
 const MIN_SEGMENT: usize = 3;
 /// Longer series are replaced by the means of at most this many stretches.
@@ -26,19 +26,19 @@ const MIN_DRIFT: usize = 15;
 /// The steady state must hold for the last quarter of the series.
 const TAIL: usize = 4;
 
-/// Whether and how a series gets steady.
+/// Whether and how a series becomes steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steady {
     /// It is steady from the start.
     Flat,
     /// It becomes steady, and is lowest then.
     Warmup {
-        /// Where the first steady value stands.
+        /// Index of the first steady value.
         until: usize,
     },
-    /// It gets steady, and was lower before.
+    /// It becomes steady, and was lower before.
     Slowdown {
-        /// Where the first steady value stands.
+        /// Index of the first steady value.
         until: usize,
     },
     /// It still changes in its last quarter.
@@ -139,9 +139,9 @@ fn is_drifting(values: &[f64]) -> bool {
     values.len() >= MIN_DRIFT && explains && drift > DELTA * level.abs()
 }
 
-/// The factor by which correlation of neighbours increases the variance of a mean of many values: `(1 + r)
-/// / (1 - r)`, with the correlation `r` of neighbours about the means of their segments, from 0 to 0.99,
-/// less its standard error `1 / sqrt n` (Bartlett, "On the theoretical specification and sampling
+/// The factor by which correlation of neighbours increases the variance of a mean of many values:
+/// `(1 + r) / (1 - r)`, with the correlation `r` of neighbours about the means of their segments, from 0 to
+/// 0.99, less its standard error `1 / sqrt n` (Bartlett, "On the theoretical specification and sampling
 /// properties of autocorrelated time-series", 1946).
 pub(crate) fn persistence(values: &[f64], starts: &[usize]) -> f64 {
     let (mut squares, mut products) = (0.0, 0.0);

@@ -19,9 +19,9 @@ pub struct WarmUp {
     pub units: usize,
     /// How many of these begin with a warm-up.
     pub warm: usize,
-    /// The longest of these.
+    /// The longest of these warm-ups.
     pub longest: usize,
-    /// How many never get steady.
+    /// How many never become steady.
     pub never: usize,
 }
 

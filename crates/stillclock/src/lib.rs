@@ -1,17 +1,14 @@
-//! A library that, loaded into QEMU by `LD_PRELOAD` (`ld.so(8)`), makes the host's wall clock stand
-//! still.
+//! A library for `LD_PRELOAD` (`ld.so(8)`) that makes the host's wall clock stand still in QEMU.
 //!
-//! QEMU lets the emulated CPUs' TLBs shrink when they were too large for 100 ms by `gettimeofday`
-//! (`tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`). What is in a TLB is not looked up in page
-//! tables, and so not marked there as accessed: the guest of a busy host would live in another
-//! world than that of an idle one. Here no such time passes, and a TLB's size depends on what the
-//! guest did alone. (With a clock that jumps at random in its place, two boots differed after 5
-//! seconds of guest time.)
+//! QEMU shrinks the emulated CPUs' TLBs if they were too large for 100 ms by `gettimeofday`
+//! (`tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`). An entry in a TLB saves a page walk, which would set
+//! the accessed bit in the page tables, so the host's load would influence the guest. With this library no
+//! such time passes, and a TLB's size depends only on what the guest did. (With a clock that jumped at
+//! random instead, two boots differed after 5 seconds of guest time.)
 //!
-//! Nothing else that a machine of ours uses depends on this clock: QEMU and its GLib have it for
-//! `-rtc clock=host`, the dates of QMP's events and of messages, migration, sound, VNC, and IPMI. Waits
-//! and timers go by `clock_gettime(CLOCK_MONOTONIC)`, which is left alone, and guest time by
-//! instructions.
+//! Nothing else that a machine of ours uses depends on this clock: QEMU and its GLib use it for
+//! `-rtc clock=host`, the dates of QMP's events and of messages, migration, sound, VNC, and IPMI. Waits and
+//! timers use `clock_gettime(CLOCK_MONOTONIC)`, which is unchanged. Guest time counts instructions.
 
 #![expect(unsafe_code, reason = "a function of C takes the place of another")]
 
@@ -19,17 +16,17 @@ use std::ffi::{c_int, c_void};
 
 use libc::{time_t, timeval};
 
-/// The second that it always is: that of the guest's clock at its start, 2020-01-01 00:00 UTC.
+/// The constant time: that of the guest's clock at its start, 2020-01-01 00:00 UTC.
 const NOW: time_t = 1_577_836_800;
 
-/// In place of `gettimeofday(2)`: gives the same time at every call, and never fails.
+/// Replaces `gettimeofday(2)`: returns the same time at every call, and never fails.
 ///
 /// # Safety
-/// `time` must be null or good to be written to. The zone is obsolete and left as it is.
+/// `time` must be null or writable. The zone is obsolete and not written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gettimeofday(time: *mut timeval, _zone: *mut c_void) -> c_int {
     if !time.is_null() {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { time.write(timeval { tv_sec: NOW, tv_usec: 0 }) };
     }
     0
@@ -42,7 +39,7 @@ mod tests {
     #[test]
     fn time_does_not_pass() {
         let mut time = timeval { tv_sec: 0, tv_usec: 1 };
-        // SAFETY: the address is good to be written to.
+        // SAFETY: the address is writable.
         let answer = unsafe { gettimeofday(&raw mut time, std::ptr::null_mut()) };
         assert_eq!((answer, time.tv_sec, time.tv_usec), (0, NOW, 0));
         // SAFETY: null is allowed.

@@ -1,5 +1,5 @@
-//! What is told of files that go into a new file system: theirs are the contents, the modes and the
-//! names, while owner and times are the file system's.
+//! Metadata of files that are copied into a new file system. Contents, modes and names are theirs; owner
+//! and times are constant.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,14 +7,13 @@ use libc::{size_t, ssize_t, stat64};
 
 use crate::NOW;
 
-/// In place of `lstat(2)`: whatever there is belongs to the superuser, and is as old as the file
-/// system.
+/// Replaces `lstat(2)`: every file belongs to root, and has the time of the file system.
 ///
 /// # Safety
-/// `path` must be a string of C, `found` good to be written to.
+/// `path` must be a C string, `found` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lstat64(path: *const c_char, found: *mut stat64) -> c_int {
-    // SAFETY: the caller promises what this call needs, which is the one that is asked for.
+    // SAFETY: the caller guarantees what this call needs, which is the one that was requested.
     let result = unsafe {
         libc::syscall(libc::SYS_newfstatat, libc::AT_FDCWD, path, found, libc::AT_SYMLINK_NOFOLLOW)
     };
@@ -28,7 +27,7 @@ pub unsafe extern "C" fn lstat64(path: *const c_char, found: *mut stat64) -> c_i
     result as c_int
 }
 
-/// In place of `llistxattr(2)`: there are no extended attributes, which are the host's business.
+/// Replaces `llistxattr(2)`: there are no extended attributes, as those are specific to the host.
 #[unsafe(no_mangle)]
 pub extern "C" fn llistxattr(_path: *const c_char, _list: *mut c_char, _size: size_t) -> ssize_t {
     0

@@ -1,15 +1,14 @@
-//! A library that, loaded by `LD_PRELOAD` (`ld.so(8)`) into a program that makes a file system,
-//! hides from it what differs from call to call: the time, random numbers, the numbers of its process
-//! and of its parent, the user, and the owners and times of files that it copies. Then the same program
-//! with the same arguments makes the same bytes: identifiers, dates and hash seeds, and the checksums
-//! over them, are what chance would have made them once.
+//! A library for `LD_PRELOAD` (`ld.so(8)`) that makes mkfs programs deterministic. It hides what differs
+//! between runs: the time, random numbers, the process's and its parent's IDs, the user, and the owners and
+//! times of files that are copied. The same program with the same arguments then makes the same bytes,
+//! including identifiers, dates, hash seeds, and the checksums over them.
 //!
-//! mkfs.ext4 can be told all of that by options and variables, mkfs.xfs by newer versions only, and
-//! mkfs.btrfs not. `libuuid`, by which they make identifiers, mixes all of it into them
+//! mkfs.ext4 can be told all of that by options and variables, mkfs.xfs only by newer versions, and
+//! mkfs.btrfs not at all. `libuuid`, with which they make identifiers, mixes all of it into them
 //! (`gen_uuid.c` and `randutils.c` of util-linux).
 //!
-//! `STILLMKFS_SEED`, a number, gives other bytes: two disks of a machine must not have one
-//! identifier. Only one thread may draw random numbers, which is all that these programs have.
+//! `STILLMKFS_SEED`, a number, selects other bytes: two disks of a machine must not have the same
+//! identifier. Only one thread may draw random numbers; these programs have only one.
 
 #![expect(unsafe_code, reason = "functions of C take the place of others")]
 
@@ -20,48 +19,48 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{clockid_t, pid_t, size_t, ssize_t, time_t, timespec, timeval, uid_t};
 
-/// The second that it always is: 2020-01-01 00:00 UTC.
+/// The constant time: 2020-01-01 00:00 UTC.
 const NOW: time_t = 1_577_836_800;
-/// The process that it always is, and its parent.
+/// The constant process ID, also of the parent.
 const PROCESS: pid_t = 1000;
 
 /// The state of the random numbers; 0 before the first.
 static STATE: AtomicU64 = AtomicU64::new(0);
 
-/// In place of `time(2)`.
+/// Replaces `time(2)`.
 ///
 /// # Safety
-/// `time` must be null or good to be written to.
+/// `time` must be null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn time(time: *mut time_t) -> time_t {
     if !time.is_null() {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { time.write(NOW) };
     }
     NOW
 }
 
-/// In place of `gettimeofday(2)`. The zone is obsolete and left as it is.
+/// Replaces `gettimeofday(2)`. The zone is obsolete and not written.
 ///
 /// # Safety
-/// `time` must be null or good to be written to.
+/// `time` must be null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gettimeofday(time: *mut timeval, _zone: *mut c_void) -> c_int {
     if !time.is_null() {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { time.write(timeval { tv_sec: NOW, tv_usec: 0 }) };
     }
     0
 }
 
-/// In place of `clock_gettime(2)`: clocks by which somebody waits go on.
+/// Replaces `clock_gettime(2)`. Clocks used for waiting are not changed.
 ///
 /// # Safety
-/// `time` must be good to be written to.
+/// `time` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     if matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE) {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { time.write(timespec { tv_sec: NOW, tv_nsec: 0 }) };
         return 0;
     }
@@ -69,50 +68,50 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
     unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int }
 }
 
-/// In place of `getpid(2)`.
+/// Replaces `getpid(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn getpid() -> pid_t {
     PROCESS
 }
 
-/// In place of `getppid(2)`.
+/// Replaces `getppid(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn getppid() -> pid_t {
     PROCESS
 }
 
-/// In place of `getuid(2)`: the superuser, to whom a new file system belongs.
+/// Replaces `getuid(2)`: root, to whom a new file system belongs.
 #[unsafe(no_mangle)]
 pub extern "C" fn getuid() -> uid_t {
     0
 }
 
-/// In place of `getrandom(2)`.
+/// Replaces `getrandom(2)`.
 ///
 /// # Safety
-/// `buffer` must be good for `length` bytes to be written to.
+/// `buffer` must be writable for `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: size_t, _flags: c_uint) -> ssize_t {
     for place in 0..length {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { buffer.cast::<u8>().add(place).write(random_byte()) };
     }
     length.cast_signed()
 }
 
-/// In place of `getentropy(3)`.
+/// Replaces `getentropy(3)`.
 ///
 /// # Safety
-/// `buffer` must be good for `length` bytes to be written to.
+/// `buffer` must be writable for `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getentropy(buffer: *mut c_void, length: size_t) -> c_int {
-    // SAFETY: the caller promises the same.
+    // SAFETY: the caller guarantees the same.
     unsafe { getrandom(buffer, length, 0) };
     0
 }
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), a byte of
-/// each number.
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), one byte of each
+/// number.
 fn random_byte() -> u8 {
     let state = match STATE.load(Ordering::Relaxed) {
         0 => seed(),

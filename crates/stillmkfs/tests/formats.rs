@@ -1,15 +1,15 @@
-//! The programs themselves: what they make twice is the same to the byte.
+//! The mkfs programs themselves: two runs give the same bytes.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// mkfs.xfs makes none below 300 MiB.
+/// mkfs.xfs needs at least 300 MiB.
 const SIZE: u64 = 320 << 20;
 const BLOCK: [u8; 4096] = [0; 4096];
 
-/// The library lies beside the directory of this test's program.
+/// The library is beside the directory of this test's program.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().join("libstillmkfs.so");
@@ -17,18 +17,18 @@ fn library() -> PathBuf {
     path
 }
 
-/// What `program` makes of an empty disk.
+/// What `program` writes to an empty disk.
 fn made(program: &str, seed: u32) -> Vec<u8> {
     made_with(program, seed, &[])
 }
 
-/// The same with further words on the command line.
+/// The same with more words on the command line.
 fn made_with(program: &str, seed: u32, words: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");
     File::create(&image).unwrap().set_len(SIZE).unwrap();
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
-    // Each time by a parent of its own.
+    // Each time with a parent process of its own.
     let output = Command::new("sh")
         .args(["-c", "\"$@\"; exit $?", "sh", program, "-q"])
         .args(words)
@@ -42,7 +42,7 @@ fn made_with(program: &str, seed: u32, words: &[&str]) -> Vec<u8> {
     written(&image)
 }
 
-/// All blocks of a file that are not zeros, each behind its number.
+/// All blocks of a file that are not zeros, each after its number.
 fn written(image: &Path) -> Vec<u8> {
     let bytes = fs::read(image).unwrap();
     let blocks = (0u64..).zip(bytes.chunks(BLOCK.len()));
@@ -55,20 +55,20 @@ fn the_same_is_made_twice_and_another_by_another_seed() {
     for program in ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"] {
         let first = made(program, 1);
         assert!(first.len() > 4096, "{program}");
-        // Seconds are on disks: the second must be another one.
+        // Time stamps on disk have seconds, so the second must change.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         assert!(made(program, 1) == first, "{program}");
         assert!(made(program, 2) != first, "{program}");
     }
 }
 
-/// Files of one content, made in one order or the other, by another user if this one may.
+/// Files of one content, created in one order or another, by another user if permitted.
 fn tree(place: &Path, order: &[usize], owner: u32) {
     fs::create_dir_all(place.join("etc")).unwrap();
     for number in order {
         let path = place.join("etc").join(format!("file{number}"));
         fs::write(&path, format!("text {number}")).unwrap();
-        // Not allowed to most users, for whom the owner is the same.
+        // Not permitted to most users; the owner is then the same.
         let _ = chown(&path, Some(owner), Some(owner));
     }
     symlink("file1", place.join("etc/link")).unwrap();

@@ -24,12 +24,12 @@ impl fmt::Display for BootId {
     }
 }
 
-/// A boot as it is kept.
+/// A kept boot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// Its number.
     pub id: BootId,
-    /// Whether it is to be repeated, or was repeated ([`Store::keep_instead`]).
+    /// Whether it is to be repeated, or was repeated ([`Store::forget_failed`]).
     pub superseded: bool,
     /// The boot, as far as it was read.
     pub boot: Boot,
@@ -86,7 +86,7 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that are done: all but interrupted and superseded ones.
+    /// Variant and replicate of the boots that are done: all but interrupted and forgotten ones.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
-    /// superseded and then repeated occurs more than once.
+    /// forgotten and then repeated occurs more than once.
     ///
     /// # Errors
     /// When something wanted is damaged, or the store fails.
@@ -153,7 +153,8 @@ impl Store {
         })
     }
 
-    /// Variant and replicate of the boots that failed, in whole or in part, and count as done.
+    /// Marks the failed boots of an experiment to be repeated: they stay as evidence, but no longer count
+    /// as done. Returns how many there were.
     ///
     /// # Errors
     /// When the store fails.

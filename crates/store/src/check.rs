@@ -3,18 +3,18 @@
 use crate::checksums::{self, Numbers, StoreSums};
 use crate::{BootId, Error, ExperimentId, Store, Trouble, boots, experiments};
 
-/// What was found in a store.
+/// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// How many experiments it has.
     pub experiments: usize,
     /// How many boots.
     pub boots: usize,
-    /// How many samples are whole.
+    /// Number of undamaged samples.
     pub samples: usize,
-    /// How many series are whole.
+    /// Number of undamaged series.
     pub series: usize,
-    /// What is damaged or gone.
+    /// What is damaged or missing.
     pub lost: Vec<Lost>,
 }
 

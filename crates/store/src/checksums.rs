@@ -70,7 +70,7 @@ pub struct BootEntry {
     pub replicate: u32,
     /// How it ended, as a word.
     pub outcome: String,
-    /// Whether it is to be done again.
+    /// Whether it is to be repeated.
     pub superseded: bool,
     /// Of its checksums.
     digest: Digest,
@@ -79,13 +79,13 @@ pub struct BootEntry {
 /// The checksums of a boot's parts.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BootSums {
-    /// Of its row, the console left out.
+    /// Of its row, without the console.
     pub row: Digest,
     /// Of the kernel's configuration, as it is packed.
     pub config: Digest,
     /// Of the list of packages, as it is packed.
     pub userspace: Digest,
-    /// Of the console, as it is packed.
+    /// Of the packed console.
     pub console: Digest,
     /// Of its problems.
     pub problems: Digest,
@@ -93,11 +93,11 @@ pub struct BootSums {
     pub notes: Digest,
     /// Of its samples.
     pub samples: Digest,
-    /// Of the time that iterations took.
+    /// Of the times of iterations.
     pub usage: Digest,
     /// Of all its chunks without their packed data: most readers want only some of that.
     pub chunks: Digest,
-    /// Of what is packed in each chunk.
+    /// Of the packed data of each chunk.
     pub series: Vec<Digest>,
     /// Of the packed ends of each chunk, where these are kept.
     pub ends: Vec<Option<Digest>>,
@@ -111,7 +111,7 @@ impl BootEntry {
         BootId(self.id)
     }
 
-    /// Whether it need not be done again.
+    /// Whether it need not be repeated.
     pub fn is_done(&self) -> bool {
         self.outcome != "interrupted" && !self.superseded
     }
@@ -123,12 +123,12 @@ impl BootEntry {
 }
 
 impl StoreSums {
-    /// What the store has.
+    /// The checksums that the store has.
     pub fn read(connection: &Connection) -> Result<Self, Trouble> {
         read(connection, "store", None)
     }
 
-    /// Keeps the list.
+    /// Keeps them.
     pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
         keep(connection, "store", self).map(|_| ())
     }
@@ -196,7 +196,7 @@ impl Numbers {
         })
     }
 
-    /// What was kept of them.
+    /// The numbers that were kept.
     pub fn read(connection: &Connection) -> Result<Self, Trouble> {
         read(connection, "numbers", None)
     }
@@ -235,7 +235,7 @@ impl ExperimentSums {
 }
 
 impl BootSums {
-    /// The checksums of a boot in a list.
+    /// The checksums of a boot in the list.
     pub fn read(connection: &Connection, entry: &BootEntry) -> Result<Self, Trouble> {
         read(connection, &of_boot(entry.boot()), Some(&entry.digest))
     }

@@ -20,7 +20,7 @@ const FIRST_FORMAT: u8 = 1;
 const LEVEL: i32 = 1;
 /// Limit of missing values in one chunk: they take no room in the file, but do in memory.
 const MAX_MISSING: usize = 1 << 28;
-/// Room enough for a number.
+/// The most bytes of an encoded number.
 const ROOM: usize = 10;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Kept<'a> {
 struct KeptColumn<'a> {
     name: &'a str,
     gaps: Vec<Gap>,
-    /// Of the values that are there.
+    /// Of the values that are not missing.
     deltas: Vec<i64>,
 }
 

@@ -7,7 +7,7 @@ use crate::checksums::{ExperimentSums, Numbers, StoreSums};
 use crate::experiments::{self, definition, identity};
 use crate::{Error, ExperimentId, Store, Trouble};
 
-/// What has rows by boot.
+/// Tables with rows of boots.
 const PARTS: [&str; 7] =
     ["chunk_ends", "chunks", "profiles", "usage", "samples", "notes", "problems"];
 

@@ -14,7 +14,7 @@ pub enum Error {
     /// There is no default location for a store.
     #[error("no place to keep results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
     NoHome,
-    /// Something is wrong with one store.
+    /// A problem with one store.
     #[error("{}: {trouble}", path.display())]
     Store {
         /// The store's file.
@@ -33,10 +33,10 @@ pub enum Trouble {
     /// The file is an SQLite database, but not a store.
     #[error("this is the database of another program; choose another file")]
     Foreign,
-    /// The file is no database at all.
+    /// The file is not a database.
     #[error("this is not a database, and was not touched; choose another file")]
     NoDatabase,
-    /// There is a directory of that name.
+    /// The path is a directory.
     #[error("this is a directory; name a file in it")]
     IsDirectory,
     /// Pages of the file are damaged.
@@ -108,9 +108,9 @@ pub enum Trouble {
     /// No experiment has this name or number.
     #[error("no experiment `{wanted}`; {}", listed(names))]
     NoExperiment {
-        /// What was asked for.
+        /// The requested name or number.
         wanted: String,
-        /// The names that exist, each once.
+        /// The existing names, without duplicates.
         names: Vec<String>,
     },
     /// No boot has this number.
@@ -126,7 +126,7 @@ pub enum Trouble {
         /// Which boot of the variant.
         replicate: u32,
     },
-    /// Something kept cannot be read back.
+    /// Something in the store is damaged.
     #[error(
         "damage in {what}: {why}; `faultline store check` lists all that is lost: take a copy of the \
          file that is whole, or set it aside and measure anew into another (--store)"
@@ -145,7 +145,7 @@ pub enum Trouble {
         /// What is wrong with it.
         why: String,
     },
-    /// Any other answer of SQLite.
+    /// Any other error of SQLite.
     #[error("{0}")]
     Sqlite(rusqlite::Error),
 }

@@ -13,7 +13,7 @@ use crate::{Error, Store, Trouble};
 
 const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
     WHERE id = ?";
-/// Before there were remarks.
+/// The row before there were remarks.
 const OLD_ROW: &str =
     "SELECT id, name, definition, digest, boots, created, used FROM experiments WHERE id = ?";
 /// Bytes that each experiment's boots hold; the numbers of a row count as 32.
@@ -37,7 +37,7 @@ impl fmt::Display for ExperimentId {
     }
 }
 
-/// An experiment in a list.
+/// An entry in a list of experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentRow {
     /// Its number.

@@ -39,7 +39,7 @@ struct Beginning {
     accesses: Vec<Accesses>,
 }
 
-/// A list that is passed over.
+/// A list that is skipped.
 struct Skipped<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Skipped<T> {
@@ -100,7 +100,7 @@ pub fn decode_accesses(packed: &[u8]) -> io::Result<Vec<Accesses>> {
     Ok(form.accesses)
 }
 
-/// The bytes of a [`Form`].
+/// The bytes of a [`Form`], after the format number.
 fn form(bytes: &[u8]) -> io::Result<&[u8]> {
     match bytes {
         [FORMAT, bytes @ ..] => Ok(bytes),

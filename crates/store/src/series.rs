@@ -54,7 +54,7 @@ impl From<&Series> for Chunk {
 pub struct Deltas {
     name: String,
     bytes: Vec<u8>,
-    /// The last value that was there.
+    /// The last value that was not missing.
     previous: i64,
     gaps: Vec<Gap>,
     /// Where the last gap ends.
@@ -94,7 +94,7 @@ impl Deltas {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -145,12 +145,12 @@ impl Deltas {
         &self.bytes
     }
 
-    /// What is missing.
+    /// The gaps.
     pub(crate) fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    /// How many values are there.
+    /// How many values are not missing.
     pub(crate) fn there(&self) -> usize {
         self.length - self.gaps.iter().map(|gap| gap.missing).sum::<usize>()
     }
@@ -165,7 +165,7 @@ impl Deltas {
     }
 }
 
-/// The values of which `deltas` are there.
+/// The values, given `deltas` and gaps.
 pub fn values(gaps: &[Gap], deltas: impl Iterator<Item = i64>) -> Vec<Option<i64>> {
     let mut value = 0i64;
     let mut there = deltas.map(|delta| {

@@ -1,5 +1,5 @@
-//! Loads and stores by CPU, privilege and target. They are counted at every single access, so here is
-//! no lock: a CPU's cells are written by the thread that runs it alone.
+//! Loads and stores by CPU, privilege and target. They are counted at every access, so there is no lock:
+//! only the thread that runs a CPU writes its cells.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,7 +15,7 @@ pub struct AccessCounts {
 }
 
 impl AccessCounts {
-    /// No accesses yet, of a machine with these CPUs and nodes.
+    /// Zero accesses, for a machine with these CPUs and nodes.
     pub fn new(cpus: u16, ranges: &[(u16, Range<u64>)]) -> Self {
         let nodes = (0..node_count(ranges)).map(Target::Node);
         let targets: Vec<Target> = nodes.chain([Target::Device, Target::Elsewhere]).collect();
@@ -24,7 +24,7 @@ impl AccessCounts {
         Self { ranges: ranges.to_vec(), targets, cells }
     }
 
-    /// Counts one access to a physical address; none if there is no memory behind it.
+    /// Counts one access to a physical address; none if no memory is there.
     pub fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 
 use flight::profile::MAX_NODES;
 
-/// What QEMU's command line asks for.
+/// The arguments on QEMU's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
     /// `out=PATH`: the file to write.
     pub out: PathBuf,
-    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, its end excluded.
-    /// A node that lies around the hole below 4 GiB has two ranges. Loads and stores are counted
-    /// if there is a node to tell them apart by.
+    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, END excluded. A node on
+    /// both sides of the hole below 4 GiB has two ranges. Loads and stores are counted if there is at least
+    /// one node.
     pub nodes: Vec<(u16, Range<u64>)>,
     /// `switch=ADDRESS:TGID:COMM`: tell processes apart.
     pub switch: Option<Switch>,
-    /// `stacks=on`: count kernel instructions by path of calls.
+    /// `stacks=on`: count kernel instructions by call path.
     pub stacks: bool,
 }
 
-/// Where the kernel changes from one task to another, and what tells tasks apart.
+/// The kernel's task switch, and the fields that identify tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Address of `__switch_to_asm`, called with the task before and the next task.
+    /// Address of `__switch_to_asm`, which is called with the previous and the next task.
     pub address: u64,
     /// Offset of `tgid` in `struct task_struct`.
     pub tgid: u64,
@@ -31,13 +31,13 @@ pub struct Switch {
     pub comm: u64,
 }
 
-/// An argument that is none.
+/// An invalid argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
-    /// No file to write.
+    /// There is no file to write.
     #[error("the argument out=PATH is missing")]
     NoOut,
-    /// Unknown, or with a value that it can't have.
+    /// Unknown, or with an invalid value.
     #[error(
         "`{0}` is none of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off"
     )]

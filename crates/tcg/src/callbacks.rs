@@ -1,5 +1,5 @@
-//! What QEMU calls while the machine runs. Counting takes no lock; all else is handed on to the
-//! profiler. What follows the kernel's calls has its own place.
+//! Callbacks from QEMU while the machine runs. Counting takes no lock; everything else is passed to the
+//! profiler. Callbacks that follow the kernel's calls are in `following`.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
@@ -26,7 +26,7 @@ static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
 static RUNNING: [Running; MAX_CPUS as usize] = [const { Running::new() }; MAX_CPUS as usize];
 static ACCESSES: OnceLock<Arc<AccessCounts>> = OnceLock::new();
 
-/// What happens at an instruction, beside its being counted.
+/// What to do at an instruction, besides counting it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// The profile is cut.
@@ -41,7 +41,7 @@ pub enum Hook {
     Switch,
 }
 
-/// Sets the profiler to work.
+/// Starts the profiler.
 pub fn start(profiler: Profiler) {
     if let Some(counts) = profiler.accesses() {
         ACCESSES.get_or_init(|| counts);
@@ -66,7 +66,7 @@ pub fn count(instruction: &Instruction<'_>, privilege: Privilege, counter: Count
     unsafe { instruction.on_execution(callback, Registers::Unread, counter.cells().cast()) }
 }
 
-/// Counts the executions of a store of `privilege`, whose counter is its own.
+/// Counts the executions of a store of `privilege`. The counter must not be shared with other instructions.
 pub fn count_store(instruction: &Instruction<'_>, privilege: Privilege, counter: Counter) {
     let kernel = privilege == Privilege::Kernel;
     let callback = if kernel { on_store::<true> } else { on_store::<false> };
@@ -81,7 +81,7 @@ pub fn count_accesses(instruction: &Instruction<'_>, privilege: Privilege) {
     unsafe { instruction.on_access(on_access, privilege) }
 }
 
-/// Has the profiler told when an instruction is executed.
+/// Notifies the profiler when an instruction is executed.
 pub fn hook(instruction: &Instruction<'_>, hook: Hook) {
     use Registers::{Read, Unread};
     let none = ptr::null();
@@ -105,7 +105,7 @@ fn with<T: Default>(act: impl FnOnce(&mut Profiler) -> T) -> T {
     profiler.as_mut().map(act).unwrap_or_default()
 }
 
-/// A CPU was made, and is run by this thread.
+/// A CPU was created. This thread runs it.
 pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
     if let Err(error) = cpu::learn(number as usize) {
         eprintln!("the profile's plugin: {error}");
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb)
     with(|profiler| profiler.translate(&block));
 }
 
-/// The cell that the executing CPU has among these.
+/// The cell of the executing CPU.
 ///
 /// # Safety
 /// They must be the cells of a counter, which has one for each CPU and lives as long as QEMU.
@@ -137,9 +137,9 @@ unsafe extern "C" fn on_execution<const KERNEL: bool>(_: c_uint, cells: *mut c_v
     RUNNING[cpu].begin(unsafe { cell(cells, cpu) }, KERNEL);
 }
 
-/// A store may change the block that it is in. QEMU gives such a block up when it comes to the
-/// store, translates the store anew in a block of its own, and executes it there: it begins twice
-/// in a row, which no other instruction does but jumps and repeated ones.
+/// A store may modify the block that it is in. QEMU then abandons the block at the store, translates the
+/// store again into a block of its own, and executes it there. It thus begins twice in a row, which
+/// otherwise only jumps and repeated instructions do.
 unsafe extern "C" fn on_store<const KERNEL: bool>(_: c_uint, cells: *mut c_void) {
     let cpu = cpu::executing();
     // SAFETY: `count_store` gives cells.
@@ -180,7 +180,7 @@ unsafe extern "C" fn on_switch(_: c_uint, _: *mut c_void) {
     with(|profiler| profiler.switch(cpu::executing()));
 }
 
-/// What makes up a table is loaded in two parts: its limit, of 2 bytes, and its address.
+/// The operand has two parts: the table's limit, of 2 bytes, and its address.
 unsafe extern "C" fn on_table_load(
     _: c_uint,
     info: qemu_plugin_meminfo_t,

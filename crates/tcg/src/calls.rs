@@ -1,20 +1,20 @@
-//! The calls that one task is in: a copy of what its kernel stacks say, kept while it runs.
+//! The active calls of one task: a copy of the information on its kernel stacks, kept while it runs.
 //!
-//! A call's frame is the place on the stack where its return address lies. Once the stack pointer
-//! is above it the call has returned, in whatever way. A task may leave its stack for another, as
-//! interrupts do; below that one's frames then lie those of the stack that it came from.
+//! A call's frame is the location on the stack of its return address. Once the stack pointer is above it,
+//! the call has returned, in whatever way. A task may switch to another stack, as interrupts do; the frames
+//! of the previous stack then precede those of the new one.
 
 use crate::paths::Path;
 
-/// The stack of a Linux task on x86-64 (`THREAD_SIZE`). No place on one stack is farther from
-/// where the stack begins.
+/// The stack size of a Linux task on x86-64 (`THREAD_SIZE`). No location on a stack is farther from its
+/// top.
 const STACK: u64 = 16 << 10;
-/// A stack may turn out to begin so much above where it was first seen.
+/// The top of a stack may be this much above the location first seen.
 const SLACK: u64 = 256;
-/// Frames of one task beyond these are not kept: they count where the last one does. Tasks of
-/// Linux have well below a hundred.
+/// The most frames kept for one task. Calls beyond them count for the last one. Tasks of Linux have well
+/// below a hundred.
 const MAX_FRAMES: usize = 512;
-/// A task that is on more stacks than these is not understood. Three are common: that on which an
+/// The most stacks of a task; beyond that its calls are reset. Three are common: the one on which an
 /// exception enters the kernel, the task's own, and that of interrupts.
 const MAX_STACKS: usize = 8;
 
@@ -28,7 +28,7 @@ pub struct Calls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Frame {
     slot: u64,
-    /// What lies there.
+    /// The return address.
     returns_to: u64,
     path: Path,
 }
@@ -36,9 +36,9 @@ struct Frame {
 /// One of the stacks, the newest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stack {
-    /// The highest place seen.
+    /// The highest location seen.
     top: u64,
-    /// How many frames lie on the stacks before.
+    /// Number of frames on the older stacks.
     frames: usize,
 }
 
@@ -49,13 +49,13 @@ impl Stack {
 }
 
 impl Calls {
-    /// The path of the call that goes on.
+    /// The path of the innermost active call.
     pub fn path(&self) -> Path {
         self.frames.last().map_or(Path::START, |frame| frame.path)
     }
 
-    /// Something is called that will return to `returns_to`, which lies at `slot`. `extend` gives
-    /// the path that goes on from that of the caller.
+    /// A call with the return address `returns_to`, which is at `slot`. `extend` returns the path that
+    /// extends the caller's.
     pub fn call(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path) {
         self.move_to(slot.wrapping_add(8));
         if self.frames.len() < MAX_FRAMES {
@@ -63,9 +63,8 @@ impl Calls {
         }
     }
 
-    /// Something returns to `returns_to`, which lies at `slot`. That need not be where it was put: kernel
-    /// code that saves all registers moves its own return address out of their way, or along to
-    /// another stack.
+    /// A return to `returns_to`, which is at `slot`. The call may have put it elsewhere: kernel code that
+    /// saves all registers moves its own return address, on the stack or to another one.
     pub fn ret(&mut self, slot: u64, returns_to: u64) {
         self.move_to(slot);
         if let Some(last) = self.frames.last()
@@ -87,7 +86,7 @@ impl Calls {
         }
     }
 
-    /// Leaves the stacks after the one of this number, and the frames below `place` on it.
+    /// Drops the stacks after the one with this number, and the frames below `place` on it.
     fn back_to(&mut self, number: usize, place: u64) {
         if let Some(next) = self.stacks.get(number + 1) {
             self.frames.truncate(next.frames);
@@ -106,7 +105,7 @@ impl Calls {
         self.stacks.push(Stack { top: place, frames: self.frames.len() });
     }
 
-    /// User mode entered the kernel: there are no calls.
+    /// Entry from user mode: there are no active calls.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.stacks.clear();
@@ -120,12 +119,12 @@ mod tests {
     const TASK: u64 = 0xffff_c900_0010_4000;
     const INTERRUPTS: u64 = 0xffff_c900_0000_4000;
 
-    /// The number of the last call that goes on, 0 for none.
+    /// The number of the last active call, 0 for none.
     fn last(calls: &Calls) -> u32 {
         calls.path().0
     }
 
-    /// A call that will return to its number.
+    /// A call whose number is its return address.
     fn call(calls: &mut Calls, slot: u64, number: u32) {
         calls.call(slot, number.into(), |_| Path(number));
     }

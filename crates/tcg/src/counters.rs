@@ -1,18 +1,18 @@
-//! The counters of instructions: one for each kernel instruction, and a few for all others, each
-//! with a cell for each CPU. A cell is written by the thread that runs its CPU alone.
+//! Instruction counters: one for each kernel instruction, and a few for all others, each with a cell for
+//! each CPU. Only the thread that runs a CPU writes its cells.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters that are made at a time.
+/// Counters allocated at a time.
 const CHUNK: usize = 1 << 12;
 
-/// A counter: its cells, by CPU. It lives as long as QEMU, in whose translations it is named.
+/// A counter: its cells, by CPU. It lives as long as QEMU, as translations refer to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter(&'static [AtomicU64]);
 
 impl Counter {
-    /// Its first cell, behind which are those of the other CPUs.
+    /// Its first cell; those of the other CPUs follow.
     pub fn cells(self) -> *const AtomicU64 {
         self.0.as_ptr()
     }
@@ -22,12 +22,12 @@ impl Counter {
         &self.0[cpu]
     }
 
-    /// What `cpu` counted.
+    /// The count of `cpu`.
     pub fn get(self, cpu: usize) -> u64 {
         self.0[cpu].load(Relaxed)
     }
 
-    /// Takes the count, and starts again at 0.
+    /// Returns the count, and resets it to 0.
     pub fn take(self, cpu: usize) -> u64 {
         let count = self.get(cpu);
         self.0[cpu].store(0, Relaxed);
@@ -56,14 +56,14 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters of a machine with these CPUs, of its own for each of `limit` kernel instructions.
+    /// Counters for a machine with these CPUs. Up to `limit` kernel instructions get counters of their own.
     pub fn new(cpus: usize, limit: usize) -> Self {
         let [user, kernel_other, firmware] = [(); 3].map(|()| Counter(cells(cpus)));
         let (chunks, addresses) = (Vec::new(), BTreeMap::new());
         Self { cpus, limit, chunks, addresses, user, kernel_other, firmware }
     }
 
-    /// The counter of a kernel instruction; a common one if there are too many.
+    /// The counter of a kernel instruction; a shared one if there are too many.
     pub fn kernel(&mut self, address: u64) -> Counter {
         let next = self.addresses.len();
         let number = match self.addresses.get(&address) {
@@ -80,13 +80,13 @@ impl Counters {
         self.numbered(number)
     }
 
-    /// True for the counter of one instruction, false for a common one.
+    /// Whether the counter belongs to one instruction, not to several.
     pub fn is_one_instructions(&self, counter: Counter) -> bool {
         let common = [self.user, self.kernel_other, self.firmware];
         common.iter().all(|common| common.cells() != counter.cells())
     }
 
-    /// Kernel instructions that have a counter of their own, in order of address.
+    /// Kernel instructions with counters of their own, by address.
     pub fn kernel_counters(&self) -> impl Iterator<Item = (u64, Counter)> {
         let numbers = self.addresses.iter();
         numbers.map(|(address, number)| (*address, self.numbered(*number as usize)))
@@ -98,7 +98,7 @@ impl Counters {
     }
 }
 
-/// Cells for ever: translations hold their addresses.
+/// Allocates cells that are never freed: translations hold their addresses.
 pub fn cells(count: usize) -> &'static [AtomicU64] {
     Vec::leak((0..count).map(|_| AtomicU64::new(0)).collect())
 }

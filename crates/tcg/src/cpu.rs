@@ -1,7 +1,7 @@
-//! Which CPU executes. QEMU's interface tells callbacks a wrong one when one thread runs several
-//! CPUs ([`crate::emulator`]), so the plugin looks at QEMU's own variable `current_cpu`
-//! (`include/hw/core/cpu.h`), which it exports. It points to the CPU; when the CPUs are made, it is
-//! learnt which is which.
+//! The executing CPU. QEMU's interface gives callbacks a wrong one when one thread runs several CPUs
+//! ([`crate::emulator`]), so the plugin reads QEMU's own variable `current_cpu` (`include/hw/core/cpu.h`),
+//! which is exported. It points to the CPU. Which pointer is which CPU is recorded when the CPUs are
+//! created.
 
 #![expect(unsafe_code, reason = "a variable of QEMU's")]
 
@@ -11,32 +11,32 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use flight::profile::MAX_CPUS;
 
-/// Why the executing CPU cannot be told.
+/// Why the executing CPU is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// This QEMU was built otherwise.
+    /// This QEMU was built in another way.
     #[error("this QEMU does not export `current_cpu`, without which CPUs cannot be told apart")]
     NotExported,
-    /// Each CPU has a thread and a variable of its own.
+    /// Each CPU has its own thread, and so its own copy of the variable.
     #[error("the CPUs have threads of their own: use -accel tcg,thread=single")]
     Threads,
 }
 
-/// The variable, as the one thread that runs CPUs sees it.
+/// The variable, as seen by the one thread that runs the CPUs.
 static VARIABLE: AtomicPtr<*const c_void> = AtomicPtr::new(ptr::null_mut());
-/// What the variable holds for each CPU.
+/// The variable's value for each CPU.
 static CPUS: [AtomicPtr<c_void>; MAX_CPUS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS as usize];
-/// What it held last, and the number of that CPU.
+/// Its last value, and the number of that CPU.
 static LAST: (AtomicPtr<c_void>, AtomicUsize) =
     (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(0));
 
-/// Learns what the variable holds for the CPU `number`, which this thread runs now.
+/// Records the variable's value for the CPU `number`, which this thread runs now.
 ///
 /// # Errors
 /// When QEMU does not have the variable, or a thread for each CPU.
 pub fn learn(number: usize) -> Result<(), CpuError> {
-    // SAFETY: the name ends with 0. Of a thread's variable this is the calling thread's.
+    // SAFETY: the name ends with 0. For a thread-local variable, this is the calling thread's.
     let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };
     let variable: *mut *const c_void = variable.cast();
     if variable.is_null() {
@@ -54,7 +54,7 @@ pub fn learn(number: usize) -> Result<(), CpuError> {
     Ok(())
 }
 
-/// The number of the CPU that executes.
+/// The number of the executing CPU.
 #[inline]
 pub fn executing() -> usize {
     // SAFETY: QEMU calls back for instructions after all CPUs were made, so the variable was

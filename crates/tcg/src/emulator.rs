@@ -1,11 +1,10 @@
 //! QEMU's plugin interface (`include/plugins/qemu-plugin.h`), as far as it is used here.
 //!
-//! Counting is left to callbacks, and not to QEMU's inline operations: when one thread runs several
-//! CPUs, QEMU 10 takes a block's operations for those of the CPU for which it translated the block,
-//! and translates those of all but the first CPU wrongly (`gen_cpu_index` in
-//! `accel/tcg/plugin-gen.c`). The CPU that it names to callbacks is as wrong, so it is ignored; see
-//! [`crate::cpu`]. The `qemu-plugin` crate's own callbacks are closures, of which each translation
-//! leaves one behind for ever; these are plain functions.
+//! Counting uses callbacks instead of QEMU's inline operations. When one thread runs several CPUs, QEMU 10
+//! attributes a block's inline operations to the CPU for which it translated the block, and translates
+//! those of all but the first CPU wrongly (`gen_cpu_index` in `accel/tcg/plugin-gen.c`). The CPU number
+//! passed to callbacks is wrong too, so it is ignored; see [`crate::cpu`]. The `qemu-plugin` crate's own
+//! callbacks are closures, and each translation leaks one; these here are plain functions.
 
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
@@ -25,19 +24,18 @@ use qemu_plugin::sys::{
 /// The longest instruction.
 const MAX_INSTRUCTION: usize = 15;
 
-/// Called before an instruction is executed, with what was given when the call was asked for.
+/// Called before an instruction is executed, with the data given at registration.
 pub type OnExecution = unsafe extern "C" fn(c_uint, *mut c_void);
-/// Called after an access, with the access, its virtual address, and what was given when the call
-/// was asked for.
+/// Called after an access, with the access, its virtual address, and the data given at registration.
 pub type OnAccess = unsafe extern "C" fn(c_uint, qemu_plugin_meminfo_t, u64, *mut c_void);
 
 unsafe extern "C" {
-    // GLib's, which QEMU brings with it.
+    // From GLib, which QEMU links.
     fn g_byte_array_new() -> *mut GByteArray;
     fn g_byte_array_free(array: *mut GByteArray, free_segment: c_int) -> *mut u8;
 }
 
-/// Whether a callback reads registers. One that does costs more.
+/// Whether a callback reads registers, which costs more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// It does not.
@@ -46,7 +44,7 @@ pub enum Registers {
     Read,
 }
 
-/// A block of guest code that is being translated.
+/// A block of guest code during its translation.
 pub struct Block(*mut qemu_plugin_tb);
 
 impl Block {
@@ -79,7 +77,7 @@ impl Instruction<'_> {
         unsafe { qemu_plugin_insn_vaddr(self.0) }
     }
 
-    /// Looks at its bytes.
+    /// Passes its bytes to `look`.
     pub fn bytes<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         let mut bytes = [0; MAX_INSTRUCTION];
         let room = bytes.as_mut_ptr().cast();
@@ -136,13 +134,13 @@ impl Access {
         Self { info, address }
     }
 
-    /// It is a store, and not a load.
+    /// Whether it is a store, not a load.
     pub fn is_store(self) -> bool {
         // SAFETY: the callback lasts; the same goes for all calls below.
         unsafe { qemu_plugin_mem_is_store(self.info) }
     }
 
-    /// Its physical address; none if there is no memory.
+    /// Its physical address; none if it is not memory.
     pub fn physical(self) -> Option<u64> {
         // SAFETY: the handle is valid for the duration of the callback, or null.
         unsafe {
@@ -163,11 +161,11 @@ impl Access {
     }
 }
 
-/// Reads the guest's memory at a virtual address, as the CPU sees it that is being emulated by this
-/// thread. None unless all of it is there.
+/// Reads the guest's memory at a virtual address, as seen by the CPU that this thread emulates. None unless
+/// all of it is mapped.
 pub fn read_memory<const LENGTH: usize>(address: u64) -> Option<[u8; LENGTH]> {
-    // SAFETY: callbacks come from threads that emulate a CPU. The array is GLib's own, which QEMU
-    // may enlarge; it is looked at only where QEMU says that it is filled, and freed once.
+    // SAFETY: callbacks come from threads that emulate a CPU. The array belongs to GLib, and QEMU may
+    // enlarge it. It is read only where QEMU reports that it is filled, and freed once.
     unsafe {
         let array = g_byte_array_new();
         let read = qemu_plugin_read_memory_vaddr(address, array, LENGTH);

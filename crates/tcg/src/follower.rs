@@ -1,4 +1,4 @@
-//! Follows each CPU's calls: through returns, interrupts, system calls, and from task to task.
+//! Follows each CPU's calls through returns, interrupts, system calls and task switches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -9,15 +9,15 @@ use crate::calls::Calls;
 use crate::interrupts::Interrupted;
 use crate::paths::{Limits, Path, Paths};
 
-/// The calls of no more tasks are kept while they do not run. One that was forgotten goes on with a
-/// path that begins where it goes on.
+/// The most tasks whose calls are kept while they do not run. A task that was dropped starts with an empty
+/// path when it continues.
 const MAX_TASKS: usize = 1 << 14;
 const LIMITS: Limits = Limits { sites: MAX_CALL_SITES, tallies: MAX_STACKS - 1 };
 
 /// The calls of all CPUs, and of all tasks that do not run.
 #[derive(Debug)]
 pub struct Follower {
-    /// The tree of paths, and what was executed with them.
+    /// The tree of paths, and the instructions executed on them.
     pub paths: Paths,
     cpus: Vec<Cpu>,
     waiting: Waiting,
@@ -26,7 +26,7 @@ pub struct Follower {
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     calls: Calls,
-    /// The stack pointer of the task that it is about to leave.
+    /// The stack pointer of the task that it is about to switch from.
     leaves: Option<u64>,
 }
 
@@ -37,27 +37,27 @@ impl Follower {
         Self { paths: Paths::new(LIMITS), cpus, waiting: Waiting::default() }
     }
 
-    /// The path of what the CPU executes.
+    /// The path of the code that the CPU executes.
     pub fn path(&self, cpu: usize) -> Path {
         self.cpus[cpu].calls.path()
     }
 
-    /// The instruction at `site` called, and put the address to return to down at `slot`.
+    /// The instruction at `site` called, and stored the return address at `slot`.
     pub fn called(&mut self, cpu: usize, site: u64, slot: u64, returns_to: u64) {
         self.cpus[cpu].calls.call(slot, returns_to, |path| self.paths.call(path, site));
     }
 
-    /// Something returns to an address that lies at `slot`.
+    /// A return to the address stored at `slot`.
     pub fn returned(&mut self, cpu: usize, slot: u64, returns_to: u64) {
         self.cpus[cpu].calls.ret(slot, returns_to);
     }
 
-    /// An interrupt returns; the address to return to lies at `slot`.
+    /// A return from an interrupt. The return address is stored at `slot`.
     pub fn returned_from_interrupt(&mut self, cpu: usize, slot: u64) {
         self.cpus[cpu].calls.move_to(slot.wrapping_add(8));
     }
 
-    /// The CPU enters the kernel by itself.
+    /// An interrupt or exception on the CPU.
     pub fn interrupted(&mut self, cpu: usize, what: &Interrupted) {
         let calls = &mut self.cpus[cpu].calls;
         match what {
@@ -71,13 +71,12 @@ impl Follower {
         }
     }
 
-    /// User mode calls the kernel.
+    /// A system call.
     pub fn entered(&mut self, cpu: usize) {
         self.cpus[cpu].calls.clear();
     }
 
-    /// The next change of stacks is one of tasks; the stack pointer that the old one left is
-    /// `place`.
+    /// The next change of stacks is a task switch. `place` is the stack pointer of the old task.
     pub fn leaves(&mut self, cpu: usize, place: u64) {
         self.cpus[cpu].leaves = Some(place);
     }
@@ -93,11 +92,11 @@ impl Follower {
     }
 }
 
-/// The calls of tasks that do not run, by the stack pointer that they will go on with.
+/// The calls of tasks that do not run, by the stack pointer with which they will continue.
 #[derive(Debug, Default)]
 struct Waiting {
     tasks: HashMap<u64, (u64, Calls)>,
-    /// By when they left.
+    /// By the order in which they left.
     order: BTreeMap<u64, u64>,
     left: u64,
 }
@@ -132,7 +131,7 @@ mod tests {
     const FIRST: u64 = 0xffff_c900_0010_4000;
     const SECOND: u64 = 0xffff_c900_0020_4000;
 
-    /// The addresses of the path of a CPU, the outermost first.
+    /// The addresses of a CPU's path, outermost first.
     fn path(follower: &mut Follower, known: &mut Vec<CallSite>, cpu: usize) -> Vec<u64> {
         known.extend(follower.paths.take_sites());
         let mut addresses = Vec::new();

@@ -1,17 +1,17 @@
-//! The few instructions that the plugin tells from their bytes.
+//! Recognises, by their bytes, the few instructions that are special to the plugin.
 
 use flight::profile::{MARK, TICK};
 
-/// What an instruction means to the plugin beside being counted.
+/// Why an instruction is special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// The agent cuts the profile.
     Mark,
     /// The agent's sampler ticks.
     Tick,
-    /// `lidt`: the CPU gets another table of interrupt handlers.
+    /// `lidt`: the CPU gets another interrupt table.
     LoadInterruptTable,
-    /// A single move to memory: the way in which code is written.
+    /// A plain store to memory, which is how code is modified.
     Store,
     /// A near call.
     Call,
@@ -23,11 +23,11 @@ pub enum Special {
     SystemCall,
     /// The stack pointer is loaded from memory.
     LoadStack,
-    /// The stack pointer becomes what the register of this number holds.
+    /// The stack pointer is set from the register with this number.
     MoveStack(u8),
 }
 
-/// Looks at an instruction's bytes.
+/// Examines an instruction's bytes.
 pub fn special(bytes: &[u8]) -> Option<Special> {
     if bytes == MARK {
         return Some(Special::Mark);
@@ -49,7 +49,7 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
         [0xc3] | [0xc2, ..] => Some(Special::Return),
         [0xcf] => Some(Special::InterruptReturn),
         [0x5c] if !rex.base() => Some(Special::LoadStack),
-        // MOV to the stack pointer, either way of writing it.
+        // MOV to the stack pointer, in either encoding.
         [0x8b, modrm, ..] if rex.wide() && !rex.register() && field(modrm) == STACK => {
             Some(match is_memory(modrm) {
                 true => Special::LoadStack,
@@ -59,7 +59,7 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
         [0x89, modrm] if rex.wide() && !rex.base() && modrm >> 6 == 3 && modrm & 7 == STACK => {
             Some(Special::MoveStack(field(modrm) | u8::from(rex.register()) << 3))
         }
-        // MOV, and MOVUPS, MOVAPS, MOVNTI, MOVQ, MOVNTQ and what prefixes make of them.
+        // MOV, and MOVUPS, MOVAPS, MOVNTI, MOVQ, MOVNTQ and their prefixed variants.
         [0x88 | 0x89 | 0xc6 | 0xc7, modrm, ..]
         | [0x0f, 0x11 | 0x29 | 0x7f | 0xc3 | 0xd6 | 0xe7, modrm, ..]
             if is_memory(modrm) =>
@@ -70,11 +70,11 @@ pub fn special(bytes: &[u8]) -> Option<Special> {
     }
 }
 
-/// Bytes of the store that comes before a [`Special::LoadStack`] in a switch of tasks.
+/// Length of the store before a [`Special::LoadStack`] in a task switch.
 pub const SAVE_STACK: usize = 7;
 
-/// True if `load` loads the stack pointer from where `before`, the instruction before it, stored
-/// it in another structure: so the kernel goes from one task's stack to another's
+/// Whether `load` loads the stack pointer from the field to which `before`, the instruction before it,
+/// stored it in another structure: this is how the kernel switches from one task's stack to another's
 /// (`__switch_to_asm` in `arch/x86/entry/entry_64.S`).
 pub fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
     // mov [a+disp32], rsp; mov rsp, [b+disp32]
@@ -85,13 +85,13 @@ pub fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
     far(save) && far(*load) && save != *load && saved == loaded
 }
 
-/// The number of the stack pointer, and of an index byte where it can't be.
+/// The register number of the stack pointer; in an index byte it means no index.
 const STACK: u8 = 4;
-/// No function begins this near behind a call to it.
+/// A call shorter than this is not a call of a function.
 const PUSH: i32 = 8;
 
-/// A call that leads over a few bytes puts an address on the stack, and means no function: the
-/// ways around bad guesses of the CPU are made of such.
+/// A call over a few bytes only pushes an address. Mitigations of speculative execution consist of such
+/// calls.
 fn call(distance: i32) -> Option<Special> {
     (!(0..PUSH).contains(&distance)).then_some(Special::Call)
 }
@@ -114,17 +114,17 @@ impl Rex {
     }
 }
 
-/// Prefixes of segment, operand, address and repetition, and REX.
+/// Segment, operand size, address size and repetition prefixes, and REX.
 fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf2 | 0xf3)
 }
 
-/// The operand of a ModR/M byte is in memory, and not a register.
+/// Whether the operand of a ModR/M byte is in memory, not a register.
 fn is_memory(modrm: u8) -> bool {
     modrm >> 6 != 3
 }
 
-/// The register, or more of the opcode, in a ModR/M byte.
+/// The register, or the opcode extension, in a ModR/M byte.
 fn field(modrm: u8) -> u8 {
     modrm >> 3 & 7
 }

@@ -1,29 +1,29 @@
-//! Where the CPU enters the kernel by itself, and what it interrupts there.
+//! Interrupt and exception entries to the kernel, and what they interrupted.
 //!
-//! The gates of the interrupt table name the handlers. At a handler's first instruction the CPU has
-//! put down an error code, for some exceptions, and then the address of the interrupted instruction
-//! and its code segment (Intel SDM, volume 3A, "64-bit mode stack frame").
+//! The gates of the interrupt table name the handlers. At a handler's first instruction the CPU has pushed
+//! the interrupted instruction's code segment and address and then, for some exceptions, an error code
+//! (Intel SDM, volume 3A, "64-bit mode stack frame").
 //!
-//! An instruction that met a page fault was begun and not executed.
+//! An instruction with a page fault was begun but not executed.
 
 /// Bytes of a table: 256 gates of 16 bytes in 64-bit mode.
 pub const TABLE: usize = 256 * GATE;
-/// Bytes of the frame that are looked at.
+/// Bytes of the frame that are read.
 pub const FRAME: usize = 24;
 /// The vector of page faults.
 pub const PAGE_FAULT: u8 = 14;
 
 const GATE: usize = 16;
-/// Error code of a page fault: the instruction itself could not be fetched, so it never began.
+/// Error code bit of a page fault: the instruction itself could not be fetched, so it never began.
 const FETCH: u64 = 1 << 4;
 /// The vector of non-maskable interrupts.
 const NMI: u8 = 2;
-/// The first vector that is not an exception's.
+/// The first vector after the exceptions.
 const FIRST_EXTERNAL: u8 = 32;
-/// Each CPU may have its own table, and the kernel has one for its start.
+/// Each CPU may have its own table, and the kernel uses another while it starts.
 const MAX_TABLES: usize = 512;
 
-/// The interrupt tables that were ever in use.
+/// All interrupt tables that were ever loaded.
 #[derive(Debug, Default)]
 pub struct InterruptTables(Vec<u64>);
 
@@ -35,7 +35,7 @@ impl InterruptTables {
         }
     }
 
-    /// The vector that has its handler at `address` in some table. `read` gives a table's bytes.
+    /// The vector whose handler in some table is at `address`. `read` returns a table's bytes.
     pub fn vector(&self, address: u64, read: impl Fn(u64) -> Option<[u8; TABLE]>) -> Option<u8> {
         self.0.iter().find_map(|table| {
             let table = read(*table)?;
@@ -52,23 +52,23 @@ fn handler(gate: &[u8; GATE]) -> u64 {
     part(0) | part(6) << 16 | part(8) << 32 | part(10) << 48
 }
 
-/// What an interrupt or exception came upon.
+/// What an interrupt or exception interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted {
-    /// The address of the instruction that goes on afterwards; of a fault the one that met it.
+    /// The address at which execution resumes; for a fault, that of the faulting instruction.
     pub address: u64,
-    /// It is one of user mode.
+    /// It is in user mode.
     pub user: bool,
-    /// Where on the stack this address lies.
+    /// Where on the stack its address is.
     pub slot: u64,
-    /// The instruction had begun, and was not executed.
+    /// The instruction had begun, but was not executed.
     pub faulted: bool,
-    /// It has nothing to do with what it came upon: what it does is not that one's.
+    /// It is unrelated to the interrupted code, so its instructions do not belong to that code.
     pub external: bool,
 }
 
-/// Looks at the frame of an interrupt with this vector; `stack` is the stack pointer at the
-/// handler's first instruction, and `read` gives the bytes there.
+/// Reads the frame of an interrupt with this vector. `stack` is the stack pointer at the handler's first
+/// instruction; `read` returns the bytes there.
 pub fn interrupted(
     vector: u8,
     stack: u64,

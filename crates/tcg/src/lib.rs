@@ -1,8 +1,7 @@
-//! A plugin for QEMU that counts, while a machine runs, how often each kernel instruction is
-//! executed, how many instructions each process executes in user mode, and which node's memory is
-//! accessed; if wanted, also the path of calls by which the kernel came to each. The guest can't
-//! tell that it is counted. Counts are cut where the agent executes [`flight::profile::MARK`], and
-//! written to a file at once. What they mean is left to the host.
+//! A QEMU plugin that counts how often each kernel instruction is executed, how many instructions each
+//! process executes in user mode, which node's memory is accessed, and optionally the kernel's call paths.
+//! The guest cannot detect it. Counts are cut where the agent executes [`flight::profile::MARK`], and
+//! written to a file at once. The host interprets them.
 //!
 //! ```text
 //! qemu-system-x86_64 -accel tcg,thread=single ... \

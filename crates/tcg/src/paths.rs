@@ -1,5 +1,5 @@
-//! The tree of paths, and how many instructions were executed with each: one tally for each path
-//! and block of instructions.
+//! The tree of call paths, and how many instructions were executed on each: one tally for each path and
+//! block.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,24 +8,24 @@ use flight::profile::{BEYOND, CallSite, MAX_DEPTH};
 
 use crate::counters::cells;
 
-/// Tallies that are made at a time.
+/// Tallies allocated at a time.
 const CHUNK: usize = 1 << 12;
 
-/// A path: 0, or the number of its last call site plus 1.
+/// A path: 0 for the empty path, or the number of its last call site plus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(pub u32);
 
 impl Path {
-    /// Nothing was called yet.
+    /// The empty path.
     pub const START: Self = Self(0);
-    /// Any for which there was no room.
+    /// Stands for all paths without room.
     pub const BEYOND: Self = Self(u32::MAX);
 }
 
 /// Counts one instruction at a time. It lives as long as QEMU.
 pub type Tally = &'static AtomicU64;
 
-/// Call sites, and tallies of what was executed there.
+/// Call sites, and tallies of the instructions executed there.
 #[derive(Debug)]
 pub struct Paths {
     limits: Limits,
@@ -35,13 +35,13 @@ pub struct Paths {
     keys: Vec<(Path, u64)>,
     chunks: Vec<&'static [AtomicU64]>,
     tallies: HashMap<(Path, u64), Tally>,
-    /// Of what there was no room for.
+    /// For paths and blocks without room.
     beyond: Tally,
-    /// How many call sites were taken.
+    /// How many call sites were returned.
     taken: usize,
 }
 
-/// How much there is room for.
+/// Limits of the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Call sites.
@@ -66,7 +66,7 @@ impl Paths {
         }
     }
 
-    /// The path that goes on from `path` with a call at `address`. The longest go on nowhere.
+    /// The path that extends `path` by a call at `address`. Paths of maximal length are not extended.
     pub fn call(&mut self, path: Path, address: u64) -> Path {
         let depth = self.depth(path);
         if path == Path::BEYOND || usize::from(depth) == MAX_DEPTH {
@@ -86,7 +86,7 @@ impl Paths {
         called
     }
 
-    /// The tally of the block at `address`, executed with `path`.
+    /// The tally of the block at `address`, executed on `path`.
     pub fn tally(&mut self, path: Path, address: u64) -> Tally {
         if path == Path::BEYOND {
             return self.beyond;
@@ -107,13 +107,13 @@ impl Paths {
         tally
     }
 
-    /// The call sites that were not taken before.
+    /// The call sites added since the last call of this.
     pub fn take_sites(&mut self) -> &[CallSite] {
         let from = std::mem::replace(&mut self.taken, self.sites.len());
         &self.sites[from..]
     }
 
-    /// Takes the tallies, as [`flight::profile::Phase::stacks`], and starts all again at 0.
+    /// Returns the tallies, as [`flight::profile::Phase::stacks`], and resets them to 0.
     pub fn take_tallies(&self) -> Vec<(Option<u32>, u64, u64)> {
         let tallies = self.chunks.iter().copied().flatten();
         let counts = self.keys.iter().zip(tallies);

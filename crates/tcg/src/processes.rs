@@ -1,36 +1,35 @@
-//! Which process executed how many user instructions. The kernel's switches from task to task tell:
-//! what a CPU executed in user mode since its last switch was executed by the task it leaves.
+//! User instructions by process, from the kernel's task switches: what a CPU executed in user mode since
+//! its last switch was executed by the task that it switches from.
 
 use std::collections::BTreeMap;
 
 use flight::profile::Process;
 
-/// No more processes a CPU are told apart in one phase.
+/// The most processes for each CPU that are distinguished in one phase.
 const MAX_PROCESSES: usize = 1 << 14;
 
-/// One CPU's user instructions by process, in the phase that goes on.
+/// One CPU's user instructions by process, in the current phase.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// `struct task_struct` of the task that runs, once a switch told.
+    /// `struct task_struct` of the current task, once a switch was seen.
     task: Option<u64>,
-    /// The CPU's total that is already counted for a process.
+    /// The part of the CPU's total that is already attributed.
     counted: u64,
     counts: BTreeMap<Process, u64>,
 }
 
 impl Processes {
-    /// The task that runs, if it is known.
+    /// The current task, if known.
     pub fn task(&self) -> Option<u64> {
         self.task
     }
 
-    /// The CPU goes on with another task.
+    /// The CPU switches to another task.
     pub fn switch_to(&mut self, task: u64) {
         self.task = Some(task);
     }
 
-    /// Counts all of the CPU's user instructions up to `total` that were not counted before for
-    /// `process`.
+    /// Attributes the CPU's user instructions up to `total`, as far as not yet attributed, to `process`.
     pub fn count(&mut self, process: Option<Process>, total: u64) {
         let more = total.wrapping_sub(self.counted).cast_signed();
         if more <= 0 {
@@ -43,7 +42,7 @@ impl Processes {
         }
     }
 
-    /// The counts of the phase, which ends here: the CPU's total starts again at 0.
+    /// The counts of the phase, which ends here. The CPU's total restarts at 0.
     pub fn cut(&mut self) -> Vec<(Process, u64)> {
         self.counted = 0;
         std::mem::take(&mut self.counts).into_iter().collect()

@@ -1,8 +1,8 @@
-//! The plugin at work: gives each instruction its counter, follows what the machine does as far as
-//! counting needs it, and writes a phase when it is cut.
+//! The profiler: gives each instruction its counter, tracks the state of the machine that counting needs,
+//! and writes a phase when it is cut.
 //!
-//! Any program of the guest can execute marks and ticks, as often as it likes. So both have their
-//! limits, and the file has one too: beyond them nothing is written.
+//! Any program of the guest can execute marks and ticks, as often as it likes. So both are limited, and so
+//! is the file: beyond the limits nothing is written.
 
 use std::fs::File;
 use std::io;
@@ -25,13 +25,13 @@ use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::running::Running;
 
-/// No more kernel instructions have counters of their own. A kernel executes about half a million;
-/// one that generates code without end must not fill the host's memory.
+/// The most kernel instructions with counters of their own. A kernel executes about half a million; one
+/// that generates code endlessly must not fill the host's memory.
 const MAX_ADDRESSES: usize = 1 << 21;
-/// Addresses from here on are the kernel's.
+/// Kernel addresses start here.
 const UPPER_HALF: u64 = 1 << 63;
 
-/// Everything that callbacks share, but for the counters' cells.
+/// All state shared by callbacks, except the counters' cells.
 pub struct Profiler {
     stacks: bool,
     counters: Counters,
@@ -45,7 +45,7 @@ pub struct Profiler {
     out: Option<Writer<File>>,
 }
 
-/// The ticks that were noted.
+/// The recorded ticks.
 #[derive(Default)]
 struct Ticks {
     count: usize,
@@ -53,15 +53,15 @@ struct Ticks {
     last: Option<u64>,
 }
 
-/// How many marks were met.
+/// Number of marks executed.
 #[derive(Default)]
 struct Marks(usize);
 
 impl Marks {
-    /// Most marks that cut, so that the slice that follows the last one has a place too.
+    /// The most marks that cut. One slice is left for what follows the last cut.
     const MOST: usize = MAX_SLICES - 1;
 
-    /// Whether the next mark is to cut. That no more do is said once.
+    /// Whether the next mark cuts. Warns once when the limit is reached.
     fn next_cuts(&mut self) -> bool {
         if self.0 == Self::MOST {
             eprintln!("the profile is cut no more: the guest made {} marks before", Self::MOST);
@@ -71,10 +71,10 @@ impl Marks {
     }
 }
 
-/// The registers that are looked at.
+/// The registers that are read.
 struct Registers {
     cs: RegisterDescriptor<'static>,
-    /// Those of general use, by the numbers that instructions have for them.
+    /// General purpose registers, by their numbers in instructions.
     general: Vec<RegisterDescriptor<'static>>,
 }
 
@@ -84,7 +84,7 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 
 impl Profiler {
-    /// Begins to count what `cpus` do, and to write it.
+    /// Starts to count for `cpus` CPUs, and to write.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -106,7 +106,7 @@ impl Profiler {
         })
     }
 
-    /// How many CPUs' calls are to be followed, if they are.
+    /// Number of CPUs whose calls are followed, if they are.
     pub fn followed(&self) -> Option<u16> {
         self.stacks.then_some(self.processes.len() as u16)
     }
@@ -116,19 +116,19 @@ impl Profiler {
         self.accesses.clone()
     }
 
-    /// A CPU was made. The registers are the same for all.
+    /// A CPU was created. The registers are the same for all.
     pub fn cpu_made(&mut self) {
         self.registers = self.registers.take().or_else(Registers::find);
     }
 
-    /// Gives the instructions of a block their counters and hooks. Hooks come first: what they
-    /// find out about the instruction, its count is to know.
+    /// Gives the instructions of a block their counters and hooks. Hooks come first: the count depends on
+    /// what they find out about the instruction.
     pub fn translate(&mut self, block: &Block) {
         let mut privilege = None;
         let mut new_path = true;
         for instruction in block.instructions() {
             let address = instruction.address();
-            // A block does not leave its half of the address space, nor its privilege level.
+            // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| self.privilege_at(address));
             let special = instruction.bytes(special);
@@ -149,7 +149,7 @@ impl Profiler {
         }
     }
 
-    /// Hooks an instruction at which an interrupt's handler may begin.
+    /// Hooks an instruction that may be the first of an interrupt handler.
     fn hook_handler(&self, instruction: &Instruction<'_>, privilege: Privilege) {
         if privilege != Privilege::Kernel {
             return;
@@ -192,7 +192,7 @@ impl Profiler {
         }
     }
 
-    /// The privilege of code that is about to be executed.
+    /// The privilege of the code that is about to be executed.
     fn privilege_at(&self, address: u64) -> Privilege {
         if address >= UPPER_HALF {
             return Privilege::Kernel;
@@ -212,13 +212,12 @@ impl Profiler {
         }
     }
 
-    /// An interrupt table is in use from now on.
+    /// An interrupt table was loaded.
     pub fn table_loaded(&mut self, address: u64) {
         self.tables.loaded(address);
     }
 
-    /// The handler of an interrupt begins. If it is a page fault's, the instruction that met it was
-    /// not executed.
+    /// An interrupt handler begins. If it is for a page fault, the faulting instruction was not executed.
     pub fn interrupted(
         &mut self,
         cpu: usize,
@@ -238,7 +237,7 @@ impl Profiler {
         Some(what)
     }
 
-    /// The kernel goes from one task to another.
+    /// The kernel switches tasks.
     pub fn switch(&mut self, cpu: usize) {
         let (Some(from), Some(to)) = (self.general(RDI), self.general(RSI)) else { return };
         let process = self.process(from);
@@ -252,7 +251,7 @@ impl Profiler {
         self.general(RSP)
     }
 
-    /// The register of general use that instructions have this number for.
+    /// The general purpose register with this number in instructions.
     pub fn general(&self, number: usize) -> Option<u64> {
         word(self.registers.as_ref()?.general.get(number)?)
     }
@@ -264,7 +263,7 @@ impl Profiler {
         Some(Process { id: u32::from_le_bytes(id), name })
     }
 
-    /// The sampler ticks: writes what was accessed in the slice so far.
+    /// A tick of the sampler: writes the accesses in the slice so far.
     pub fn tick(&mut self) {
         let (Some(accesses), Some(time)) = (&self.accesses, self.general(RAX)) else { return };
         if self.ticks.count >= MAX_TICKS || self.ticks.last.is_some_and(|last| last >= time) {
@@ -276,15 +275,15 @@ impl Profiler {
         self.write(|out| out.tick(tick));
     }
 
-    /// A mark was executed: ends the slice, if there have not been too many. What is counted after
-    /// the last cut goes into the last slice, which is exact no more than any that no mark ends.
+    /// A mark was executed: ends the slice, unless there were too many. What is counted after the last cut
+    /// goes into the last slice, which is not exact, as no mark ends it.
     pub fn mark(&mut self, paths: Option<&mut Paths>) {
         if self.marks.next_cuts() {
             self.cut(paths);
         }
     }
 
-    /// Ends the slice: writes it, and starts all counters again.
+    /// Ends the slice: writes it, and resets all counters.
     fn cut(&mut self, paths: Option<&mut Paths>) {
         self.ticks.last = None;
         let cpus = (0..self.processes.len()).map(|cpu| self.take(cpu)).collect();
@@ -308,7 +307,7 @@ impl Profiler {
 
     /// The machine ended: what came after the last cut is a slice too.
     pub fn end(&mut self, paths: Option<&mut Paths>) {
-        // No CPU is there any more whose memory could be read.
+        // There is no CPU any more whose memory could be read.
         self.switch = None;
         self.cut(paths);
         if let Some(Err(error)) = self.out.take().map(Writer::end) {
@@ -337,8 +336,8 @@ impl Profiler {
     }
 }
 
-/// Hooks a kernel instruction that changes the path of calls. True if what comes behind it has
-/// another path.
+/// Hooks a kernel instruction that changes the call path. True if the instructions after it have another
+/// path.
 fn hook_path(instruction: &Instruction<'_>, special: Option<Special>) -> bool {
     use following::Hook;
     let address = instruction.address();

@@ -1,5 +1,4 @@
-//! The tallies that were asked for last, to be found without a lock by the thread that runs the
-//! CPUs, which alone writes here.
+//! A cache of the tallies used last. It needs no lock, as only the thread that runs the CPUs uses it.
 
 #![expect(unsafe_code, reason = "pointers in place of references, which can't be swapped")]
 
@@ -8,12 +7,13 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::paths::{Path, Tally};
 
-/// A power of 2. Most blocks of a phase find their tallies, and so many lie in a CPU's own cache.
+/// A power of 2. Most blocks of a phase then find their tallies, and the cache still fits into a CPU's own
+/// cache.
 const ENTRIES: usize = 1 << 14;
-/// 2 to the power of 64 by the golden ratio, as in the kernel's `include/linux/hash.h`.
+/// 2^64 divided by the golden ratio, as in the kernel's `include/linux/hash.h`.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Tallies by path and address. Each pair has one place.
+/// Tallies by path and address, direct-mapped.
 pub struct Recent([Entry; ENTRIES]);
 
 struct Entry {
@@ -30,12 +30,12 @@ impl Entry {
 }
 
 impl Recent {
-    /// None yet.
+    /// An empty cache.
     pub const fn new() -> Self {
         Self([const { Entry::new() }; ENTRIES])
     }
 
-    /// The tally of `path` and `address`; `look_up` tells it if it is not here.
+    /// The tally of `path` and `address`; `look_up` returns it if it is not cached.
     #[inline]
     pub fn tally(
         &self,
@@ -51,7 +51,7 @@ impl Recent {
             entry.address.store(address, Relaxed);
             entry.tally.store(ptr::from_ref(tally).cast_mut(), Relaxed);
         }
-        // SAFETY: null, or made of a reference that is good for ever.
+        // SAFETY: null, or made from a reference that is valid forever.
         unsafe { entry.tally.load(Relaxed).as_ref() }
     }
 }

@@ -1,9 +1,9 @@
-//! What a CPU executes now. An instruction counts when the CPU begins the next one: one that meets
-//! a page fault is begun, but not executed, and is forgotten. So nothing that was counted is ever
-//! taken back, and what is counted in two ways adds up whenever it is looked at.
+//! The instruction that a CPU executes. It counts when the CPU begins the next one: an instruction with a
+//! page fault is begun but not executed, and is dropped. So a count is never taken back, and counts of the
+//! same instructions by different keys always have the same sum.
 //!
-//! All of it is written at every single instruction, so here is no lock: the thread that runs the
-//! CPU writes alone.
+//! All of this is written at every instruction, so there is no lock: only the thread that runs the CPU
+//! writes.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -14,23 +14,23 @@ use crate::paths::Tally;
 /// One CPU.
 #[repr(align(64))]
 pub struct Running {
-    /// The counter of the instruction that began last; null if none is to be counted.
+    /// The counter of the instruction begun last; null if none is to be counted.
     begun: AtomicPtr<AtomicU64>,
     /// Its tally by path, if it has one.
     tallied: AtomicPtr<AtomicU64>,
-    /// The tally of kernel instructions that begin now, if paths are followed.
+    /// The tally of kernel instructions from now on, if paths are followed.
     tally: AtomicPtr<AtomicU64>,
 }
 
 impl Running {
-    /// Nothing began yet.
+    /// No instruction began yet.
     pub const fn new() -> Self {
         let [begun, tallied, tally] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
         Self { begun, tallied, tally }
     }
 
-    /// An instruction begins, which is to be counted in this cell, and by path if it is the
-    /// kernel's. The one before was executed.
+    /// Begins an instruction that is counted in this cell, and by path if it is the kernel's. The previous
+    /// one was executed.
     #[inline]
     pub fn begin(&self, counter: &'static AtomicU64, kernel: bool) {
         count(&self.begun);
@@ -40,8 +40,8 @@ impl Running {
         self.tallied.store(tally, Relaxed);
     }
 
-    /// An instruction begins that has this counter for itself alone, and never follows itself: if
-    /// it began last, it begins once more and was not executed.
+    /// Begins an instruction whose counter is not shared and which never follows itself: if it was also
+    /// begun last, it was not executed then.
     #[inline]
     pub fn begin_again(&self, counter: &'static AtomicU64, kernel: bool) {
         if !ptr::eq(self.begun.load(Relaxed), counter) {
@@ -49,14 +49,14 @@ impl Running {
         }
     }
 
-    /// The instruction that began last was executed.
+    /// The instruction begun last was executed.
     pub fn finish(&self) {
         count(&self.begun);
         count(&self.tallied);
         self.forget_any();
     }
 
-    /// The instruction that began last was not executed, if this is its counter.
+    /// The instruction begun last was not executed, if this is its counter.
     pub fn forget(&self, counter: &'static AtomicU64) {
         if ptr::eq(self.begun.load(Relaxed), counter) {
             self.forget_any();
@@ -68,7 +68,7 @@ impl Running {
         self.tallied.store(ptr::null_mut(), Relaxed);
     }
 
-    /// Kernel instructions that begin from now on are tallied here.
+    /// Sets the tally for kernel instructions from now on.
     #[inline]
     pub fn set_tally(&self, tally: Tally) {
         self.tally.store(ptr::from_ref(tally).cast_mut(), Relaxed);
@@ -78,7 +78,7 @@ impl Running {
 #[inline]
 #[expect(unsafe_code, reason = "a pointer in place of a reference, since there may be none")]
 fn count(cell: &AtomicPtr<AtomicU64>) {
-    // SAFETY: null, or made of a reference that is good for ever.
+    // SAFETY: null, or made from a reference that is valid forever.
     if let Some(cell) = unsafe { cell.load(Relaxed).as_ref() } {
         add(cell, 1);
     }

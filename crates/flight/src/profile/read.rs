@@ -1,6 +1,6 @@
-//! Reading a profile. Its bytes are checked as those from a guest are: no number in them is
-//! believed before it was compared with its bounds, and memory grows with the bytes that are there:
-//! whatever they are, a profile holds at most 32 times as many.
+//! Reads a profile. Its bytes are not trusted, like those from a guest: every number is checked against its
+//! bounds before use, and memory is proportional to the bytes present. A profile takes at most 32 times as
+//! many.
 
 use super::record::{NodeStep, Record, StackStep, VERSION, address};
 use super::{
@@ -13,33 +13,33 @@ use crate::log::Frames;
 /// Why bytes are not a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// The plugin did not even begin.
+    /// The plugin did not start.
     #[error("the plugin wrote no profile: see what QEMU said")]
     Empty,
-    /// Of another version of this program.
+    /// It has the format of another version.
     #[error(
         "the profile has format {0}, and not {VERSION}: use the plugin built with this program"
     )]
     Version(u16),
-    /// No such machine.
+    /// The machine is impossible.
     #[error("the profile is of {} CPUs and {} nodes, which no machine has", .0.cpus, .0.nodes)]
     Scope(Scope),
     /// Longer than the plugin writes.
     #[error("the profile has more than {MAX_BYTES} bytes, and no plugin of ours writes so many")]
     Long,
-    /// A frame that was not damaged, but makes no sense.
+    /// An undamaged frame with invalid content.
     #[error("the profile is damaged before byte {0}")]
     Damaged(usize),
 }
 
-/// Reads a profile up to its end, or to the first frame that is torn.
+/// Reads a profile up to its end, or to the first torn frame.
 ///
 /// What is kept takes at most 32 bytes of memory for each byte read, whatever the bytes are. One
 /// frame ([`crate::frame::MAX_PAYLOAD`]) is decoded at a time, into at most 72 bytes for each byte.
 ///
 /// # Errors
-/// When it has no beginning, frames that are whole make no sense, or there are more than
-/// [`MAX_BYTES`]: a caller need not have read more than one byte beyond.
+/// When it has no start, complete frames have invalid content, or there are more than [`MAX_BYTES`]: a
+/// caller need not read more than one byte beyond.
 pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProfileError::Long);
@@ -71,7 +71,7 @@ struct Reader {
     profile: Profile,
     slice: Phase,
     ticks: usize,
-    /// How many call sites the path of each node has.
+    /// Number of call sites of each node's path.
     depths: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Reader {
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }
     }
 
-    /// Takes a record in; none if it makes no sense here.
+    /// Applies a record; none if it is invalid here.
     fn take(&mut self, record: Record) -> Option<()> {
         if self.profile.whole {
             return None;
@@ -114,8 +114,8 @@ impl Reader {
         }
     }
 
-    /// The CPU of this number, if it is one of those before in this slice, or the next. So each that
-    /// is held was paid for with a record.
+    /// The CPU of this number, if this slice already has it, or if it is the next one. So memory for each
+    /// CPU requires a record.
     fn cpu(&mut self, number: u16) -> Option<&mut Cpu> {
         let (cpus, number) = (&mut self.slice.cpus, usize::from(number));
         if number == cpus.len() && number < usize::from(self.profile.scope.cpus) {
@@ -171,7 +171,7 @@ impl Reader {
         Some(())
     }
 
-    /// Ends the slice; none if it lacks CPUs, its paths do not add up, or there are too many.
+    /// Ends the slice; none if CPUs are missing, its paths do not add up, or there are too many slices.
     fn cut(&mut self) -> Option<()> {
         let scope = self.profile.scope;
         let mut slice = std::mem::take(&mut self.slice);
@@ -185,7 +185,7 @@ impl Reader {
     }
 }
 
-/// Adds instructions to those before; none unless addresses rise and every count is a count.
+/// Appends instructions; none unless addresses ascend and every count is valid.
 fn kernel(instructions: &mut Vec<Executed>, steps: &[(u64, u64)]) -> Option<()> {
     for &(distance, count) in steps {
         let address = match instructions.last() {
@@ -201,7 +201,7 @@ fn kernel(instructions: &mut Vec<Executed>, steps: &[(u64, u64)]) -> Option<()> 
     Some(())
 }
 
-/// True if accesses were counted, and all of these to nodes that are there.
+/// Whether all rows refer to existing nodes. There must be none if accesses were not counted.
 fn are_in(rows: &[Accesses], nodes: u16) -> bool {
     let is_in = |row: &Accesses| !matches!(row.target, Target::Node(node) if node >= nodes);
     rows.is_empty() || nodes > 0 && rows.iter().all(is_in)

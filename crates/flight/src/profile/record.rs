@@ -1,4 +1,4 @@
-//! What one frame of a profile's file holds.
+//! The content of one frame of a profile's file.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use super::{Accesses, Process, Scope, Tick, Totals};
 
 /// The version of the file's format.
 pub const VERSION: u16 = 2;
-/// Most elements of one record, so that its frame stays far below the largest.
+/// The most elements of one record, so that its frame stays far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
 /// The payload of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Record {
-    /// First of all: version and scope.
+    /// The first record: version and scope.
     Start(u16, Scope),
-    /// Kernel instructions of a CPU, going on from the record before: the distance from the
-    /// address before, or from 0, and the count.
+    /// Kernel instructions of a CPU, continued from the previous record: the distance from the previous
+    /// address, or from 0, and the count.
     Kernel(u16, Vec<(u64, u64)>),
     /// The totals of a CPU.
     Totals(u16, Totals),
@@ -27,28 +27,27 @@ pub enum Record {
     Cut,
     /// The machine ended.
     End,
-    /// Accesses from the slice's beginning to a tick.
+    /// Accesses from the slice's start to a tick.
     Tick(Tick),
-    /// New nodes, going on from those of the records before.
+    /// New nodes, continued from the previous records.
     Nodes(Vec<NodeStep>),
-    /// Kernel instructions by path, going on from the record before.
+    /// Kernel instructions by path, continued from the previous record.
     Stacks(Vec<StackStep>),
 }
 
-/// A node: its parent's number plus 1, or 0, and the distance from the address of the node before,
-/// or from 0.
+/// A node: its parent's number plus 1, or 0, and the distance from the previous node's address, or from 0.
 pub type NodeStep = (u32, i64);
 
-/// A count by path: how far the node's number plus 1, or 0, is from the one before; the distance
-/// from the address before, or from 0; and the count.
+/// A count by path: the difference of the node's number plus 1, or 0, from the previous one; the distance
+/// from the previous address, or from 0; and the count.
 pub type StackStep = (u32, i64, u64);
 
-/// Distance from the address `before`, which becomes `address`.
+/// Distance from the address `before`, which is set to `address`.
 pub fn distance(before: &mut u64, address: u64) -> i64 {
     address.wrapping_sub(std::mem::replace(before, address)).cast_signed()
 }
 
-/// The address at `distance` from `before`, which becomes it.
+/// The address at `distance` from `before`, which is set to it.
 pub fn address(before: &mut u64, distance: i64) -> u64 {
     *before = before.wrapping_add_signed(distance);
     *before

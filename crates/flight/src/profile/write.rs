@@ -1,4 +1,4 @@
-//! Writing a profile, while the machine runs.
+//! Writes a profile, while the machine runs.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use super::record::{CHUNK, Record, VERSION, distance};
 use super::{CallSite, Cpu, Executed, MAX_BYTES, Phase, Scope, Tick};
 use crate::frame::{self, Kind};
 
-/// Writes a profile's file, of at most [`MAX_BYTES`]: what would make it longer is an error. What
-/// was written before an error is a profile still, if nothing is written after it.
+/// Writes a profile's file, of at most [`MAX_BYTES`]: exceeding that is an error. What was written before
+/// an error is a valid profile, if nothing is written after it.
 pub struct Writer<W> {
     out: W,
     sequence: u64,
@@ -16,8 +16,8 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a profile in `out`, which should have no buffer of its own: what is in it is lost
-    /// when the machine is killed.
+    /// Starts a profile in `out`, which should be unbuffered: buffered data is lost when the machine is
+    /// killed.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -27,7 +27,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes a tick of the slice that goes on.
+    /// Writes a tick of the current slice.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
         self.record(&Record::Tick(tick))
     }
 
-    /// Writes nodes that are new, before the first slice that counts in them.
+    /// Writes new nodes, before the first slice that refers to them.
     ///
     /// # Errors
     /// When they cannot be written.

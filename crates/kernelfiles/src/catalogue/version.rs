@@ -1,11 +1,11 @@
-//! A release of the kernel, as far as counters come and go with it.
+//! A kernel release, as precise as the history of counters needs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// `6.12`, or `2.6.32`: before 3.0 the third number tells releases apart.
+/// `6.12`, or `2.6.32`: before 3.0 the third number distinguishes releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Version([u32; 3]);
@@ -13,7 +13,7 @@ pub struct Version([u32; 3]);
 impl FromStr for Version {
     type Err = String;
 
-    /// Reads `6.12` and `2.6.32`, and `uname -r` with what follows: `6.12.57+deb12-cloud-amd64`.
+    /// Parses `6.12`, `2.6.32`, and `uname -r` with its suffix: `6.12.57+deb12-cloud-amd64`.
     fn from_str(text: &str) -> Result<Self, String> {
         let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
         let numbers = text[..end.unwrap_or(text.len())].split('.').map(str::parse);

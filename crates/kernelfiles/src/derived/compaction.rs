@@ -3,8 +3,8 @@
 //! # Compaction cost
 //!
 //! (7 `compact_migrate_scanned` + 7 `compact_free_scanned` + 19 `compact_isolated` + 1038
-//! `pgmigrate_success` + 14 `pgmigrate_fail`) / 10^6, in no unit but its own: what mmtests means to
-//! print. It leaves the free scanner out by a slip, so that its tables show less.
+//! `pgmigrate_success` + 14 `pgmigrate_fail`) / 10^6, a dimensionless figure. This is the formula that
+//! mmtests intends. By mistake mmtests omits the free scanner, so its tables show less.
 
 use super::Expr::{Counter, Millions, Sum};
 use super::{Derived, Expr, Section};

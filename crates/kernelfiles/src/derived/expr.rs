@@ -2,37 +2,35 @@
 
 use std::fmt;
 
-/// Suffixes by which the kernel tells zones apart in names of counters
-/// (`include/linux/vm_event_item.h`).
+/// Zone suffixes in names of counters (`include/linux/vm_event_item.h`).
 pub const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
-/// What is known of a span of time.
+/// The counters over a span of time.
 pub struct Span<'a> {
     /// The growth of a counter of `/proc/vmstat`; none where the kernel has no such counter.
     pub difference: &'a dyn Fn(&str) -> Option<f64>,
-    /// How long it is; none if that is not known.
+    /// Length of the span; none if unknown.
     pub seconds: Option<f64>,
 }
 
-/// A formula. What a kernel cannot give has no value.
+/// A formula. It has no value if the kernel lacks a counter it needs.
 #[derive(Debug)]
 pub enum Expr {
     /// The growth of a counter.
     Counter(&'static str),
-    /// The growth of a counter and of its forms for zones, as many of them as the kernel has: one
-    /// at least.
+    /// The growth of a counter and of its per-zone forms, as many as the kernel has, at least one.
     Zones(&'static str),
     /// The first of these that the kernel has.
     First(&'static [Expr]),
     /// As it is, or 0 if the kernel lacks it.
     OrZero(&'static Expr),
-    /// A weighted sum, of which all must be known.
+    /// A weighted sum; all terms must be known.
     Sum(&'static [(f64, Expr)]),
     /// A sum in millions.
     Millions(&'static Expr),
-    /// So many percent is one of the other; none of nothing.
+    /// The first as a percentage of the second; none if the second is 0.
     Percent(&'static Expr, &'static Expr),
-    /// By the second; none in no time.
+    /// Per second; none if the span has no length.
     PerSecond(&'static Expr),
 }
 
@@ -63,7 +61,7 @@ impl Expr {
         }
     }
 
-    /// Every counter that may be in it, in the order of the formula.
+    /// Every counter that it may use, in the order of the formula.
     pub fn counters(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.collect(&mut names);
@@ -93,7 +91,7 @@ fn add(names: &mut Vec<String>, name: String) {
     }
 }
 
-/// A counter's name without a zone, and with each.
+/// A counter's name without a zone, and with each zone.
 fn zone_forms(name: &str) -> impl Iterator<Item = String> {
     let zones = ZONES.into_iter().map(move |zone| format!("{name}_{zone}"));
     std::iter::once(name.to_owned()).chain(zones)
@@ -136,7 +134,7 @@ fn joined(f: &mut fmt::Formatter<'_>, choices: &[Expr], between: &str) -> fmt::R
     Ok(())
 }
 
-/// In parentheses where it is more than a name.
+/// In parentheses, unless it is a name.
 struct Term<'a>(&'a Expr);
 
 impl fmt::Display for Term<'_> {

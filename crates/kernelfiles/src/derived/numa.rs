@@ -2,26 +2,25 @@
 //!
 //! # Page table updates
 //!
-//! `numa_pte_updates` counts the base pages whose protection a NUMA scan changed, and a huge page
-//! is [`PAGES_PER_PMD`] of them: `change_pmd_range()` in `mm/mprotect.c` adds `HPAGE_PMD_NR` to the
-//! pages it returns and one to `numa_huge_pte_updates`, and `change_prot_numa()` in
-//! `mm/mempolicy.c` books what was returned as `numa_pte_updates`. So read in the sources of Linux
-//! 5.10, 6.1, 6.12 and 7.3; it has been so since 3.13. Hence the range is `numa_pte_updates` as it
-//! is, and base-page updates are what remains without the huge ones.
+//! `numa_pte_updates` counts the base pages whose protection a NUMA scan changed, and a huge page is
+//! [`PAGES_PER_PMD`] of them: `change_pmd_range()` in `mm/mprotect.c` adds `HPAGE_PMD_NR` to the pages it
+//! returns and one to `numa_huge_pte_updates`, and `change_prot_numa()` in `mm/mempolicy.c` adds the
+//! returned number to `numa_pte_updates`. This was read in the sources of Linux 5.10, 6.1, 6.12 and 7.3,
+//! and holds since 3.13. So the range is `numa_pte_updates` itself, and base-page updates are the range
+//! without the huge ones.
 //!
-//! Tables made before October 2019 add the huge updates once more: where they print 111407972 base
-//! PTE updates, 206506 huge PMD updates and a range of 217139044, the range was 111407972, of which
-//! 5676900 were base pages.
+//! Tables made before October 2019 count the huge updates twice: where they print 111407972 base PTE
+//! updates, 206506 huge PMD updates and a range of 217139044, the range was 111407972, of which 5676900
+//! were base pages.
 //!
-//! `numa_huge_pte_updates` is also raised by an ordinary mprotect(2) of huge pages, which leaves
-//! `numa_pte_updates` alone. Base-page updates below zero say that a workload does that.
+//! `numa_huge_pte_updates` is also incremented by an ordinary mprotect(2) of huge pages, `numa_pte_updates`
+//! is not. Base-page updates below zero show that a workload does that.
 //!
 //! # AutoNUMA cost
 //!
-//! (7 `numa_pte_updates` + 5000 `numa_hint_faults` + 19 `numa_pages_migrated`) / 10^6, in no unit
-//! but its own: a scanned PTE is taken for 7, a fault for 5000, a migrated page for 19. This is
-//! what mmtests prints, so that tables can be compared; it leaves out the copying of pages, and the
-//! 7 belongs to x86-64.
+//! (7 `numa_pte_updates` + 5000 `numa_hint_faults` + 19 `numa_pages_migrated`) / 10^6, a dimensionless
+//! figure: a scanned PTE costs 7, a fault 5000, a migrated page 19. This is what mmtests prints, so that
+//! tables can be compared. It omits the copying of pages, and the 7 is for x86-64.
 
 use super::Expr::{Counter, Millions, Sum};
 use super::{Derived, Expr, Section};
@@ -148,7 +147,7 @@ mod tests {
         }
     }
 
-    /// The same two tables, which print whole percents and drop what is behind the point.
+    /// The same two tables, which print whole percents, truncated.
     #[test]
     fn local_percents_of_the_old_tables() {
         for (faults, local, percent) in [

@@ -1,7 +1,7 @@
 //! Rows of faults, swapping, allocation and reclaim.
 //!
-//! Reclaim was counted by zone until 4.7 and is counted by node since 4.8; who reclaimed what was
-//! told apart for `pgsteal` in 3.4, before which `pgsteal_ZONE` held the steals of kswapd as well.
+//! Reclaim was counted by zone until 4.7 and is counted by node since 4.8. `pgsteal` distinguishes who
+//! reclaimed since 3.4; before, `pgsteal_ZONE` included the pages stolen by kswapd.
 
 use super::Expr::{Counter, First, OrZero, PerSecond, Sum, Zones};
 use super::{Derived, Expr, Section};
@@ -25,8 +25,8 @@ const HIGH_SCANNED: Expr =
 const MOVABLE_SCANNED: Expr =
     Sum(&[(1.0, Counter("pgscan_kswapd_movable")), (1.0, Counter("pgscan_direct_movable"))]);
 
-/// What was handed to swap: written, stored by zswap, or all zeros and so only noted. What zswap
-/// writes back later was handed over when it was stored.
+/// Pages handed to swap: written, stored by zswap, or all zeros and only noted. A later writeback by zswap
+/// is not counted again.
 const SWAPPED: Expr = Sum(&[
     (1.0, Counter("pswpout")),
     (1.0, OrZero(&Counter("zswpout"))),

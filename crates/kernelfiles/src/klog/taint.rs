@@ -1,4 +1,4 @@
-//! Why a kernel calls itself tainted (`Documentation/admin-guide/tainted-kernels.rst`).
+//! Kernel taint flags (`Documentation/admin-guide/tainted-kernels.rst`).
 
 /// Letter and meaning of each bit of `/proc/sys/kernel/tainted`, from bit 0.
 const FLAGS: [(char, &str); 20] = [
@@ -24,8 +24,7 @@ const FLAGS: [(char, &str); 20] = [
     ('J', "firmware changed through fwctl"),
 ];
 
-/// The flags that a kernel sets as it loads a module that was built outside of its tree, and is not
-/// signed by its builders.
+/// The flags set when a module is loaded that was built out of tree and is not signed.
 pub const EXTERNAL_MODULE: u64 = 1 << 12 | 1 << 13;
 
 /// The meaning of the flags, such as `tainted 4608: W (warning), O (out-of-tree module loaded)`;

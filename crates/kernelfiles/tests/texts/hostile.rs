@@ -1,5 +1,5 @@
-//! Text of any kind, and damaged texts of real kernels: parsers neither panic nor give back more
-//! than they were given.
+//! Arbitrary text, and damaged texts of real kernels: parsers do not panic, and return no more than they
+//! were given.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::fixture::{Fixture, fixtures};
 
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(fixtures);
 
-/// Pieces that steer parsers off the first line.
+/// Pieces that lead parsers beyond the first line.
 const PIECES: &[&str] = &[
     "\n",
     " ",
@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// A name as long as the text must not be copied once a line or once a CPU.
+/// A name as long as the text must not be copied for each line or each CPU.
 #[test]
 fn long_names_are_not_multiplied() {
     let long = "0".repeat(1 << 20);

@@ -1,4 +1,4 @@
-//! The parsers against texts of real kernels, damaged ones, and anything else.
+//! The parsers on texts of real kernels, damaged texts, and arbitrary ones.
 
 mod fixture;
 mod hostile;

@@ -1,5 +1,5 @@
-//! What the parsers make of texts of real kernels. How many counters a file has is found here by
-//! counting its words, without the parsers.
+//! The parsers on texts of real kernels. The expected number of counters comes from counting words, without
+//! the parsers.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn expected(source: Source, text: &str) -> usize {
             numbers(text, 0) - of_interrupts.sum::<usize>() - text.matches("btime ").count()
         }
         Source::Schedstat => {
-            // Of a CPU's 9 fields one is never used, of a domain's 36 or 45 six.
+            // A CPU has 9 fields, one of them unused; a domain 36 or 45, six of them unused.
             let used = |line: &str| match line.split_whitespace().count() {
                 10 => 8,
                 38 => 30,
@@ -60,7 +60,7 @@ fn expected(source: Source, text: &str) -> usize {
             lines.skip(1).map(cells).sum()
         }
         Source::Diskstats => numbers(text, 3),
-        // `Node 0, zone Normal`: the node's number has a comma behind it.
+        // `Node 0, zone Normal`: the node's number is followed by a comma.
         Source::Buddyinfo => numbers(text, 4),
         Source::Pagetypeinfo => {
             let rows = lines.filter(|line| line.starts_with("Node "));
@@ -99,7 +99,7 @@ fn sums_of_the_parts_are_the_kernel_s_own() {
         };
         let path = path.display();
         match source {
-            // The kernel rounds the sum and each CPU to ticks by themselves.
+            // The kernel rounds the sum and each CPU to ticks separately.
             Source::Stat => {
                 let total = sum_of("cpu user", "user");
                 let parts = sum_of("cpu", " user") - total;

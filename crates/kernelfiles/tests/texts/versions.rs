@@ -1,7 +1,7 @@
-//! The catalogue against what releases and packaged kernels really print.
+//! The catalogue against what releases and packaged kernels print.
 //!
-//! `versions.txt` was made from the lists of names in `mm/vmstat.c` of the releases in its first
-//! line: a counter a line, with the first and the last of these releases that has it.
+//! `versions.txt` was made from the lists of names in `mm/vmstat.c` of the releases in its first line. Each
+//! further line has a counter, and the first and the last of these releases that have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::fixture::fixtures;
 
 const LISTS: &str = include_str!("versions.txt");
 
-/// The releases looked at, and the first and last that has each counter.
+/// The releases examined, and the first and last that have each counter.
 fn lists() -> (Vec<Version>, BTreeMap<&'static str, [Version; 2]>) {
     let mut lines = LISTS.lines();
     let releases = lines.next().unwrap().split(' ').skip(1).map(version).collect();
@@ -43,7 +43,7 @@ fn every_release_has_what_the_catalogue_says() {
     }
 }
 
-/// A release that is not marked as unchecked follows one that was looked at.
+/// A release that is not marked as unchecked follows one that was examined.
 #[test]
 fn what_counts_as_checked_is_pinned() {
     let (releases, spans) = lists();

@@ -1,4 +1,4 @@
-//! Kernels of one's own: files are checked, and copied.
+//! Kernels of the user's: files are checked, and copied.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::own::{self, MAX_CONFIG, MAX_MAP};
 use crate::request::{Files, check_name};
 use crate::{Error, headers, image, input};
 
-/// No image has more bytes: a `vmlinux` with all that debuggers read has less.
+/// The largest image: a `vmlinux` with full debug information is smaller.
 const MAX_IMAGE: u64 = 1 << 30;
-/// Under these names a kernel's record has the digests of what its user gave.
+/// Keys of the digests of the user's files in a kernel's record.
 pub(super) const HEADERS: &str = "headers";
 const CONFIG: &str = "config";
 const MAP: &str = "map";
 
 impl Cache {
-    /// Adds a kernel of one's own, of which everything is checked first that tells of itself.
+    /// Adds a kernel of the user's. Everything that identifies its kernel is checked first.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
@@ -84,7 +84,7 @@ impl Cache {
     }
 }
 
-/// Puts a text that was given into the stage, and its digest among the others.
+/// Writes a given text to the stage, and adds its digest.
 fn give(
     digests: &mut BTreeMap<String, String>,
     name: &str,
@@ -97,7 +97,7 @@ fn give(
     Ok(path)
 }
 
-/// The text of a configuration, packed or not (`/proc/config.gz`).
+/// The text of a configuration, compressed or not (`/proc/config.gz`).
 fn config_text(bytes: &[u8]) -> Result<String, String> {
     let unpacked = match Format::of(bytes) {
         Some(format) => format
@@ -108,7 +108,7 @@ fn config_text(bytes: &[u8]) -> Result<String, String> {
     String::from_utf8(unpacked).map_err(|_| "it is no text".into())
 }
 
-/// Checks a `System.map` against the image, unpacked if need be.
+/// Checks a `System.map` against the image, which is unpacked if needed.
 fn check_map(text: &str, image: &[u8], release: &str) -> Result<(), String> {
     if image::is_elf(image) {
         return own::check_map(text, image, release);

@@ -1,5 +1,5 @@
-//! The images of user space in the cache. An image never changes; which one is meant by the names of
-//! packages does when it is renewed.
+//! Images of user space in the cache. An image never changes. The image to which names of packages refer
+//! changes when it is renewed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,34 +16,33 @@ use crate::debian::{Archive, DAY};
 use crate::error::Doing;
 use crate::userspace::{self, Mkfs, Userspace, Wanted};
 
-/// An image, and what it is known by.
+/// An image, and the packages that refer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownUserspace {
     /// The image.
     pub image: Userspace,
-    /// The packages that mean it now, each time as they were asked for; none if it is one of the past,
-    /// or of a lock.
+    /// The packages that refer to it now, each list as requested; none if it is an old image, or one of a
+    /// lock.
     pub wanted: Vec<Vec<String>>,
 }
 
-/// What became of an image when it was renewed.
+/// The result of renewing an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewed {
-    /// The packages that mean it.
+    /// The packages that refer to it.
     pub wanted: Vec<String>,
-    /// The image that they meant before.
+    /// The previous image.
     pub old: Userspace,
-    /// The one that they mean now.
+    /// The new one.
     pub new: Userspace,
 }
 
 impl Cache {
-    /// An image of these Debian packages with all that they depend on, for guests to run. Once it is
-    /// there, it is the one that is meant by these packages until it is renewed, and no network is
-    /// needed. `mkfs` makes the file system.
+    /// An image of these Debian packages and their dependencies, for guests to run. Once it is made, these
+    /// packages refer to it until it is renewed, and no network is needed. `mkfs` makes the file system.
     ///
     /// # Errors
-    /// When the packages cannot be had, or the image cannot be made. Then the cache is as it was.
+    /// When the packages are not available, or the image cannot be made. Then the cache is as it was.
     pub fn userspace(
         &self,
         packages: &[String],
@@ -53,11 +52,10 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_packages(packages)
     }
 
-    /// The image of a lock, the same to the byte each time. If it is in the cache, no network is
-    /// needed.
+    /// The image of a lock, the same to the byte each time. If it is in the cache, no network is needed.
     ///
     /// # Errors
-    /// When a package is not to be had any more, or the image cannot be made.
+    /// When a package is no longer available, or the image cannot be made.
     pub fn userspace_of_lock(
         &self,
         lock: &UserspaceLock,
@@ -75,11 +73,11 @@ impl Cache {
         Ok(self.images(&|_| ())?.into_iter().find(|image| image.digest == digest))
     }
 
-    /// What these packages mean, to the last byte: what their image in the cache was made of, or,
-    /// without one, what the archive has now.
+    /// The lock of these packages: that of their image in the cache or, without one, of what the archive
+    /// has now.
     ///
     /// # Errors
-    /// When the archive has not all of them.
+    /// When the archive lacks some of them.
     pub fn userspace_lock(
         &self,
         packages: &[String],
@@ -93,7 +91,7 @@ impl Cache {
         Archive::open(&self.apt())?.resolve(&wanted.names(), DAY, say)
     }
 
-    /// The lock of an image that there was once, by its SHA-256 and its packages as `name=version`.
+    /// The lock of a former image, by its SHA-256 and its packages as `name=version`.
     ///
     /// # Errors
     /// When neither the cache has the image nor the archive all of the packages.
@@ -112,7 +110,7 @@ impl Cache {
         }
     }
 
-    /// Every image, the latest last. Damaged ones are told.
+    /// Every image, the latest last. Damaged ones are reported.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -127,12 +125,11 @@ impl Cache {
         Ok(known.collect())
     }
 
-    /// Makes images anew of what the archive has now: those that these packages mean, or without any
-    /// all that some packages mean. Images of the past stay, and so do damaged ones, which are told.
+    /// Makes new images from the current archive: for these packages or, if none are given, for all
+    /// packages that refer to an image. Old images stay, and so do damaged ones, which are reported.
     ///
     /// # Errors
-    /// When these packages mean no image yet, or the packages cannot be had. What was renewed
-    /// until then stays so.
+    /// When these packages have no image yet, or are not available. Images renewed until then stay.
     pub fn renew_userspaces(
         &self,
         packages: &[String],
@@ -151,11 +148,11 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).renew(all)
     }
 
-    /// Removes an image, by the beginning of its digest, and those that are the same to the byte; or
-    /// a damaged one, by the name of its directory.
+    /// Removes an image, by a prefix of its digest, together with others of the same digest; or a damaged
+    /// one, by the name of its directory.
     ///
     /// # Errors
-    /// When there is none, or others begin so too.
+    /// When there is none, or the prefix is ambiguous.
     pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let homes = self.homes()?.into_iter();
@@ -193,7 +190,7 @@ impl Cache {
         Maker { cache: self, open, mkfs, say }
     }
 
-    /// The image that packages mean.
+    /// The image to which packages refer.
     fn meant(&self, wanted: &Wanted) -> Result<Option<Userspace>, Error> {
         let aliases = self.userspace_aliases()?;
         let old = wanted.old_place();
@@ -201,7 +198,7 @@ impl Cache {
         userspace::read(&self.userspace_directory().join(place))
     }
 
-    /// Where the images are that packages mean, by their aliases.
+    /// The directories of images to which packages refer, by alias.
     fn named(&self) -> Result<BTreeMap<String, PathBuf>, Error> {
         let directory = std::path::absolute(self.userspace_directory());
         let directory = directory.doing("find", &self.root)?;
@@ -218,7 +215,7 @@ impl Cache {
         Ok(named)
     }
 
-    /// Every image. Damaged ones are told, and left out: they must not hinder the others.
+    /// Every image. Damaged ones are reported and left out, so that they do not block the others.
     fn images(&self, say: &dyn Fn(&str)) -> Result<Vec<Userspace>, Error> {
         let mut images = Vec::new();
         for home in self.homes()? {
@@ -259,10 +256,10 @@ impl Cache {
     }
 }
 
-/// What images are made with.
+/// What is needed to make images.
 struct Maker<'a> {
     cache: &'a Cache,
-    /// The archive is opened only where it is needed.
+    /// Opens the archive only if it is needed.
     open: &'a dyn Fn() -> Result<Archive, Error>,
     mkfs: Mkfs<'a>,
     say: &'a dyn Fn(&str),
@@ -300,7 +297,7 @@ impl Maker<'_> {
         for packages in all {
             let wanted = Wanted::new(&packages)?;
             let old = self.cache.meant(&wanted)?.ok_or_else(|| Error::NoImage(wanted.alias()))?;
-            // What cannot be fetched is not renewed by what was fetched before.
+            // If the lists cannot be fetched this fails: older lists would not renew anything.
             (self.open)()?.suite.update(age, self.say)?;
             age = DAY;
             renewed.push(Renewed { new: self.newest(&wanted, DAY)?, wanted: packages, old });
@@ -308,8 +305,8 @@ impl Maker<'_> {
         Ok(renewed)
     }
 
-    /// The image of what the archive has now, by lists no older than `age`; from now on these
-    /// packages mean it. For holders of the cache's lock.
+    /// The image of what the archive has now, with lists no older than `age`. These packages refer to it
+    /// from now on. The caller holds the cache's lock.
     fn newest(&self, wanted: &Wanted, age: Duration) -> Result<Userspace, Error> {
         let archive = (self.open)()?;
         let lock = archive.resolve(&wanted.names(), age, self.say)?;
@@ -324,8 +321,8 @@ impl Maker<'_> {
         Ok(userspace)
     }
 
-    /// The image in the cache that was made of the packages of a lock, whenever that was taken and
-    /// wherever the archive had them: point releases move what was mended.
+    /// The image in the cache made of the packages of a lock, whenever that was taken and wherever the
+    /// archive had them: point releases move files between archives.
     fn known(&self, lock: &UserspaceLock) -> Result<Option<Userspace>, Error> {
         let bytes = |lock: &UserspaceLock| {
             let packages = lock.packages.iter();
@@ -348,7 +345,7 @@ impl Maker<'_> {
         let directory = self.cache.userspace_directory();
         fs::create_dir_all(&directory).doing("create", &directory)?;
         let home = directory.join(userspace::name_of(&digest));
-        // Other packages may make the same image, of which one is enough if it is whole.
+        // Other packages may give the same image; one is enough if it is undamaged.
         if !matches!(userspace::read(&home), Ok(Some(_))) {
             if home.exists() {
                 let damaged = stage.path().join("damaged");

@@ -1,5 +1,5 @@
-//! The packages of guests' user space: told to the last byte by what the archive has now, and fetched
-//! by what was told, however the archive has moved on.
+//! The packages of guests' user space: resolves them to a lock with the current archive, and fetches a lock
+//! later, however the archive has changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::Error;
 use crate::error::Doing;
 use crate::userspace::lock::is_pin;
 
-/// One release, with what was mended since.
+/// One release, with its updates.
 const SUITES: &[&str] = &["bookworm", "bookworm-updates", "bookworm-security"];
-/// What the archive has dropped is kept there. `/archive/debian/20091004T111800Z/` holds what the
-/// archive `debian` held then, or at the last import before (its own front page).
+/// Keeps what the archive has dropped. `/archive/debian/20091004T111800Z/` has the state of the archive
+/// `debian` at that time, or at the last import before it (its own front page).
 const SNAPSHOT: &str = "https://snapshot.debian.org";
 /// The architecture of guests.
 pub(crate) const ARCHITECTURE: &str = "amd64";
@@ -28,14 +28,14 @@ pub(crate) struct Archive {
     pub suite: Suite,
     /// The names of its suites.
     pub suites: Vec<String>,
-    /// The address that files of packages are below.
+    /// The base address of package files.
     pub mirror: String,
-    /// The same for those of the past.
+    /// The same for former packages.
     pub snapshot: String,
 }
 
 impl Archive {
-    /// Debian's, with apt's lists below `directory`.
+    /// Debian's archive, with apt's lists below `directory`.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         Ok(Self {
             suite: Suite::open_all(directory, USERSPACE, SUITES)?,
@@ -45,8 +45,8 @@ impl Archive {
         })
     }
 
-    /// These packages and all that they depend on, as the archive has them now, by lists no older
-    /// than `age`; when they cannot be fetched those of the last time serve.
+    /// The lock of these packages and their dependencies in the current archive, with lists no older than
+    /// `age`. If they cannot be fetched, the previous ones are used.
     pub fn resolve(
         &self,
         names: &[String],
@@ -62,7 +62,7 @@ impl Archive {
         })
     }
 
-    /// The first of these names that no package has, as an error.
+    /// The first of these names that is not a package, as an error.
     fn unknown(&self, names: &[String]) -> Result<Option<Error>, Error> {
         for name in names {
             if self.suite.versions(name)?.is_empty() {
@@ -73,7 +73,7 @@ impl Archive {
         Ok(None)
     }
 
-    /// The lock of these packages alone, given as `name=version`, by lists no older than `age`.
+    /// The lock of only these packages, given as `name=version`, with lists no older than `age`.
     pub fn lock_again(
         &self,
         versions: &[String],
@@ -89,8 +89,7 @@ impl Archive {
         self.with_lists(versions, age, say, || self.lock(versions))
     }
 
-    /// Does `what` with lists no older than `age`; when they cannot be fetched those of the last time
-    /// serve.
+    /// Runs `what` with lists no older than `age`. If they cannot be fetched, the previous ones are used.
     fn with_lists<T>(
         &self,
         names: &[String],
@@ -106,7 +105,7 @@ impl Archive {
             }
         };
         match (what(), updated) {
-            // Without lists every package is unknown, for a reason that matters more.
+            // Without lists every package is unknown; the cause is the failed fetch.
             (Err(_), Err(failure)) => Err(failure),
             (Err(Error::Tool { problem, .. }), Ok(())) => {
                 Err(Error::Packages { names: names.join(", "), problem })
@@ -121,7 +120,7 @@ impl Archive {
         }
     }
 
-    /// The same by the lists as they are.
+    /// The same with the current lists.
     fn lock(&self, versions: &[String]) -> Result<UserspaceLock, Error> {
         let mut packages = self.suite.addresses(versions)?;
         for LockedPackage { name, file, .. } in &mut packages {
@@ -158,8 +157,8 @@ impl Archive {
         fs::remove_dir_all(&debs).doing("remove", &debs)
     }
 
-    /// Fetches the packages of a lock into `directory`, those that the mirror has dropped from the
-    /// past.
+    /// Fetches the packages of a lock into `directory`, those that the mirror has dropped from
+    /// snapshot.debian.org.
     fn fetch(
         &self,
         lock: &UserspaceLock,
@@ -207,7 +206,7 @@ impl Archive {
         }
     }
 
-    /// Fetches one package; or why there is none at this address.
+    /// Fetches one package, or returns the reason why there is none at this address.
     fn fetch_one(
         &self,
         package: &LockedPackage,
@@ -224,9 +223,9 @@ impl Archive {
         }
     }
 
-    /// Fetches one package as it was in the archive when its lock was taken. Imports are some hours
-    /// late, and what is superseded stays for a day and more: so what there was at the end of that
-    /// day, or else of the next.
+    /// Fetches one package as the archive had it when its lock was taken. Imports are some hours late, and
+    /// superseded packages stay for a day or more. So the state at the end of that day is tried, then that
+    /// of the next.
     fn fetch_past(
         &self,
         package: &LockedPackage,
@@ -246,13 +245,13 @@ impl Archive {
         Err(Error::Tool { tool: "apt-helper", problem })
     }
 
-    /// What the archive has instead of packages that it has dropped: `fio 3.33-3 (it has 3.33-4)`.
+    /// What the archive has in place of dropped packages: `fio 3.33-3 (it has 3.33-4)`.
     fn instead<'a>(
         &self,
         packages: impl Iterator<Item = &'a LockedPackage>,
         say: &dyn Fn(&str),
     ) -> String {
-        // It makes an error clearer, and must not make another one.
+        // This only makes an error clearer, and must not cause another one.
         let _ = self.suite.update(JUST_NOW, say);
         let newest = |name: &str| {
             let known = self.suite.versions(name).unwrap_or_default().into_iter();
@@ -266,12 +265,12 @@ impl Archive {
     }
 }
 
-/// Where a package is fetched to.
+/// The path to which a package is fetched.
 fn place(package: &LockedPackage, directory: &Path) -> PathBuf {
     directory.join(format!("{}.deb", package.name))
 }
 
-/// Whether apt says that there is nothing at an address, by HTTP or as a file: not that it cannot be
+/// Whether apt reports that an address does not exist, by HTTP or as a file, rather than that it cannot be
 /// reached.
 fn is_nothing(problem: &str) -> bool {
     ["  404  ", "  410  ", "(2: No such file or directory)"].iter().any(|it| problem.contains(it))
@@ -297,7 +296,7 @@ mod tests {
         archive.resolve(&[name.to_owned()], DAY, &|_| ())
     }
 
-    /// The names of files in a directory, in order.
+    /// The names of files in a directory, sorted.
     fn files(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
         let mut names: Vec<String> =
@@ -334,7 +333,7 @@ mod tests {
         let archive = archive(directory.path(), &PACKAGES);
         let fails = |name: &str| resolve(&archive, name).unwrap_err().to_string();
         assert_eq!(fails("fioo"), "there is no package `fioo` in fake of Debian");
-        // The lists know this name, since another package depends on it.
+        // The lists contain this name, since another package depends on it.
         assert_eq!(fails("libnone"), "there is no package `libnone` in fake of Debian");
         let error = fails("bonnie++");
         assert!(error.contains("needed for the packages bonnie++: "), "{error}");
@@ -350,7 +349,7 @@ mod tests {
         let said = RefCell::new(String::new());
         let say = |line: &str| said.borrow_mut().push_str(line);
         let lock = archive.resolve(&["dash".to_owned()], DAY, &say).unwrap();
-        // Of the day of the lists that served.
+        // The day of the lists that were used.
         let expected = (vec!["dash=0.5.12-2".to_owned()], 1_700_000_000);
         assert_eq!((lock.versions(), lock.taken), expected);
         assert!(said.borrow().contains("the lists of fake cannot be fetched: "), "{said:?}");
@@ -371,7 +370,7 @@ mod tests {
         let newer = [("fio", "3.33-4", "", "fio"), PACKAGES[1], PACKAGES[2]];
         let archive = archive(directory.path(), &newer);
         archive.suite.age();
-        // 2023-11-14 22:13:20 UTC; the next day begins.
+        // 2023-11-14 22:13:20 UTC; the next day starts after it.
         lock.taken = 1_700_000_000;
         let tree = path("tree");
         let error = archive.unpack(&lock, &tree, &|_| ()).unwrap_err().to_string();
@@ -393,7 +392,7 @@ mod tests {
             assert_eq!(files(&path(day)), ["dash", "fio", "libaio"]);
             fs::remove_dir_all(path("past")).unwrap();
         }
-        // Whatever there was in 1970 is another.
+        // A time of 1970 is unknown, so that state must not be used.
         lock.taken = 0;
         for day in ["19700102T000000Z", "19700103T000000Z"] {
             let past = path("past/archive/archive").join(day).join("pool");
@@ -421,7 +420,7 @@ mod tests {
 
     #[test]
     fn nothing_there_is_told_from_nothing_reached() {
-        // The words of apt 2.6.
+        // Messages of apt 2.6.
         let said =
             "Failed to fetch http://deb.debian.org/debian/pool/main/f/fio/fio_3.33-2_amd64.deb";
         assert!(is_nothing(&format!("{said}  404  Not Found [IP: 203.0.113.80 80]")));

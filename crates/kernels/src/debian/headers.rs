@@ -1,6 +1,6 @@
-//! What external modules of a kernel are built with, out of the archive: the kernel's headers, the
-//! programs that its build uses (`linux-kbuild-...`), and the libraries of these programs, which
-//! the host may have in another version or not at all.
+//! Files to build external modules for a kernel of the archive: the kernel's headers, the programs of its
+//! build (`linux-kbuild-...`), and the libraries of these programs, which the host may have in another
+//! version or not at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use super::{DAY, GROUPS, USERSPACE, fetch, version};
 use crate::Error;
 use crate::error::Doing;
 
-/// Fetches the headers of the kernel `release` of package version `version`, with all that goes
-/// with them, and unpacks them into `root`. False if the archive does not hold them.
+/// Fetches the headers of the kernel `release` of package version `version`, with everything needed to use
+/// them, and unpacks them into `root`. False if the archive does not have them.
 ///
-/// Lists that are on the disk come first: the kernel was found by one of them.
+/// Lists on the disk are tried first: the kernel was found by one of them.
 pub(crate) fn headers(
     directory: &Path,
     (release, version): (&str, &str),
@@ -44,8 +44,8 @@ pub(crate) fn headers(
     failure.map_or(Ok(false), Err)
 }
 
-/// The suites that kernels come from, and those that one was once asked for. The lists of user
-/// space lie beside theirs, and are of no suite of that name.
+/// The suites searched for kernels, and those that were ever requested. The lists of user space are in the
+/// same directory, but are not a suite.
 fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     let mut suites: Vec<String> = GROUPS.concat().into_iter().map(String::from).collect();
     if directory.is_dir() {
@@ -58,8 +58,8 @@ fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(suites)
 }
 
-/// Fetches the headers from `suite` if it holds them, by lists no older than `age` or else as they
-/// are.
+/// Fetches the headers from `suite` if it has them, with lists no older than `age`, or as they are if none
+/// is given.
 fn take(
     suite: &Suite,
     (name, version): (&str, &str),
@@ -77,7 +77,7 @@ fn take(
     };
     let parts = ["linux-headers-", "linux-kbuild-"];
     let mut packages = closure(suite, &headers, &parts)?;
-    // A suite of additions alone lacks the libraries: those of its release serve.
+    // A suite such as backports lacks the libraries; those of its release are used.
     let base = suite.name.split('-').next().unwrap_or(&suite.name);
     let base = Suite::open(directory, base)?;
     base.update(DAY, say)?;
@@ -93,8 +93,8 @@ fn take(
     Ok(true)
 }
 
-/// `first`, and what it depends on of which the names begin with one of `prefixes`, each in the
-/// newest version that the suite has. What the suite lacks is left out.
+/// `first`, and those of its dependencies whose names begin with one of `prefixes`, each in the newest
+/// version of the suite. What the suite lacks is left out.
 fn closure(suite: &Suite, first: &Package, prefixes: &[&str]) -> Result<Vec<Package>, Error> {
     let mut packages = vec![first.clone()];
     let mut seen: BTreeSet<String> = [first.name.clone()].into();

@@ -1,11 +1,11 @@
-//! Which kernels a suite holds, told by the names of its packages; and which of them is wanted.
-//! Pure: packages in, a choice out.
+//! The kernels of a suite, from the names of its packages, and the choice among them. Pure: packages in, a
+//! choice out.
 //!
-//! Up to 6.18 a kernel is one package, `linux-image-RELEASE` (or `...-unsigned`). Newer ones come
-//! in parts: `linux-binary-RELEASE` (or `linux-binary-unsigned-RELEASE`) with the image,
-//! `linux-modules-RELEASE`, and `linux-base-RELEASE` with the configuration; `linux-image-RELEASE`
-//! is then an empty package that depends on them. Signed images come some days after unsigned
-//! ones, and outlive the modules in the archive.
+//! Up to 6.18 a kernel is one package, `linux-image-RELEASE` (or `...-unsigned`). Newer ones are split:
+//! `linux-binary-RELEASE` (or `linux-binary-unsigned-RELEASE`) with the image, `linux-modules-RELEASE`, and
+//! `linux-base-RELEASE` with the configuration; `linux-image-RELEASE` is then an empty package that depends
+//! on them. Signed images are published some days after unsigned ones, and stay in the archive longer than
+//! the modules.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -17,20 +17,20 @@ use super::version;
 pub(crate) struct Package {
     pub name: String,
     pub version: String,
-    /// Bytes to fetch.
+    /// Its size in bytes.
     pub size: u64,
-    /// The names of packages that it needs, of alternatives the first.
+    /// The names of its dependencies; of alternatives, the first.
     pub depends: Vec<String>,
 }
 
-/// A kernel that a suite holds.
+/// A kernel of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// What `uname -r` will say.
+    /// What `uname -r` will print.
     pub name: String,
-    /// All its packages; the first holds the image.
+    /// All its packages; the first has the image.
     pub packages: Vec<Package>,
-    /// Whether its modules are there.
+    /// Whether its modules are available.
     pub complete: bool,
 }
 
@@ -45,8 +45,8 @@ impl Release {
         numbers(version::upstream(self.version())).take(2).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether `wanted` means this kernel: `newest`, a release, a package version, or the first
-    /// numbers of an upstream version.
+    /// Whether `wanted` denotes this kernel: `newest`, a release, a package version, or the first numbers
+    /// of an upstream version.
     pub fn is(&self, wanted: &str) -> bool {
         let mut own = numbers(version::upstream(self.version()));
         wanted == "newest"
@@ -72,12 +72,13 @@ fn numbers(upstream: &str) -> impl Iterator<Item = &str> {
     upstream[..end].split('.')
 }
 
-/// What a package holds of a kernel, best first among those that hold an image.
+/// Which part of a kernel a package has. Those with an image come first, the preferred ones before the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Binary,
     UnsignedBinary,
-    /// All of it, unless there is a binary: then nothing.
+    /// A whole kernel, unless there is a binary package: then it is empty.
     Image,
     UnsignedImage,
     Modules,
@@ -102,13 +103,13 @@ fn part(package: &str) -> Option<(Part, &str)> {
     is_release(release).then_some((part, release))
 }
 
-/// Whether a package with this name is of use here.
+/// Whether a package with this name is a part of a kernel.
 pub(crate) fn is_of_a_kernel(package: &str) -> bool {
     part(package).is_some()
 }
 
-/// Whether this is `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`, and neither a name without a
-/// full version, which only depends on others, nor a flavour such as `rt`.
+/// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a
+/// full version are packages that only depend on others; flavours such as `rt` are excluded too.
 fn is_release(text: &str) -> bool {
     let Some(rest) = text.strip_suffix("-amd64") else {
         return false;
@@ -166,7 +167,7 @@ mod tests {
         release.packages.iter().map(|package| package.name.as_str()).collect()
     }
 
-    /// A choice of what the archive held in November 2026.
+    /// A selection of what the archive had in November 2026.
     const ARCHIVE: &[(&str, &str)] = &[
         ("linux-image-6.1.0-55-cloud-amd64", "6.1.192-1"),
         ("linux-image-6.1.0-56-amd64", "6.1.192-2"),

@@ -1,6 +1,6 @@
-//! A suite of the Debian archive, or several that belong together, read by apt with a root of its own:
-//! own sources, own lists, nothing installed, nothing of the host but the settings in its
-//! `apt.conf.d` (a proxy, say). Signatures are checked.
+//! A suite of the Debian archive, or several together, read by apt with a root of its own: its own sources
+//! and lists, nothing installed, and nothing of the host except the settings in its `apt.conf.d` (a proxy,
+//! for example). Signatures are checked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
 pub(crate) const MIRROR: &str = "http://deb.debian.org";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Written when the lists are complete; its age is theirs.
+/// Written when the lists are complete; its time stamp is their age.
 const STAMP: &str = "updated";
 
-/// What `apt-cache show` says where it knows no version.
+/// Printed by `apt-cache show` if it knows no version.
 const NONE_FOUND: &str = "No packages found";
 
 /// A suite such as `bookworm-security`, or several under one name.
@@ -29,12 +29,12 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// Makes the suite's apt root below `directory`, or finds it there.
+    /// Opens the suite's apt root below `directory`; creates it if needed.
     pub fn open(directory: &Path, name: &str) -> Result<Self, Error> {
         Self::with_sources(directory, name, &source(name))
     }
 
-    /// The same for several suites, of which apt takes the newest packages.
+    /// The same for several suites; apt takes the newest packages of all.
     pub fn open_all(directory: &Path, name: &str, suites: &[&str]) -> Result<Self, Error> {
         let sources: String = suites.iter().map(|suite| source(suite)).collect();
         Self::with_sources(directory, name, &sources)
@@ -62,7 +62,7 @@ impl Suite {
     pub fn update(&self, age: Duration, say: &dyn Fn(&str)) -> Result<(), Error> {
         let stamp = self.root.join(STAMP);
         let written = stamp.metadata().and_then(|stamp| stamp.modified());
-        // A clock that was turned back makes lists of the future: those are fetched again.
+        // A clock that was set back gives lists a time in the future; these are fetched again.
         if written.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|is| is < age))
         {
             return Ok(());
@@ -77,7 +77,7 @@ impl Suite {
         Ok(())
     }
 
-    /// The packages of kernels in the lists as they are; none without lists.
+    /// The packages of kernels in the current lists; none without lists.
     pub fn kernel_packages(&self) -> Result<Vec<Package>, Error> {
         let names = self.apt_cache(&["pkgnames", "linux-"])?;
         let names: Vec<&str> =
@@ -85,7 +85,7 @@ impl Suite {
         self.packages(&names)
     }
 
-    /// What the lists say of packages by name, every version of each.
+    /// The entries of packages in the lists, every version of each.
     pub fn packages(&self, names: &[&str]) -> Result<Vec<Package>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -93,22 +93,21 @@ impl Suite {
         Ok(packages(&self.apt_cache(&[&["show"], names].concat())?))
     }
 
-    /// Every version of one package, which may have none.
+    /// Every version of one package; there may be none.
     pub fn versions(&self, name: &str) -> Result<Vec<Package>, Error> {
         let names = self.apt_cache(&["pkgnames", name])?;
         if !names.lines().any(|known| known.trim() == name) {
             return Ok(Vec::new());
         }
         match self.packages(&[name]) {
-            // The lists know names that others depend on, and nothing more of them.
+            // The lists contain names that occur only as dependencies.
             Err(Error::Tool { problem, .. }) if problem == NONE_FOUND => Ok(Vec::new()),
             found => found,
         }
     }
 
-    /// These packages and all that they depend on, recommendations aside, as apt would install them
-    /// where nothing is: names and versions. Lists that cannot be fetched may be those of the last
-    /// time.
+    /// These packages and their dependencies, without recommended ones, as apt would install them on an
+    /// empty system: names and versions. Lists that cannot be fetched may be the previous ones.
     pub fn with_dependencies(&self, names: &[String]) -> Result<Vec<(String, String)>, Error> {
         let mut command = APT_GET.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf"));
@@ -116,8 +115,8 @@ impl Suite {
         Ok(installed(&APT_GET.run(&mut command)?))
     }
 
-    /// Where the archive has packages, by `name=version`, and what they are to be; in the order of
-    /// their names. `file` is the whole address.
+    /// The files of packages in the archive, by `name=version`, with their digests, sorted by name. `file`
+    /// is the whole address.
     pub fn addresses(&self, versions: &[String]) -> Result<Vec<LockedPackage>, Error> {
         let mut command = APT_GET.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf"));
@@ -129,8 +128,8 @@ impl Suite {
         Ok(packages)
     }
 
-    /// Fetches files by their addresses, each to be of this SHA-256, to these places. One that is
-    /// not to be had, or is another, is not there afterwards, and an error.
+    /// Fetches files from their addresses to these places, and checks their SHA-256. A file that is missing
+    /// or differs is an error, and is not left there.
     pub fn fetch(&self, files: &[(String, PathBuf, &str)]) -> Result<(), Error> {
         let mut command = APT_HELPER.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download-file");
@@ -161,7 +160,7 @@ impl Suite {
         APT_CACHE.run(APT_CACHE.command().arg("-c").arg(self.file("apt.conf")).args(arguments))
     }
 
-    /// Settings in the words of apt.conf(5). They are read after the host's and win.
+    /// Settings in the format of apt.conf(5). They are read after the host's and override them.
     fn configuration(&self) -> Result<String, Error> {
         let root = match self.root.to_str() {
             Some(root) if !root.contains('"') => root,
@@ -203,7 +202,7 @@ impl Suite {
         Ok(cleared.chain(own).chain(set).collect())
     }
 
-    /// Lets the lists be of 2023, to be fetched again.
+    /// Dates the lists to 2023, so that they are fetched again.
     #[cfg(test)]
     pub fn age(&self) {
         let then = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -220,7 +219,7 @@ impl Suite {
     }
 }
 
-/// One line of sources.list(5). Only lists of packages: the host may have more targets set.
+/// One line of sources.list(5), for lists of packages only: the host may have configured more targets.
 fn source(suite: &str) -> String {
     let archive = if suite.ends_with("-security") { "debian-security" } else { "debian" };
     format!(
@@ -229,7 +228,7 @@ fn source(suite: &str) -> String {
     )
 }
 
-/// Names and versions in what `apt-get --simulate install` prints: `Inst NAME (VERSION ...) ...`.
+/// Names and versions from the output of `apt-get --simulate install`: `Inst NAME (VERSION ...) ...`.
 fn installed(text: &str) -> Vec<(String, String)> {
     let package = |line: &str| {
         let (name, rest) = line.strip_prefix("Inst ")?.split_once(" (")?;
@@ -255,7 +254,7 @@ fn address(line: &str) -> Option<LockedPackage> {
     })
 }
 
-/// A text without the escapes of addresses (RFC 3986, 2.1).
+/// Decodes the escapes of an address (RFC 3986, 2.1).
 fn plain(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut plain = parts.next()?.as_bytes().to_vec();
@@ -266,7 +265,7 @@ fn plain(text: &str) -> Option<String> {
     String::from_utf8(plain).ok()
 }
 
-/// Reads the paragraphs that `apt-cache show` prints (deb822(5)).
+/// Parses the paragraphs that `apt-cache show` prints (deb822(5)).
 fn packages(text: &str) -> Vec<Package> {
     let field = |paragraph: &str, name: &str| {
         let value = paragraph.lines().find_map(|line| line.strip_prefix(name));
@@ -283,7 +282,7 @@ fn packages(text: &str) -> Vec<Package> {
     text.split("\n\n").filter_map(package).collect()
 }
 
-/// The names in a field `Depends`, of alternatives the first: `a (>= 1), b | c, d:any`.
+/// The names in a field `Depends`; of alternatives, the first: `a (>= 1), b | c, d:any`.
 fn names(depends: &str) -> Vec<String> {
     let name = |wanted: &str| {
         let end = wanted.find([' ', '|', '(', ':']).unwrap_or(wanted.len());

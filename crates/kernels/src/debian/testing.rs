@@ -1,4 +1,4 @@
-//! An archive of a few packages, in a directory.
+//! A small archive in a directory, for tests.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,8 @@ pub fn sources(directory: &Path) -> String {
     format!("deb [trusted=yes target=Packages] copy:{} ./\n", directory.join("archive").display())
 }
 
-/// An archive of packages, each by name, version, further fields, and the one file that is in it, all in
-/// `directory`, in place of what was there.
+/// Makes an archive in `directory`, in place of an earlier one. Each package is given by name, version,
+/// further fields, and the content of its one file.
 pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archive {
     let place = directory.join("archive");
     for old in [&place, &directory.join("made")] {
@@ -35,7 +35,7 @@ pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archi
         fs::create_dir_all(tree.join("DEBIAN")).unwrap();
         fs::write(tree.join("DEBIAN/control"), &control).unwrap();
         let deb = place.join(format!("pool/{name}_{version}.deb"));
-        // The same bytes whenever it is made.
+        // Reproducible, so that the bytes are the same each time.
         let made = Command::new("dpkg-deb")
             .env("SOURCE_DATE_EPOCH", "1")
             .args(["--root-owner-group", "-Zgzip", "-b"])

@@ -33,7 +33,7 @@ fn part(mut a: &str, mut b: &str) -> Ordering {
     Ordering::Equal
 }
 
-/// Cuts the digits, or what are none, from the front.
+/// Splits the leading digits, or the leading non-digits, off.
 fn cut<'a>(rest: &mut &'a str, digits: bool) -> &'a str {
     let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
     let (front, back) = rest.split_at(end);
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// Each older than the next, as `dpkg --compare-versions` says.
+    /// Each is older than the next, by `dpkg --compare-versions`.
     #[test]
     fn versions_are_ordered_as_dpkg_orders_them() {
         let rising = [

@@ -1,22 +1,21 @@
-//! Locks that others wrote: what may be in one before apt and a path are made of it.
+//! Validates locks written by others, before apt and paths use their contents.
 
 use model::{LockedPackage, UserspaceLock};
 
 use super::is_name;
 use crate::debian::ARCHITECTURE;
 
-/// More packages than this no workload wants.
+/// The most packages of a lock; no workload needs more.
 const MOST_PACKAGES: usize = 5000;
-/// Longer versions and paths than these nobody gives.
+/// The longest version or path.
 const LONGEST: usize = 400;
-/// More bytes than these no package has: three files, of each of which ar(5) writes the size in ten
-/// digits (deb(5)).
+/// The largest package: three files, each with a size of ten digits in ar(5) (deb(5)).
 const LARGEST: u64 = 3 * 10_u64.pow(10);
 
-/// Brings the packages of a lock into the order of their names.
+/// Sorts the packages of a lock by name.
 ///
 /// # Errors
-/// When it is not one of packages for guests, in words that follow its file's name.
+/// When it is not a valid lock for guests. The message is worded to follow its file's name.
 pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     let UserspaceLock { architecture, suites: _, taken: _, packages } = lock;
     if architecture != ARCHITECTURE {
@@ -37,7 +36,7 @@ pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     }
 }
 
-/// What of a package can't be.
+/// Which part of a package is invalid.
 fn wrong(package: &LockedPackage) -> Option<&'static str> {
     let LockedPackage { name, version, file, size, sha256 } = package;
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']);
@@ -52,12 +51,12 @@ fn wrong(package: &LockedPackage) -> Option<&'static str> {
     }
 }
 
-/// Whether these are a package's name and a version (Debian policy, 5.6.12).
+/// Whether these are a valid package name and version (Debian policy, 5.6.12).
 pub(crate) fn is_pin(name: &str, version: &str) -> bool {
     is_name(name) && letters(version, ".+-~:")
 }
 
-/// Whether a text is of letters, digits and these others.
+/// Whether a text consists of letters, digits and these others.
 fn letters(text: &str, others: &str) -> bool {
     let known = |letter: char| letter.is_ascii_alphanumeric() || others.contains(letter);
     !text.is_empty() && text.len() <= LONGEST && text.chars().all(known)

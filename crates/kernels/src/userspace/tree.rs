@@ -1,4 +1,4 @@
-//! The files of unpacked packages, made a root for programs.
+//! Turns the files of unpacked packages into a root file system for programs.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,18 +10,18 @@ use model::{Bytes, DISK_UNIT};
 use crate::Error;
 use crate::error::Doing;
 
-/// Directories whose files lie in those of `/usr` of the same name (the merged `/usr` of
-/// file-hierarchy(7)); programs are looked for under either name.
+/// Directories merged into those of the same name in `/usr` (file-hierarchy(7)); programs are searched
+/// under either name.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
-/// What people read, in `/usr/share`. Programs of a guest speak English.
+/// Documentation and translations in `/usr/share`, which are removed. Programs of a guest use English.
 const FOR_PEOPLE: [&str; 7] = ["bug", "doc", "i18n", "info", "lintian", "locale", "man"];
-/// Accounts: the superuser, nobody, and those that services insist on.
+/// Accounts: root, nobody, and those that services require.
 const ACCOUNTS: [(&str, u32, &str); 3] =
     [("root", 0, "/root"), ("nobody", 65534, "/nonexistent"), ("postgres", 999, "/tmp")];
-/// The block of the file system.
+/// Block size of the file system.
 const BLOCK: u64 = 4096;
 
-/// Makes a root of what packages hold.
+/// Makes a root file system of packages.
 pub fn settle(tree: &Path) -> Result<(), Error> {
     let usr = tree.join("usr");
     make_directory(&usr)?;
@@ -49,7 +49,7 @@ pub fn settle(tree: &Path) -> Result<(), Error> {
     remove_empty(tree)
 }
 
-/// Moves what is in one directory to another, which keeps what it has.
+/// Moves the contents of one directory into another, whose own files have precedence.
 fn merge(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(from).doing("list", from)? {
         let path = entry.doing("list", from)?.path();
@@ -58,7 +58,7 @@ fn merge(from: &Path, to: &Path) -> Result<(), Error> {
         if is_directory(&path) && is_directory(&place) {
             merge(&path, &place)?;
         } else if place.symlink_metadata().is_ok() {
-            // Both names were meant to be one file; which of the two it is makes no difference.
+            // Both names were meant to be one file, so either will do.
             fs::remove_file(&path).doing("remove", &path)?;
         } else {
             fs::rename(&path, &place).doing("move", &path)?;
@@ -79,7 +79,7 @@ fn accounts(etc: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A directory that all may read, whatever the user's mask is.
+/// Creates a directory that all may read, whatever the user's umask.
 fn make_directory(path: &Path) -> Result<(), Error> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -88,8 +88,7 @@ fn make_directory(path: &Path) -> Result<(), Error> {
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).doing("write", path)
 }
 
-/// Removes directories right below the root that hold nothing: those are places for others to
-/// mount on.
+/// Removes empty directories directly below the root: they are mount points.
 fn remove_empty(tree: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(tree).doing("list", tree)? {
         let path = entry.doing("list", tree)?.path();
@@ -104,15 +103,15 @@ fn remove_empty(tree: &Path) -> Result<(), Error> {
     fs::set_permissions(tree, PermissionsExt::from_mode(0o755)).doing("write", tree)
 }
 
-/// The size of an ext4 image in which all of it has room, a multiple of what disks are multiples of.
-/// A sixteenth is for the tables of inodes, of which there is to be one for each 8 KiB.
+/// The size of an ext4 image for all of it, a multiple of the unit of disks. A sixteenth is for the inode
+/// tables, with one inode for each 8 KiB.
 pub fn size(tree: &Path) -> Result<Bytes, Error> {
     let bytes = blocks(tree).doing("read", tree)? * BLOCK;
     let bytes = bytes + bytes / 16 + (4 << 20);
     Ok(Bytes(bytes.next_multiple_of(DISK_UNIT.0)))
 }
 
-/// Blocks of all files, with one more each for a map of its blocks or the text of a long link.
+/// Blocks of all files, plus one for each for a block map or the text of a long link.
 fn blocks(path: &Path) -> io::Result<u64> {
     let found = path.symlink_metadata()?;
     let mut sum = found.len().max(1).div_ceil(BLOCK) + 1;
@@ -156,7 +155,7 @@ mod tests {
             assert!(!tree.join(gone).exists(), "{gone}");
         }
         assert!(tree.join("var/tmp").is_dir() && tree.join("lib64").is_symlink());
-        // Once more changes nothing.
+        // A second call changes nothing.
         settle(tree).unwrap();
         assert_eq!(read("lib/x86_64-linux-gnu/libc.so.6"), "c");
     }

@@ -10,7 +10,7 @@ use model::Millis;
 
 /// A limit that is long enough on any busy host.
 pub const LONG: Millis = Millis(600_000);
-/// A limit on what would take for ever.
+/// A limit for what would never end.
 pub const SHORT: Millis = Millis(300);
 /// Runs forever, and holds no pipe open when it is killed.
 pub const HANG: &str = "exec sleep 1000000";

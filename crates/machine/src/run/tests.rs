@@ -43,7 +43,7 @@ fn with_vm<T>(
     })
 }
 
-/// The inputs of an exact machine whose libraries are empty files, and its plugin if asked for.
+/// The inputs of an exact machine whose libraries are empty files, and its plugin if requested.
 fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
     let file = |name: &str| {
         let path = directory.join(name);

@@ -141,7 +141,7 @@ fn or_empty<T: Default>(part: Result<T, Trouble>, troubles: &mut Vec<Trouble>) -
     })
 }
 
-/// A boot that is read, part by part.
+/// Reads a boot, part by part.
 struct Reader<'a> {
     connection: &'a Connection,
     id: BootId,
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
         Ok(chunks)
     }
 
-    /// A chunk with what is packed of it.
+    /// A chunk with its packed data.
     fn filled(
         &self,
         chunk: Chunk,
@@ -374,7 +374,7 @@ fn usage(row: &Row) -> rusqlite::Result<Usage> {
     })
 }
 
-/// A chunk without what is packed of it.
+/// A chunk without its packed data.
 fn chunk(row: &Row) -> rusqlite::Result<Chunk> {
     Ok(Chunk {
         workload: row.get("workload")?,
@@ -386,7 +386,7 @@ fn chunk(row: &Row) -> rusqlite::Result<Chunk> {
     })
 }
 
-/// A profile with its accesses alone.
+/// A profile with only its accesses.
 fn accesses(packed: &[u8]) -> io::Result<Profile> {
     Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
 }

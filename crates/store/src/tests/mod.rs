@@ -39,7 +39,7 @@ impl Place {
         Store::open(&self.path).unwrap()
     }
 
-    /// The file as any other program sees it.
+    /// A connection as other programs have.
     fn plain(&self) -> Connection {
         let connection = Connection::open(&self.path).unwrap();
         connection.pragma_update(None, "foreign_keys", false).unwrap();

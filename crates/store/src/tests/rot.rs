@@ -8,7 +8,7 @@ use model::{Boot, Outcome};
 use super::{Place, boot, experiment};
 use crate::{Detail, Error, Store};
 
-/// The length of a sector.
+/// Bytes of a sector.
 const SECTOR: usize = 512;
 
 /// An undamaged small store with something in every table, and all that is read from it.

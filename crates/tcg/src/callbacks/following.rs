@@ -1,4 +1,4 @@
-//! What QEMU calls where the path of calls changes, or counts for another path.
+//! Callbacks from QEMU where the call path changes, or where counting continues on another path.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -17,26 +17,26 @@ use crate::recent::Recent;
 
 static FOLLOWER: Mutex<Option<Follower>> = Mutex::new(None);
 static RECENT: Recent = Recent::new();
-/// The path of what each CPU executes, to be read without a lock.
+/// The current path of each CPU, readable without a lock.
 static PATHS: [AtomicU32; MAX_CPUS as usize] =
     [const { AtomicU32::new(Path::START.0) }; MAX_CPUS as usize];
 
-/// What changes the path, or needs to know it.
+/// An event that changes the path, or needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// A block of kernel instructions begins at this address.
     Block(u64),
-    /// A call, which lies at this address.
+    /// A call at this address.
     Call(u64),
     /// A return.
     Return,
     /// A return from an interrupt.
     InterruptReturn,
-    /// User mode calls the kernel.
+    /// A system call.
     SystemCall,
     /// The stack pointer is loaded from memory.
     LoadStack,
-    /// It is loaded for another task.
+    /// The stack pointer is loaded for another task.
     LeaveStack,
     /// The stack pointer becomes what the register of this number holds.
     MoveStack(u8),
@@ -47,12 +47,12 @@ pub fn start(cpus: u16) {
     *lock() = Some(Follower::new(cpus));
 }
 
-/// Has the paths looked at, if there are any.
+/// Calls `look` with the paths, if they are followed.
 pub fn with_paths(look: impl FnOnce(Option<&mut Paths>)) {
     look(lock().as_mut().map(|follower| &mut follower.paths));
 }
 
-/// Has the calls of the executing CPU followed on.
+/// Updates the calls of the executing CPU.
 pub fn follow(act: impl FnOnce(usize, &mut Follower)) {
     let cpu = cpu::executing();
     if let Some(follower) = lock().as_mut() {
@@ -61,7 +61,7 @@ pub fn follow(act: impl FnOnce(usize, &mut Follower)) {
     }
 }
 
-/// Has calls followed on where an instruction is executed.
+/// Follows calls at an instruction.
 pub fn hook(instruction: &Instruction<'_>, hook: Hook) {
     use Registers::{Read, Unread};
     let none = ptr::null();
@@ -96,7 +96,7 @@ unsafe extern "C" fn on_block(_: c_uint, address: *mut c_void) {
     }
 }
 
-/// What a call puts on the stack is where it will return to.
+/// A call pushes its return address.
 unsafe extern "C" fn on_call(
     _: c_uint,
     info: qemu_plugin_meminfo_t,

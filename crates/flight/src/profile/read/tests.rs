@@ -108,7 +108,7 @@ fn slices_and_bytes_have_a_limit() {
     assert_eq!(read(&written(&slices(MAX_SLICES))), Ok(slices(MAX_SLICES)));
     let beyond = read(&written(&slices(MAX_SLICES + 1)));
     assert!(matches!(beyond, Err(ProfileError::Damaged(_))));
-    // Its pages are never touched.
+    // The pages are never touched.
     assert_eq!(read(&vec![0; MAX_BYTES + 1]), Err(ProfileError::Long));
 }
 

@@ -9,7 +9,7 @@ const PACKAGES: [(&str, &str, &str, &str); 3] = [
     ("dash", "0.5-1", "", "bin/sh"),
 ];
 
-/// An image that is a list of the files in it, with what is in them.
+/// An image that consists of a list of its files and their contents.
 fn mkfs(tree: &Path, image: &Path) -> Result<(), String> {
     let listed = std::process::Command::new("sh")
         .args(["-c", "cd \"$0\" && find . -type f | LC_ALL=C sort | xargs sha256sum"])
@@ -35,7 +35,7 @@ fn a_lock_makes_the_same_image_in_another_cache() {
     assert_eq!((&again.digest, &again.packages), (&made.digest, &made.packages));
     assert_ne!(again.image, made.image);
     assert_eq!(fs::read(&again.image).unwrap(), fs::read(&made.image).unwrap());
-    // The archive is not asked for what is there, by whatever it is asked for.
+    // The archive is not used for an image in the cache, however it is requested.
     let gone = || panic!("the archive is asked");
     for cache in &caches {
         let mut later = UserspaceLock { taken: 0, ..lock.clone() };
@@ -66,7 +66,7 @@ fn renewed_packages_mean_what_the_archive_has_now() {
     let [Renewed { new, .. }] = &renewed[..] else { panic!("{renewed:?}") };
     assert_eq!(new.packages, ["coreutils=9.1-1", "dash=0.5-1", "fio=3.33-4"]);
     assert_eq!(&maker.of_packages(&fio()).unwrap(), new);
-    // The old one stays as it was, for boots that had it.
+    // The old one is unchanged, for boots that used it.
     assert_eq!(cache.userspace_of_digest(&old.digest).unwrap().as_ref(), Some(&old));
     assert!(fs::read(&old.image).unwrap() != fs::read(&new.image).unwrap());
     let mut known = cache.userspaces(&|line| panic!("{line}")).unwrap();
@@ -113,7 +113,7 @@ fn images_of_old_are_still_meant() {
     assert_eq!((known.packages.as_slice(), &known.lock), (&["fio=1".to_owned()][..], &None));
     let listed = KnownUserspace { image: known, wanted: vec![fio().into()] };
     assert_eq!(cache.userspaces(&|line| panic!("{line}")).unwrap(), [listed]);
-    // Another one that is the same to the byte goes with it.
+    // Another one with the same digest is removed with it.
     let other = cache.userspace_directory().join("00");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("userspace.json"), record).unwrap();
