@@ -1,6 +1,6 @@
-//! The true local-access share: of the loads and stores that went to memory of a node, how many
-//! went to the node of the CPU that made them. Counted access by access in exact mode, where the
-//! kernel itself guesses from the few pages that it makes fault (`NUMA hint local percent`).
+//! The true local-access share: the share of loads and stores to node memory that target the node of the
+//! accessing CPU. Exact mode counts every access. The kernel itself estimates the share from NUMA hinting
+//! faults (`NUMA hint local percent`).
 
 use std::ops::Add;
 
@@ -16,7 +16,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// The local share in percent; none of nothing.
+    /// The local share in percent; `None` without accesses.
     pub fn percent(self) -> Option<f64> {
         let all = self.local as f64 + self.remote as f64;
         (all > 0.0).then(|| 100.0 * self.local as f64 / all)
@@ -37,17 +37,17 @@ impl Add for Split {
 /// The accesses of one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accesses<'a> {
-    /// Which repetition.
+    /// The iteration.
     pub iteration: u32,
     /// The phase.
     pub phase: &'a str,
-    /// Those of programs in user mode.
+    /// By programs in user mode.
     pub user: Split,
-    /// Those of the kernel. Firmware's are left out.
+    /// By the kernel; those of firmware are left out.
     pub kernel: Split,
 }
 
-/// The accesses of `workload` in `boot`, phase by phase; nothing if they were not counted.
+/// The accesses of `workload` in `boot` by phase; empty if they were not counted.
 pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<Accesses<'a>> {
     let profiles = boot.profiles.iter();
     profiles
@@ -61,8 +61,8 @@ pub fn accesses<'a>(boot: &'a Boot, workload: &str, topology: &Topology) -> Vec<
         .collect()
 }
 
-/// What goes to a device, or to memory of no node, is neither local nor remote; no more is what a
-/// CPU of no node does.
+/// Accesses to devices, accesses to memory of no node, and accesses by CPUs of no node are neither local nor
+/// remote.
 fn split(profile: &Profile, privilege: Privilege, topology: &Topology) -> Split {
     let made = profile.accesses.iter().filter(|accesses| accesses.privilege == privilege);
     let splits = made.filter_map(|accesses| {

@@ -1,28 +1,28 @@
-//! Rows that an experiment chooses for verdicts, and that there are not: labels and phases are known
-//! only when boots have given figures.
+//! Rows that an experiment chooses for verdicts, but that do not exist: labels and phases are known only
+//! after boots have given figures.
 
 use model::{Experiment, WorkloadUse};
 use serde::Serialize;
 
 use crate::{Kind, Row, Table};
 
-/// A choice of rows on which verdicts were to rest, and that no row meets.
+/// A choice of rows for verdicts that matches no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unmet {
     /// The workload's name.
     pub workload: String,
-    /// What was chosen, as the experiment says it.
+    /// The choice, as written in the experiment.
     pub row: String,
 }
 
 impl Row {
-    /// Whether verdicts of measured mode can rest on it: a mean of which one direction is good.
+    /// Whether verdicts of measured mode can rest on it: a mean with a direction.
     pub fn can_be_judged(&self) -> bool {
         self.statistic.is_mean() && self.better.is_some()
     }
 }
 
-/// What the experiment chooses and `tables` do not have.
+/// Choices of the experiment that match no row of `tables`.
 pub fn unmet(experiment: &Experiment, tables: &[Table]) -> Vec<Unmet> {
     let is_met = |used: &WorkloadUse, chosen: &str| {
         let own =

@@ -1,10 +1,10 @@
-//! By which options the configuration of a column differs from the baseline's.
+//! Configuration options in which a column differs from the baseline.
 
 use kernelfiles::config::{self, Difference};
 
 use crate::notes::{ConfigChange, ConfigDifference};
 
-/// How `config` of `variant` differs from `baseline`; either may be empty, which is: not known.
+/// How `config` of `variant` differs from `baseline`. Either may be empty, which means not known.
 pub fn difference(variant: &str, baseline: &str, config: &str) -> ConfigDifference {
     let known = !baseline.is_empty() && !config.is_empty();
     let (baseline, config) = (config::parse(baseline), config::parse(config));

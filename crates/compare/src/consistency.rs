@@ -1,10 +1,10 @@
-//! Counters checked against each other: what cannot be, what needs a word, and what columns count
-//! differently.
+//! Counters checked against each other: contradictions, figures that are easily misread, and counters that
+//! columns count differently.
 //!
-//! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns, the
-//! catalogue knows what was renamed, split or moved ([`counting`]). A law that a right kernel breaks
-//! would cost more trust than a wrong one earns, so each has a slack for what can be counted on one
-//! side of a cut and not yet on the other.
+//! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns,
+//! the catalogue knows what was renamed, split or moved ([`counting`]). A false finding costs more trust
+//! than a true one earns, so each law has a slack for events that are counted on one side of a cut and not
+//! yet on the other.
 
 mod counting;
 mod places;
@@ -22,7 +22,7 @@ use crate::growth::{Growth, lost_series};
 
 pub use counting::{Counting, Relation, counting};
 
-/// Names that are printed of counters that ran backwards.
+/// Most names that a finding about decreasing event counters lists.
 const MAX_NAMES: usize = 5;
 
 /// What does not add up in boots of one variant.
@@ -30,7 +30,7 @@ const MAX_NAMES: usize = 5;
 pub struct Finding {
     /// The rule's name.
     pub rule: &'static str,
-    /// Whether it cannot be, or only needs a word.
+    /// Whether it is a contradiction or a remark.
     pub severity: Severity,
     /// The workload.
     pub workload: String,
@@ -40,9 +40,9 @@ pub struct Finding {
     pub boots: Vec<String>,
     /// The figures, of the first of these boots.
     pub found: String,
-    /// Why it should be otherwise.
+    /// Why the law should hold.
     pub why: &'static str,
-    /// What a reader should make of it.
+    /// How a reader should interpret it.
     pub answer: &'static str,
 }
 
@@ -50,9 +50,9 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Cannot be: a counter, its reader or the recording is wrong, or the law has an exception.
+    /// Impossible: a counter, its reader or the recording is wrong, or the law has an exception.
     Contradiction,
-    /// Can be, and is easily misread.
+    /// Possible, and easily misread.
     Remark,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// What does not add up in the complete boots of `columns` during `workload`, the gravest first.
+/// The findings in the complete boots of `columns` during `workload`, the gravest first.
 pub fn findings(workload: &str, columns: &[VariantBoots<'_>]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for column in columns {
@@ -133,7 +133,7 @@ fn broken(counted: &Counted<'_>) -> Vec<Broken> {
     broken
 }
 
-/// Events since boot that became fewer.
+/// Counters of events since boot that decreased.
 fn backwards(counted: &Counted<'_>) -> Option<Broken> {
     let is_event = |name: &str| catalogue::find(name).is_some_and(|counter| !counter.gauge);
     let negative = counted.vmstat.iter().filter_map(|(name, grown)| {

@@ -1,4 +1,4 @@
-//! The table of counters: what the kernel did for a workload, and in exact mode what was true of
+//! The table of counters: what the kernel counted during a workload and, in exact mode, the true locality of
 //! its memory accesses.
 
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The unit of rows that are a share of others.
 const PERCENT: &str = "%";
-/// The kernel's guess, after which the truth comes.
+/// The kernel's estimate of locality; the true share is printed after it.
 const GUESS: &str = "NUMA hint local percent";
 
-/// The rows of `workload`: the sum over the phases of a boot's iterations, but those that only
-/// prepare; the mean over the complete boots. Shares and rates are taken of the means, for they do not
-/// average. What precedes the `steady` part is left out where that can be told. In exact mode, `seeds`
-/// says how many each variant wants.
+/// The rows of `workload`: sums over the phases of a boot's iterations, without preparatory phases; means
+/// over the complete boots. Shares and rates are computed from these means, because they do not average.
+/// What precedes the `steady` part is left out where it is known. In exact mode, `seeds` is the number of
+/// seeds that each variant wants.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -116,8 +116,7 @@ impl Counted<'_> {
     }
 }
 
-/// Phases of the boots that count of which nothing is counted, in the order in which they were first
-/// seen.
+/// Phases that the table leaves out, in the order in which they were first seen in the boots that count.
 fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
     let chunks = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.chunks);
     let mut phases: Vec<String> = Vec::new();
@@ -129,7 +128,7 @@ fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
     phases
 }
 
-/// Of which part of their phases the counters can be: of the same in all boots that have a say.
+/// The part of their phases that the counters cover; the same for all boots that the current look sees.
 fn part(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -141,7 +140,7 @@ fn part(
     steady.part(boots.flat_map(|boot| chunks(used, boot).map(move |chunk| (boot, chunk))))
 }
 
-/// The chunks of a boot that count.
+/// The chunks of a boot that the table counts.
 fn chunks<'a>(used: &WorkloadUse, boot: &'a Boot) -> impl Iterator<Item = &'a Chunk> + Clone {
     let own = boot.chunks.iter().filter(|it| it.workload == used.manifest.name);
     own.filter(|it| it.is_of(Source::Vmstat) && counts(used, it.iteration, &it.phase))
@@ -151,8 +150,8 @@ fn counts(used: &WorkloadUse, iteration: u32, phase: &str) -> bool {
     used.counts(iteration) && !used.leaves_out(phase)
 }
 
-/// Complete boots with all their counters; of each chunk its `share`. Boots after the current interim look
-/// are excluded, and so are boots of which a share is not known.
+/// Complete boots with all their counters, each chunk with its `share`. Boots after the current interim
+/// look, and boots with an unknown share, are excluded.
 fn boots<'a>(
     used: &WorkloadUse,
     column: &VariantBoots<'a>,
@@ -191,18 +190,18 @@ fn phases<'a>(pools: &[Vec<Counted<'a>>]) -> Vec<&'a str> {
     phases
 }
 
-/// What a row prints of some boots.
+/// What a row prints for a set of boots.
 struct Figure {
     section: Section,
     label: String,
     unit: &'static str,
     value: Option<f64>,
     decimals: usize,
-    /// Whether the value is no sum of which each boot has its share.
+    /// Whether the value is a ratio, and not a sum to which each boot contributes.
     is_ratio: bool,
 }
 
-/// All figures of some boots together, a boot's share of each that is a sum.
+/// All figures of a set of boots. A sum is given per boot.
 fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
@@ -226,14 +225,14 @@ fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// By how much a counter grew in all boots. None if some chunk lacks it, some boot has no chunk,
-/// or there is no boot.
+/// The growth of a counter over all boots. `None` if a chunk lacks it, a boot has no chunk, or there is no
+/// boot.
 fn total(boots: &[Counted<'_>], counter: &str) -> Option<f64> {
     let grown = boots.iter().map(|boot| boot.growth.get(counter));
     Some(grown.reduce(|sum, more| Some(sum? + more?))?? as f64)
 }
 
-/// The true local-access share, in all and phase by phase, and the accesses behind it.
+/// The true local-access share, in all and by phase, and the accesses behind it.
 fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let percent = |of: &str, phase: Option<&str>, split: Option<Split>| {
         let suffix = phase.map_or(String::new(), |phase| format!("-{phase}"));
@@ -270,8 +269,8 @@ fn truth(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// The accesses of user mode and of the kernel in all boots, in one phase or in all. None if a
-/// boot has none, or there is no boot.
+/// The accesses of user mode and of the kernel in all boots, in one phase or in all phases. `None` if a boot
+/// has none, or there is no boot.
 fn splits(boots: &[Counted<'_>], phase: Option<&str>) -> Option<(Split, Split)> {
     let of_boot = |boot: &Counted<'_>| {
         let accesses = boot.accesses.iter();

@@ -1,6 +1,5 @@
-//! Layout luck: time as measured beside instructions as counted. A kernel that takes another time
-//! for the same instructions has not changed its code path: what changed is where its code and
-//! data happen to lie, or what memory costs.
+//! Layout luck: measured time against counted instructions. If time changed and the instructions did not,
+//! the code path is the same: the placement of code and data changed, or the cost of memory.
 
 #[cfg(test)]
 mod tests;
@@ -15,18 +14,18 @@ use crate::operations::{Operation, operations};
 use crate::warmup::leave_out;
 use crate::{Difference, Judging, Results, VariantBoots, Verdict, baseline_first};
 
-/// The share of a measured gain that luck may hide where the code path is said to be the same.
+/// Luck may hide at most this share of a measured gain where the code path is said to be the same.
 const MAX_UNSEEN: f64 = 0.5;
-/// The labels of instructions: of all, and of its parts.
+/// Labels of instructions: the total, and its parts.
 const TOTAL: &str = "total";
 const PARTS: [&str; 2] = ["user", "kernel"];
 
-/// The experiments that stand side by side, as their keeper names them.
+/// The two experiments that are cross-checked, as the caller names them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sources {
-    /// The one that measured.
+    /// The experiment of measured mode.
     pub measured: String,
-    /// The one of exact mode.
+    /// The experiment of exact mode.
     pub exact: String,
 }
 
@@ -39,25 +38,25 @@ pub struct CrossCheck {
     pub metric: String,
     /// The variant that is set against the baseline.
     pub variant: String,
-    /// Number of blocks in which both variants gave a figure, of those that count.
+    /// Number of blocks that count and in which both variants gave a figure.
     pub blocks: usize,
     /// The measured gain in percent; positive is better. None for fewer than 3 blocks.
     pub gain: Option<Gain>,
     /// The instructions of the operation's phase, or of the whole iteration where it has none.
     /// None where the phase or the iteration holds more than this operation.
     pub instructions: Option<Instructions>,
-    /// The widest luck floor, in percent of the baseline's figure, of instructions, those of user
-    /// mode, those of the kernel and the operation by guest time: a smaller change would not have
-    /// been seen. None if one of these floors is not known.
+    /// The widest luck floor, in percent of the baseline's figure, of four figures: all instructions, those
+    /// of user mode, those of the kernel, and the operation by guest time. A smaller change would not have
+    /// been seen. `None` if one of these floors is not known.
     pub unseen: Option<f64>,
-    /// What both together mean.
+    /// The conclusion from both.
     pub reading: Reading,
 }
 
 /// A gain in percent with the bounds of its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
-    /// The gain: of the geometric mean of the blocks' ratios.
+    /// The gain of the geometric mean of the blocks' ratios.
     pub gain: f64,
     /// The lower bound.
     pub low: f64,
@@ -70,10 +69,10 @@ pub struct Gain {
 /// The instructions of both variants.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Instructions {
-    /// How many, a seed.
+    /// Instructions per seed.
     #[serde(flatten)]
     pub difference: Difference,
-    /// The gain in percent; positive is better, which is fewer.
+    /// The gain in percent; positive is better, that is, fewer.
     pub gain: Option<f64>,
     /// The luck floor in percent of the baseline's.
     pub floor_percent: Option<f64>,
@@ -93,7 +92,7 @@ impl Instructions {
     }
 }
 
-/// The luck floor in percent of the baseline's figure; 0 where that is 0 without any luck.
+/// The luck floor in percent of the baseline's figure; 0 where the floor is 0.
 fn floor_percent(difference: &Difference) -> Option<f64> {
     let &Difference { base, floor, .. } = difference;
     let percent = if floor? == 0.0 { 0.0 } else { 100.0 * floor? / base.abs() };
@@ -101,30 +100,29 @@ fn floor_percent(difference: &Difference) -> Option<f64> {
 }
 
 impl Gain {
-    /// Whether the interval leaves no gain of 0.
+    /// Whether the interval excludes a gain of 0.
     pub fn is_change(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// What a measured and an exact difference mean together.
+/// The conclusion from a measured and an exact difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
-    /// Time changed, and instructions beyond luck.
+    /// Time changed, and instructions changed beyond luck.
     CodePath,
-    /// Time changed, and neither the instructions nor the figure by guest time were seen to, though
-    /// a change half as large would have been: alignment, caches or memory latency, not the code
-    /// path.
+    /// Time changed, and no change was seen in the instructions or in the figure by guest time, though one
+    /// half as large would have been: alignment, caches or memory latency, not the code path.
     LayoutOrMemory,
-    /// Instructions changed beyond luck, and time was not seen to.
+    /// Instructions changed beyond luck, and no change of time was seen.
     Hidden,
-    /// Neither was seen to change.
+    /// No change was seen in either.
     Same,
     /// Not enough is known, luck is too wide to tell, or the instructions do not agree with their
     /// parts or with guest time.
     Undecided,
-    /// The boots that were measured ran under emulation, where times are not performance.
+    /// The measured boots ran under emulation, where times are not performance.
     Withheld,
 }
 
@@ -142,11 +140,10 @@ impl Reading {
     }
 }
 
-/// Whether two experiments compare the same variants by the same work, so that what one measured
-/// and the other counted can stand side by side: variants equal in name, kernel, command line,
-/// settings and modules, in whatever order; the same topology and disks; and at least one workload
-/// that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with the same program. Kernels and
-/// programs are told apart as the experiments are kept: with their digests.
+/// Whether two experiments compare the same variants by the same work, so that they can be cross-checked:
+/// variants equal in name, kernel, command line, settings and modules, in any order; the same topology and
+/// disks; and at least one workload that runs alike ([`Manifest::as_run`](model::Manifest::as_run)), with
+/// the same program. Kernels and programs are compared as the experiments are kept: with their digests.
 pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
     a.variants.len() == b.variants.len()
         && a.variants.iter().all(|variant| b.variants.contains(variant))
@@ -155,7 +152,7 @@ pub fn comparable(a: &Experiment, b: &Experiment) -> bool {
         && common(a, b).next().is_some()
 }
 
-/// The workloads of `a` that `b` runs too, as both use them.
+/// The workloads of `a` that `b` also runs, as each of them uses it.
 fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a WorkloadUse; 2]> {
     let same = |a: &WorkloadUse, b: &WorkloadUse| {
         a.manifest.as_run() == b.manifest.as_run() && a.programs().eq(b.programs())
@@ -164,13 +161,13 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
     own.filter_map(move |a| Some([a, b.workloads.iter().find(|b| same(a, b))?]))
 }
 
-/// What a measured and an exact experiment of the same variants say together of each operation
-/// with a good direction and each variant against `baseline`. Nothing without such a variant.
-/// `judging` is that of the measured one, as its tables are judged: it says which boots count where they
-/// may end early, and what counts of boots that warm up.
+/// Conclusions from a measured and an exact experiment of the same variants, for each operation with a
+/// direction and each variant against `baseline`. Empty without such a variant. `judging` is that of the
+/// measured experiment's tables. It says which boots count where boots may end early, and what counts of
+/// boots that warm up.
 ///
-/// Measured: blocks pair the variants' boots, of which each gives one figure; see
-/// [`stats::ratio_interval`]. Exact: a figure a seed against the luck floor.
+/// Measured: blocks pair the variants' boots, with one figure per boot; see [`stats::ratio_interval`].
+/// Exact: one figure per seed, against the luck floor.
 pub fn cross_check(
     measured: &Results<'_>,
     exact: &Results<'_>,
@@ -184,7 +181,7 @@ pub fn cross_check(
     let columns = baseline_first(&measured.variants, place);
     let mut all = Vec::new();
     for workload in common(measured.experiment, exact.experiment) {
-        // Of all columns together, as tables have them: what one warms up is left out of all.
+        // Over all columns together, as in tables: the warm-up of one column is left out of all.
         let mut times = operations(workload[0], &columns, Mode::Measured);
         leave_out(&mut times, judging);
         let guests = operations(workload[1], &exact.variants, Mode::Exact);
@@ -204,11 +201,11 @@ pub fn cross_check(
     all
 }
 
-/// A variant against the baseline, the first of each pair of columns.
+/// A variant against the baseline, which is the first of each pair.
 struct Pair<'a> {
-    /// As it is used to measure, and to count.
+    /// As used in the measured and in the exact experiment.
     workload: [&'a WorkloadUse; 2],
-    /// Which columns of measured operations they are.
+    /// Indices of their columns in measured operations.
     numbers: [usize; 2],
     times: [&'a VariantBoots<'a>; 2],
     counts: [&'a VariantBoots<'a>; 2],
@@ -236,8 +233,8 @@ impl Pair<'_> {
             .collect()
     }
 
-    /// `guest` is the same operation by guest time. Instructions are those of its span, which are
-    /// its own only if it is `alone` there.
+    /// `guest` is the same operation by guest time. Instructions are those of its span, and are its own only
+    /// if it is `alone` there.
     fn operation(
         &self,
         time: &Operation<'_>,
@@ -282,14 +279,14 @@ impl Pair<'_> {
     }
 }
 
-/// Whether the span that `time` is of holds nothing else that its metric tells apart: it has a phase
-/// of its own, or is all that the metric says of an iteration.
+/// Whether the span of `time` contains no other operation of its metric: it has its own phase, or is the
+/// metric's only operation of an iteration.
 fn is_alone(time: &Operation<'_>, all: &[&Operation<'_>]) -> bool {
     let others = all.iter().filter(|other| other.metric == time.metric && !other.is(time));
     others.into_iter().all(|other| !time.phase.is_empty() && other.phase != time.phase)
 }
 
-/// The figures of each block in which both of these columns have one.
+/// The figures of each block in which both columns have one.
 fn pairs(time: &Operation<'_>, numbers: [usize; 2]) -> BTreeMap<u32, (f64, f64)> {
     let [base, new] = numbers.map(|number| {
         let boots = time.columns[number].iter();
@@ -310,8 +307,8 @@ fn gain(better: Better, pairs: &[(f64, f64)], judging: &Judging) -> Option<Gain>
     Some(Gain { gain: gain(interval.ratio)?, low: gain(low)?, high: gain(high)?, confidence })
 }
 
-/// Instructions that an iteration of `workload` took, in `phase` or in all of it: the mean over the
-/// boot's iterations.
+/// Instructions per iteration of `workload`, in `phase` or in the whole iteration: the mean over the boot's
+/// iterations.
 fn instructions(boot: &Boot, used: &WorkloadUse, label: &str, phase: &str) -> Option<f64> {
     let samples = boot.samples.iter().filter(|sample| {
         sample.workload == used.manifest.name
@@ -333,17 +330,17 @@ fn beyond_luck(difference: Option<Difference>) -> Option<bool> {
     difference?.beyond_luck()
 }
 
-/// The widest floor in percent; none if one is not known.
+/// The widest floor in percent; `None` if one is not known.
 fn unseen(counted: &[Option<Difference>]) -> Option<f64> {
     let floors = counted.iter().map(|it| floor_percent(it.as_ref()?));
     floors.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
-/// What a measured gain means beside what exact mode says: whether the instructions changed beyond
-/// luck, and whether their parts and the figure by guest time did, which must not have done so where
-/// the code path is said to be the same. A rate over a fixed time, and a change in the kernel's
-/// small share of all instructions, show there alone. What luck may hide, up to `unseen` percent,
-/// must be small beside the gain for that.
+/// The conclusion from a measured gain and from exact mode: whether the instructions, their parts, and the
+/// figure by guest time changed beyond luck. Where the code path is said to be the same, the parts and guest
+/// time must not have changed: a rate over a fixed time, and a change in the kernel's small share of all
+/// instructions, show only there. Also, what luck may hide, up to `unseen` percent, must then be small
+/// beside the gain.
 fn reading(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Reading {
     let (Some(gain), [Some(total), ..]) = (gain, counted) else {
         return Reading::Undecided;

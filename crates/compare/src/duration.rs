@@ -1,4 +1,4 @@
-//! The table of durations: what a boot spent on a workload.
+//! The table of durations: the time that a boot spent on a workload.
 
 use model::{Boot, Usage, WorkloadUse};
 use stats::Summary;
@@ -19,9 +19,9 @@ const TIMES: [Time; 3] = [
     ("Elapsed", |usage| usage.elapsed),
 ];
 
-/// User, System and Elapsed of a workload: the sum over a boot's iterations that count, the mean over
-/// the complete boots. No direction: what a workload does in a fixed time costs more when more is
-/// done. In exact mode, `seeds` says how many each variant wants.
+/// User, System and Elapsed of a workload: sums over a boot's iterations that count, means over the complete
+/// boots. They have no direction: a workload that runs for a fixed time uses more CPU time when it does
+/// more. In exact mode, `seeds` is the number of seeds that each variant wants.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -86,7 +86,7 @@ struct Spent<'a> {
 }
 
 impl Spent<'_> {
-    /// One time an iteration.
+    /// One time per iteration.
     fn times(&self, time: fn(&Usage) -> f64) -> Vec<f64> {
         self.iterations.iter().map(|usage| time(usage)).collect()
     }
@@ -96,7 +96,7 @@ impl Spent<'_> {
     }
 }
 
-/// The mean over boots. None without any, and if the total of one is not finite.
+/// The mean over boots. `None` without boots, and if the total of one is not finite.
 fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
     let mut totals: Vec<f64> = boots.iter().map(|boot| boot.total(time)).collect();
     // So that the sum does not depend on the order of boots.
@@ -104,7 +104,7 @@ fn mean(boots: &[Spent<'_>], time: fn(&Usage) -> f64) -> Option<f64> {
     Some(Summary::of(&totals)?.amean)
 }
 
-/// Each complete boot that ran the workload.
+/// The complete boots that ran the workload.
 fn boots<'a>(used: &WorkloadUse, column: &VariantBoots<'a>) -> Vec<Spent<'a>> {
     let spent = |boot: &'a Boot| {
         let usage = boot.usage.iter().filter(|usage| usage.workload == used.manifest.name);

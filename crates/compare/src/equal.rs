@@ -1,19 +1,17 @@
-//! Instructions at equal entries: what the kernel would have cost had its functions been entered as
-//! often on both sides. How often they are entered is most of luck, as where pages lie and which
-//! are migrated; what an entry costs is hardly any. So far smaller changes are seen than in the
-//! instructions as they are.
+//! Instructions at equal entries: what the kernel would have cost had its functions been entered equally
+//! often on both sides. Most luck is in the number of entries (where pages lie, which pages are migrated),
+//! hardly any in the cost of an entry. So smaller changes are seen than in the instructions as they are.
 //!
 //! With `i` and `e` for the instructions and the entries of function `f` in a seed, the seed's figure
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
 //! standardization, with the mean of both sides as the standard. There are two exceptions:
 //!
-//! - A function counts as it is, by `i`, where entries can't be set equal: it was entered on one side
-//!   alone, or in parts, or the sides differ in its entries by more than luck explains, as they do
-//!   where work comes in larger batches.
-//! - A function whose cost an entry is luck itself, as that of a loop over what there is to do, counts
-//!   the same in all seeds. There are few of these, and all luck that is left is theirs. Which they are
-//!   is told from the spread over seeds, not from the difference between sides, unless that leaves no
-//!   doubt.
+//! - A function counts as it is, by `i`, where entries cannot be made equal: it was entered on one side
+//!   only, or in parts, or its entries differ between the sides by more than luck explains, as with larger
+//!   batches.
+//! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in
+//!   all seeds. These functions are few, and hold all remaining luck. They are identified by the spread over
+//!   seeds, not by the difference between sides, unless that leaves no doubt.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +21,8 @@ use crate::VariantBoots;
 use crate::explain::{Executed, Identity, Tally};
 use crate::luck::{Difference, Seeds, ascending, estimate, mean};
 
-/// The figures of both sides in one phase, the mean over a boot's iterations that count. None where
-/// a boot has no functions counted. `wanted` seeds make a side complete.
+/// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` where a boot
+/// has no functions counted. `wanted` seeds make a side complete.
 pub fn at_equal_entries(
     used: &WorkloadUse,
     sides: [&VariantBoots<'_>; 2],
@@ -63,10 +61,10 @@ pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Opt
     Some(sums)
 }
 
-/// A cost an entry that varies by more than this over seeds is luck: the coefficient of variation.
+/// A cost per entry is luck if its coefficient of variation over seeds exceeds this.
 const STEADY: f64 = 0.01;
-/// Sides differ in the entries of a function, or in a cost that is luck, where that would happen by
-/// luck less often than this: there are thousands of functions.
+/// The sides differ in the entries of a function, or in a cost that is luck, if luck alone would do so less
+/// often than this. It is small because there are thousands of functions.
 const NO_DOUBT: f64 = 1e-4;
 
 /// What a boot executed in a phase.
@@ -91,7 +89,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// What a function adds to the figure of each seed, on both sides.
+/// The contribution of a function to the figure of each seed, on both sides.
 fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
     let all = || executed.iter().flatten();
     let as_it_is = || each(executed, |it| it.instructions as f64);

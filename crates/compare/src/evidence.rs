@@ -1,6 +1,6 @@
-//! What boots of measured mode say of a difference: how large it is, how sure that is, and what it
-//! would take to know more. The boot is the unit of evidence: what was measured within one shares
-//! its placement, its memory layout and its luck.
+//! Evidence from boots of measured mode: how large a difference is, how sure that is, and how many boots
+//! would be needed to know more. The boot is the unit of evidence, because values from one boot share its
+//! placement, its memory layout and its luck.
 
 use model::Better;
 use serde::Serialize;
@@ -12,24 +12,24 @@ use crate::sequential::FEWEST_SAME;
 /// How differences of measured mode are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Judging {
-    /// A difference up to this share of the baseline's figure is none: 0.01 is 1 %.
+    /// A difference up to this share of the baseline's figure counts as none: 0.01 is 1 %.
     pub margin: f64,
-    /// The confidence of intervals, such as 0.95. What it leaves is the rate of false alarms.
+    /// The confidence of intervals, such as 0.95. The rate of false alarms is 1 minus this.
     pub confidence: f64,
-    /// At which look, where boots may end early; then verdicts, evidence and warm-up rest on no others
-    /// than those looked at. Values, their spread, what is odd and plots show all there are.
+    /// The current look, where boots may end early. Verdicts, evidence and warm-up then rest on its boots
+    /// only. Values, their spread, oddities and plots show all boots.
     pub look: Option<Look>,
-    /// Whether what precedes a steady state within boots counts all the same.
+    /// Whether warm-up within boots counts.
     pub warm_up_counts: bool,
 }
 
 impl Judging {
-    /// How often a verdict may be false where there is no difference.
+    /// The rate of false verdicts where there is no difference.
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence
     }
 
-    /// Whether there are boots enough to find that there is no difference.
+    /// Whether there are enough boots for the verdict `same`.
     pub(crate) fn may_find_same(&self) -> bool {
         self.look.is_none_or(|look| look.boots >= FEWEST_SAME)
     }
@@ -46,13 +46,12 @@ impl Default for Judging {
     }
 }
 
-/// What the boots of two variants say of one figure, in measured mode. Shares are of the baseline's
+/// Evidence from the boots of two variants about one figure, in measured mode. Shares are of the baseline's
 /// figure: 0.01 is 1 %.
 ///
-/// Where all figures are above 0 they are compared by their logarithms, and `ratio` is that of
-/// geometric means over boots. Where some are 0 or less their differences are compared, and `ratio`
-/// is 1 + difference / mean of the baseline, which is taken as it was found; it is infinite if that
-/// is 0, and so are the bounds then.
+/// If all figures are above 0, their logarithms are compared, and `ratio` is that of geometric means over
+/// boots. Otherwise their differences are compared, and `ratio` is 1 + difference / mean of the baseline;
+/// the error of that mean is ignored. If it is 0, the ratio and its bounds are infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Evidence {
     /// The other variant's figure over the baseline's.
@@ -61,27 +60,27 @@ pub struct Evidence {
     pub low: f64,
     /// The upper bound.
     pub high: f64,
-    /// How probable so large a difference is where there is none, with as many comparisons as were
-    /// made: by Holm's method where verdicts rest on it, else as a false discovery rate.
+    /// The p-value of the difference, adjusted for the number of comparisons: by Holm's method where
+    /// verdicts rest on it, otherwise as a false discovery rate.
     pub p: f64,
-    /// The same, had this been the only comparison.
+    /// The p-value, had this been the only comparison.
     pub p_alone: f64,
-    /// How probable a difference so small is where the true one is as large as the margin: the
-    /// larger p-value of two one-sided tests.
+    /// How probable a difference so small is where the true one is as large as the margin: the larger
+    /// p-value of two one-sided tests.
     pub p_same: f64,
-    /// Boots of the baseline and of the other variant that it rests on.
+    /// Numbers of boots of the baseline and of the other variant.
     pub boots: [usize; 2],
-    /// Whether boots of one block of the schedule were compared with each other.
+    /// Whether boots of the same block were compared with each other.
     pub paired: bool,
-    /// The smallest change that would have been seen in four of five cases, had no other figure
-    /// differed. None too where so few boots can't tell one among so many.
+    /// The smallest change that would have been seen in four of five cases, had no other figure differed.
+    /// `None` also where so few boots cannot show one change among so many figures.
     pub visible: Option<f64>,
-    /// Boots a side that would be needed to see a change as large as the margin in four of five
-    /// cases. Told where verdicts rest on it; none if it is not known.
+    /// Boots per side needed to see a change as large as the margin in four of five cases. Only where
+    /// verdicts rest on it; `None` if not known.
     pub needed: Option<u32>,
     /// Whether figures were compared by their logarithms.
     pub logarithmic: bool,
-    /// Standard error of `ratio`: of its logarithm where figures are compared by theirs.
+    /// Standard error of `ratio`, or of its logarithm where logarithms are compared.
     pub error: f64,
     /// Degrees of freedom.
     pub freedom: f64,
@@ -91,11 +90,11 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEvidence {
-    /// A side has too few boots with this figure: so many of the baseline and of the other variant.
+    /// A side has too few boots with this figure: the numbers of the baseline and of the other variant.
     Boots([usize; 2]),
-    /// A boot's values have no such mean, or are no numbers.
+    /// A boot's values have no such mean, or are not numbers.
     Figure,
-    /// The baseline's mean is below 0, so that there is no share of it.
+    /// The baseline's mean is below 0, so there is no share of it.
     Share,
 }
 
@@ -107,9 +106,8 @@ impl Evidence {
         Some([one?.min(other?), one?.max(other?)])
     }
 
-    /// By how many percent it is worse at most, with this confidence; 0 where it is not worse at
-    /// all. What [`Verdict::Same`](crate::Verdict::Same) promises. None where there is no
-    /// percentage.
+    /// By how many percent it is worse at most, with this confidence; 0 where it is not worse. This is what
+    /// [`Verdict::Same`](crate::Verdict::Same) promises. `None` where there is no percentage.
     pub fn no_worse_than(&self, better: Better, confidence: f64) -> Option<f64> {
         let value = if self.logarithmic { self.ratio.ln() } else { self.ratio - 1.0 };
         let estimate = Estimate { value, se: self.error, df: self.freedom };
@@ -117,17 +115,17 @@ impl Evidence {
         let (low, high) = estimate.interval(2.0 * confidence - 1.0);
         let bound = if better == Better::Lower { high } else { low };
         let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
-        // From 0 on, not negated: what is equal is not worse by -0 %.
+        // From 0 on, not negated: equal figures are not worse by -0 %.
         Some((0.0 - stats::gain(better, ratio, 1.0)?).max(0.0))
     }
 
-    /// The gain in percent that the boots' figures amount to, about which the interval lies.
+    /// The gain in percent by the boots' figures; the interval lies about it.
     pub fn gain(&self, better: Better) -> Option<f64> {
         stats::gain(better, self.ratio, 1.0)
     }
 }
 
-/// How far the figures of one variant lie apart. Shares of their mean.
+/// The spread of the figures of one variant, as shares of their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Variation {
     /// Standard deviation from boot to boot, beyond what variation within boots explains. None for
@@ -138,9 +136,8 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Of the values of each boot ([`stats::variance_components`]). Where no boot has two, what lies
-    /// between boots can't be told from what lies within, and counts as the former. None where
-    /// nothing is known.
+    /// From the values of each boot ([`stats::variance_components`]). Where no boot has two, variation
+    /// between and within boots cannot be separated, and counts as between. `None` where nothing is known.
     pub(crate) fn of<V: Counted>(boots: &[Vec<V>]) -> Option<Self> {
         let share =
             |percent: Option<f64>| Some(percent?.abs() / 100.0).filter(|share| share.is_finite());

@@ -1,6 +1,6 @@
-//! Verdicts of exact mode. They rest on the kernel's instructions in each phase that is measured: as
-//! they are, and at equal entries ([`crate::equal`]) where luck hides what they have to say. All other
-//! rows of a table are a list: [`crate::luck`] finds those beyond luck.
+//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: as counted, and at
+//! equal entries ([`crate::equal`]) where luck hides the change of the total. All other rows of a table form
+//! a list: [`crate::luck`] finds those beyond luck.
 
 use model::Better;
 use stats::Estimate;
@@ -10,23 +10,23 @@ use crate::{Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
 pub struct Held {
-    /// Which row of the table.
+    /// Index of the row in the table.
     pub row: usize,
-    /// For each column after the first the seeds of the baseline and its own.
+    /// For each column after the first, the seeds of the baseline and of the column.
     pub seeds: Vec<[Seeds; 2]>,
-    /// What rests on it.
+    /// Its role in verdicts.
     pub role: Role,
 }
 
-/// What rests on a row.
+/// The role of a row in verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A verdict: it is of the kernel's instructions in a phase.
+    /// A verdict rests on it: the kernel's instructions in a phase.
     Total,
-    /// A verdict where luck hides all that the row with this number has to say: it is of the same
-    /// instructions at equal entries.
+    /// A verdict rests on it if luck hides the change of the row with this number: the same instructions at
+    /// equal entries.
     Equal(usize),
-    /// None.
+    /// No verdict rests on it.
     Listed,
 }
 
@@ -38,7 +38,7 @@ impl Held {
     }
 }
 
-/// Sets rows of means against luck, and gives the verdicts.
+/// Compares rows of means with luck, and gives the verdicts.
 pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
     together(held, &mut differences);
@@ -70,8 +70,8 @@ fn differences(held: &Held) -> Vec<Option<Difference>> {
     held.seeds.iter().map(|[base, own]| own.against(base)).collect()
 }
 
-/// Gives the differences on which verdicts rest the floors that they have together: at most the share
-/// [`LEVEL`] of tables has one that exceeds its floor by luck alone (Holm).
+/// Gives the differences on which verdicts rest their joint floors: at most the share [`LEVEL`] of tables
+/// has one that exceeds its floor by luck alone (Holm).
 fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
@@ -104,8 +104,8 @@ fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
     }
 }
 
-/// Puts verdicts on the row of equal entries where luck hides what the total has to say, and the
-/// change at equal entries, which luck does not hide, is one that the total allows.
+/// Gives verdicts on the row of equal entries where luck hides the change of the total, and the change at
+/// equal entries is beyond luck and compatible with the total.
 fn overrule(
     rows: &mut [Row],
     equal: usize,

@@ -1,9 +1,9 @@
-//! Where a difference of exact mode went: the change of the instructions executed, by phase, by
-//! kernel function and process, and by counter, each against its luck floor.
+//! Attribution of a difference of exact mode: the change of the instructions executed, by phase, by kernel
+//! function and process, and by counter, each against its luck floor.
 //!
-//! A complete boot is a seed and gives one value of each figure: the sum over its iterations.
-//! Means are over the seeds. Contributions are integers over one denominator, so that they add up
-//! to the change of the total without an error of rounding.
+//! A complete boot is a seed and gives one value of each figure: the sum over its iterations. Means are over
+//! the seeds. Contributions are integers over one denominator, so they add up to the change of the total
+//! without rounding error.
 
 mod contribution;
 pub(crate) mod counters;
@@ -27,7 +27,7 @@ pub use section::{Compared, Counter, Section, Totals};
 use sides::Sides;
 pub(crate) use tally::{Executed, Identity, Tally};
 
-/// Where the difference between two variants went, for one workload.
+/// Attribution of the difference between two variants, for one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The workload's name.
@@ -36,11 +36,11 @@ pub struct Explanation {
     pub base: Side,
     /// The other variant.
     pub new: Side,
-    /// Number of seeds wanted of each side.
+    /// Number of seeds wanted per side.
     pub wanted: u32,
-    /// What [`Section::change`], [`Contribution::change`] and [`Split`] are counted in: one
-    /// instruction is so many of their units. The least common multiple of the numbers of seeds,
-    /// for a mean over n seeds is a whole number of nths.
+    /// The denominator of [`Section::change`], [`Contribution::change`] and [`Split`]: units per
+    /// instruction. It is the least common multiple of the numbers of seeds, because a mean over n seeds is
+    /// a whole number of nths.
     pub denominator: i128,
     /// All phases together. None if a side has no complete boot with a profile of the workload.
     pub all: Option<Section>,
@@ -55,7 +55,7 @@ pub struct Side {
     pub name: String,
     /// Number of complete boots with a profile of the workload: those that count.
     pub seeds: usize,
-    /// Whether these are all that are wanted.
+    /// Whether all wanted seeds are there.
     pub complete: bool,
 }
 
@@ -70,8 +70,7 @@ impl Explanation {
         }
     }
 
-    /// Whether both variants have all their seeds, at least two, so that something is known of
-    /// luck.
+    /// Whether both variants have all their seeds, at least two, so that luck floors are known.
     pub fn knows_luck(&self) -> bool {
         self.wanted > 1 && self.base.complete && self.new.complete
     }
@@ -82,8 +81,8 @@ impl Explanation {
     }
 }
 
-/// Explains the difference between two variants by `workload`, of each of which so many seeds are
-/// wanted, numbered from 0. While one is missing, nothing is beyond luck.
+/// Explains the difference between two variants by `workload`. Each variant has `wanted` seeds, numbered
+/// from 0. While one is missing, nothing is beyond luck.
 pub fn explain(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,

@@ -1,4 +1,4 @@
-//! What a boot's facts say in words that can be compared between columns.
+//! The facts of a boot as text that can be compared between columns.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ pub fn modules(variant: &Variant) -> String {
     variant.modules.join(", ")
 }
 
-/// For each command line, its words that not all of them have as often. Those that a seed draws are
+/// For each command line, the words that not all of them have equally often. Words that a seed draws are
 /// left out.
 pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     let known = cmdlines.iter().flatten();
@@ -75,7 +75,7 @@ pub fn own_words(cmdlines: &[Option<&str>]) -> Vec<Option<String>> {
     cmdlines.iter().map(|cmdline| cmdline.map(own)).collect()
 }
 
-/// The words of a command line, each with the number of times that it was there before.
+/// The words of a command line, each with the number of its earlier occurrences.
 fn numbered(cmdline: &str) -> Vec<(&str, usize)> {
     let drawn = |word: &&str| word.starts_with("faultline.") || word.starts_with("faultline_");
     let words: Vec<&str> = cmdline.split_whitespace().filter(|word| !drawn(word)).collect();

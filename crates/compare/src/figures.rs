@@ -1,4 +1,4 @@
-//! One figure a boot, and what those of two variants say of each other.
+//! One figure per boot, and the evidence from the figures of two variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use stats::{Estimate, Summary};
 use crate::evidence::{Evidence, Judging, NoEvidence, Variation};
 use crate::independent::independent;
 
-/// Fewer boots a side than this say nothing: two of a distribution with two peaks are too often
-/// near to each other.
+/// Fewer boots per side than this say nothing: two values of a bimodal distribution are too often close
+/// together.
 pub const MIN_BOOTS: usize = 3;
 
-/// A figure of one variant: one value a boot, with the block of the schedule that the boot is of.
+/// A figure of one variant: one value per boot, with the boot's block of the schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BootFigures {
-    /// By block, and ascending within one, so that nothing depends on the order of boots.
+    /// By block, and ascending within a block, so that nothing depends on the order of boots.
     values: Vec<(u32, f64)>,
-    /// The blocks of boots that have values and no figure.
+    /// The blocks of boots that have values but no figure.
     lacking: Vec<u32>,
 }
 
 impl BootFigures {
-    /// From blocks and the figures of their boots. None is a boot whose values have no such figure.
+    /// From blocks and the figures of their boots. `None` is a boot whose values have no such figure.
     pub fn new(figures: impl IntoIterator<Item = (u32, Option<f64>)>) -> Self {
         let figures =
             figures.into_iter().map(|(block, it)| (block, it.filter(|it| it.is_finite())));
@@ -43,7 +43,7 @@ impl BootFigures {
         of(self).intersection(&of(other)).copied().collect()
     }
 
-    /// Both sides, with each other's figures in the blocks of which `exchange` says so.
+    /// Both sides, with their figures exchanged in the blocks that `exchange` selects.
     pub fn exchanged(&self, other: &Self, exchange: impl Fn(u32) -> bool) -> [Self; 2] {
         let of = |own: &Self, other: &Self| {
             let stays = |block: u32| !exchange(block);
@@ -56,7 +56,7 @@ impl BootFigures {
         [of(self, other), of(other, self)]
     }
 
-    /// Those that count.
+    /// The figures that count.
     fn counted(&self, judging: &Judging) -> Self {
         let Self { mut values, mut lacking } = self.clone();
         values.retain(|(block, _)| judging.counts(*block));
@@ -64,23 +64,22 @@ impl BootFigures {
         Self { values, lacking }
     }
 
-    /// How far they lie apart.
+    /// Their spread.
     pub(crate) fn variation(&self) -> Option<Variation> {
         let figures: Vec<Vec<f64>> = self.values.iter().map(|(_, value)| vec![*value]).collect();
         Variation::of(&figures)
     }
 
-    /// What `new` says against this baseline, as if it were the only comparison.
+    /// The evidence for `new` against this baseline, as if it were the only comparison.
     ///
-    /// Figures above 0 are compared by their logarithms, others by their differences. Boots of one
-    /// block are compared with each other (Student's t on the differences of blocks) if there are 3
-    /// such blocks and most boots of the side with fewer are in them: what drifts from block to block
-    /// then drops out. Boots whose block has none of the other side say nothing then, however many they
-    /// are: what they would say is the difference of blocks too. Otherwise both sides are taken as
-    /// independent ([`independent`]).
+    /// Figures above 0 are compared by their logarithms, others by their differences. Boots are paired by
+    /// block (Student's t on the differences of blocks) if at least 3 blocks have both sides, and hold most
+    /// boots of the side with fewer: drift from block to block then cancels. Boots in blocks without the
+    /// other side are then ignored, however many they are, because they would bring in the difference
+    /// between blocks. Otherwise both sides are taken as independent ([`independent`]).
     ///
-    /// Which of both it is depends on the blocks alone: the smaller p-value of both would be a false
-    /// alarm in 6 to 10 % of cases where blocks do not differ (`bench/README.md`).
+    /// The choice depends on the blocks alone: taking the smaller of both p-values would give false alarms
+    /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`).
     ///
     /// # Errors
     /// Why nothing can be said: too few boots, or figures that can't be compared.
@@ -136,18 +135,18 @@ impl BootFigures {
     }
 }
 
-/// The boots of one variant in a block: their mean figure, scaled, and how many they are.
+/// The boots of one variant in a block: their mean figure, scaled, and their number.
 struct Block {
     mean: f64,
     boots: usize,
 }
 
-/// In what figures are compared.
+/// The scale on which figures are compared.
 #[derive(Clone, Copy)]
 enum Scale {
-    /// In logarithms, all figures being above 0.
+    /// Logarithms; all figures are above 0.
     Logarithms,
-    /// As they are; their differences are shares of this, the baseline's mean.
+    /// The figures themselves; their differences are shares of this, the baseline's mean.
     Shares(f64),
 }
 

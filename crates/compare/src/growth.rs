@@ -1,4 +1,4 @@
-//! By how much counters grew over some chunks.
+//! The growth of counters over a set of chunks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::steady::Share;
 /// The growth of counters, and the time it took.
 #[derive(Clone, Debug, Default)]
 pub struct Growth<'a> {
-    /// None for a counter that a chunk lacks. As i128: a guest may claim any difference.
+    /// `None` for a counter that a chunk lacks. As i128, because a guest may claim any difference.
     counters: BTreeMap<&'a str, Option<i128>>,
     nanoseconds: u128,
 }
@@ -20,7 +20,7 @@ impl<'a> Growth<'a> {
         Self::over(chunks.into_iter().map(|chunk| (chunk, Share::All)))
     }
 
-    /// Over so much of each of these chunks.
+    /// Over the given share of each of these chunks.
     pub fn over(chunks: impl IntoIterator<Item = (&'a Chunk, Share)>) -> Self {
         let mut growth = Self::default();
         let mut seen = BTreeMap::<&str, usize>::new();
@@ -48,7 +48,7 @@ impl<'a> Growth<'a> {
         growth
     }
 
-    /// By how much a counter grew; none if a chunk lacks it, or there is no chunk.
+    /// The growth of a counter; `None` if a chunk lacks it, or there is no chunk.
     pub fn get(&self, counter: &str) -> Option<i128> {
         self.counters.get(counter).copied().flatten()
     }
@@ -58,14 +58,13 @@ impl<'a> Growth<'a> {
         self.counters.iter().map(|(name, grown)| (*name, *grown))
     }
 
-    /// How long the chunks are together, from the cut at which each begins to the one at which it
-    /// ends, in seconds.
+    /// The total length of the chunks in seconds, each from its first cut to its last.
     pub fn seconds(&self) -> f64 {
         self.nanoseconds as f64 / 1e9
     }
 }
 
-/// By how much a counter grew after the sample in a place; none if it is not there then and at the end.
+/// The growth of a counter after the sample at `place`; `None` if that value or the last one is missing.
 fn grown_from(column: &Column, place: usize) -> Option<i128> {
     let (first, last) = ((*column.values.get(place)?)?, (*column.values.last()?)?);
     Some(last.wrapping_sub(first).into())

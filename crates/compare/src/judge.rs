@@ -1,4 +1,4 @@
-//! From evidence to verdicts, in measured mode: what may be said when many comparisons are made.
+//! From evidence to verdicts in measured mode, corrected for many comparisons.
 //!
 //! A difference is `same` where two one-sided tests show that it is smaller than the margin, either
 //! way (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
@@ -13,14 +13,14 @@ use crate::figures::MIN_BOOTS;
 use crate::independent::counted;
 use crate::{Evidence, Judging, Row, Verdict};
 
-/// A change that is called visible would be seen in this share of cases.
+/// The power at which a change is called visible.
 const POWER: f64 = 0.8;
 
-/// Lets the comparisons of a table know of each other, and gives verdicts on the rows of which
-/// `judged` says so. These are one family, the others another: for them p-values become false
-/// discovery rates. Figures that stood still in all boots, as many counters do, are no comparison
-/// there: which those are says nothing of differences (Bourgon, Gentleman and Huber, "Independent
-/// filtering increases detection power for high-throughput experiments", PNAS 107, 2010).
+/// Adjusts the comparisons of a table for each other, and gives verdicts on the rows that `judged` selects.
+/// These rows are one family, the others another, whose p-values become false discovery rates. Figures that
+/// did not move in any boot, as many counters, are not comparisons of that family: this selection is
+/// independent of differences (Bourgon, Gentleman and Huber, "Independent filtering increases detection
+/// power for high-throughput experiments", PNAS 107, 2010).
 pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &Judging) {
     let (verdicts, others): (Vec<usize>, Vec<usize>) =
         (0..rows.len()).partition(|number| judged(*number));
@@ -49,7 +49,7 @@ pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &
 /// A comparison: its row and column.
 type Place = (usize, usize);
 
-/// Where there is evidence of this kind in these rows.
+/// The places in these rows with evidence of this kind.
 fn comparisons(rows: &[Row], numbers: &[usize], kind: impl Fn(&Evidence) -> bool) -> Vec<Place> {
     let mut places = Vec::new();
     for &row in numbers {
@@ -70,19 +70,18 @@ fn adjust(rows: &mut [Row], places: &[Place], method: impl Fn(&[Evidence]) -> Ve
     }
 }
 
-/// The false discovery rate at which each of these comparisons would be called different. Counters
-/// are many, they are whole numbers, hardly vary or have several modes, and go along with each other:
-/// no p-value counts below what so few boots can tell ([`least_p`]). Rates hold, or nearly, for
-/// tests that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH procedure
-/// for two-sided correlated tests with implications to gene expression data analysis", Biometrical
-/// Journal 49, 2007).
+/// The false discovery rate at which each of these comparisons would be called different. Counters are many
+/// and correlated; they are whole numbers, hardly vary or have several modes. So no p-value counts below
+/// what so few boots can tell ([`least_p`]). Rates hold, or nearly, for tests that depend on each other as
+/// counters do (Reiner-Benaim, "FDR control by the BH procedure for two-sided correlated tests with
+/// implications to gene expression data analysis", Biometrical Journal 49, 2007).
 pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
     let p = |it: &Evidence| it.p_alone.max(least_p(it.units()));
     benjamini_hochberg(&evidence.iter().map(p).collect::<Vec<f64>>())
 }
 
-/// Says what could have been seen at level `alpha`, the strictest that a comparison may have to meet:
-/// nothing where no p-value below `least` counts and that is above it.
+/// Sets the change that would have been visible at level `alpha`, the strictest that a comparison may have
+/// to meet: none where `least`, below which no p-value counts, is above `alpha`.
 fn resolve(rows: &mut [Row], places: &[Place], alpha: f64, least: impl Fn(&Evidence) -> f64) {
     // Almost all comparisons have as many boots.
     let mut known: Vec<(usize, Option<f64>)> = Vec::new();
@@ -109,7 +108,7 @@ fn resolve(rows: &mut [Row], places: &[Place], alpha: f64, least: impl Fn(&Evide
     }
 }
 
-/// Boots a side that would show a change as large as the margin among so many comparisons.
+/// Boots per side needed to see a change as large as the margin among so many comparisons.
 fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<u32> {
     let &Evidence { error, freedom, boots, paired, logarithmic, .. } = evidence;
     let (design, sd) = match paired {
@@ -130,13 +129,13 @@ impl Evidence {
         self.error > 0.0 || self.ratio != 1.0
     }
 
-    /// How many figures there are on a side: blocks, or boots of the side with fewer.
+    /// The number of figures on a side: blocks, or boots of the side with fewer.
     fn units(&self) -> usize {
         let [base, new] = self.boots;
         if self.paired { self.freedom as usize + 1 } else { base.min(new) }
     }
 
-    /// The verdict on a figure of which `better` is good.
+    /// The verdict on a figure with direction `better`.
     pub fn verdict(&self, better: Better, judging: &Judging) -> Verdict {
         let alpha = judging.alpha();
         if self.p_same < alpha {

@@ -1,8 +1,8 @@
-//! Boots in, compared results out: tables of metrics, durations and counters with a column for
-//! each variant, and notes on everything else by which the columns differ. In exact mode, verdicts
-//! on what differs beyond the luck of the seeds. Pure; printing is left to the reports.
+//! Compares boots: tables of metrics, durations and counters with a column for each variant, and notes on
+//! everything else in which the columns differ. In exact mode, verdicts on differences beyond the luck of
+//! the seeds. Pure; printing is left to the reports.
 //!
-//! Only complete boots count. What a variant has no figure for is absent, never 0.
+//! Only complete boots count. A figure that a variant lacks is absent, never 0.
 
 mod accesses;
 mod chosen;
@@ -70,17 +70,17 @@ pub use warmup::{Beginnings, Repeated, WarmUp};
 /// A boot as it was kept.
 #[derive(Clone, Debug)]
 pub struct KeptBoot<'a> {
-    /// The name by which it is found again, such as `b3`.
+    /// Its name in the store, such as `b3`.
     pub name: String,
-    /// Whether it failed and is to be done again, or has been.
+    /// Whether it failed and is to be repeated, or has been.
     pub superseded: bool,
     /// The boot.
     pub boot: &'a Boot,
 }
 
 impl KeptBoot<'_> {
-    /// Whether it stands for its place in the schedule. An interrupted or superseded boot does
-    /// not: that place is free for another one.
+    /// Whether it occupies its place in the schedule. An interrupted or superseded boot does not: another
+    /// boot can take that place.
     fn stands(&self) -> bool {
         !self.superseded && self.boot.outcome != Outcome::Interrupted
     }
@@ -100,7 +100,7 @@ impl<'a> VariantBoots<'a> {
         &self.variant.name
     }
 
-    /// The boots that stand for their places, complete or not.
+    /// The boots that occupy their places, complete or not.
     fn standing(&self) -> impl Iterator<Item = &KeptBoot<'a>> {
         self.boots.iter().filter(|kept| kept.stands())
     }
@@ -130,7 +130,7 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// Whether there is something to compare: complete boots of two variants.
+    /// Whether there is something to compare: two variants have complete boots.
     pub fn has_two_sides(&self) -> bool {
         self.variants.iter().filter(|column| column.complete().next().is_some()).count() > 1
     }
@@ -155,21 +155,21 @@ pub struct Comparison {
     pub emulated: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
-    /// Rows on which verdicts of measured mode were to rest, and that no complete boot has.
+    /// Chosen rows for verdicts of measured mode that no complete boot has.
     pub unmet: Vec<Unmet>,
-    /// The same variants by the other clock, where the caller has found an experiment that gives
-    /// it; see [`cross_check()`].
+    /// The same variants in the other mode, where the caller has found such an experiment; see
+    /// [`cross_check()`].
     pub cross_checks: Vec<CrossCheck>,
-    /// Which experiments [`Comparison::cross_checks`] is of; the caller's to say.
+    /// The experiments of [`Comparison::cross_checks`], set by the caller.
     pub cross_check_sources: Option<Sources>,
-    /// What else there is to know of the columns.
+    /// Notes on the columns.
     pub notes: Notes,
-    /// As of when rows are called as mmtests calls them; none where they have our own names. See
+    /// The month whose mmtests names the rows have; `None` where they have our own names. See
     /// [`Comparison::use_mmtests_names`].
     pub names: Option<Month>,
 }
 
-/// A variant and how its boots went.
+/// A variant and the outcomes of its boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Variant {
     /// Its name.
@@ -178,7 +178,7 @@ pub struct Variant {
     pub complete: usize,
     /// The boots that failed.
     pub failed: Vec<FailedBoot>,
-    /// The boots that were interrupted, or failed and are done again.
+    /// The boots that were interrupted, or failed and are repeated.
     pub set_aside: Vec<SetAside>,
 }
 
@@ -193,20 +193,20 @@ pub struct FailedBoot {
     pub partial: bool,
 }
 
-/// A boot that neither counts nor stands for its place in the schedule.
+/// A boot that does not count, and does not occupy its place in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetAside {
     /// Its name, such as `b3`.
     pub boot: String,
     /// How it ended.
     pub outcome: String,
-    /// Whether another boot has taken its place since.
+    /// Whether another boot has taken its place.
     pub done_again: bool,
 }
 
 impl Comparison {
-    /// Whether a table of counters would be of the steady part alone if what was sampled between the
-    /// ends of phases had been read, and was there.
+    /// Whether a table of counters could be limited to the steady part, had the series between the ends of
+    /// phases been read.
     pub fn lacks_series(&self) -> bool {
         self.tables.iter().any(|table| table.part == Some(Part::Unsampled))
     }
@@ -220,9 +220,9 @@ impl Comparison {
     }
 }
 
-/// Compares the variants of an experiment. The one with index `baseline` becomes the first column,
-/// against which gains are computed and verdicts are given; the others keep their order. `judging` is
-/// of measured mode.
+/// Compares the variants of an experiment. The one with index `baseline` becomes the first column, against
+/// which gains are computed and verdicts are given; the others keep their order. `judging` is for measured
+/// mode.
 pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
     let Results { experiment, variants } = results;
     let columns = baseline_first(variants, baseline);

@@ -1,30 +1,30 @@
-//! The true local-access share over time, beside what the kernel itself guesses.
+//! The true local-access share over time, beside the kernel's own estimate.
 
 use std::collections::BTreeMap;
 
 use model::{ACCESSES_COLUMNS, ACCESSES_SOURCE, Boot, Chunk, Source};
 
-/// More intervals than this are not made of one iteration.
+/// Most intervals of one iteration.
 const MAX_INTERVALS: usize = 20;
 
-/// What was local in some span of an iteration, in percent; none of nothing.
+/// The local share in one span of an iteration, in percent; `None` without accesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Which repetition, from 0.
+    /// The iteration, from 0.
     pub iteration: u32,
-    /// When it ends, in seconds since the iteration began. It begins where the one before ends.
+    /// Its end, in seconds since the iteration began. It begins where the previous one ends.
     pub end: f64,
-    /// Of the accesses that programs in user mode made to memory of nodes.
+    /// Of the accesses to node memory made in user mode.
     pub user: Option<f64>,
-    /// Of theirs and the kernel's.
+    /// Of those made in user mode and by the kernel.
     pub total: Option<f64>,
-    /// The kernel's own figure: of the NUMA hinting faults, how many found the page on the node of
-    /// their CPU (`numa_hint_faults_local` / `numa_hint_faults` of `/proc/vmstat`).
+    /// The kernel's own figure: the share of NUMA hinting faults that found the page on the node of their
+    /// CPU (`numa_hint_faults_local` / `numa_hint_faults` of `/proc/vmstat`).
     pub hint: Option<f64>,
 }
 
-/// The intervals of each iteration of `workload`, at most 20 an iteration, each of as many samples
-/// as the others. Nothing if accesses were not counted over time.
+/// The intervals of each iteration of `workload`: at most 20 per iteration, with equal numbers of samples.
+/// Empty if accesses were not counted over time.
 pub fn locality(boot: &Boot, workload: &str) -> Vec<Interval> {
     let of = |source: &str| {
         let chunks = boot.chunks.iter();
@@ -70,15 +70,15 @@ fn intervals(iteration: u32, accesses: &[&Chunk], hints: &[&Chunk]) -> Vec<Inter
     intervals.collect()
 }
 
-/// What some counters grew by from one sample to the next; none where one of both is missing.
+/// The growth of some counters from one sample to the next; `None` where one of the two values is missing.
 pub(crate) struct Step<const N: usize> {
     pub begin: u64,
     pub end: u64,
     grown: [Option<i128>; N],
 }
 
-/// The steps of some chunks, in order of time. Time that stands still or runs back is no step, nor is a
-/// count that begins anew with the next chunk: steps are taken within one.
+/// The steps of some chunks, in order of time. Steps are taken within a chunk, because counts begin anew
+/// with the next one. A pair of samples between which time does not advance is not a step.
 pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
     let mut steps = Vec::new();
     for chunk in chunks {
@@ -95,7 +95,7 @@ pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> V
     steps
 }
 
-/// What each counter grew by in all of the steps; none if it is missing in one, or there is none.
+/// The growth of each counter over all steps; `None` if it is missing in one, or there is no step.
 pub(crate) fn sum<'a, const N: usize>(
     steps: impl IntoIterator<Item = &'a Step<N>>,
 ) -> [Option<i128>; N] {

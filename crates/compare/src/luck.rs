@@ -1,7 +1,7 @@
-//! Zero noise is not zero luck: what a figure of exact mode owes to start-up timing and placement.
-//! Each boot of a variant has a seed of its own, from which everything is drawn that may differ
-//! without mattering. Seeds are independent draws, so the statistics of few draws apply: a
-//! difference of means is set against its floor, which luck alone exceeds as rarely as stated.
+//! Luck in exact mode: the part of a figure that depends on start-up timing and placement. Each boot of a
+//! variant has a seed of its own, from which everything is drawn that may differ without mattering. Seeds
+//! are independent draws, so the statistics of small samples apply: a difference of means is compared with
+//! its floor, which luck alone exceeds as rarely as stated.
 //!
 //! - A single difference: Welch's t at the level [`LEVEL`].
 //! - Verdicts: the same, for all verdicts of a table together, by Holm ([`crate::exact`]).
@@ -14,23 +14,24 @@ use model::Better;
 use serde::Serialize;
 use stats::Estimate;
 
-/// Tables in which luck alone gives any verdict: at most this share.
+/// The largest share of tables in which luck alone gives any verdict.
 pub const LEVEL: f64 = 0.01;
-/// No change below this share of the baseline's figure gets a verdict: variants may differ by as much
-/// in what no seed draws. `bench/luck` found a few parts in 10,000, of a module that one of them loads.
+/// A change below this share of the baseline's figure gets no verdict, because variants may differ by as
+/// much in what no seed draws: `bench/luck` found a few parts in 10,000, caused by a module that one variant
+/// loads.
 pub const RESOLUTION: f64 = 0.001;
 /// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
 pub const RATE: f64 = 0.05;
 
-/// Seeds a side that it takes to call an entry of a list beyond luck: of the 20 ways to label 3 and 3
-/// seeds two show every true difference, a tenth, which is more than [`RATE`].
+/// Seeds per side needed to call an entry of a list beyond luck. With 3 and 3 seeds, 2 of the 20 labellings
+/// show every true difference: a tenth, which is more than [`RATE`].
 pub const FEWEST_FOR_LISTS: u32 = 4;
 
-/// What is said of a difference.
+/// The verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Worse: in exact mode beyond luck, in measured mode more than chance explains.
+    /// Worse: in exact mode beyond luck, in measured mode significant.
     Regression,
     /// Better, likewise.
     Improvement,
@@ -51,8 +52,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict on the difference of a figure whose good direction is `better`. A change of at most
-    /// `margin` of the baseline's figure is none.
+    /// The verdict on the difference of a figure with direction `better`. A change of at most `margin` of
+    /// the baseline's figure counts as none.
     pub(crate) fn of(better: Better, difference: Option<&Difference>, margin: f64) -> Self {
         let Some((difference, beyond_luck)) =
             difference.and_then(|it| Some((it, it.beyond_luck()?)))
@@ -69,7 +70,7 @@ impl Verdict {
     }
 }
 
-/// A figure of one variant: one value a seed.
+/// A figure of one variant: one value per seed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seeds {
     /// In the order of the seeds.
@@ -111,14 +112,14 @@ pub struct Difference {
     pub base: f64,
     /// Mean over the other variant's seeds.
     pub new: f64,
-    /// The luck floor: a change that does not exceed it may be luck. None if a variant has not two
-    /// seeds, or not all that are wanted, so that nothing is known of luck.
+    /// The luck floor: a change that does not exceed it may be luck. `None` if a variant has fewer than two
+    /// seeds, or not all that are wanted.
     pub floor: Option<f64>,
 }
 
 impl Difference {
-    /// The difference between figures, one a seed, as if it were the only one that is looked at.
-    /// None if a side has none.
+    /// The difference between figures, one per seed, as if it were the only comparison. `None` if a side has
+    /// no figure.
     pub fn of(base: &[f64], new: &[f64]) -> Option<Self> {
         let floor = estimate(base, new).map(|it| it.reach(1.0 - LEVEL));
         Some(Self { base: mean(base)?, new: mean(new)?, floor })
@@ -130,24 +131,24 @@ impl Difference {
         Self { floor: self.floor.map(|floor| floor.max(least)), ..self }
     }
 
-    /// What was added.
+    /// The change: `new` minus `base`.
     pub fn change(&self) -> f64 {
         self.new - self.base
     }
 
-    /// Whether luck alone does not explain it; none if nothing is known of luck.
+    /// Whether the change exceeds its luck floor; `None` if that is unknown.
     pub fn beyond_luck(&self) -> Option<bool> {
         Some(self.change().abs() > self.floor?)
     }
 
-    /// Whether luck hides a change of the same figure at equal entries: this total does not exceed its
-    /// floor, and allows that change.
+    /// Whether luck hides the change `equal` of the same figure at equal entries: this total does not exceed
+    /// its floor, and is compatible with that change.
     pub(crate) fn hides(&self, equal: &Self) -> bool {
         let is_allowed = |floor: f64| (equal.change() - self.change()).abs() <= floor;
         self.beyond_luck() == Some(false) && self.floor.is_some_and(is_allowed)
     }
 
-    /// By how much the change exceeds luck; 0 where it does not, or nothing is known of luck.
+    /// By how much the change exceeds its luck floor; 0 where it does not, or the floor is unknown.
     pub fn excess(&self) -> f64 {
         self.floor.map_or(0.0, |floor| (self.change().abs() - floor).max(0.0))
     }
@@ -159,12 +160,12 @@ pub(crate) struct Entry<'a> {
     pub difference: &'a mut Difference,
     /// The values of the two sides, in the order of the seeds.
     pub values: [Vec<f64>; 2],
-    /// What a value is multiplied with so that all of the list are of one unit.
+    /// The factor that gives all entries of the list one unit.
     pub scale: f64,
 }
 
-/// Gives each difference of a list the floor that it has among all of them. One without a floor stays
-/// so: it is not compared. Whether the list is `of_one_unit` is explained in [`stats::floors`].
+/// Gives each difference of a list its floor within the list. One without a floor stays without: it is not
+/// compared. For `of_one_unit` see [`stats::floors`].
 pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit: bool) {
     let known = list.into_iter().filter(|entry| entry.difference.floor.is_some());
     let mut known: Vec<Entry<'_>> = known.collect();
@@ -188,13 +189,13 @@ pub(crate) fn listed<'a>(list: impl IntoIterator<Item = Entry<'a>>, of_one_unit:
     }
 }
 
-/// The change of the mean with its error; none of fewer than two values a side.
+/// The change of the mean with its standard error; `None` for fewer than two values per side.
 pub(crate) fn estimate(base: &[f64], new: &[f64]) -> Option<Estimate> {
     Estimate::of_difference(&ascending(base), &ascending(new))
 }
 
-/// The mean. Taken from the least value on, so that the mean of equal values is that value, to the
-/// last bit: where the floor is 0, an error of rounding would be a difference beyond luck.
+/// The mean, computed as an offset from the least value, so that the mean of equal values is exactly that
+/// value: where the floor is 0, a rounding error would be a difference beyond luck.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let values = ascending(values);
     let least = values.first()?;
@@ -202,7 +203,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     Some(least + beyond / values.len() as f64)
 }
 
-/// In an order of their own, so that sums do not depend on that of seeds.
+/// Sorted, so that sums do not depend on the order of seeds.
 pub(crate) fn ascending(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);

@@ -16,7 +16,7 @@ use crate::rows::{Figures, statistics};
 use crate::warmup::{WarmUp, asked, leave_out};
 use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
-/// The operations of a workload without what is warm-up, and that.
+/// The operations of a workload without their warm-up, and that warm-up.
 pub fn steady<'a>(
     used: &'a WorkloadUse,
     columns: &[VariantBoots<'a>],
@@ -31,10 +31,10 @@ pub fn steady<'a>(
     (operations, warm_ups)
 }
 
-/// The table of a workload's `operations`, statistic by statistic as the field prints it. They come in
-/// the order of the manifest's metrics, and within a metric in the order in which they were first
-/// seen; `warm_ups` are left out of them. In exact mode, `seeds` says of how many each variant wants
-/// figures.
+/// The table of a workload's `operations`, statistic by statistic in the usual order of the kernel's lists.
+/// Operations come in the order of the manifest's metrics, and within a metric in the order in which they
+/// were first seen; `warm_ups` are left out of them. In exact mode, `seeds` is the number of seeds that each
+/// variant wants.
 pub fn table(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -82,7 +82,7 @@ pub fn table(
     }
 }
 
-/// Gives verdicts of exact mode, and the rows of equal entries and of luck their values.
+/// Gives the verdicts of exact mode, and fills the rows of equal entries and of luck.
 fn judge_by_luck(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
@@ -129,8 +129,8 @@ fn judge_by_luck(
     }
 }
 
-/// What is printed in each line: those of [`Rows::Usual`], then brief ones, means alone, and
-/// distributions, statistic by statistic; at last luck.
+/// The printed lines, statistic by statistic: those of [`Rows::Usual`], then brief ones, which are means
+/// alone, then distributions, and luck last.
 fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
     let mut lines = Vec::new();
     for rows in [Rows::Usual, Rows::Brief, Rows::Mean, Rows::Distribution] {
@@ -182,14 +182,14 @@ const KERNEL: &str = "kernel";
 /// Decimals of a percentage, whatever it is of.
 const PERCENT_DECIMALS: usize = 2;
 
-/// What the rows of an operation are made of.
+/// The source of the rows of an operation.
 struct Part<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
     /// Whether a verdict of exact mode rests on it: the kernel's instructions of a measured phase.
     is_judged: bool,
-    /// What each column's statistics are over.
+    /// The values behind each column's statistics.
     figures: Vec<Option<Figures>>,
 }
 
@@ -262,8 +262,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Decimals for each metric, by rank: as many as it asks for. Of others 2 as the field has it, more
-/// where its smallest mean would have fewer than two digits left; instructions are whole.
+/// Decimals for each metric, by rank: as many as it asks for. Otherwise 2, as is usual, or more where its
+/// smallest mean would have fewer than two digits left; instructions are whole.
 fn decimals(parts: &[Part<'_>]) -> BTreeMap<usize, usize> {
     let rank = |part: &Part<'_>| part.operation.rank;
     let metrics = parts.chunk_by(|a, b| rank(a) == rank(b));

@@ -1,9 +1,9 @@
-//! What mmtests calls the rows of our tables: as names on which verdicts are to rest, of which a counter
-//! is told, and by which tables are printed, so that they can be set beside those in mails.
+//! The names that mmtests gives to the rows of our tables. They may choose rows for verdicts, look up
+//! counters, and head the rows of printed tables, which can then be compared with those in mails.
 //!
 //! The names are those of mmtests' own history up to commit 638401e0 of June 2026: each commit in [`NAMES`]
-//! is the one that changed the name, its month when it was committed. What is not there is called the
-//! same, or has no row in mmtests.
+//! changed the name, and its month is when it was committed. A row that is not listed has the same name in
+//! mmtests, or does not exist there.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ pub struct Month {
 }
 
 impl Month {
-    /// After all changes.
+    /// After all changes of names.
     pub const LATEST: Self = month(u16::MAX, 12);
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Month {
     }
 }
 
-/// As `--names` has it: `mmtests`, or `mmtests:2015-03`.
+/// In the form of `--names`: `mmtests`, or `mmtests:2015-03`.
 impl Serialize for Month {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
@@ -65,16 +65,16 @@ impl Serialize for Month {
     }
 }
 
-/// A row of ours and what mmtests calls it. In both a `*` stands for the same label, and a `#` for the
-/// same number.
+/// A row of ours and its name in mmtests. In both a `*` stands for the same label, and a `#` for the same
+/// number.
 struct Name {
-    /// The workloads that have it: ours, and mmtests' benchmarks. None for counters, which all have.
+    /// The workloads that have it: ours, and mmtests' benchmarks. Empty for counters, which all have.
     workloads: &'static [&'static str],
     ours: &'static str,
     theirs: &'static str,
-    /// The month in which it was called so first.
+    /// The first month of this name.
     since: Month,
-    /// The month in which it was called otherwise; none if it still is called so.
+    /// The first month of the next name; `None` if this one is still in use.
     until: Option<Month>,
 }
 
@@ -152,8 +152,8 @@ const NAMES: &[Name] = &[
     name(COUNTER, "KiB paged out", "Sector Writes", BEGINNING, None),
     name(COUNTER, "Kswapd efficiency", "Kswapd efficiency %", OPS, None),
     name(COUNTER, "Direct efficiency", "Direct efficiency %", OPS, None),
-    // Both are `numa_pte_updates` as it is. Tables of 2014 to 2019 have another row by our name of it,
-    // with the huge updates once more.
+    // Both are plain `numa_pte_updates`. Tables of 2014 to 2019 have another row under our name, which
+    // counts the huge updates once more.
     name(COUNTER, "NUMA page range updates", "NUMA base PTE updates", BASE_PTES, Some(RANGE)),
     name(COUNTER, "NUMA page range updates", "NUMA base-page range updates", RANGE, None),
     name(COUNTER, "NUMA base-page updates", "NUMA PTE updates", RANGE, None),
@@ -161,10 +161,10 @@ const NAMES: &[Name] = &[
     name(COUNTER, "NUMA hint local faults", "NUMA hint local faults %", OPS, None),
 ];
 
-/// What mmtests prints before the names of rows, and who copies a row may copy too.
+/// What mmtests prints before the names of rows. Users who copy a row may copy it too.
 const STATISTICS: [&str; 5] = ["Amean ", "Hmean ", "Gmean ", "Time ", "Ops "];
 
-/// The names of what a manifest, or all counters, have.
+/// The names of a manifest's rows, or of counters without one.
 fn names_of(manifest: Option<&Manifest>) -> impl Iterator<Item = &'static Name> {
     let called = manifest.map(|it| [Some(&*it.name), it.command.get(1).map(|word| &**word)]);
     NAMES.iter().filter(move |name| match &called {
@@ -173,8 +173,8 @@ fn names_of(manifest: Option<&Manifest>) -> impl Iterator<Item = &'static Name> 
     })
 }
 
-/// `name` with what stands for `from` in the place of `to`. Both have the same sign in them, or none.
-/// What comes before `-*` may stand alone.
+/// `name`, which matches the pattern `from`, rewritten by the pattern `to`. Both patterns contain the same
+/// sign, or none. What comes before `-*` also matches alone.
 fn translated(name: &str, from: &str, to: &str) -> Option<String> {
     if let (Some(from), Some(to)) = (from.strip_suffix("-*"), to.strip_suffix("-*"))
         && name == from
@@ -193,8 +193,8 @@ fn translated(name: &str, from: &str, to: &str) -> Option<String> {
     (!label.is_empty() && (sign == '*' || is_number())).then(|| to.replacen(sign, label, 1))
 }
 
-/// What we call a row that mmtests calls, or called, `theirs`: a row of the workload that `manifest`
-/// describes, or a row of counters without one. A `*` in it stands for anything. None for a name that
+/// Our name for the row that mmtests calls, or called, `theirs`: a row of the workload that `manifest`
+/// describes, or a row of counters without one. A `*` in it stands for anything. `None` for a name that
 /// mmtests does not use for another one of ours.
 pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
     let bare = STATISTICS.iter().find_map(|statistic| theirs.strip_prefix(statistic));
@@ -208,7 +208,7 @@ pub fn ours(theirs: &str, manifest: Option<&Manifest>) -> Option<String> {
     known(name).or_else(|| bare.map(|_| name.to_owned()))
 }
 
-/// What mmtests called a row of ours in that month; our own name where it had no other.
+/// What mmtests called our row in that month; our own name where it had no other.
 fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
     // Logs of other months bring the names of these.
     let own = names_of(manifest).find_map(|it| translated(ours, it.theirs, it.ours));
@@ -217,8 +217,8 @@ fn theirs(ours: &str, manifest: Option<&Manifest>, at: Month) -> String {
     names.find_map(|it| translated(&own, it.ours, it.theirs)).unwrap_or(own)
 }
 
-/// What mmtests calls, or called, a row of counters, each name with its months: `NUMA PTE updates
-/// (since 2019-10)`.
+/// What mmtests calls, or called, a row of counters, each name with its months: `NUMA PTE updates (since
+/// 2019-10)`.
 pub fn of_counter(ours: &str) -> Vec<String> {
     let names = names_of(None).filter(|it| it.ours == ours);
     let told = names.map(|it| match (it.since, it.until) {
@@ -229,8 +229,8 @@ pub fn of_counter(ours: &str) -> Vec<String> {
     told.collect()
 }
 
-/// Names of mmtests for rows of a workload that are not ours, as how they begin: `elsp`, `syst`. Names
-/// of counters without one.
+/// The beginnings of mmtests' names for rows of a workload, where they differ from ours: `elsp`, `syst`.
+/// Names of counters without a manifest.
 pub fn others(manifest: Option<&Manifest>) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for name in names_of(manifest) {
@@ -243,7 +243,7 @@ pub fn others(manifest: Option<&Manifest>) -> Vec<&'static str> {
 }
 
 impl Comparison {
-    /// Calls rows as mmtests called them in that month.
+    /// Gives rows the names that mmtests gave them in that month.
     pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
         let of = |workload: &str| manifest(experiment, workload);
         for table in &mut self.tables {
@@ -270,7 +270,7 @@ impl Comparison {
         self.names = Some(at);
     }
 
-    /// What stands before the names of rows of such a table, by the names that it has.
+    /// What precedes the names of rows in such a table, by the names in use.
     pub fn statistic(&self, kind: Kind) -> Option<&'static str> {
         self.names.filter(|at| *at >= OPS)?;
         match kind {
@@ -282,7 +282,7 @@ impl Comparison {
 }
 
 impl Plots {
-    /// Calls samples as [`Comparison::use_mmtests_names`] calls rows.
+    /// Renames samples as [`Comparison::use_mmtests_names`] renames rows.
     pub fn use_mmtests_names(&mut self, experiment: &Experiment, at: Month) {
         if let Some(manifest) = manifest(experiment, &self.workload) {
             for scatter in &mut self.scatters {

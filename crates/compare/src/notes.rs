@@ -1,5 +1,4 @@
-//! Notes on the columns: by what they differ besides the code, and what went on while the boots
-//! ran.
+//! Notes on the columns: in what they differ besides the code, and what happened while the boots ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +10,11 @@ use crate::{Counting, Finding, VariantBoots, config, facts};
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Notes {
-    /// What the boots say of themselves, and what their variants change.
+    /// Facts that the boots report, and what their variants change.
     pub facts: Vec<Fact>,
     /// How the configurations of the columns differ from the baseline's.
     pub config: Vec<ConfigDifference>,
-    /// Variants whose boots are not of one kind.
+    /// Variants whose boots differ in what should be the same.
     pub mixed: Vec<Mixed>,
     /// What the kernels complained of.
     pub complaints: Vec<Complaint>,
@@ -35,8 +34,8 @@ pub struct Notes {
 pub struct Fact {
     /// Its name, such as `preemption`.
     pub name: &'static str,
-    /// One value a column; none where it is not known. Of command lines only the words that not
-    /// all columns have.
+    /// One value per column; `None` where it is not known. For command lines, only the words that not all
+    /// columns have.
     pub values: Vec<Option<String>>,
 }
 
@@ -54,7 +53,7 @@ pub struct ConfigDifference {
     pub variant: String,
     /// Number of options that differ; none if a configuration is not known.
     pub differing: Option<usize>,
-    /// Those of them that bear on memory management and scheduling.
+    /// Those of them that matter to memory management and scheduling.
     pub relevant: Vec<ConfigChange>,
 }
 
@@ -89,7 +88,7 @@ pub struct Complaint {
     pub kind: ProblemKind,
     /// The kernel's own line, without its time.
     pub text: String,
-    /// Names of the boots in which it was made, one entry each time.
+    /// Names of the boots in which it was made, one entry per occurrence.
     pub boots: Vec<String>,
 }
 
@@ -104,7 +103,7 @@ pub struct Unmeasured {
     pub boots: Vec<String>,
 }
 
-/// What the host did during a variant's complete boots: least and most, none if not known.
+/// The load of the host during a variant's complete boots: least and most, `None` if not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostRange {
     /// The variant's name.
@@ -159,7 +158,7 @@ fn facts(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<Fact> {
     facts
 }
 
-/// What the variants change in the running kernel; nothing if none of them does.
+/// What the variants change in the running kernel; empty if none changes anything.
 fn changed(
     name: &'static str,
     of: fn(&Variant) -> String,
@@ -225,7 +224,7 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
     })
 }
 
-/// What workloads say they could not measure, each note once.
+/// What workloads report that they could not measure, each note once.
 fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
     let mut boots_by_note: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -241,7 +240,7 @@ fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured>
     })
 }
 
-/// None if nothing is known. A figure that is no number was not taken.
+/// `None` if nothing is known. A figure that is not a number was not taken.
 fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
     let range = |of: fn(&HostLoad) -> [f64; 2]| {
         let all = column.complete().flat_map(|boot| of(&boot.host));

@@ -1,6 +1,5 @@
-//! What a mean does not tell of the values behind it: boots and iterations that lie far from the
-//! others, figures about several modes, iterations before a steady state. All of it is shown, and
-//! none of it is dropped from any figure.
+//! What a mean hides: boots and iterations that lie far from the others, several modes, iterations before a
+//! steady state. All of it is reported, and no figure leaves it out.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +10,9 @@ use stats::{Mode, Run, Steady, Summary, modes, order, outliers, steady};
 use crate::VariantBoots;
 use crate::operations::{BootSamples, Operation, mean_of};
 
-/// Boots of fewer iterations do not show which of them lies apart.
+/// Fewest iterations of a boot in which outliers are sought.
 const MIN_ITERATIONS: usize = 3;
-/// Modes of fewer boots are not looked for: a few boots that differ are no modes.
+/// Fewest boots in which modes are sought: a few boots that differ are not modes.
 const MIN_FOR_MODES: usize = 8;
 
 /// Something odd in the values of an operation.
@@ -148,9 +147,9 @@ fn outlying_boots(boots: &[Iterations]) -> Vec<Odd> {
     outliers(&figures).into_iter().map(outlier).collect()
 }
 
-/// All boots are looked at together, each about its own mean: a boot alone has too few iterations to
-/// tell what is far. One that lies far draws the mean of its boot, so that of those which then lie
-/// far to both sides only the farther side is meant.
+/// All boots are examined together, each relative to its own mean: one boot has too few iterations to find
+/// outliers. An outlier shifts the mean of its boot, so that iterations on both sides may then lie far; only
+/// the farther side is reported.
 fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     let mut places: Vec<(&Iterations, u32, f64)> = Vec::new();
     let mut residuals = Vec::new();
@@ -176,8 +175,8 @@ fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     far.iter().filter(|at| is_meant(at)).filter_map(outlier).collect()
 }
 
-/// Each boot has one value here: iterations of one boot lie together, and boots that merely differ
-/// would look like modes.
+/// One value per boot: iterations of one boot lie close together, so boots that merely differ would look
+/// like modes.
 fn several_modes(boots: &[Iterations]) -> Option<Odd> {
     if boots.len() < MIN_FOR_MODES {
         return None;
@@ -196,7 +195,7 @@ fn several_modes(boots: &[Iterations]) -> Option<Odd> {
     Some(Odd::Modes { modes: found.modes.iter().map(peak).collect() })
 }
 
-/// Before a steady state iterations may be better or worse than in it.
+/// Iterations before a steady state may be better or worse than those in it.
 fn unsteady(boot: &Iterations, metric: &Metric) -> Option<Odd> {
     let values = boot.values();
     let sign = if metric.better == Some(Better::Higher) { -1.0 } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Operations: what the rows of a table of metrics are of, and what the verdicts are on.
+//! Operations: each has rows in a table of metrics, and may have a verdict.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::figures::BootFigures;
 
 /// A metric with its label and phase.
 pub struct Operation<'a> {
-    /// The three of them in one word.
+    /// All three in one word.
     pub name: String,
     /// The metric.
     pub metric: Metric,
@@ -21,8 +21,8 @@ pub struct Operation<'a> {
     pub phase: &'a str,
     /// Whether it is outside all phases, in a workload that has phases.
     pub in_no_phase: bool,
-    /// Where its metric stands in the table: as in the manifest, then those that no manifest
-    /// declares, then the instructions of exact mode.
+    /// The place of its metric in the table: the manifest's order, then undeclared metrics, then the
+    /// instructions of exact mode.
     pub rank: usize,
     /// For each column, the boots that have samples of it.
     pub columns: Vec<Vec<BootSamples<'a>>>,
@@ -35,14 +35,14 @@ impl Operation<'_> {
             == (&other.metric.name, other.label, other.phase)
     }
 
-    /// One figure a boot for each column: the metric's own mean of the boot's samples.
+    /// One figure per boot for each column: the metric's own mean of the boot's samples.
     pub fn figures(&self) -> Vec<BootFigures> {
         let figure = |boot: &BootSamples<'_>| (boot.boot.block, boot.mean(self.metric.mean));
         self.columns.iter().map(|boots| BootFigures::new(boots.iter().map(figure))).collect()
     }
 }
 
-/// What one boot has of an operation.
+/// The samples that one boot has of an operation.
 pub struct BootSamples<'a> {
     /// The boot.
     pub boot: &'a Boot,
@@ -55,11 +55,11 @@ pub struct BootSamples<'a> {
 /// Samples in the order they were taken.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
-    /// Their values, each as often as it was measured in a row.
+    /// Their values, as runs of equal ones.
     pub values: Vec<Run>,
     /// The iteration of each run.
     pub iterations: Vec<u32>,
-    /// When the last of each run ended; none where that is not known.
+    /// The end time of the last sample of each run; `None` where unknown.
     pub ends: Vec<Option<u64>>,
 }
 
@@ -85,12 +85,12 @@ impl Taken {
 }
 
 impl<'a> BootSamples<'a> {
-    /// Those of a boot that has none.
+    /// The boot without samples.
     fn none(boot: &'a Boot) -> Self {
         Self { boot, counted: Taken::default(), left_out: Taken::default() }
     }
 
-    /// The boot's own figure, the mean of its samples. None if they have no such mean.
+    /// The boot's own figure, the mean of its samples. `None` if they have no such mean.
     pub fn mean(&self, mean: Mean) -> Option<f64> {
         mean_of(&self.counted.values, mean)
     }
@@ -112,9 +112,9 @@ pub fn mean_of<V: Counted>(values: &[V], mean: Mean) -> Option<f64> {
     }
 }
 
-/// The operations of `workload` in the complete boots of `columns`, in the order of their ranks,
-/// and within a metric in the order in which they were first seen. What iterations before those that
-/// count measured is left out of them. Instructions are of an iteration, all spans of a phase together.
+/// The operations of `workload` in the complete boots of `columns`, in the order of their ranks, and within
+/// a metric in the order in which they were first seen. Iterations before those that count are left out.
+/// Instructions are per iteration, summed over all spans of a phase.
 pub fn operations<'a>(
     used: &'a WorkloadUse,
     columns: &[VariantBoots<'a>],
@@ -159,7 +159,7 @@ pub fn operations<'a>(
     operations
 }
 
-/// Says of instructions in no phase that they are, where others are in one: they are not all.
+/// Marks instructions outside all phases as such where others are in a phase: they are not the total.
 fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
     let instructions: Vec<&mut Operation<'_>> = operations
         .iter_mut()
@@ -173,7 +173,7 @@ fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
     }
 }
 
-/// Whether this names what exact mode itself counts.
+/// Whether this is the name of what exact mode itself counts.
 fn is_instructions(metric: &str, mode: Mode) -> bool {
     mode == Mode::Exact && metric == INSTRUCTIONS
 }
@@ -198,8 +198,8 @@ fn operation<'a>(
     Operation { name, metric, label, phase, in_no_phase: false, rank, columns }
 }
 
-/// The metric of this name, and its rank. One that the manifest does not declare is shown all the
-/// same, without a direction.
+/// The metric of this name, and its rank. One that the manifest does not declare is shown without a
+/// direction.
 fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) {
     let declared = workload.metrics.iter().enumerate().find(|(_, metric)| metric.name == name);
     if let Some((rank, metric)) = declared {

@@ -1,4 +1,4 @@
-//! Which phases tables of counters count.
+//! Chooses the phases that tables of counters count.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use model::{Boot, Experiment};
 /// The word for all phases.
 const ALL: &str = "all";
 
-/// A phase is asked for that no workload has.
+/// A requested phase that no workload has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPhase {
-    /// What was asked for.
+    /// The requested phase.
     pub asked: String,
-    /// The phases that there are, by name.
+    /// The existing phases, by name.
     pub known: Vec<String>,
 }
 
-/// The experiment, of which these are the boots, with other phases left out of its tables of
-/// counters than its workloads say: all but those `asked` for, or none where that is `all`.
+/// The experiment of these boots with the chosen phases in its tables of counters, in place of those that
+/// its workloads choose: all but those `asked` for are left out, or none where that is `all`.
 ///
 /// # Errors
 /// When no workload has a phase that is asked for.

@@ -1,6 +1,6 @@
-//! What plots are drawn from: every sample boot by boot, their distributions, and chosen series over
-//! time. Bounded in number, whatever the experiment, so that a page that shows them all stays small;
-//! what bounds leave out is counted.
+//! Data for plots: every sample by boot, their distributions, and chosen series over time. Its size is
+//! bounded for any experiment, so that a page with all plots stays small; what the bounds leave out is
+//! counted.
 
 mod counters;
 mod nodes;
@@ -28,28 +28,28 @@ pub const PLOT_SOURCES: [&str; 5] = [
     ACCESSES_SOURCE,
 ];
 
-/// What there is to draw of one workload.
+/// The plot data of one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plots {
     /// The workload's name.
     pub workload: String,
     /// The samples of its metrics.
     pub scatters: Vec<Scatter>,
-    /// Number of operations whose samples are not among them.
+    /// Number of operations without a plot of samples.
     pub scatters_left_out: usize,
-    /// For each variant, the phases of the iteration that is drawn before the others: the one of
-    /// median length. Empty without series.
+    /// For each variant, the phases of the iteration that is drawn in front: the one of median length. Empty
+    /// without series.
     pub phases: Vec<Vec<Span>>,
-    /// Series, the variants over each other.
+    /// Series, with the variants overlaid.
     pub panels: Vec<Panel>,
-    /// Series by node: of each figure, a panel for each variant.
+    /// Series by node: for each figure, a panel per variant.
     pub nodes: Vec<Vec<Panel>>,
     /// For each variant, the number of iterations whose series are not drawn.
     pub iterations_left_out: Vec<usize>,
 }
 
-/// What there is to draw of each workload, in the order of the experiment, with the variant
-/// `baseline` first as in [`crate::compare()`], judged as there.
+/// The plot data of each workload, in the order of the experiment, with the variant `baseline` first, judged
+/// as in [`crate::compare()`].
 pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<Plots> {
     let columns = baseline_first(&results.variants, baseline);
     let mode = results.experiment.mode;

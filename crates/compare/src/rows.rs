@@ -1,4 +1,4 @@
-//! Which rows a metric has in its table, and what stands in them.
+//! The rows of a metric in its table, and their values.
 
 use model::{Better, Mean, Metric, Rows};
 use stats::{Counted, Run, Summary, order};
@@ -8,8 +8,8 @@ use crate::Statistic;
 /// The best share that `BAmean.95` and `BHmean.95` are the means of, in percent.
 const BEST: f64 = 95.0;
 
-/// What is printed of a metric, in order, as the kernel's lists have it (mmtests). What is best can
-/// be told only where there is a good direction.
+/// The statistics that are printed for a metric, in the order of the kernel's lists (mmtests). Best values
+/// need a direction.
 pub fn statistics(metric: &Metric) -> Vec<Statistic> {
     use Statistic::{Best, BestMean, CoeffVar, HCoeffVar, HStddev, Max, Min, Quantile, Stddev};
     let [mean, stddev, coeffvar] = match metric.mean {
@@ -33,7 +33,7 @@ pub fn statistics(metric: &Metric) -> Vec<Statistic> {
     rows
 }
 
-/// Values of one column, and what they amount to.
+/// Values of one column, and their statistics.
 pub struct Figures {
     better: Better,
     /// The best first.
@@ -63,7 +63,7 @@ impl Figures {
         self.summary.amean
     }
 
-    /// What stands in the row of `statistic`.
+    /// The value of `statistic`.
     pub fn value(&self, statistic: Statistic) -> Option<f64> {
         let Self { better, values, summary } = self;
         match statistic {

@@ -1,5 +1,5 @@
-//! What a machine can and cannot see: boots of one kernel, compared as if they were of two. Whatever
-//! difference is claimed is a false alarm; what is left undecided shows how fine the machine resolves.
+//! The resolution of a machine: boots of one kernel, compared as if they were of two. Every claimed
+//! difference is a false alarm; what is left undecided shows how small a change the machine can show.
 
 mod splits;
 
@@ -30,15 +30,15 @@ pub struct SelfTest {
     pub emulated: bool,
     /// The metrics, workload by workload.
     pub metrics: Vec<Resolution>,
-    /// What was claimed of figures, family by family.
+    /// What was claimed, by family of figures.
     pub claims: Vec<Claims>,
-    /// What would have been claimed had the boots been split otherwise, workload by workload.
+    /// What would have been claimed had the boots been split otherwise, by workload.
     pub splits: Vec<Splits>,
     /// What the host did meanwhile; none if it is not known.
     pub host: Option<HostRange>,
 }
 
-/// How fine a machine resolves a metric. Shares are of the metric's figure.
+/// The resolution of a machine for a metric. Shares are of the metric's figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resolution {
     /// The workload's name.
@@ -58,25 +58,25 @@ pub struct Resolution {
     pub between: Option<f64>,
     /// Standard deviation within a boot.
     pub within: Option<f64>,
-    /// The smallest change that would be seen in four of five cases with as many boots.
+    /// The smallest change that would be seen in four of five cases with the same number of boots.
     pub visible: Option<f64>,
-    /// Boots of each variant that would show a change as large as the margin. Of metrics on which
-    /// verdicts rest.
+    /// Boots of each variant needed to see a change as large as the margin. For metrics on which verdicts
+    /// rest.
     pub needed: Option<u32>,
-    /// The verdict, where there is one: `same` or `undecided` if all is well.
+    /// The verdict, if there is one: `same` or `undecided` if all is well.
     pub verdict: Option<Verdict>,
-    /// How probable so large a difference is, had this been the only comparison.
+    /// The p-value, had this been the only comparison.
     pub p: Option<f64>,
-    /// How far the figure moves from one block of boots to the next; none if it can't be told.
+    /// The drift of the figure from one block of boots to the next; `None` if unknown.
     pub drift: Option<Drift>,
 }
 
-/// How far a figure moves from block to block.
+/// The drift of a figure from block to block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Drift {
     /// The change from one block to the next, as a share of the figure's mean.
     pub per_block: f64,
-    /// How probable so steep a slope is where there is none.
+    /// The p-value of the slope.
     pub p: f64,
 }
 
@@ -101,7 +101,7 @@ pub struct Claims {
     pub compared: usize,
     /// How many were called different: false alarms.
     pub different: usize,
-    /// How many were called the same; none but primary metrics are.
+    /// How many were called the same; only primary metrics can be.
     pub same: usize,
     /// How many would be called different if each had been the only one.
     pub alone: usize,
@@ -130,9 +130,8 @@ pub fn selftest(results: &Results<'_>) -> SelfTest {
     }
 }
 
-/// The boots of one variant as if they were of two: each two that follow each other, in the order of
-/// the schedule, make a block, of which the first and the second boot change sides from block to
-/// block. The last of an odd number of them is left out.
+/// The boots of one variant as if they were of two. Each two consecutive boots of the schedule form a block;
+/// the side of its first boot alternates from block to block. The last boot of an odd number is left out.
 pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Boot>; 2] {
     let mut counted: Vec<&Boot> = boots
         .iter()
@@ -151,7 +150,7 @@ pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Boot>; 2] {
     sides
 }
 
-/// All boots as those of the first variant.
+/// All boots as boots of the first variant.
 fn pooled<'a>(results: &Results<'a>) -> Results<'a> {
     let boots = results.variants.iter().flat_map(|column| column.boots.iter().cloned());
     let first = results.variants.first();
@@ -198,7 +197,7 @@ fn resolutions(
     rows.collect()
 }
 
-/// How far each operation of a workload drifts, by name.
+/// The drift of each operation of a workload, by name.
 fn drifts(results: &Results<'_>, workload: &str, judging: &Judging) -> BTreeMap<String, Drift> {
     let mut workloads = results.experiment.workloads.iter();
     let Some(used) = workloads.find(|used| used.manifest.name == workload) else {

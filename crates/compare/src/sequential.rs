@@ -1,15 +1,14 @@
-//! Boots that may end early are judged at looks that were fixed before, each of which may err less
-//! often, so that all of them together err no more often than one judgement of a fixed number of
-//! boots (`stats::sequential`).
+//! Boots that may end early are judged at looks that were fixed before. Each look spends a part of the error
+//! rate, so that all looks together err no more often than one judgement of a fixed number of boots
+//! (`stats::sequential`).
 
 use serde::Serialize;
 use stats::sequential::{last_look, looks};
 
 use crate::{Judging, Results};
 
-/// Fewer boots a side than this are never called the same. With 4, figures that have two modes are
-/// too often all in the same one: then they look the same to the last digit, and in one variant a
-/// mode may be more frequent.
+/// Fewest boots per side for the verdict `same`. With 4, figures with two modes are too often all in the
+/// same mode: they then agree to the last digit, although a mode may be more frequent in one variant.
 pub(crate) const FEWEST_SAME: u32 = 6;
 
 /// A look at the boots of an experiment whose boots may end early.
@@ -26,9 +25,9 @@ pub struct Look {
 }
 
 impl Judging {
-    /// How differences of measured mode are to be judged that an experiment's boots show: as usual,
-    /// or, where boots may end early, at the last look at as many blocks as are done. What another tool
-    /// measured is counted as that tool does it, warm-up and all.
+    /// How differences of measured mode are judged for an experiment's boots: as usual or, where boots may
+    /// end early, at the last look that the finished blocks allow. What another tool measured is counted as
+    /// that tool does, warm-up included.
     pub fn of(results: &Results<'_>) -> Self {
         let Some(sequential) = results.experiment.sequential else {
             let warm_up_counts = results.experiment.imported.is_some();
@@ -44,7 +43,7 @@ impl Judging {
         }
     }
 
-    /// How differences are judged at a look at boots of which each variant may have `most`.
+    /// How differences are judged at a look, if each variant may have `most` boots.
     pub fn at(look: &stats::sequential::Look, most: u32, margin: f64) -> Self {
         let units = |look: stats::sequential::Look| look.units;
         let of = looks().map(units).take_while(|units| *units <= most).count() as u32;
@@ -58,7 +57,7 @@ impl Judging {
     }
 }
 
-/// The number of blocks, from the first on, of which every boot is done, complete or not.
+/// The number of blocks, from the first on, whose boots are all done, complete or not.
 fn blocks_done(results: &Results<'_>) -> u32 {
     let is_done = |block: &u32| {
         results

@@ -1,6 +1,6 @@
-//! What a warm-up that is left out of metrics means for the counters and durations of the same
-//! workload: they leave out the same iterations, and counters what was counted before the last of the
-//! samples that are left out had ended.
+//! Applies the warm-up of metrics to the counters and durations of the same workload: they leave out the
+//! same iterations, and counters also leave out what was counted before the last left-out sample had
+//! ended.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,57 +11,57 @@ use stats::Counted;
 use crate::operations::{BootSamples, Operation};
 use crate::warmup::{Repeated, WarmUp};
 
-/// Of which part of its phases a table is, where samples at their begin are left out of the metrics.
+/// The part of its phases that a table covers, where samples at their begin are left out of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// Of what came after these samples: counters from the first sample of the sampler on.
+    /// What came after these samples: counters from the first sample of the sampler on.
     Steady,
-    /// Of whole phases: the workload does not say when its samples ended.
+    /// Whole phases: the workload does not say when its samples ended.
     Untimed,
-    /// Of whole phases: in some the sampler took no sample soon after these had ended.
+    /// Whole phases: in some, the sampler took no sample soon after these had ended.
     Unsampled,
-    /// Of whole phases: in some what is left out of one metric ended after all that counts of another.
+    /// Whole phases: in some, the left-out samples of one metric ended after all counted samples of another.
     Mixed,
-    /// Of whole iterations: so durations always are, and metrics that have one value an iteration.
+    /// Whole iterations: always for durations, and for metrics with one value per iteration.
     Whole,
 }
 
-/// What of a chunk is counted.
+/// The share of a chunk that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// All of it.
     All,
     /// What came after a look of the sampler.
     From {
-        /// The place of the sample that held then.
+        /// The place of the sample in force then.
         place: usize,
-        /// When it was.
+        /// The time of the look.
         time: u64,
     },
     /// Nothing.
     Nothing,
 }
 
-/// Of what is steady, at most this part may go by until the sampler looks.
+/// The sampler must look before one part in so many of the steady time has passed.
 const MAX_MISSED: u64 = 10;
 
 /// The steady part of a workload's boots.
 #[derive(Default)]
 pub struct Steady {
-    /// So many first iterations that count otherwise were found to be warm-up.
+    /// Number of first iterations found to be warm-up, besides those that the experiment leaves out.
     pub iterations: u32,
-    /// Whether first samples of iterations are left out.
+    /// Whether the first samples of iterations are left out.
     pub within: bool,
     /// Whether some operation has but one value an iteration.
     pub single: bool,
-    /// Where samples are left out: when these and the others ended, by boot and iteration.
+    /// End times of the left-out and the counted samples, by boot and iteration.
     ends: HashMap<(*const Boot, u32), Ends>,
-    /// Boots in which it is not known when they ended.
+    /// Boots in which these times are not known.
     untimed: HashSet<*const Boot>,
 }
 
-/// When samples ended.
+/// End times of samples.
 #[derive(Default)]
 struct Ends {
     left_out: Vec<u64>,
@@ -70,7 +70,7 @@ struct Ends {
 }
 
 impl Steady {
-    /// As `warm_ups` were found in `operations`, and are left out of them.
+    /// From the `warm_ups` that were found in `operations` and are left out of them.
     pub fn of(used: &WorkloadUse, operations: &[Operation<'_>], warm_ups: &[WarmUp]) -> Self {
         let found = || warm_ups.iter().filter(|it| !it.asked && !it.counted && it.first > 0);
         let iterations = found().filter(|it| it.of == Repeated::Iterations).map(|it| it.first);
@@ -95,7 +95,7 @@ impl Steady {
     fn add(&mut self, used: &WorkloadUse, samples: &BootSamples<'_>, number: usize, is_cut: bool) {
         let BootSamples { boot, counted, left_out } = samples;
         let boot = std::ptr::from_ref(*boot);
-        // What the experiment itself has left out is not counted anywhere.
+        // What the experiment itself leaves out is not counted anywhere.
         let left_out = left_out.iterations.iter().zip(&left_out.ends);
         let left_out = left_out.filter(|(iteration, _)| is_cut && used.counts(**iteration));
         for (iteration, ended) in left_out.clone() {
@@ -111,8 +111,8 @@ impl Steady {
         }
     }
 
-    /// Of which part of their phases counters can be, given the chunks of them that count in the boots
-    /// that have a say. None where nothing of them is left out.
+    /// The part of their phases that counters can cover, given the chunks that count in the boots seen by
+    /// the look. `None` where nothing of them is left out.
     pub fn part<'a>(
         &self,
         chunks: impl IntoIterator<Item = (&'a Boot, &'a Chunk)>,
@@ -128,8 +128,8 @@ impl Steady {
         part
     }
 
-    /// What of a chunk is to be counted: what came after the last of the samples that are left out and
-    /// ended during it; nothing where no other one ended then.
+    /// The share of a chunk to be counted: what came after the last left-out sample that ended during it;
+    /// nothing where no counted sample ended then.
     ///
     /// # Errors
     /// Why that can't be said: it is [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
@@ -165,8 +165,8 @@ impl Steady {
     }
 }
 
-/// When the sampler first looked, `since` a moment within `chunk`. It reads all its files at once, and what
-/// has not changed in one of them makes no sample there.
+/// The time of the sampler's first look from `since` on, which is a moment within `chunk`. It reads all its
+/// files at once, and a file that has not changed gets no sample.
 fn look(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
     let place =
         |it: &'_ Chunk| (it.workload == chunk.workload, it.iteration, it.phase == chunk.phase);

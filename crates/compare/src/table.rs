@@ -10,12 +10,12 @@ use crate::figures::BootFigures;
 use crate::steady::Part;
 use crate::{Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
 
-/// What a table is of.
+/// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Statistics of the workload's metrics: over all values of all iterations of all boots; in
-    /// exact mode over seeds, of which each gives one value, the mean of its iterations.
+    /// Statistics of the workload's metrics: over all values of all iterations of all boots; in exact mode
+    /// over seeds, with one value per seed, the mean of its iterations.
     Metrics,
     /// Processor and elapsed seconds of a boot, summed over its iterations: the mean over boots.
     Duration,
@@ -23,7 +23,7 @@ pub enum Kind {
     Counters,
 }
 
-/// A figure that stands for many.
+/// A statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The smallest value.
@@ -50,9 +50,9 @@ pub enum Statistic {
     Quantile(u8),
     /// The mean of the best 95 %.
     Best(Mean),
-    /// The arithmetic mean of the best so many percent, as it stands beside quantiles.
+    /// The arithmetic mean of the best values, so many percent of them, as printed beside quantiles.
     BestMean(u8),
-    /// In exact mode, the mean of instructions as it would be at equal entries of functions.
+    /// In exact mode, the mean of instructions at equal entries of functions.
     Equal,
     /// In exact mode, the luck floor of the difference from the baseline.
     Luck,
@@ -104,13 +104,13 @@ impl Serialize for Statistic {
     }
 }
 
-/// How much stands behind one column of a table.
+/// The data behind one column of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pool {
-    /// Number of iterations that count of each boot that counts.
+    /// Number of iterations that count, for each boot that counts.
     pub iterations: Vec<usize>,
-    /// Iterations before them that do not count, as the experiment says or, of counters and durations,
-    /// as was found.
+    /// First iterations that do not count: as the experiment says or, for counters and durations, as was
+    /// found.
     #[serde(skip_serializing_if = "is_none")]
     pub warmup: u32,
 }
@@ -129,7 +129,7 @@ pub struct Row {
     pub metric: String,
     /// The unit of the values.
     pub unit: String,
-    /// Which direction is good; none for what only describes.
+    /// The direction; `None` for rows that only describe.
     pub better: Option<Better>,
     /// What the values are. In tables of durations and counters the mean over boots; a percentage
     /// there is one of means.
@@ -146,12 +146,12 @@ pub struct Row {
     pub floors: Vec<Option<f64>>,
     /// Whether that difference is beyond the floor.
     pub beyond_luck: Vec<Option<bool>>,
-    /// What the boots say of each column's difference from the baseline, in measured mode, on rows
-    /// of means; none for the baseline, and where there are too few boots.
+    /// The evidence on each column's difference from the baseline, in measured mode, on rows of means;
+    /// `None` for the baseline, and where there are too few boots.
     pub evidence: Vec<Option<Evidence>>,
-    /// Why there is none, where one was looked for.
+    /// Why evidence is missing, where it was sought.
     pub lacking: Vec<Option<NoEvidence>>,
-    /// How far the values of each column lie apart, in measured mode, on rows of means.
+    /// The spread of the values of each column, in measured mode, on rows of means.
     pub variation: Vec<Option<Variation>>,
     /// Decimals that make sense in print.
     #[serde(skip)]
@@ -159,7 +159,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row with its gains, not set against luck.
+    /// A row with its gains, not compared with luck.
     pub(crate) fn new(
         metric: &str,
         unit: &str,
@@ -187,18 +187,18 @@ impl Row {
         }
     }
 
-    /// Takes the gains of the values that there are now.
+    /// Computes the gains of the current values.
     pub(crate) fn take_gains(&mut self) {
         self.gains = gains(self.better, &self.values);
     }
 
-    /// The row, as one of a part of the table.
+    /// The row as one of a section of the table.
     pub(crate) fn in_section(self, section: &'static str) -> Self {
         Self { section: Some(section), ..self }
     }
 
-    /// The row with what boots of measured mode say of its differences, `figures` being one a boot
-    /// for each column. Each comparison is still taken alone.
+    /// The row with the evidence from boots of measured mode, where `figures` has one figure per boot for
+    /// each column. Each comparison is still taken alone.
     pub(crate) fn against_boots(mut self, figures: &[BootFigures], judging: &Judging) -> Self {
         for column in 1..self.values.len() {
             match figures[0].against(&figures[column], judging) {
@@ -218,28 +218,27 @@ pub struct Table {
     pub workload: String,
     /// What it is of.
     pub kind: Kind,
-    /// What stands behind each column.
+    /// The data behind each column.
     pub pooled: Vec<Pool>,
-    /// Phases of which nothing is counted, in a table of counters: they only prepare what is measured.
-    /// An empty name stands for what is in no phase.
+    /// Phases that a table of counters leaves out, because they only prepare what is measured. An empty name
+    /// stands for time outside all phases.
     pub left_out: Vec<String>,
-    /// Whether what only prepares is in it: in a table of durations, which are of whole iterations.
+    /// Whether it includes preparation, as tables of durations do: they cover whole iterations.
     pub with_preparation: bool,
-    /// Of which part of its phases it is, where samples of metrics are left out; a table of metrics
-    /// itself, if some of them have one value an iteration.
+    /// The part of phases that it covers, where samples of metrics are left out; for a table of metrics,
+    /// only if some of them have one value per iteration.
     pub part: Option<Part>,
     /// Metrics and their units, in the order of the rows.
     pub units: Vec<(String, String)>,
     /// The lines.
     pub rows: Vec<Row>,
-    /// What precedes a steady state within boots and is left out, in measured mode, of metrics; and
-    /// what is no more than suspected.
+    /// In measured mode, the warm-up of metrics: what is left out, and what is only suspected.
     pub warm_ups: Vec<WarmUp>,
-    /// What means do not tell of the values behind them, in measured mode, of metrics.
+    /// In measured mode, what means of metrics hide.
     pub oddities: Vec<Oddity>,
 }
 
-/// Gain of each value over the first, where both are there and there is a good direction.
+/// Gain of each value over the first, where both exist and there is a direction.
 fn gains(better: Option<Better>, values: &[Option<f64>]) -> Vec<Option<f64>> {
     let base = values.first().copied().flatten();
     let gain = |value: &Option<f64>| stats::gain(better?, (*value)?, base?);

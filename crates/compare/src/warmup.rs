@@ -1,9 +1,9 @@
-//! What precedes a steady state within boots, and is left out of the figures.
+//! Warm-up within boots, which is left out of the figures.
 //!
-//! Where it is sure that boots warm up ([`stats::warm_up`]), as many first values are left out of
-//! every boot of every variant: as many as the longest warm-up takes. A start-up that is left out of
-//! one side alone would be a difference that no kernel made, and a boot that is cut by its own luck
-//! alone is compared with others over another span of its life. What is left out is told.
+//! Where boots surely warm up ([`stats::warm_up`]), the same number of first values is left out of every
+//! boot of every variant: that of the longest warm-up. If only one side left out its start-up, that would be
+//! a difference that no kernel made. If each boot left out its own number of values, boots would be compared
+//! over different spans. What is left out is reported.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use stats::{Counted, Run, Summary, warm_up};
 use crate::Judging;
 use crate::operations::{BootSamples, Operation, Taken, mean_of};
 
-/// Iterations of fewer samples are not looked into: the boot's iterations are looked at instead.
+/// Fewest samples of an iteration in which warm-up is sought; otherwise the boot's iterations are examined.
 const MIN_SAMPLES: usize = 20;
 
 /// How an operation begins.
@@ -23,17 +23,17 @@ const MIN_SAMPLES: usize = 20;
 pub struct WarmUp {
     /// The operation, as rows name it.
     pub metric: String,
-    /// Of what the first are meant.
+    /// What is repeated.
     pub of: Repeated,
-    /// Fewest and most of these, in any boot that counts.
+    /// Fewest and most repetitions in any boot that counts.
     pub repeated: [usize; 2],
-    /// So many first ones are warm-up, surely; 0 if that can't be said.
+    /// Number of first repetitions that are surely warm-up; 0 if unsure.
     pub first: usize,
-    /// Whether they count all the same, as was asked for.
+    /// Whether they count nevertheless, as requested.
     pub counted: bool,
-    /// Whether the experiment says that they are warm-up; else that was found.
+    /// Whether the experiment declares them warm-up; otherwise that was found.
     pub asked: bool,
-    /// What the boots of each variant say.
+    /// What was found for each variant.
     pub columns: Vec<Beginnings>,
 }
 
@@ -54,18 +54,17 @@ pub struct Beginnings {
     pub boots: usize,
     /// How many of them begin with a warm-up.
     pub warm: usize,
-    /// The longest of these.
+    /// The longest warm-up.
     pub longest: usize,
     /// How many still change at their end.
     pub never: usize,
-    /// The mean over boots of what precedes the steady state; none where that is not sure.
+    /// The mean over boots of what precedes the steady state; `None` where that is not sure.
     pub before: Option<f64>,
     /// The mean over boots of the steady state, likewise.
     pub steady: Option<f64>,
 }
 
-/// What is left out of `operations` as the experiment says how many iterations of a boot come before
-/// those that count.
+/// What is left out of `operations` because the experiment declares the first iterations of a boot warm-up.
 pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
     let left_out = |operation: &&Operation<'_>| {
         operation.columns.iter().flatten().any(|boot| !boot.left_out.values.is_empty())
@@ -101,9 +100,8 @@ pub fn asked(operations: &[Operation<'_>], used: &WorkloadUse) -> Vec<WarmUp> {
     operations.iter().filter(left_out).map(warm_up).collect()
 }
 
-/// Looks at how `operations` begin, and leaves out what is warm-up unless `judging` has it counted.
-/// Returns what there is to tell: of iterations only what is sure, for the others are told boot by boot
-/// (`oddities`).
+/// Finds the warm-up of `operations`, and leaves it out unless `judging` counts it. Returns what to report:
+/// for iterations only what is sure, because the others are reported by boot (`oddities`).
 pub fn leave_out(operations: &mut [Operation<'_>], judging: &Judging) -> Vec<WarmUp> {
     operations.iter_mut().filter_map(|operation| of_operation(operation, judging)).collect()
 }
@@ -191,13 +189,13 @@ fn by_iteration(boot: &BootSamples<'_>) -> BTreeMap<u32, Vec<Run>> {
     iterations
 }
 
-/// Whether a quarter of so many is left without the first ones.
+/// Whether at least a quarter remains without the first ones.
 fn may_lose(repeated: usize, first: usize) -> bool {
     4 * first <= 3 * repeated
 }
 
-/// The first `first` samples, and the others. A boot too short for that, which a look has not
-/// seen, keeps all.
+/// The first `first` samples, and the others. A boot too short for that, which the look has not seen, keeps
+/// all.
 fn split(boot: &BootSamples<'_>, first: usize, of: Repeated) -> [Taken; 2] {
     let mut parts = [Taken::default(), Taken::default()];
     let iterations = by_iteration(boot);

@@ -7,15 +7,15 @@ use store::{ExperimentId, Kept};
 
 use crate::differences;
 
-/// Blocks of different experiments lie so far apart: no schedule is longer.
+/// The distance between blocks of different experiments: no schedule is longer.
 const BLOCKS: u32 = 1 << 24;
 
 /// An experiment and its boots.
 pub type Of = (ExperimentId, Experiment, Vec<Kept>);
 
-/// The variants and boots of several experiments that ran the same on the same machine. Variants of a name
-/// that several have are called `NAME@1`, with the experiment's number. No boots are of one block, because
-/// those of different experiments were not taken in turns.
+/// The variants and boots of several experiments that ran the same work on the same machine. Variants with
+/// the same name in several experiments are called `NAME@1`, with the experiment's number. Boots of
+/// different experiments never share a block, because they were not taken in turns.
 ///
 /// # Errors
 /// When they cannot be compared: what differs, a line each.
@@ -31,7 +31,7 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
             continue;
         }
         let differences = differences(base, other).into_iter();
-        // Measured boots need not be as many on all sides; seeds have to be the same.
+        // The number of measured boots may differ between sides; seeds have to be the same.
         let differences =
             differences.filter(|it| !it.key.starts_with("variant.") && it.key != "boots");
         let usual = |value: Option<String>| value.unwrap_or_else(|| "not set".into());
@@ -73,7 +73,7 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     Ok((whole, boots))
 }
 
-/// What alone forbids to compare an experiment with others.
+/// Reasons in the experiment itself why it cannot be compared with others.
 fn alone((id, experiment, _): &Of) -> Vec<String> {
     let mut wrong = Vec::new();
     if experiment.imported.is_some() {
@@ -85,7 +85,7 @@ fn alone((id, experiment, _): &Of) -> Vec<String> {
     wrong
 }
 
-/// That a fact of boots is not the same in all, where it is known.
+/// Reports a fact that is known and not the same in all boots.
 fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
     let mut known: BTreeMap<&str, ExperimentId> = BTreeMap::new();
     for (id, _, kept) in all {

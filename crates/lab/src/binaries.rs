@@ -1,16 +1,16 @@
-//! Programs of the user's own that a workload runs, all of one directory.
+//! The user's own programs that a workload runs, all from one directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use model::Manifest;
 
-/// What stands for any word in a name.
+/// A placeholder for any word in a name.
 const ANY: &str = "*";
-/// So many names of what there is instead are told.
+/// Most names that an error lists of the existing files.
 const TOLD: usize = 12;
 
-/// The programs of a directory that a manifest wants with its parameters, in their order.
+/// The programs of a directory that a manifest wants for its parameters, in order.
 ///
 /// # Errors
 /// What is wrong, and what to do about it.
@@ -35,8 +35,8 @@ pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<PathBuf>, (Stri
     Ok(found.into_iter().map(|name| directory.join(name)).collect())
 }
 
-/// The names that a pattern means: a parameter in it stands for each of its values, and one without
-/// a value for any word.
+/// The names that a pattern stands for: a parameter in it stands for each of its values, and one without a
+/// value for any word.
 fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     let mut names = vec![pattern.to_owned()];
     for (parameter, value) in &manifest.parameters {
@@ -54,7 +54,7 @@ fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Whether a file is called so. Words that stand for any are of letters and digits.
+/// Whether a file has this name. Words that match any are of letters and digits.
 fn fits(file: &str, name: &str) -> bool {
     let Some((begin, end)) = name.split_once(ANY) else { return file == name };
     let Some(rest) = file.strip_prefix(begin) else { return false };
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::workloads;
 
-    /// What is found in a directory of these files, by their names.
+    /// The programs found in a directory with these files, by name.
     fn found(files: &[&str], benchmarks: &str, class: &str) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
         for file in files {

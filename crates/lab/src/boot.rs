@@ -1,4 +1,4 @@
-//! One boot: the initramfs made, the machine run and watched, the recording concluded.
+//! One boot: make the initramfs, run and watch the machine, evaluate the recording.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ use crate::userspace;
 /// Room for one boot's recording: a sparse file, so only what is written takes space.
 pub const RECORDER: Bytes = Bytes::mib(256);
 
-/// Why a boot left nothing behind: the fault is the host's, not the variant's.
+/// Why a boot left nothing behind; the fault is the host's, not the variant's.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// A file of the boot cannot be written or read.
@@ -43,7 +43,7 @@ pub enum BootError {
     /// A disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// What the cache keeps of the kernel cannot be read.
+    /// The cached files of the kernel cannot be read.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
 }
@@ -56,7 +56,7 @@ pub struct Bootable<'a> {
     pub variant: &'a Variant,
     /// Its kernel.
     pub kernel: &'a Kernel,
-    /// The modules of our own that were built for it.
+    /// The out-of-tree modules built for it.
     pub out_of_tree: &'a OutOfTree,
     /// The guest's binaries.
     pub guest: &'a Guest,
@@ -71,8 +71,8 @@ pub struct Bootable<'a> {
 }
 
 impl Bootable<'_> {
-    /// Boots once, in `directory`, which holds what the boot records until it is kept elsewhere.
-    /// `doing` is told what the boot does, in a few words.
+    /// Boots once, in `directory`, which holds the recording until it is kept elsewhere. `doing` is told in
+    /// a few words what the boot does.
     ///
     /// # Errors
     /// When the host fails. What the variant or the guest does wrong is an outcome of the boot.
@@ -88,7 +88,7 @@ impl Bootable<'_> {
         }
     }
 
-    /// Boots with the bytes of the initramfs that [`Bootable::prepare`] gave for `directory`.
+    /// Boots with the initramfs that [`Bootable::prepare`] gave for `directory`.
     ///
     /// # Errors
     /// When the host fails.
@@ -138,8 +138,8 @@ impl Bootable<'_> {
         Ok(boot)
     }
 
-    /// Makes `directory`, the images of the disks in it, and the bytes of the initramfs or why the
-    /// variant can have none.
+    /// Makes `directory`, the images of the disks in it, and the bytes of the initramfs, or the reason why
+    /// the variant can have none.
     ///
     /// # Errors
     /// When the host fails.
@@ -149,7 +149,7 @@ impl Bootable<'_> {
         Ok(self.initramfs(&contents))
     }
 
-    /// The initramfs. With modules, the kernel's symbols are not what they were without.
+    /// The initramfs. Modules change the kernel's symbols.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
             job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
@@ -161,7 +161,7 @@ impl Bootable<'_> {
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }
 
-    /// Which workloads the kernel does not support.
+    /// The workloads that the kernel does not support.
     fn unsupported(&self) -> impl Iterator<Item = Problem> {
         let kernel = &self.kernel.name;
         self.experiment.workloads.iter().filter_map(move |workload| {
@@ -201,7 +201,7 @@ impl Bootable<'_> {
     }
 }
 
-/// The boot of a variant that could not even be started: the reason is its result.
+/// The boot of a variant that could not be started; the reason is its result.
 fn never_booted(head: Head, error: &JobError) -> Boot {
     Boot {
         variant: head.variant,
@@ -215,8 +215,8 @@ fn never_booted(head: Head, error: &JobError) -> Boot {
     }
 }
 
-/// What of a kernel is booted: the `vmlinux` by PVH where there is one, which spares the guest the
-/// decompression.
+/// The image of a kernel that is booted: the `vmlinux` by PVH where there is one, which saves decompression
+/// in the guest.
 pub fn image(kernel: &Kernel) -> &Path {
     kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
 }
@@ -227,7 +227,7 @@ pub fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BootError {
     |error| BootError::File { path, error }
 }
 
-/// Tells in few words what a boot does, from the events it records.
+/// Describes in few words what a boot does, from the events it records.
 struct Narrator<'a> {
     workloads: &'a [(String, u32)],
     now: String,
@@ -239,7 +239,7 @@ impl<'a> Narrator<'a> {
         Self { workloads, now: String::new(), doing: String::new() }
     }
 
-    /// What is done from this event on; none if it changes nothing.
+    /// What is done from this event on; `None` if it changes nothing.
     fn hear(&mut self, event: &Event) -> Option<&str> {
         self.doing = match event {
             Event::Hello(_) => "setting up".to_owned(),

@@ -1,18 +1,18 @@
-//! Whether a guest's clock went right. A kernel under emulation measures the frequency of its TSC
-//! itself, by timers that a busy host delays, and goes by what it found for the whole boot
+//! Checks whether a guest's clock was right. A kernel under emulation measures the frequency of its TSC
+//! itself, by timers that a busy host delays, and uses the result for the whole boot
 //! (`arch/x86/kernel/tsc.c`).
 
 use std::time::Duration;
 
 use kernelfiles::klog;
 
-/// A guest's clock may be so much faster than the host's: the kernel takes a refined frequency that is
+/// A guest's clock may be faster than the host's by this factor: the kernel accepts a refined frequency
 /// within 1 % of the first one.
 const FASTER: f64 = 1.02;
 
-/// Why the times of a boot are wrong; none if nothing speaks against them. `log` is the kernel's,
-/// `lived` the guest's time at the end in nanoseconds since its start, `wall` from the start of the
-/// machine to its end, and so the longer of the two; none if nobody saw the end.
+/// Why the times of a boot are wrong; `None` without evidence of that. `log` is the kernel's, `lived` the
+/// guest's time at the end in nanoseconds since its start. `wall` is the time from the start of the machine
+/// to its end, and so the longer of the two; `None` if nobody saw the end.
 pub fn fault(log: &str, lived: u64, wall: Option<Duration>) -> Option<String> {
     let lived = Duration::from_nanos(lived).as_secs_f64();
     if let Some(wall) = wall.map(|wall| wall.as_secs_f64())

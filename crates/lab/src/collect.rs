@@ -1,8 +1,8 @@
 //! From a boot's recording to samples, usage and series.
 //!
-//! What a guest recorded is untrusted: the frames were validated one by one, but their contents
-//! may be anything. Work and memory are bounded. Series that go beyond are dropped, which is said;
-//! a recording that goes beyond in anything else is that of a failed boot.
+//! What a guest recorded is untrusted: each frame was validated, but its contents may be anything. Work and
+//! memory are bounded. Series beyond the bounds are dropped, and that is noted; anything else beyond the
+//! bounds makes the boot a failed one.
 
 use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
@@ -12,15 +12,15 @@ use model::{Chunk, ONCE, Sample, Usage};
 
 use crate::series::Series;
 
-/// No boot has more iterations.
+/// Most iterations of a boot.
 const MAX_ITERATIONS: usize = 100_000;
-/// More of the kernel's log than this is not kept.
+/// Most bytes of the kernel's log that are kept.
 const MAX_LOG: usize = 8 << 20;
 
-/// No kernel has more bytes of symbols.
+/// Most bytes of a kernel's symbols.
 pub const MAX_SYMBOLS: usize = 64 << 20;
 
-/// What a recording says.
+/// The contents of a recording.
 #[derive(Debug, Default)]
 pub struct Recording {
     /// The last time in it, in guest nanoseconds since the guest began.
@@ -41,19 +41,19 @@ pub struct Recording {
     pub notes: Vec<String>,
     /// The kernel's log.
     pub log: String,
-    /// Whether more of it was recorded than is kept.
+    /// Whether more of it was recorded than was kept.
     pub log_cut: bool,
     /// The workloads that failed, each with the reason.
     pub failures: Vec<(String, String)>,
     /// Why the job ended early, if it did.
     pub failed: Option<String>,
-    /// The kernel's taint flags, if the agent came to its end.
+    /// The kernel's taint flags, if the agent finished.
     pub bye: Option<u64>,
-    /// Whether series are missing: the recorder was full, or the recording beyond all bounds.
+    /// Whether series are missing: the recorder was full, or the recording exceeded the bounds.
     pub series_dropped: bool,
 }
 
-/// Where in the job the recording is.
+/// A place in the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The workload's name.
@@ -64,14 +64,14 @@ pub struct Place {
     pub phase: String,
 }
 
-/// What lies between two cuts.
+/// The time between two cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// The phase that it is; none outside iterations.
+    /// The phase; `None` outside iterations.
     pub place: Option<Place>,
     /// When it began, in guest nanoseconds: the time of a cut, or 0.
     pub begun: u64,
-    /// When the cut came that ended it; for the last one, when it began.
+    /// The time of the cut that ended it; for the last one, when it began.
     pub ended: u64,
 }
 
@@ -213,7 +213,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether something is as the agent makes it. If not, this is no recording to rely on.
+    /// Whether the recording is as the agent makes it. If not, it cannot be relied on.
     fn accept(&mut self, sound: bool, what: &str) -> bool {
         if !sound {
             let reason = || format!("the recording is not an agent's: {what} is beyond all bounds");
@@ -222,8 +222,8 @@ impl Collector<'_> {
         sound
     }
 
-    /// Ends the series of the phase. The last sample also begins the next phase: both share the
-    /// instant, so that differences over phases add up.
+    /// Ends the series of the phase. The last sample also begins the next phase: both share the instant, so
+    /// that differences over phases add up.
     fn cut(&mut self) {
         let Place { workload, iteration, phase } = &self.place;
         let chunks = self.series.cut().into_iter().map(|cut| Chunk {

@@ -1,4 +1,4 @@
-//! From what a boot left behind in its directory to a [`Boot`] that can be kept.
+//! Turns what a boot left in its directory into a [`Boot`] that can be kept.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ use crate::collect::{Recording, collect};
 use crate::exact::read_counted;
 use crate::profile;
 
-/// What is known of a boot before it begins. Kept beside its recording, so that a boot whose host
-/// died can be told what it was.
+/// What is known of a boot before it begins. It is kept beside the recording, so that a boot whose host died
+/// can be identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// The experiment's name.
@@ -33,18 +33,18 @@ pub struct Head {
     pub started: u64,
     /// The names of the job's workloads, and how often each is to run.
     pub workloads: Vec<(String, u32)>,
-    /// Whether it loads modules of our own, which taint a kernel, and none of the variant's that do.
+    /// Whether it loads our out-of-tree modules, which taint a kernel, and none of the variant's that do.
     #[serde(default)]
     pub own_modules: bool,
     /// Facts of the kernel; those of the guest are added from its recording.
     pub facts: BootFacts,
 }
 
-/// More of a console than this is not kept: its start and its end are.
+/// Most bytes of a console that are kept: its start and its end.
 const MAX_CONSOLE: usize = 4 << 20;
 
 impl Head {
-    /// Where a boot's directory keeps its head.
+    /// The path of the head in a boot's directory.
     pub fn path(directory: &Path) -> PathBuf {
         directory.join("boot.json")
     }
@@ -70,17 +70,17 @@ impl Head {
     }
 }
 
-/// The load of a host that nobody watched.
+/// The load of a host that was not watched.
 pub fn unknown_load() -> HostLoad {
     HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall: f64::NAN }
 }
 
-/// What tells the meaning of what the plugin counted.
+/// What is needed to interpret the plugin's counts.
 #[derive(Clone, Copy)]
 pub struct Counting<'a> {
-    /// The kernel's functions, modules aside.
+    /// The kernel's functions, without modules.
     pub symbols: &'a Symbols,
-    /// Which CPU belongs to which node.
+    /// The node of each CPU.
     pub topology: &'a Topology,
 }
 
@@ -89,8 +89,8 @@ pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Makes a boot of its recording. `ending` is none when nobody saw the machine end, `counting` when
-/// its instructions were not counted.
+/// Makes a boot of its recording. `ending` is `None` when nobody saw the machine end, `counting` when its
+/// instructions were not counted.
 ///
 /// # Errors
 /// When the recording or the console cannot be read.
@@ -106,13 +106,13 @@ pub fn conclude(
     let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
-    // Where instructions are counted they are the clock.
+    // Where instructions are counted, they are the clock.
     if counting.is_none() {
         let wall = ending.map(|ending| ending.wall);
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Invalid(why),
-            // The limits of workloads go by that clock.
+            // The limits of workloads use that clock.
             (Some(why), Outcome::Partial(how) | Outcome::Failed(how)) => {
                 Outcome::Invalid(format!("{why}; in it: {how}"))
             }
@@ -155,7 +155,7 @@ pub fn conclude(
     Ok(boot)
 }
 
-/// Takes out of a boot what a workload measured.
+/// Removes from a boot what a workload measured.
 fn forget(boot: &mut Boot, workload: &str) {
     boot.samples.retain(|it| it.workload != workload);
     boot.usage.retain(|it| it.workload != workload);
@@ -163,7 +163,7 @@ fn forget(boot: &mut Boot, workload: &str) {
     boot.profiles.retain(|it| it.workload != workload);
 }
 
-/// What the plugin counted in each phase. Its instructions become samples.
+/// The profile of each phase. Its instructions become samples.
 ///
 /// # Errors
 /// Why there is none: then the boot is not what it was for.
@@ -172,7 +172,7 @@ fn profiles(
     recording: &mut Recording,
     counting: Counting<'_>,
 ) -> Result<Vec<Profile>, String> {
-    // With modules, the guest tells where functions lie.
+    // With modules, only the guest knows the addresses of functions.
     let own = Symbols::parse(&recording.symbols);
     let symbols = if own.is_empty() { counting.symbols } else { &own };
     let counted = read_counted(directory).map_err(|error| error.to_string())?;
@@ -204,8 +204,8 @@ fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {
     }
 }
 
-/// How the boot ended. What the guest said of itself comes first, then what its kernel said on
-/// the console, then what was seen from outside.
+/// How the boot ended, by the guest's own report first, then by what its kernel printed on the console, then
+/// by what was seen from outside.
 fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&Ending>) -> Outcome {
     if let Some(reason) = &recording.failed {
         return Outcome::Failed(reason.clone());
@@ -231,7 +231,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     }
 }
 
-/// The outcome of a job that was done, by which workloads failed.
+/// The outcome of a finished job, by which workloads failed.
 fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     let reasons: Vec<&str> = recording.failures.iter().map(|(_, why)| &**why).collect();
     let reasons = reasons.join("; ");
@@ -243,7 +243,7 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     }
 }
 
-/// What the workloads remarked, and what was odd about the machine.
+/// Notes of the workloads, and oddities of the machine.
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
     let mut notes = recording.notes.clone();
     notes.extend(ending.into_iter().flat_map(|ending| ending.remarks.iter().cloned()));
@@ -253,7 +253,7 @@ fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
     notes
 }
 
-/// What of the job the recording does not show, though the agent said it was done.
+/// What the recording lacks of the job, though the agent said that it was done.
 fn missing(head: &Head, recording: &Recording) -> Option<String> {
     let failed = |name: &String| recording.failures.iter().any(|(workload, _)| workload == name);
     let mut done = head.workloads.iter().filter(|(name, _)| !failed(name));
@@ -264,8 +264,8 @@ fn missing(head: &Head, recording: &Recording) -> Option<String> {
     })
 }
 
-/// The kernel's complaints: those in its log, and those that only the console shows because they
-/// came when the agent could not record any more. Taint flags that are `expected` are none.
+/// The kernel's complaints: those in its log, and those that only the console shows because the agent could
+/// no longer record. Taint flags that are `expected` are not complaints.
 fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem> {
     let log = format!("{}{}", recording.log, after(console, &recording.log));
     let mut problems = klog::problems(&log);
@@ -279,7 +279,7 @@ fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem>
     problems
 }
 
-/// What of the console is later than the log; all of it if there is no log.
+/// The part of the console that is later than the log; all of it without a log.
 fn after<'a>(console: &'a str, log: &str) -> &'a str {
     let Some(last) = log.lines().filter_map(stamp).next_back() else {
         return console;
@@ -301,7 +301,7 @@ fn stamp(line: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)
 }
 
-/// The console as text; of a very long one the start and the end.
+/// The console as text; of a very long one only the start and the end.
 fn read_console(path: &Path) -> io::Result<String> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

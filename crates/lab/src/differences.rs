@@ -1,4 +1,4 @@
-//! By what two experiments differ, in the words of their files.
+//! The differences between two experiments, by the keys of their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use toml::{Table, Value};
 
 use crate::file;
 
-/// A key of an experiment's file that is another one in a second experiment.
+/// A key of an experiment's file with another value in a second experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The key with the tables that it is in, such as `machine.memory`; tables of a list by their names.
     pub key: String,
-    /// What the first says; none if it is as usual there, or not at all.
+    /// The value in the first; `None` if it is the default there, or absent.
     pub first: Option<String>,
-    /// What the second says.
+    /// The value in the second.
     pub second: Option<String>,
 }
 
-/// The keys by which two experiments differ, their names left out. Kernels are told apart by their
-/// images, as they are kept.
+/// The keys in which two experiments differ, names left out. Kernels are distinguished by their images, as
+/// they are kept.
 pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
     let [first, second] = [first, second].map(keys);
     let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
@@ -31,7 +31,7 @@ pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
     both.filter(|difference| difference.first != difference.second).collect()
 }
 
-/// All keys of an experiment's file, and what its text does not tell.
+/// All keys of an experiment's file, and what its text does not contain.
 fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     let text = file::write(experiment).text;

@@ -1,5 +1,5 @@
-//! The disks of a machine on the host: sparse files, formatted anew for each boot, and what the
-//! guest is told of them. How they are attached is the machine's part.
+//! The disks of a machine on the host: sparse files, formatted anew for each boot, and their description for
+//! the guest. The machine crate attaches them.
 
 mod image;
 pub mod mkfs;
@@ -15,7 +15,7 @@ use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
 use image::Stretches;
 pub use mkfs::MkfsError;
 
-/// A guest gets at most so much of a RAM disk's contents: it holds them twice for a while.
+/// Most contents of a RAM disk that a guest is given: it holds them twice for a while.
 const RAM_CONTENTS: Bytes = Bytes::mib(64);
 
 /// Why a disk cannot be made.
@@ -37,7 +37,7 @@ pub enum DiskError {
         /// Why not.
         error: MkfsError,
     },
-    /// A file system that is made for the contents of a RAM disk, and is too large for them.
+    /// A file system that is made as the contents of a RAM disk, and is too large for that.
     #[error(
         "the file system of disk {number} writes more than {RAM_CONTENTS} at first, too much for a \
          RAM disk: use kind = \"pmem\""
@@ -46,7 +46,7 @@ pub enum DiskError {
         /// The disk.
         number: usize,
     },
-    /// A file system that must be the same and is not.
+    /// A file system that must be the same each time, and is not.
     #[error(
         "{tool} made another file system on disk {number} than at first, so that boots would not be \
          exact: was it changed meanwhile, or is it linked statically?"
@@ -60,7 +60,7 @@ pub enum DiskError {
 }
 
 impl DiskError {
-    /// Whether the experiment asks for what cannot be, and the host is not at fault.
+    /// Whether the experiment asks for something impossible, and the host is not at fault.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Mkfs { error, .. } => matches!(error, MkfsError::Tool { .. }),
@@ -70,17 +70,17 @@ impl DiskError {
     }
 }
 
-/// What a RAM disk holds at first.
+/// The initial contents of a RAM disk.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents {
     /// Where it lies in the guest.
     pub directory: String,
-    /// All of it but zeros.
+    /// All of its blocks that are not zeros.
     pub stretches: Stretches,
 }
 
-/// Makes the images of all disks in `directory`. RAM disks have none: the guest is given what they
-/// hold. `library` makes the file systems the same each time.
+/// Makes the images of all disks in `directory`. RAM disks have none: the guest is given their contents.
+/// `library` makes the file systems the same each time.
 ///
 /// # Errors
 /// When there is no room, a file system can't be made, or it is not the one it must be.
@@ -103,9 +103,9 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     Ok(contents)
 }
 
-/// Makes all file systems once below `scratch`, so that one that cannot be made is told of before
-/// anything boots. Returned is the experiment, in exact mode with the digests of what its boots begin
-/// with: other programs on other hosts make other ones, and then it is another experiment.
+/// Makes all file systems once below `scratch`, so that one that cannot be made is reported before anything
+/// boots. Returns the experiment; in exact mode it includes the digests of the disks' initial contents,
+/// because other programs on other hosts make other contents, and that is another experiment.
 ///
 /// # Errors
 /// As with [`make`].
@@ -128,7 +128,7 @@ pub fn tried(
     Ok(experiment)
 }
 
-/// What is to be known of the disks made in `directory`.
+/// Notes on the disks made in `directory`.
 pub fn notes(disks: &[Disk], directory: &Path) -> Vec<String> {
     let through_cache = |(number, disk): &(usize, &Disk)| {
         disk.kind.is_asynchronous() && !is_direct(&directory.join(image_file(*number)))
@@ -153,8 +153,8 @@ pub fn modules(disks: &[Disk]) -> Vec<&'static str> {
     disks.iter().flat_map(of).collect()
 }
 
-/// The parameters of a module for these disks: `brd` makes as many as it is told, of one size in
-/// KiB (`drivers/block/brd.c`).
+/// The parameters of a module for these disks: `brd` makes a given number of disks, of one size in KiB
+/// (`drivers/block/brd.c`).
 pub fn parameters(module: &str, disks: &[Disk]) -> String {
     let ram: Vec<&Disk> = disks.iter().filter(|disk| disk.kind == DiskKind::Ram).collect();
     match (module, ram.first()) {
@@ -163,7 +163,7 @@ pub fn parameters(module: &str, disks: &[Disk]) -> String {
     }
 }
 
-/// The disks as the agent knows them. RAM disks are numbered by the kernel in their order.
+/// The disks as the agent knows them. The kernel numbers RAM disks in order.
 pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
     let ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let disk = |(number, disk): (usize, &Disk)| job::Disk {
@@ -192,7 +192,7 @@ pub fn drivers(kind: DiskKind) -> Vec<String> {
     kind.modules().iter().map(|module| (*module).to_owned()).collect()
 }
 
-/// Where the contents of a RAM disk lie in the guest.
+/// The place of a RAM disk's contents in the guest.
 fn contents_path(number: usize) -> String {
     format!("{IMAGES_PATH}/{number}")
 }
@@ -207,7 +207,7 @@ fn make_one(
     let file = File::create(&image).map_err(at(&image))?;
     file.set_len(disk.size.0).map_err(at(&image))?;
     if let Some(format) = &disk.format {
-        // File systems of one machine must not have one identifier.
+        // File systems of one machine must not share an identifier.
         let made = mkfs::make(format, number + 1, &image, library);
         made.map_err(|error| DiskError::Mkfs { number, error })?;
     }

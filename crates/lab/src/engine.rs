@@ -12,8 +12,8 @@ use crate::boot::{BootError, image, in_file};
 use crate::guest::Guest;
 use crate::job;
 
-/// The engine for `accel`. Where it has to be found out, `kernel` is booted under KVM with an
-/// empty job, in `directory`; the answer is remembered in the cache.
+/// The engine for `accel`. Where it has to be determined, `kernel` is booted under KVM with an empty job, in
+/// `directory`; the cache keeps the answer.
 pub fn choose(
     accel: Accel,
     emulator: &Emulator,

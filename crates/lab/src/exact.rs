@@ -31,7 +31,7 @@ pub enum CountsError {
     /// The plugin's file cannot be read.
     #[error("{PROFILE_FILE}: {0}")]
     File(#[from] io::Error),
-    /// It is not one that this plugin writes.
+    /// The file is not one that this plugin writes.
     #[error("{PROFILE_FILE}: {0}")]
     Profile(#[from] counted::ProfileError),
 }
@@ -43,13 +43,13 @@ pub enum CountsError {
 pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
     let file = File::open(directory.join(PROFILE_FILE))?;
     let mut bytes = Vec::new();
-    // One byte more, so that a file beyond the bounds is seen to be.
+    // One byte more, to detect a file that exceeds the bounds.
     file.take(counted::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(counted::read(&bytes)?)
 }
 
-/// The first difference between what two boots left behind in their directories: in their
-/// recordings, consoles or counts. None if there is none.
+/// The first difference between what two boots left in their directories: recordings, consoles or counts.
+/// `None` if there is none.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -72,7 +72,7 @@ pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// What was written to a machine's console; nothing if there is no file.
+/// The output of a machine's console; empty if there is no file.
 fn console(directory: &Path) -> io::Result<Vec<u8>> {
     match fs::read(directory.join(CONSOLE_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -84,7 +84,7 @@ fn is_newline(byte: &u8) -> bool {
     *byte == b'\n'
 }
 
-/// Where the counts of two boots differ, the part aside that is not exact.
+/// Where the counts of two boots differ, without the part that is not exact.
 fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     let slices = one.marked().iter().zip(other.marked());
     if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
@@ -93,7 +93,7 @@ fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     if one.marked().len() != other.marked().len() {
         return Some("one profile has more cuts than the other".to_owned());
     }
-    // What follows the last mark may have paths of its own.
+    // Counts after the last mark may have paths of their own.
     let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
     let paths = counted.filter_map(|(node, ..)| *node).max().map_or(0, |last| last as usize + 1);
     let same = one.nodes.get(..paths) == other.nodes.get(..paths);

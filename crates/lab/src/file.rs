@@ -30,19 +30,19 @@ use workloads::{WorkloadForm, read_manifest};
 pub use mode::DEFAULT_SEEDS;
 pub use write::{Written, file_name, write};
 
-/// Samples come no closer together than this.
+/// The shortest interval between samples.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
 const MINUTE: Millis = Millis(60_000);
 /// The longest command line: of x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
 /// `arch/x86/include/asm/setup.h`), and this leaves room for what we add.
 const LONGEST_CMDLINE: usize = 1536;
-/// Words such as `x=1` go to the environment of PID 1 where the kernel does not know them, and that has
-/// room for 32 (`CONFIG_INIT_ENV_ARG_LIMIT`): two of its own, up to seven that a seed draws, and these.
+/// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
+/// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of its own, up to seven that a seed draws, and these.
 const MOST_WORDS: usize = 20;
 /// How long an iteration may take when the file does not say.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
-/// An experiment file is wrong: where, what, and what to do.
+/// An experiment file is wrong: where, what, and what to do about it.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct FileError {
@@ -95,8 +95,7 @@ struct FileForm {
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
 
-/// The limits where none are given: a run may take what its workloads' iterations may take, and a
-/// minute.
+/// The default limits: a run may take as long as all iterations of its workloads together, plus a minute.
 pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     let iterations =
         workloads.iter().map(|used| used.timeout.0.saturating_mul(used.repetitions().into()));
@@ -142,12 +141,12 @@ impl From<Value> for String {
     }
 }
 
-/// What an experiment of measured mode is called in exact mode: it is another one.
+/// The name of an experiment of measured mode in exact mode, where it is another experiment.
 pub fn exact_name(name: &str) -> String {
     format!("{name}-exact")
 }
 
-/// Checks that an experiment may be named so; else says why not.
+/// Checks the name of an experiment; otherwise says why it is not allowed.
 ///
 /// # Errors
 /// When the name is empty, has control characters, or is the number of an experiment or a boot.
@@ -165,9 +164,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads an experiment from a file's text. Paths in it are relative to the file's directory. With
-/// exact mode as `mode`, an experiment of measured mode is read as one of exact mode, with a name of
-/// its own ([`exact_name`]) and the usual number of seeds.
+/// Reads an experiment from a file's text. Paths in it are relative to the file's directory. If `mode` is
+/// exact, an experiment of measured mode is read as one of exact mode, with a name of its own
+/// ([`exact_name`]) and the default number of seeds.
 ///
 /// # Errors
 /// With the line and the key at fault, and a hint.
@@ -181,8 +180,8 @@ pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, 
     form.and_then(|form| form.in_mode(mode).check(directory)).map_err(|fault| fault.at(path, text))
 }
 
-/// The error of an experiment file one of whose manifests wants a package that Debian does not have,
-/// as `problem` says; none if no manifest of it does.
+/// The error of an experiment file with a manifest that wants a package that Debian does not have, as
+/// `problem` says; `None` if no manifest wants it.
 pub fn package_error(
     path: &Path,
     text: &str,
@@ -219,8 +218,8 @@ impl Fault {
 }
 
 impl FileForm {
-    /// The same experiment in the mode that is asked for. Boots of measured mode say nothing of
-    /// seeds, and accelerators nothing of exact mode.
+    /// The same experiment in the requested mode. Numbers of boots do not apply to seeds, nor accelerators
+    /// to exact mode.
     fn in_mode(mut self, mode: Option<Mode>) -> Self {
         if mode == Some(Mode::Exact) && self.mode.is_measured() {
             self.mode = Mode::Exact;
@@ -275,7 +274,7 @@ impl FileForm {
     }
 }
 
-/// A limit, or the usual one: nothing gets by in no time.
+/// A limit, or the default: no limit can be zero.
 fn some_time(limit: Option<Spanned<Millis>>, usual: Millis) -> Checked<Millis> {
     match limit {
         Some(limit) if limit.get_ref().0 == 0 => {
@@ -378,10 +377,10 @@ pub fn default_name(kernel: &str) -> String {
     kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
 }
 
-/// What serde complains of, with the key whose value it complains of.
+/// serde's message, with the key whose value is wrong.
 fn in_plain_words(message: &str, key: Option<&str>) -> String {
     let message = message
-        // "Variant" is a word of this laboratory's own.
+        // "Variant" has a meaning of its own here.
         .replace("unknown variant", "unknown value")
         .replace("expected usize", "expected a whole number")
         .replace("expected u32", "expected a whole number");

@@ -1,5 +1,5 @@
-//! What of our own a machine is made of: the guest's static binaries, and the libraries that QEMU
-//! loads in exact mode.
+//! Our own files that a machine needs: the guest's static binaries, and the libraries that QEMU loads in
+//! exact mode.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub struct Guest {
     pub agent: PathBuf,
     /// The built-in workloads.
     pub workloads: PathBuf,
-    /// The library by which file systems of disks are made the same each time. It stays on the
-    /// host, and is missed only where there are disks.
+    /// The library that makes the file systems of disks the same each time. It stays on the host, and is
+    /// needed only for disks.
     pub mkfs: PathBuf,
 }
 
-/// The guest's binaries are not where they ought to be.
+/// The guest's binaries were not found.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the guest's programs are not in {directory}: `make` builds them, `make install` puts them where an \
@@ -35,8 +35,8 @@ pub struct NoGuest {
 }
 
 impl Guest {
-    /// Finds the binaries: in the directory that `FAULTLINE_GUEST` names, else in `guest` where the
-    /// program's files lie.
+    /// Finds the binaries in the directory that `FAULTLINE_GUEST` names, otherwise in `guest` beside the
+    /// program's files.
     ///
     /// # Errors
     /// When they are not there.
@@ -66,17 +66,17 @@ impl Guest {
     }
 }
 
-/// The libraries that QEMU loads in exact mode. Whether they are there shows when a machine starts.
+/// The libraries that QEMU loads in exact mode. They are only missed when a machine starts.
 #[derive(Clone, Debug)]
 pub struct Libraries {
-    /// Makes the host's wall clock stand still for QEMU.
+    /// Stops the host's wall clock for QEMU.
     pub clock: PathBuf,
     /// The plugin that counts.
     pub plugin: PathBuf,
 }
 
 impl Libraries {
-    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, else where the program's files lie.
+    /// Finds them in the directory that `FAULTLINE_LIBRARIES` names, otherwise beside the program's files.
     pub fn find() -> Self {
         let named = std::env::var_os(LIBRARIES_VARIABLE).map(PathBuf::from);
         let directory = named.unwrap_or_else(own_files);
@@ -84,8 +84,8 @@ impl Libraries {
     }
 }
 
-/// Where the running program's files lie: in `lib/faultline` of the prefix that it was installed under, or
-/// beside it where it was built.
+/// The directory of the running program's files: `lib/faultline` of the prefix that it was installed under,
+/// or the directory in which it was built.
 fn own_files() -> PathBuf {
     let program = std::env::current_exe().ok();
     let directory = program.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! What goes into a guest: the job, and the initramfs around it.
+//! The input of a guest: the job, and the initramfs around it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum JobError {
     /// A module that the kernel does not have, or that cannot be read.
     #[error(transparent)]
     Module(#[from] modules::Error),
-    /// A workload's command cannot be made.
+    /// The command of a workload cannot be built.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// A program that goes into the guest cannot be read.
@@ -35,8 +35,8 @@ pub enum JobError {
     },
 }
 
-/// The job of one variant of an experiment, and the modules it loads. A workload that the kernel
-/// does not support is in the job, and not run.
+/// The job of one variant of an experiment, and the modules it loads. A workload that the kernel does not
+/// support is in the job, but is not run.
 pub fn job(
     experiment: &Experiment,
     variant: &Variant,
@@ -49,7 +49,7 @@ pub fn job(
     wanted.extend(variant.modules.iter().map(String::as_str));
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
-        // One that came without has them built in, or its boots will tell what is missing.
+        // A kernel without modules has them built in; otherwise its boots report what is missing.
         wanted.extend(disks::modules(disks));
         if userspace.is_some() {
             wanted.extend(userspace::modules(experiment.mode));
@@ -97,12 +97,12 @@ fn loaded(module: &Module, disks: &[Disk]) -> job::Module {
     }
 }
 
-/// Where a module lies in the guest.
+/// The path of a module in the guest.
 fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The command of a workload, with the places of the programs of the user's own, if there are any.
+/// The command of a workload, with the paths of the user's own programs, if there are any.
 pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
     let place = |program: &PathBuf| program_path(&workload.manifest.name, program);
     let places: Vec<String> = workload.programs().map(place).collect();
@@ -110,14 +110,14 @@ pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>,
     workloads::command(&workload.manifest, machine, places.as_deref())
 }
 
-/// Where a program of the user's own lies in the guest: by workload, since two may have programs
-/// of one name.
+/// The path of a user's program in the guest: by workload, because two workloads may have programs of the
+/// same name.
 fn program_path(workload: &str, program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
 }
 
-/// Bytes before the programs in the initramfs of exact mode, at most.
+/// Most bytes of padding before the programs in the initramfs of exact mode.
 const MOST_PADDING: usize = 1 << 20;
 
 /// The initramfs for a job: agent, workloads, modules, programs, contents of RAM disks and the job
@@ -136,7 +136,7 @@ pub fn initramfs(
     }
     archive.console();
     if let Some(seed) = job.seed {
-        // What follows lies on other pages.
+        // Everything after this lies on other pages.
         let mut rng = fastrand::Rng::with_seed(seed.into());
         archive.file("/faultline/padding", &vec![0; rng.usize(..MOST_PADDING)]);
     }

@@ -1,6 +1,5 @@
-//! Carries out an experiment: reads its file, makes the schedule, boots, collects what the guests
-//! recorded, keeps it, and goes on where an earlier run stopped. How a VM is run, a kernel found
-//! and a boot stored is left to the crates below.
+//! Carries out an experiment: reads its file, makes the schedule, boots, collects what the guests recorded,
+//! keeps it, and resumes interrupted runs. The crates below run VMs, find kernels and store boots.
 
 mod across;
 mod binaries;

@@ -1,11 +1,11 @@
-//! The file of a lock: the exact packages of a user space, as TOML.
+//! The lock file: the exact packages of a user space, as TOML.
 
 use model::{UserspaceLock, date};
 
-/// The lock that a file's text is.
+/// Parses the text of a lock file.
 ///
 /// # Errors
-/// In words that follow the file's name.
+/// A message that follows the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
     let mut lock: UserspaceLock =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
@@ -13,7 +13,7 @@ pub fn read(text: &str) -> Result<UserspaceLock, String> {
     Ok(lock)
 }
 
-/// The text of a lock's file, in ASCII.
+/// The text of a lock file, in ASCII.
 pub fn write(lock: &UserspaceLock) -> String {
     let when = match lock.day() {
         Some(day) => format!("as Debian had them on {}", date(day)),

@@ -1,4 +1,4 @@
-//! One kernel booted for a look: no workload, nothing kept.
+//! Boots one kernel to inspect it: no workload, nothing kept.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::job;
 use crate::out_of_tree::OutOfTree;
 use crate::schedule::Slot;
 
-/// What to look at, and where.
+/// What to inspect, and where.
 pub struct Look {
     /// The kernels.
     pub cache: Cache,
@@ -30,10 +30,10 @@ pub struct Look {
     pub directory: PathBuf,
 }
 
-/// Why there was nothing to look at.
+/// Why the kernel could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
-    /// The kernel, or the shell, cannot be had.
+    /// The kernel or the shell is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
     /// The machine could not be run.
@@ -42,7 +42,7 @@ pub enum LookError {
 }
 
 impl Look {
-    /// Boots until the agent has said what it sees, and gives that.
+    /// Boots until the agent has reported its facts, and returns them.
     ///
     /// # Errors
     /// When the host fails; a panic of the kernel is the boot's outcome.
@@ -114,7 +114,7 @@ impl Look {
         Ok((kernel, emulator, engine))
     }
 
-    /// The experiment that a look is: one variant, no workload.
+    /// The experiment for such a boot: one variant, no workload.
     fn experiment(&self) -> Experiment {
         Experiment {
             name: "look".into(),

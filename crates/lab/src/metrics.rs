@@ -1,11 +1,11 @@
-//! Metrics that a workload reports against those that its manifest declares.
+//! Compares the metrics that a workload reports with those that its manifest declares.
 
 use std::collections::BTreeSet;
 
 use model::{Boot, Experiment, INSTRUCTIONS};
 
-/// What the samples of a boot have that no manifest declares, and workloads that reported nothing of what
-/// theirs declares. A sentence each.
+/// Metrics in a boot's samples that no manifest declares, and workloads that reported no declared metric,
+/// one sentence each.
 pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
     let mut found = Vec::new();
     for used in &experiment.workloads {

@@ -1,5 +1,5 @@
-//! The kernel modules that workloads name: those of our own, built for the kernels of an experiment
-//! before the first boot, and which of the kernel's there are none of.
+//! The kernel modules that workloads name: our own, built for the kernels of an experiment before the first
+//! boot, and the kernel's, as far as they exist.
 
 use std::iter;
 
@@ -10,16 +10,16 @@ use model::{Experiment, Kernel, Variant, WorkloadUse};
 
 use crate::conclude::digest;
 
-/// What there is.
+/// The modules that we have.
 const SOURCES: [Source; 1] =
     [Source { name: "pagealloc", text: include_str!("../../../workloads/pagealloc/pagealloc.c") }];
 
-/// The source of a module of our own; none of the kernel's.
+/// The source of a module of our own; `None` for the kernel's modules.
 pub fn source(module: &str) -> Option<Source> {
     SOURCES.into_iter().find(|source| source.name == module)
 }
 
-/// The sources of what an experiment's workloads want.
+/// The sources of the modules that an experiment's workloads want.
 pub fn sources(experiment: &Experiment) -> Vec<Source> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
     let mut sources: Vec<Source> = wanted.filter_map(|module| source(module)).collect();
@@ -28,7 +28,7 @@ pub fn sources(experiment: &Experiment) -> Vec<Source> {
     sources
 }
 
-/// A digest of what of ours runs in the guest, `guest`, with the sources that an experiment wants.
+/// A digest of our code in the guest, `guest`, and of the sources that an experiment wants.
 pub fn pinned(guest: String, experiment: &Experiment) -> String {
     let sources = sources(experiment);
     if sources.is_empty() {
@@ -38,21 +38,20 @@ pub fn pinned(guest: String, experiment: &Experiment) -> String {
     digest(iter::once(guest.as_str()).chain(texts).collect::<String>().as_bytes())
 }
 
-/// What of the modules that workloads want can be had for one kernel.
+/// The modules that workloads want, as available for one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct OutOfTree {
-    /// What was built for it, or why it could not be.
+    /// What was built for the kernel, or why it could not be built.
     built: Vec<(Source, Result<Module, String>)>,
-    /// Those of the kernel's own that it does not have.
+    /// The kernel's own modules that it lacks.
     lacking: Vec<String>,
 }
 
 impl OutOfTree {
-    /// Builds what the experiment's workloads want, and finds out what the kernel lacks for them.
+    /// Builds the modules that the experiment's workloads want, and finds those that the kernel lacks.
     ///
     /// # Errors
-    /// When the host lacks what it takes, the archive cannot be reached, or the kernel's lists cannot
-    /// be read.
+    /// When the host lacks the tools, the archive cannot be reached, or the kernel's lists cannot be read.
     pub fn build(
         cache: &Cache,
         kernel: &Kernel,
@@ -72,7 +71,7 @@ impl OutOfTree {
         self.built.iter().filter_map(|(_, built)| built.as_ref().ok())
     }
 
-    /// The kernel's modules that a workload wants; none if it cannot run on this kernel.
+    /// The kernel's modules that a workload wants; empty if it cannot run on this kernel.
     pub fn of_kernel<'a>(&self, workload: &'a WorkloadUse) -> Vec<&'a str> {
         match self.missing(workload) {
             None => of_kernel(workload).collect(),
@@ -80,8 +79,7 @@ impl OutOfTree {
         }
     }
 
-    /// Why a workload cannot run on this kernel, in words that follow the kernel's name; none if it
-    /// can.
+    /// Why a workload cannot run on this kernel, as words that follow the kernel's name; `None` if it can.
     pub fn missing(&self, workload: &WorkloadUse) -> Option<String> {
         let modules = &workload.manifest.modules;
         let lacking = self.lacking.iter().find(|module| modules.contains(module));
@@ -95,14 +93,14 @@ impl OutOfTree {
     }
 }
 
-/// Whether a variant itself loads modules that were built outside of its kernel's tree. Those that
-/// cannot be had fail its boots, and tell why there.
+/// Whether a variant itself loads modules that were built outside of its kernel's tree. Missing modules fail
+/// its boots, which report the reason.
 pub fn has_foreign(kernel: &Kernel, variant: &Variant) -> bool {
     let modules = modules::choose(kernel, &variant.modules).unwrap_or_default();
     modules.iter().any(|module| module.is_in_tree().is_ok_and(|in_tree| !in_tree))
 }
 
-/// Which of the modules that a workload wants are the kernel's.
+/// The modules that a workload wants and that are the kernel's.
 fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
     let modules = workload.manifest.modules.iter().map(String::as_str);
     modules.filter(|module| source(module).is_none())

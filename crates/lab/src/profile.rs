@@ -1,5 +1,5 @@
-//! From what the plugin counted to the profile of each phase: slices find their phases, addresses
-//! their functions.
+//! Turns the plugin's counts into the profile of each phase: slices are assigned to phases, addresses to
+//! functions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
@@ -15,19 +15,19 @@ use crate::collect::{Place, Stretch};
 
 /// The function of kernel instructions that no symbol covers.
 const UNKNOWN: &str = "[unknown]";
-/// The function of kernel instructions that the plugin had no room to count by address.
+/// The function of kernel instructions for which the plugin had no room to count by address.
 const OTHER: &str = "[other]";
 
-/// The path of instructions whose paths the plugin had no room for.
+/// The path of instructions for which the plugin had no room to count by path.
 const BEYOND: &str = "[beyond]";
-/// The paths of a boot have no more functions in all. Usual ones have half a million.
+/// Most functions in all paths of a boot. Half a million is usual.
 const MAX_PATHS: usize = 1 << 22;
 
 /// A function's name and module.
 type Name = (String, String);
 
-/// The profile of each phase of each iteration. None if the plugin saw other cuts than the
-/// recording shows: then nothing tells which phase a count belongs to.
+/// The profile of each phase of each iteration. `None` if the plugin saw other cuts than the recording:
+/// counts can then not be assigned to phases.
 pub fn profiles(
     counted: &counted::Profile,
     stretches: &[Stretch],
@@ -40,8 +40,8 @@ pub fn profiles(
     Some(phases.collect())
 }
 
-/// Accesses to nodes' memory over time, phase by phase: what each CPU's own node served, and what
-/// others did. `home` gives each CPU's node.
+/// Memory accesses over time by phase: those served by each CPU's own node, and by other nodes. `home` gives
+/// each CPU's node.
 pub fn series(
     counted: &counted::Profile,
     stretches: &[Stretch],
@@ -54,8 +54,8 @@ pub fn series(
     Some(phases.collect())
 }
 
-/// The stretches, and what was counted in them, as far as that is exact. None if the plugin saw
-/// other cuts than the recording shows.
+/// The stretches, and the exact part of what was counted in them. `None` if the plugin saw other cuts than
+/// the recording.
 fn phases<'a>(
     counted: &'a counted::Profile,
     stretches: &'a [Stretch],
@@ -65,7 +65,7 @@ fn phases<'a>(
     (counted.cuts() + 1 == stretches.len()).then_some(phases)
 }
 
-/// The series of one phase: nothing where it begins, the ticks, and all of it where it ends.
+/// The series of one phase: 0 at its begin, the ticks, and the total at its end.
 fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
     let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
     let ticks = phase.ticks.iter();
@@ -217,7 +217,7 @@ fn accesses(phase: &counted::Phase) -> Vec<Accesses> {
     accesses.collect()
 }
 
-/// Turns the paths that counts refer to into those of functions.
+/// Translates the paths of counts into paths of functions.
 struct Paths<'a> {
     sites: &'a [counted::CallSite],
     symbols: &'a Symbols,
@@ -253,8 +253,8 @@ impl<'a> Paths<'a> {
         stacks
     }
 
-    /// The functions of a path, the outermost first: those that called, and the one that the
-    /// address lies in.
+    /// The functions of a path, the outermost first: the callers, and the function that contains the
+    /// address.
     fn path(&self, node: Option<u32>, address: u64) -> Vec<&'a str> {
         let site = |node: u32| self.sites.get(node as usize);
         let callers = iter::successors(node.and_then(site), |from| from.parent.and_then(site));

@@ -1,4 +1,4 @@
-//! What is kept of an experiment, as what is compared.
+//! The kept boots of an experiment, in the form that is compared.
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{Experiment, Variant};

@@ -1,5 +1,4 @@
-//! A run of an experiment: every boot of the schedule that is not done yet, each kept as soon as it
-//! ends.
+//! A run of an experiment: every boot of the schedule that is not done yet, each kept as soon as it ends.
 
 mod boots;
 mod check;
@@ -49,23 +48,23 @@ pub struct Lab {
     pub scratch: PathBuf,
 }
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
     /// Boots that failed count as not done.
     pub retry_failed: bool,
-    /// In exact mode: boot everything twice, and compare.
+    /// In exact mode: repeat every boot, and compare.
     pub verify: bool,
-    /// In exact mode: how many boots run side by side; none for as many as the host has room for.
+    /// In exact mode: how many boots run side by side; `None` for as many as the host has room for.
     pub jobs: Option<u32>,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The experiment in the store.
     pub experiment: ExperimentId,
-    /// Boots done now.
+    /// Boots done by this run.
     pub boots: usize,
     /// How many of them failed, in whole or in part.
     pub failed: usize,
@@ -73,29 +72,29 @@ pub struct RunSummary {
     pub partial: usize,
     /// Boots that failed in an earlier run, and count as done.
     pub failed_before: usize,
-    /// Boots, of now or before, that were booted once more and did the same.
+    /// Boots, of this run or before, that were repeated with the same result.
     pub verified: usize,
     /// Why it ended.
     pub ending: Ending,
 }
 
-/// Why a run ended that the host let end.
+/// Why a run ended without a failure of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every boot of the schedule is done.
     Schedule,
     /// Every verdict is in.
     Verdicts,
-    /// The run has taken as long as it may.
+    /// The run has used up its time.
     Budget,
-    /// A variant has no complete boot, and more would be of no use.
+    /// A variant has no complete boot, and more boots would not help.
     Fruitless,
-    /// Complete boots have no row on which a verdict could rest, and more would be of no use.
+    /// Complete boots have no row for a verdict, and more boots would not help.
     Unjudged,
 }
 
-/// Takes the lock that keeps a second run off a scratch directory; without it no run of the store beside
-/// it goes on.
+/// Takes the lock that keeps a second run off a scratch directory; without it no run of the store beside it
+/// continues.
 ///
 /// # Errors
 /// When a run is under way, or the directory cannot be written.
@@ -112,7 +111,7 @@ pub fn lock(scratch: &Path) -> Result<File, RunError> {
 }
 
 impl Lab {
-    /// Carries out what of the experiment is not done yet.
+    /// Does the boots of the experiment that are not done yet.
     ///
     /// # Errors
     /// When the host fails: disk, emulator, package archive; or when a verified boot is not exact.
@@ -203,13 +202,13 @@ impl Lab {
         variants.map(|variant| self.kernel(&variant.kernel, watch)).collect()
     }
 
-    /// The kernel that is asked for so, fetched if need be.
+    /// The requested kernel, fetched if necessary.
     pub(crate) fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
         let watch = RefCell::new(watch);
         Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
 
-    /// The modules of our own that an experiment's workloads want, for one kernel.
+    /// The out-of-tree modules that an experiment's workloads want, for one kernel.
     pub(crate) fn out_of_tree(
         &self,
         kernel: &Kernel,
@@ -221,7 +220,7 @@ impl Lab {
         Ok(OutOfTree::build(&self.cache, kernel, experiment, &say)?)
     }
 
-    /// The user space that an experiment's workloads want, made if need be.
+    /// The user space that an experiment's workloads want, made if necessary.
     pub(crate) fn userspace(
         &self,
         experiment: &Experiment,
@@ -232,9 +231,9 @@ impl Lab {
         Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
     }
 
-    /// The experiment with digests put in of the kernels' images, of the user space and of programs of
-    /// the user's own, so that boots of others are another experiment; in exact mode those of ours in
-    /// the guest too.
+    /// The experiment with digests of the kernels' images, of the user space and of the user's own programs,
+    /// so that boots with others are another experiment; in exact mode with those of our programs in the
+    /// guest too.
     fn pinned(
         &self,
         experiment: &Experiment,

@@ -1,6 +1,6 @@
-//! What a run that was ended left behind: a directory for the boot that was under way, with all
-//! that its guest recorded. It is kept as a boot, or set aside if nobody can tell of which; no
-//! recording is thrown away.
+//! Handles what an interrupted run left behind: a directory for the boot under way, with everything its
+//! guest recorded. It is kept as a boot, or set aside if it cannot be attributed; no recording is thrown
+//! away.
 
 use std::fs;
 use std::io;
@@ -11,19 +11,19 @@ use store::{Detail, ExperimentId, Store};
 
 use crate::conclude::{Head, conclude, unknown_load};
 
-/// How the names of directories begin whose boots are booted once more, or for their symbols alone:
-/// nothing in them is to be kept.
+/// Prefixes of the directories of boots that only repeat another or read symbols: nothing in them is to be
+/// kept.
 const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];
-/// How the name of a directory begins that is set aside.
+/// Prefix of a directory that is set aside.
 const ASIDE: &str = "unkept-";
 
-/// Why a leftover could not be dealt with.
+/// Why a leftover could not be handled.
 #[derive(Debug, thiserror::Error)]
 pub enum SalvageError {
     /// A file or directory cannot be read, renamed or removed.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
         /// Why not.
         error: io::Error,
@@ -33,7 +33,7 @@ pub enum SalvageError {
     Store(#[from] store::Error),
 }
 
-/// Deals with every leftover in `scratch`. Nobody else may use it meanwhile.
+/// Handles every leftover in `scratch`. Nobody else may use the directory meanwhile.
 pub fn salvage(
     store: &mut Store,
     scratch: &Path,
@@ -47,7 +47,7 @@ pub fn salvage(
             remove(&directory)?;
             continue;
         }
-        // Others are aside already, or of a probe for KVM.
+        // Others were set aside before, or are from a KVM probe.
         let of_boot = name.starts_with(|first: char| first.is_ascii_digit());
         if directory.is_dir() && of_boot {
             leftover(store, &directory, &name, say)?;
@@ -62,7 +62,7 @@ fn leftover(
     name: &str,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), SalvageError> {
-    // Before QEMU makes this file, nothing was recorded.
+    // QEMU creates this file before anything is recorded.
     if !directory.join(machine::RECORDER_FILE).exists() {
         return remove(directory);
     }
@@ -77,7 +77,7 @@ fn leftover(
     let (variant, of) = (head.variant.clone(), head.experiment.clone());
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
-            // Whatever it recorded, what it counted is of no use without its kernel's symbols.
+            // Counts are useless without the kernel's symbols.
             if boot.facts.accel == Mode::Exact.name() {
                 boot.outcome = Outcome::Interrupted;
             }
@@ -95,7 +95,7 @@ fn leftover(
     }
 }
 
-/// The experiment and the head of the boot whose directory this is; or why that cannot be told.
+/// The experiment and the head of the boot that left this directory, or why they are unknown.
 fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, Head), String> {
     let head = Head::read(directory).map_err(|error| format!("boot.json: {error}"))?;
     let number = name.split('-').next().and_then(|number| number.parse().ok());
@@ -110,7 +110,7 @@ fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, H
     Ok((id, head))
 }
 
-/// Whether this very boot is in the store, or another of its place that counts.
+/// Whether this boot is in the store, or another one at its place that counts.
 fn is_kept(store: &Store, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
     let of = (head.variant.clone(), head.replicate);
     if store.done(id)?.contains(&of) {
@@ -143,7 +143,7 @@ fn set_aside(
     Ok(())
 }
 
-/// Removes the directory of a boot that is kept, or that never was.
+/// Removes the directory of a boot that is kept, or that never ran.
 pub fn remove(directory: &Path) -> Result<(), SalvageError> {
     fs::remove_dir_all(directory)
         .map_err(|error| SalvageError::File { path: directory.to_owned(), error })

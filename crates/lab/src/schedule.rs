@@ -1,11 +1,11 @@
 //! The schedule: which variant boots when, made before anything runs.
 //!
-//! Boots come in blocks in which each variant boots once, and the order changes from block to
-//! block, so that a machine that drifts does not look like a kernel. Two variants go A B, B A, A B
-//! ...; more follow the rows of a Williams design, a Latin square in which each variant also
-//! follows each other equally often (E. J. Williams, "Experimental designs balanced for the
-//! estimation of residual effects of treatments", 1949). The schedule for more boots begins with
-//! the schedule for fewer, so boots can be added later.
+//! Boots come in blocks in which each variant boots once. The order changes from block to block, so that
+//! drift of the machine does not look like a difference between kernels. Two variants go A B, B A, A B ...;
+//! more follow the rows of a Williams design, a Latin square in which each variant also follows each other
+//! equally often (E. J. Williams, "Experimental designs balanced for the estimation of residual effects of
+//! treatments", 1949). The schedule for more boots begins with the schedule for fewer, so boots can be added
+//! later.
 
 use store::ExperimentId;
 

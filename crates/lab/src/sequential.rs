@@ -1,43 +1,42 @@
-//! Boots that go on until verdicts are in: `boots = "auto"`. When they are looked at, and how often
-//! a look may err, is fixed before (`stats::sequential`).
+//! Boots that go on until verdicts are in: `boots = "auto"`. The looks, and the error rate of each, are
+//! fixed before (`stats::sequential`).
 
 use model::{Experiment, Share, WorkloadUse};
 use stats::sequential::last_look;
 
-/// The most boots of each variant where none are given: the 7th look is at so many.
+/// The default for the most boots of each variant: that of the 7th look.
 pub const AT_MOST: u32 = 32;
 /// The first look is at so many boots of each variant.
 pub const FEWEST: u32 = 4;
-/// What to do about fewer.
+/// The remedy for fewer.
 pub const TOO_FEW: &str = "the first look is at 4 boots of each variant: ask for 4 or more";
-/// Differences up to this share are none, where nothing else is said.
+/// The default margin.
 pub const MARGIN: Share = Share(0.01);
-/// What to do about a margin that is none.
+/// The remedy for an invalid margin.
 pub const NO_MARGIN: &str = "above 0% and below 100%, such as 1%: a smaller difference is none";
 
-/// The boots of each variant at which the last look is that there may be with so many: more of them
-/// would not be looked at.
+/// The boots of each variant at the last look if there may be `at_most`; further boots would not be looked
+/// at.
 pub fn last(at_most: u32) -> u32 {
     last_look(at_most).map_or(0, |look| look.units)
 }
 
-/// Whether it is a margin.
+/// Whether a share is a valid margin.
 pub fn is_margin(Share(margin): Share) -> bool {
     margin > 0.0 && margin < 1.0
 }
 
-/// Why boots of an experiment would never end before there are as many as there may be, and what to
-/// do.
+/// Why the boots of an experiment would never end early, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// What is wrong.
     pub problem: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// Why there will never be a verdict that ends the boots of an experiment; none if there may be one,
-/// or boots are not to end early.
+/// Why no verdict will ever end the boots of an experiment early; `None` if one may, or boots are not to end
+/// early.
 pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
     experiment.sequential?;
     let unfit = |problem: &str, remedy: &str| {
@@ -49,7 +48,7 @@ pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
     }
     let is_judged = |used: &WorkloadUse| {
         let mut metrics = used.manifest.metrics.iter();
-        // What an experiment chooses can be judged.
+        // An experiment's chosen rows can be judged.
         !used.primary.is_empty() || metrics.any(|metric| used.is_primary(metric, &metric.name))
     };
     if !experiment.workloads.iter().any(is_judged) {

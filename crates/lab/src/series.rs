@@ -1,4 +1,4 @@
-//! Series in the making: recorded texts patched back together and parsed, source by source.
+//! Builds series: recorded texts are patched together and parsed, source by source.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::table::{Budget, Table};
 
 /// Millionths in one.
 const MILLION: f64 = 1e6;
-/// No more text than this is parsed for one boot: hours of sampling every 10 ms.
+/// Most text that is parsed for one boot: hours of sampling every 10 ms.
 const MAX_PARSED: usize = 8 << 30;
 
-/// No more values than this are kept for one boot: 10 minutes of all default sources every 10 ms.
+/// Most values that are kept for one boot: 10 minutes of all default sources every 10 ms.
 const MAX_VALUES: usize = 64 << 20;
 
 /// The series of one source during one phase.
@@ -27,7 +27,7 @@ pub struct Cut {
     pub columns: Vec<Column>,
 }
 
-/// All series of a boot, the current phase of them still growing.
+/// All series of a boot; the current phase is still growing.
 #[derive(Debug)]
 pub struct Series {
     files: Vec<Watched>,
@@ -54,7 +54,7 @@ impl Default for Series {
 /// A sampled file: what it is and its text as last recorded.
 #[derive(Debug)]
 struct Watched {
-    /// None for a source that this side does not know.
+    /// `None` for a source that the host does not know.
     source: Option<Source>,
     part: String,
     text: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ impl Series {
         self.files = watched.collect();
     }
 
-    /// Takes one record of the sampler. What is damaged is passed over.
+    /// Takes one record of the sampler. Damaged records are skipped.
     pub fn record(&mut self, payload: &[u8], time: u64) {
         let Ok(Record { file, content }) = postcard::from_bytes::<Record>(payload) else {
             return;
@@ -106,8 +106,8 @@ impl Series {
         self.overflowed |= !self.points.point(name, millionths, time, &mut self.budget);
     }
 
-    /// Ends the current phase and gives what was sampled in it. The last sample begins the next
-    /// phase too, and a sample alone is no series.
+    /// Ends the current phase and returns its samples. The last sample also begins the next phase. A single
+    /// sample is not a series.
     pub fn cut(&mut self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for (source, table) in &mut self.tables {
@@ -129,7 +129,7 @@ impl Series {
         cuts
     }
 
-    /// Whether something went beyond the bounds and was dropped.
+    /// Whether something exceeded the bounds and was dropped.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }

@@ -1,17 +1,16 @@
-//! The swap space of a machine, as the guest is told of it.
+//! The swap space of a machine, as described to the guest.
 
 use flight::job;
 use kernels::modules;
 use model::{Kernel, Machine, Swap};
 
-/// What zram compresses by, up to Linux 6.11, where nothing else is said. Newer ones bring their
-/// default with them.
+/// The default compression algorithm of zram up to Linux 6.11. Newer kernels load their default with zram.
 const USUAL_ALGORITHM: &str = "lzo-rle";
-/// The name of the file on the disk where it is one.
+/// The name of the swap file on its disk.
 const FILE: &str = "swapfile";
 
-/// The modules that it takes. Compressions are modules of their own in some kernels, which the
-/// guest cannot look for by itself.
+/// The modules that it needs. In some kernels compression algorithms are modules, which the guest cannot
+/// look for by itself.
 ///
 /// # Errors
 /// When the kernel's lists of modules cannot be read.

@@ -1,5 +1,5 @@
-//! A kernel's symbols, read once in a short boot of their own and kept beside the kernels: without
-//! address randomisation they are the same in each boot, modules aside.
+//! A kernel's symbols, read once in a short boot and kept beside the kernels: without address randomisation
+//! they are the same in each boot, modules excepted.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ use crate::collect::{MAX_SYMBOLS, collect};
 use crate::guest::{Guest, Libraries};
 use crate::job;
 
-/// The function that changes from one task to another (`arch/x86/entry/entry_64.S`).
+/// The function that switches tasks (`arch/x86/entry/entry_64.S`).
 const SWITCH: &str = "__switch_to_asm";
-/// The machine that is booted to read them.
+/// The memory of the machine that is booted to read them.
 const MEMORY: Bytes = Bytes::mib(512);
 
 /// What the host knows of a kernel's code.
@@ -27,7 +27,7 @@ const MEMORY: Bytes = Bytes::mib(512);
 pub struct Known {
     /// Its functions; none if they could not be read.
     pub symbols: Symbols,
-    /// How to tell processes apart; none if its symbols or its BTF do not say.
+    /// How to distinguish processes; `None` if neither its symbols nor its BTF say.
     pub switch: Option<Switch>,
 }
 
@@ -46,8 +46,8 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What is known of `kernel`, found out if need be. A kernel that does not come up has no
-    /// symbols; its boots will tell why.
+    /// What is known of the code of `kernel`, determined if necessary. A kernel that does not come up has no
+    /// symbols; its boots will report why.
     ///
     /// # Errors
     /// When the host fails.
@@ -71,8 +71,8 @@ impl Reader<'_> {
         Ok(Known { symbols, switch })
     }
 
-    /// The symbols of a kernel that does not list them itself: by its `System.map`, if it was given. Where
-    /// the kernel lists them that comes first, because its list and a map name some addresses differently.
+    /// The symbols of a kernel that does not list them itself, from its `System.map` if given. The kernel's
+    /// own list is preferred, because it and the map name some addresses differently.
     fn mapped(kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<String, BootError> {
         let map = kernels::text(kernel, "map")?;
         say(&match map {
@@ -82,7 +82,7 @@ impl Reader<'_> {
         Ok(map.unwrap_or_default())
     }
 
-    /// Boots with a job that does nothing else, and gives the text of `/proc/kallsyms`.
+    /// Boots with a job that only reads `/proc/kallsyms`, and returns its text.
     fn boot(&self, kernel: &Kernel) -> Result<String, BootError> {
         let directory = self.scratch.join("symbols");
         fs::create_dir_all(&directory).map_err(in_file(&directory))?;
@@ -119,7 +119,7 @@ fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
     Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
 }
 
-/// The text kept at `path`; none if there is none, or it is damaged.
+/// The text kept at `path`; `None` if there is none, or it is damaged.
 fn read(path: &PathBuf) -> io::Result<Option<String>> {
     let packed = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,16 +1,16 @@
-//! A table in the making: the counters of one source as columns, a row a sample.
+//! Builds a table: the counters of one source as columns, one row per sample.
 
 use std::collections::HashMap;
 
 use model::Column;
 
-/// What a column costs at each cut besides its values: its name is kept again.
+/// The cost of a column at each cut besides its values: its name is kept again.
 const COLUMN_COST: usize = 8;
-/// No more counters than this are kept of one source.
+/// Most counters of one source that are kept.
 const MAX_COLUMNS: usize = 65_536;
 
-/// How many more values are kept of a boot. A guest decides how many counters it prints and how
-/// often it is cut; memory must not be its to decide.
+/// How many more values may be kept for a boot. A guest controls how many counters it prints and how often
+/// phases are cut; it must not control the host's memory.
 #[derive(Debug)]
 pub struct Budget {
     left: usize,
@@ -22,7 +22,7 @@ impl Budget {
         Self { left: values }
     }
 
-    /// Takes room for `values`, or says that there is none left, for these or any more.
+    /// Takes room for `values`; once that fails, there is no room for any more.
     fn take(&mut self, values: usize) -> bool {
         let fits = values <= self.left;
         self.left = if fits { self.left - values } else { 0 };
@@ -41,9 +41,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes the counters of one file as sampled at `time`. Files of one source sampled at one
-    /// time share a row; a file that says nothing new keeps its values. False when there was no
-    /// room.
+    /// Takes the counters of one file as sampled at `time`. Files of one source sampled at the same time
+    /// share a row; a file without news keeps its values. False when there was no room.
     pub fn sampled(
         &mut self,
         file: usize,
@@ -63,8 +62,8 @@ impl Table {
             .fold(true, |fits, (name, value)| self.set(file, name, value, budget) && fits)
     }
 
-    /// Takes one point of a series at `time`: into the row before if that has none of this series
-    /// yet, for what is reported together belongs together.
+    /// Takes one point of a series at `time`: into the previous row if that has none of this series yet,
+    /// because figures reported together belong together.
     pub fn point(&mut self, name: &str, value: i64, time: u64, budget: &mut Budget) -> bool {
         let filled = match self.index.get(name) {
             Some(&column) => self.columns[column].values.last().is_none_or(Option::is_some),
@@ -74,8 +73,8 @@ impl Table {
             && self.set(0, name.to_owned(), value, budget)
     }
 
-    /// Takes all rows out. With `carry` the last row stays as the first of what follows. None when
-    /// there was no room; the rows are gone then.
+    /// Takes all rows out. With `carry` the last row stays as the first of the next phase. `None` when there
+    /// was no room; the rows are lost then.
     pub fn cut(&mut self, carry: bool, budget: &mut Budget) -> Option<(Vec<u64>, Vec<Column>)> {
         if !budget.take(COLUMN_COST * self.columns.len()) {
             *self = Self::default();

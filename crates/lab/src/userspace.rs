@@ -1,4 +1,4 @@
-//! The user space of guests whose workloads want packages: one image for all of an experiment's.
+//! The user space of guests whose workloads want packages: one image for an experiment.
 
 use std::path::Path;
 
@@ -9,11 +9,10 @@ use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
 
 use crate::disks::{self, mkfs};
 
-/// What the kernel calls it is of no matter: this is its name in the guest.
+/// Its name in the guest, whatever the kernel calls the device.
 const DEVICE: &str = "/dev/userspace";
-/// The file system: never written to, so it needs no journal, and the same whatever the host's
-/// mke2fs.conf(5) says. Tables of inodes are left as holes. A sixteenth of the image is for these
-/// tables (`kernels::Cache::userspace`).
+/// The file system: never written to, so it needs no journal, and independent of the host's mke2fs.conf(5).
+/// Inode tables are left as holes. They take a sixteenth of the image (`kernels::Cache::userspace`).
 const MKFS: &[&str] = &[
     "-b",
     "4096",
@@ -31,12 +30,13 @@ const MKFS: &[&str] = &[
 /// No disk of a machine has this seed.
 const SEED: usize = MAX_DISKS + 1;
 
-/// The image that an experiment's workloads want, made if need be; none if they want no packages. It is
-/// the one that the experiment had before, if the cache still has that; else the one of its lock; else
-/// the one that the packages' names mean. `library` makes the file system the same each time.
+/// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. It is
+/// the one that the experiment had before, if the cache still has it; otherwise the one of its lock;
+/// otherwise the one that the packages' names resolve to. `library` makes the file system the same each
+/// time.
 ///
 /// # Errors
-/// When the packages cannot be had or the image not be made.
+/// When the packages are not available or the image cannot be made.
 pub(crate) fn obtain(
     experiment: &Experiment,
     cache: &Cache,
@@ -80,12 +80,13 @@ fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
     mkfs::make(&format, SEED, image, library).map_err(|error| error.to_string())
 }
 
-/// How a machine has it.
+/// Its description for a machine.
 pub(crate) fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
     ReadOnly { image: &userspace.image, size: userspace.size }
 }
 
-/// How the agent knows it: behind the other memory modules in exact mode, else by its serial number.
+/// Its description for the agent: behind the other memory modules in exact mode, otherwise by its serial
+/// number.
 pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
     job::Disk {
         identity: match experiment.mode {
@@ -104,7 +105,7 @@ pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Dis
     }
 }
 
-/// The modules that drive it.
+/// The modules that it needs.
 pub(crate) fn modules(mode: Mode) -> Vec<&'static str> {
     [kind(mode).modules(), &[FileSystem::Ext4.name()]].concat()
 }

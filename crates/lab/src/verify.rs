@@ -1,4 +1,4 @@
-//! The proof that exact mode is exact: everything booted twice.
+//! Verifies exact mode by booting everything twice.
 
 use std::fs;
 use std::io;
@@ -16,20 +16,19 @@ use crate::salvage::remove;
 use crate::schedule::{Slot, files_of};
 use crate::watch::Watch;
 
-/// How the names begin of directories that hold what two boots left behind which ought to be the
-/// same and are not.
+/// Prefix of the directories that keep what two boots left behind that should be the same and are not.
 const EVIDENCE: &str = "differs-";
 
-/// What came of booting once more.
+/// The result of repeating a boot.
 pub enum Verified {
-    /// Both boots left the same behind.
+    /// Both boots left the same files.
     Same,
-    /// They were not compared, and why.
+    /// They were not compared, for this reason.
     Not(String),
 }
 
-/// Boots once more, and compares with what the first boot left behind. What two boots left that differ
-/// is set aside.
+/// Repeats a boot, and compares with what the first one left behind. The files of boots that differ are set
+/// aside.
 ///
 /// # Errors
 /// When they differ, or the host fails.
@@ -65,10 +64,10 @@ pub fn verify(
 }
 
 impl Lab {
-    /// Replays the complete boots that are kept of an experiment, and gives their number.
+    /// Replays the complete boots that are kept of an experiment, and returns their number.
     ///
     /// # Errors
-    /// When one is not what it was, or cannot be booted again, or the host fails.
+    /// When one differs from what is kept or cannot be repeated, or the host fails.
     pub(crate) fn verify_kept(
         &self,
         id: ExperimentId,
@@ -89,7 +88,7 @@ impl Lab {
     }
 }
 
-/// Moves a directory to where another may be.
+/// Moves a directory, replacing one at the target.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     match fs::remove_dir_all(to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! What an experiment tells while it runs.
+//! Progress of an experiment while it runs.
 
 use std::time::Duration;
 
@@ -57,5 +57,5 @@ pub enum Progress<'a> {
     },
 }
 
-/// Whoever is told.
+/// The receiver of progress.
 pub type Watch<'a> = dyn FnMut(Progress<'_>) + 'a;

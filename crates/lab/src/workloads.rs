@@ -1,4 +1,4 @@
-//! The built-in workloads and how a manifest becomes a command line.
+//! The built-in workloads, and how a manifest becomes a command line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -110,7 +110,7 @@ impl WorkloadError {
     }
 }
 
-/// The name that is most like the one that was wanted, if one is.
+/// The known name most similar to the wanted one, if any is.
 pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(wanted, name), name))
@@ -119,8 +119,8 @@ pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option
         .map(|(_, name)| name)
 }
 
-/// Looks for what a workload would refuse in the guest, so that nothing is booted for it. A
-/// built-in one checks its own command line; of others only placeholders are known.
+/// Checks for what a workload would refuse in the guest, so that nothing is booted for it. A built-in
+/// workload checks its own command line; for others only placeholders are checked.
 ///
 /// # Errors
 /// With the parameter at fault, if it is one.
@@ -129,7 +129,7 @@ pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError>
     built_in_programs::check(&command, machine).map_err(|error| refusal(&used.manifest, &error))
 }
 
-/// What a built-in program says of its options, said of a manifest's parameters.
+/// A built-in program's message about its options, in terms of a manifest's parameters.
 fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> WorkloadError {
     let workload = manifest.name.clone();
     if let built_in_programs::WorkloadError::Option(refused) = error {
@@ -168,10 +168,10 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
     }
 }
 
-/// The manifest in a file of the user's own.
+/// The manifest in a user's file.
 ///
 /// # Errors
-/// When there is none, in words that begin with the file's name.
+/// When there is none; the message begins with the file's name.
 pub fn read(path: &Path) -> Result<Manifest, String> {
     let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
     let text = fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
@@ -201,9 +201,9 @@ pub fn set_parameters(
     Ok(())
 }
 
-/// The command of a manifest for this machine, placeholders filled in. `program` is the place in the
-/// guest of a program of the user's own: it stands for `{program}`, or for the first word of a command
-/// without that.
+/// The command of a manifest for this machine, with placeholders filled in. `program` is the path in the
+/// guest of a user's own program: it stands for `{program}`, or for the first word of a command without
+/// that.
 ///
 /// # Errors
 /// When a placeholder has no value.
@@ -242,8 +242,8 @@ pub fn command(
     Ok(command)
 }
 
-/// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around
-/// anything but a name stay: programs have a use for them.
+/// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around anything but a
+/// name stay, because programs use them.
 fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let is_name = |text: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -314,14 +314,14 @@ mod tests {
         let all = "not one of ep, is, cg, mg, lu";
         let expected = format!("workload `nas` cannot have benchmarks = \"ep,ft\": ft: {all}");
         assert_eq!(told(manifest.clone(), None), Some(expected));
-        // Whoever calls ours by parameters of other names is told of the option.
+        // Users of parameters with other names see the option's name.
         manifest.parameters = [("which".into(), "ft".into())].into();
         manifest.command =
             [WORKLOADS_PATH, "nas", "--benchmarks", "{which}"].map(str::to_owned).into();
         let told_of_option = told(manifest.clone(), None).unwrap();
         let expected = format!("workload `nas` cannot run: --benchmarks ft: {all}: ");
         assert_eq!(told_of_option, expected);
-        // A program of the user's own in place of ours is not ours to check.
+        // A user's program in place of ours is not ours to check.
         assert_eq!(told(manifest, Some("bin/own")), None);
     }
 

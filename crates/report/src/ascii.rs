@@ -1,11 +1,10 @@
-//! Text from anywhere, made fit for a terminal and a mail: printable ASCII, lines of bounded
-//! width.
+//! Makes text from any source fit for a terminal and a mail: printable ASCII, lines of bounded width.
 
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// The width that text keeps to.
 pub const WIDTH: usize = 100;
-/// More of a foreign text than this is not printed.
+/// Most letters of a foreign text that are printed.
 pub const MAX_TEXT: usize = 300;
 
 /// The first `most` of several names or sentences, and how many there are besides: `3 more`.
@@ -17,8 +16,8 @@ pub fn few(most: usize, mut named: Vec<String>) -> Vec<String> {
     named
 }
 
-/// `text` with everything but printable ASCII escaped: a guest or a file can't move a cursor, end a
-/// line or show letters that are not there.
+/// `text` with everything but printable ASCII escaped: a guest or a file cannot move a cursor, end a line or
+/// fake letters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -30,7 +29,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// `text` escaped, and cut where it is too long to be read.
+/// `text` escaped, and cut where it is too long.
 pub fn excerpt(text: &str) -> String {
     cut(text, MAX_TEXT)
 }
@@ -45,8 +44,9 @@ pub fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began.
-/// Where `first` takes most of a line, all of them stand below it. Words that are too long stay whole, so that they can be searched for.
+/// Lines of `text` within [`WIDTH`], the first after `first`, the others below where it began. If `first`
+/// takes most of a line, all of them are below it. Words that are too long stay whole, so that they can be
+/// searched for.
 pub fn wrap(first: &str, text: &str) -> String {
     if first.len() > 3 * WIDTH / 4 {
         let below = " ".repeat(first.len() - first.trim_start().len() + 4);

@@ -1,5 +1,5 @@
-//! The first screen: the verdicts with the rows that they are on, then the counters that moved most.
-//! The rest is in the full tables. Plain text as that of [`crate::text`].
+//! The first screen: the rows with verdicts, then the counters that moved most. The rest is in the full
+//! tables. Plain text like that of [`crate::text`].
 
 use compare::{Comparison, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::Mode;
@@ -9,11 +9,11 @@ use crate::notes::{self, Note, lay_out};
 use crate::verdicts::{self, Layout};
 use crate::{cross_check, exact, oddities, table};
 
-/// Rows that are shown of a table without verdicts, and counters of any table.
+/// Most rows that are shown of a table without verdicts, and most counters of any table.
 const MOST: usize = 8;
-/// Notes that tell little where the variants do not differ in them.
+/// Notes that are left out if the variants do not differ in them.
 const USUAL: [&str; 5] = ["preemption", "HZ", "compiler", "command line", "configuration"];
-/// Notes that are for those who boot the same again.
+/// Notes that only matter for repeating the boots.
 const DETAILS: [&str; 2] = [notes::ORIGIN, "host"];
 
 /// The comparison in short. `full` is the command that prints all of it.
@@ -40,7 +40,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     parts.join("\n")
 }
 
-/// The rows of a table of metrics that have verdicts, and what the verdicts rest on.
+/// The rows of a table of metrics that have verdicts, and the evidence for these.
 fn metrics(whole: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
     let has_verdict = |row: &Row| row.verdicts.iter().any(Option::is_some);
@@ -54,13 +54,13 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
     let is_of = |name: &str, row: &Row| {
         row.metric.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    // By mmtests' names some rows are no more than a number.
+    // Some of mmtests' names of rows are just a number.
     let nameless = |row: &Row| !whole.units.iter().any(|(name, _)| is_of(name, row));
     let units = whole.units.iter().filter(|(name, unit)| {
         rows.iter().any(|row| is_of(name, row) || (nameless(row) && row.unit == *unit))
     });
     let units = units.cloned().collect();
-    // Gains stand in the verdicts alone: there they are over boots, in the table they would be pooled.
+    // Gains are printed in the verdicts only: those are over boots, while a table's gains are pooled.
     rows.iter_mut().filter(|row| has_verdict(row)).for_each(|row| row.better = None);
     let mut text = table::plain(&Table { rows, units, ..whole.clone() }, comparison, false);
     if more > 0 {
@@ -71,7 +71,7 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
         + &oddities::text(whole, comparison, &layout)
 }
 
-/// The counters that moved most among those that differ for sure. None where nothing is known of that.
+/// The counters that moved most among those that differ for sure. `None` where that is unknown.
 fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
     let (table, more) = match moved_most(whole, comparison)? {
         Ok(found) => found,
@@ -82,8 +82,8 @@ fn counters(whole: &Table, comparison: &Comparison) -> Option<String> {
     Some(text + &more.unwrap_or_default())
 }
 
-/// The rows of counters that moved most among those that differ for sure, and how many more do; or a
-/// sentence, if none does. None where nothing is known of that.
+/// The rows of counters that moved most among those that differ for sure, and the number of further ones; or
+/// a sentence, if none differs. `None` where that is unknown.
 pub fn moved_most(
     whole: &Table,
     comparison: &Comparison,
@@ -120,7 +120,7 @@ pub fn moved_most(
     Some(Ok((Table { rows, ..whole.clone() }, more)))
 }
 
-/// How many times larger one side is than the other, where that is neither luck nor chance.
+/// By what factor the two sides differ, where that is neither luck nor chance.
 fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     let differs = table::differs(row, column, comparison)?;
     let (base, new) = (row.values[0]?.abs(), row.values[column]?.abs());
@@ -128,13 +128,13 @@ fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
 }
 
-/// Whether a note tells of a difference, and of no detail.
+/// Whether a note reports a difference, and is not a detail.
 pub fn tells(note: &Note) -> bool {
     let is_usual = USUAL.contains(&note.topic) && note.variant.is_none();
     !is_usual && !DETAILS.contains(&note.topic)
 }
 
-/// The notes without those that say that nothing differs, and without details.
+/// The notes except those that report no difference, and except details.
 fn few_notes(comparison: &Comparison) -> Vec<Note> {
     let short =
         |note: Note| match notes::CHANGED.contains(&note.topic) || note.topic == notes::PARTIAL {

@@ -1,4 +1,4 @@
-//! Notes on counters that do not add up, and on what columns count differently.
+//! Notes on counters that contradict each other, and on what columns count differently.
 
 use compare::{Counting, Finding, Relation, Severity};
 use kernelfiles::catalogue;
@@ -6,10 +6,10 @@ use kernelfiles::catalogue;
 use crate::ascii::escape;
 use crate::notes::Note;
 
-/// Boots that are named of a finding; the others are counted.
+/// Most boots that a finding names; the others are counted.
 const MAX_BOOTS: usize = 5;
 
-/// A note on what does not add up.
+/// A note on a contradiction between counters.
 pub fn finding(finding: &Finding) -> Note {
     let topic = match finding.severity {
         Severity::Contradiction => "does not add up",
@@ -30,7 +30,7 @@ fn boots(names: &[String]) -> String {
     }
 }
 
-/// A note on rows that a column makes of other counters than the baseline.
+/// A note on rows that a column derives from other counters than the baseline.
 pub fn counting(counting: &Counting, baseline: &str) -> Note {
     let Counting { variant, rows, relation, baseline: old, counters: new } = counting;
     let baseline = escape(baseline);

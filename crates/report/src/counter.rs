@@ -1,4 +1,4 @@
-//! What a counter of the kernel counts, or how a row of the tables is made, told to a person.
+//! Explains a kernel counter, or how a row of the tables is computed.
 
 use compare::{of_counter as names_in_mmtests, ours};
 use kernelfiles::catalogue::{self, Counter, End, OLDEST};
@@ -6,8 +6,8 @@ use kernelfiles::derived::{self, Derived};
 
 use crate::ascii::wrap;
 
-/// What the catalogue says of a counter, or of a row derived from counters, by our name of it or
-/// mmtests'; none if it knows no such name.
+/// What the catalogue says about a counter or a derived row, by our name or mmtests'; `None` for an unknown
+/// name.
 pub fn counter(name: &str) -> Option<String> {
     let known = |name: &str| match catalogue::find(name) {
         Some(counter) => Some(of_counter(counter)),
@@ -60,7 +60,7 @@ fn of_row(row: &Derived) -> String {
     )
 }
 
-/// Whether a row is made of a counter, or of one of its forms for zones.
+/// Whether a row is computed from a counter, or from one of its forms for zones.
 fn uses(row: &Derived, counter: &Counter) -> bool {
     let found = row.formula.counters().into_iter().filter_map(|name| catalogue::find(&name));
     found.into_iter().any(|used| used.name == counter.name)
@@ -85,7 +85,7 @@ fn kernels(counter: &Counter) -> String {
     }
 }
 
-/// A title, and below it what is known, topic by topic.
+/// A title, and the facts below it by topic.
 fn lay_out(title: &str, topics: &[(&str, String)]) -> String {
     let known = topics.iter().filter(|(_, text)| !text.is_empty());
     let width = known.clone().map(|(topic, _)| topic.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Time as measured beside instructions as counted.
+//! Measured time beside counted instructions.
 
 use compare::{Comparison, CrossCheck, Gain, Reading, Sources, Verdict};
 use model::count;
@@ -11,8 +11,8 @@ use crate::verdicts::short;
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 34;
 
-/// Which experiments these are of, a table for each workload and variant, and below them what the
-/// readings mean.
+/// The names of the experiments, a table for each workload and variant, and below them the meaning of the
+/// readings.
 pub fn text(comparison: &Comparison) -> Option<String> {
     let cross_checks = &comparison.cross_checks;
     let baseline = comparison.variants.first().map_or("", |variant| &*variant.name);
@@ -31,7 +31,7 @@ pub fn text(comparison: &Comparison) -> Option<String> {
     (!cross_checks.is_empty()).then(|| parts.collect())
 }
 
-/// The same in words, for lines too short for the table.
+/// The same as sentences, for lines too short for the table.
 pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
     let Comparison { cross_checks, cross_check_sources, .. } = comparison;
     let said = |row: &CrossCheck| {
@@ -64,7 +64,7 @@ pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
     (!cross_checks.is_empty()).then(|| notes.collect())
 }
 
-/// How rows are read, each way once.
+/// The readings of the rows, each once.
 fn readings(cross_checks: &[CrossCheck]) -> Vec<Reading> {
     let mut readings: Vec<Reading> = cross_checks.iter().map(|row| row.reading).collect();
     readings.sort_unstable();
@@ -72,7 +72,7 @@ fn readings(cross_checks: &[CrossCheck]) -> Vec<Reading> {
     readings
 }
 
-/// The widest floor in percent of the rows that are read so.
+/// The widest floor in percent among the rows with this reading.
 fn widest(cross_checks: &[CrossCheck], reading: Reading) -> Option<f64> {
     let rows = cross_checks.iter().filter(|row| row.reading == reading);
     rows.filter_map(|row| row.unseen).reduce(f64::max)

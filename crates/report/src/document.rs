@@ -1,4 +1,4 @@
-//! What all pages of HTML have in common: each is one file that loads nothing.
+//! The common frame of all HTML pages. Each is one file that loads nothing.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,20 +6,20 @@ use sha2::{Digest, Sha256};
 
 use crate::markup::html;
 
-/// What all pages look like.
+/// The style of all pages.
 const STYLE: &str = include_str!("document.css");
 
-/// What a page may do besides being read.
+/// What scripts may do on a page.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy<'a> {
-    /// Run this one script. The page's own policy forbids browsers everything else: other scripts,
-    /// handlers in attributes, styles but its own, and any load.
+    /// Run this one script. The page's own policy makes browsers block everything else: other scripts,
+    /// handlers in attributes, other styles, and any load.
     Only(&'a str),
-    /// Nothing.
+    /// No script runs.
     Nothing,
 }
 
-/// A whole page: `title` is not escaped yet, `body` is.
+/// A whole page. `title` is escaped here; `body` must be escaped already.
 pub fn document(title: &str, style: &str, policy: Policy<'_>, body: &str) -> String {
     let title = html(title);
     let style = format!("\n{STYLE}{style}");
@@ -38,7 +38,7 @@ pub fn document(title: &str, style: &str, policy: Policy<'_>, body: &str) -> Str
     )
 }
 
-/// A content security policy by which only what has these texts may be used (CSP level 3).
+/// A content security policy that allows only what has these texts (CSP level 3).
 fn policy_of(allowed: &[(&str, &str)]) -> String {
     let allowed = allowed
         .iter()

@@ -1,4 +1,4 @@
-//! What is said above and below the tables of exact mode: what it found, and what it cannot see.
+//! The text above and below the tables of exact mode: what it found, and what it cannot see.
 
 use compare::{Comparison, Kind, LEVEL, RATE, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
@@ -7,20 +7,20 @@ use crate::ascii::{escape, few};
 use crate::notes::{Note, lay_out};
 use crate::table::decimal;
 
-/// Nanoseconds by which the guest's clock advances with an instruction of whichever CPU: QEMU's
-/// `-icount shift=1` is 2^1.
+/// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
+/// 2^1.
 pub const NANOSECONDS: u32 = 2;
-/// What time depends on in a real machine and not in exact mode.
+/// What affects time on a real machine, but not in exact mode.
 pub const NOT_MODELLED: [&str; 4] =
     ["caches", "TLBs", "memory latency", "contention in time between CPUs (they take turns)"];
-/// Operations that are named for a verdict; the others are counted.
+/// Most operations that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
 /// The head of a report made in exact mode.
 pub fn head(comparison: &Comparison) -> Option<String> {
     (comparison.mode == Mode::Exact).then(|| lay_out("Exact mode:", &notes(comparison)))
 }
 
-/// What there is to say of exact mode before any table.
+/// The notes of exact mode before all tables.
 pub fn notes(comparison: &Comparison) -> Vec<Note> {
     let mut notes: Vec<Note> = seeds(comparison);
     notes.extend((1..comparison.variants.len()).filter_map(|column| verdicts(comparison, column)));
@@ -34,7 +34,7 @@ pub fn limits() -> [Note; 2] {
     [Note::on_all("times", times), Note::on_all("not modelled", NOT_MODELLED.join(", "))]
 }
 
-/// How many seeds there are, and what that means for verdicts.
+/// The number of seeds, and what it means for verdicts.
 pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     const TOPIC: &str = "seeds";
     let Comparison { boots: wanted, variants, .. } = comparison;
@@ -102,7 +102,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
     (!said.is_empty()).then(|| Note::on("verdicts", variant, text))
 }
 
-/// The change that a verdict is on, and its luck floor.
+/// The change that a verdict is about, and its luck floor.
 pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
@@ -132,8 +132,8 @@ pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
     percent.is_finite().then_some(percent)
 }
 
-/// A change in percent, as sentences have it: `139.97 % more`, `0.52 % less`, and `0.00 %` of what rounds
-/// to none. None of what is no number.
+/// A change in percent as sentences have it: `139.97 % more`, `0.52 % less`, and `0.00 %` of what rounds to
+/// none. `None` for what is not a number.
 pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
     let size = percent.is_finite().then(|| format!("{:.decimals$}", percent.abs()))?;
     let word = match size.trim_matches(['0', '.']).is_empty() {
@@ -144,12 +144,12 @@ pub fn more_or_less(percent: f64, decimals: usize) -> Option<String> {
     Some(format!("{size} %{word}"))
 }
 
-/// How many of the rows that are called beyond luck are.
+/// How many of the rows that are called beyond luck are expected to be luck.
 pub fn luck_list() -> String {
     format!("at most {:.0} % of these are expected to be luck", 100.0 * RATE)
 }
 
-/// What the marks in `table` mean.
+/// The meaning of the marks in `table`.
 pub fn legend(table: &Table) -> Vec<String> {
     let list = luck_list();
     match (table.kind, table.pooled.len()) {

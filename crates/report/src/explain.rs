@@ -1,5 +1,5 @@
-//! Where a difference of exact mode went: as a screen of text, as JSON, and as a page of HTML with
-//! a waterfall of contributions and a differential flame graph.
+//! Attribution of a difference of exact mode: as a screen of text, as JSON, and as a page of HTML with a
+//! waterfall of contributions and a differential flame graph.
 
 mod flame;
 mod html;

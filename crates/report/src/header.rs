@@ -1,6 +1,6 @@
 //! Names of variants over their columns, on two lines if need be.
 
-/// A name cut in two. The dash it was cut at is not printed; the second part may be empty.
+/// A name cut in two. The dash at the cut is not printed; the second part may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// For the first line.
@@ -10,9 +10,9 @@ pub struct Name {
 }
 
 impl Name {
-    /// Cuts `name` for a column of `room` letters: after the version as the field does it, at the
-    /// first dash or the one after `-rcN`; else where the longer part is shortest. A part may
-    /// still be too long: no letter is ever dropped.
+    /// Cuts `name` for a column of `room` letters: after the version, as mmtests does, at the first dash or
+    /// the one after `-rcN`; otherwise where the longer part is shortest. A part may still be too long: no
+    /// letter is ever dropped.
     pub fn cut(name: &str, room: usize) -> Self {
         let custom = after_version(name);
         if custom.longer() <= room {

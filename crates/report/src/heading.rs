@@ -1,4 +1,4 @@
-//! The line above a table: what it is of, and how much stands behind it.
+//! The line above a table: its subject, and the data behind it.
 
 use compare::{Comparison, Kind, Part, Pool, Table};
 use model::{Mode, count};
@@ -15,7 +15,7 @@ pub fn words(table: &Table, comparison: &Comparison) -> String {
     format!("{}: {}", escape(&table.workload), what(table, comparison))
 }
 
-/// What a table is of besides its workload.
+/// The subject of a table besides its workload.
 pub fn what(table: &Table, comparison: &Comparison) -> String {
     let part = match table.part.filter(|_| table.kind != Kind::Metrics) {
         None => "",
@@ -58,7 +58,7 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
     what + part
 }
 
-/// So many phases are named one by one.
+/// Most phases that are named one by one.
 const FEW: usize = 4;
 
 /// Phases that a table of counters leaves out: `; without create, fill and what is in no phase`.
@@ -82,7 +82,7 @@ fn left_out(table: &Table) -> String {
     }
 }
 
-/// Phases that are alike as one, with their number: `*-fill (5)`.
+/// Similar phases as one, with their number: `*-fill (5)`.
 fn folded<'a>(
     phases: &'a [String],
     alike: impl Fn(&'a str) -> Option<(&'static str, &'a str, &'static str)>,
@@ -105,7 +105,7 @@ fn folded<'a>(
     named.collect()
 }
 
-/// Boots and iterations, said once if they are the same for every column.
+/// Boots and iterations, printed once if they are the same for every column.
 fn pooled(table: &Table, comparison: &Comparison) -> String {
     let boot = match comparison.mode {
         Mode::Measured => "boot",
@@ -147,8 +147,8 @@ fn amount(pool: &Pool, boot: &str) -> String {
     }
 }
 
-/// Units with the metrics that have them: `; Elapsed, System in s; CPU in %`. `of` follows a unit
-/// of time. What is its own unit has none.
+/// Units with their metrics: `; Elapsed, System in s; CPU in %`. `of` follows a unit of time. A metric that
+/// is its own unit is left out.
 fn units(table: &Table, of: &str) -> String {
     let mut text = String::new();
     for metrics in table.units.chunk_by(|(_, a), (_, b)| a == b) {

@@ -1,4 +1,4 @@
-//! The comparison as JSON: a contract, to which keys may be added while its version stays.
+//! The comparison as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
     Comparison, CrossCheck, Evidence, Judging, Kind, Month, Notes, Oddity, Part, Pool, Row,
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::exact;
 
-/// The version of the contract.
+/// The version of the format.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -20,11 +20,11 @@ struct Document<'a> {
     tables: Vec<TableDocument<'a>>,
     mode: Mode,
     exact: Option<Exact>,
-    /// By what measured differences are judged.
+    /// How measured differences are judged.
     judging: Option<&'a Judging>,
     emulated: bool,
     boots: &'a [Variant],
-    /// Rows that were chosen for verdicts, and that there are not.
+    /// Chosen rows for verdicts that do not exist.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unmet: &'a [Unmet],
     #[serde(rename = "beside")]
@@ -32,19 +32,19 @@ struct Document<'a> {
     #[serde(rename = "beside_of")]
     cross_check_sources: Option<&'a Sources>,
     notes: &'a Notes,
-    /// Whose names rows have, where they are not ours.
+    /// Whose names the rows have, if not ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<Month>,
 }
 
-/// What only exact mode has to say.
+/// Keys of exact mode only.
 #[derive(Serialize)]
 struct Exact {
     /// Seeds wanted of each variant.
     seeds: u32,
-    /// How often each verdict was given, one entry a variant.
+    /// How often each verdict was given, one entry per variant.
     verdicts: Vec<Tally>,
-    /// Guest time that an instruction takes, in nanoseconds.
+    /// Guest time per instruction, in nanoseconds.
     instruction_ns: u32,
     /// What time does not depend on.
     not_modelled: [&'static str; 4],
@@ -73,7 +73,7 @@ struct TableDocument<'a> {
     oddities: &'a [Oddity],
 }
 
-/// A row with the intervals of its gains, one a column, in measured mode.
+/// A row with the intervals of its gains, one per column, in measured mode.
 #[derive(Serialize)]
 struct RowDocument<'a> {
     #[serde(flatten)]
@@ -81,8 +81,8 @@ struct RowDocument<'a> {
     intervals: Vec<Option<[f64; 2]>>,
 }
 
-/// The comparison as one JSON object, figures in full precision. `baseline` is null only if there
-/// is no variant at all.
+/// The comparison as one JSON object, figures in full precision. `baseline` is null only if there is no
+/// variant.
 ///
 /// # Errors
 /// None that a comparison can cause.

@@ -1,6 +1,6 @@
-//! Compared results as text to paste into a mail, and as JSON. Layout only: every figure comes
-//! from the comparison, and where the result goes is for the caller to say. Text from a guest or a
-//! file is escaped wherever it is printed ([`escape`]).
+//! Prints compared results as text to paste into a mail, as a mail, and as JSON, CSV and HTML. Layout only:
+//! every figure comes from the comparison, and the caller decides where the output goes. Text from a guest
+//! or a file is escaped wherever it is printed ([`escape`]).
 
 mod ascii;
 mod brief;

@@ -1,7 +1,7 @@
-//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, what else differs,
-//! what the figures do not show, and how to run it again. Plain text as the kernel's lists want it.
-//! Whatever names a guest or a file brings, each line is of printable ASCII, of at most 78 letters,
-//! and means in a mailbox what it says.
+//! The comparison as a mail, ready to send: a subject, the verdicts, the tables, other differences, what the
+//! figures do not show, and how to run it again. Plain text in the style of the kernel's lists. Whatever
+//! names a guest or a file brings, each line is of printable ASCII, has at most 78 letters, and is not
+//! misread by a mailbox.
 
 pub mod reproduce;
 mod subject;
@@ -22,7 +22,7 @@ pub use reproduce::Recipe;
 /// RFC 5322 asks for lines of at most 78 letters (2.1.1). One is kept free for [`guarded`].
 const WIDTH: usize = 77;
 
-/// How what boots say is laid out in a mail.
+/// The layout of sentences in a mail.
 const LAYOUT: Layout = Layout { lines: hanging, marks: false };
 
 /// Lines of `text`, the first after `first`, the others below where it began if that leaves room.
@@ -33,10 +33,10 @@ fn hanging(first: &str, text: &str) -> String {
     }
 }
 
-/// The mail: one header, the subject, then an empty line and the body. `results` is what was
-/// compared, and `recipe` what it takes to run it again.
+/// The mail: one header, the subject, then an empty line and the body. `results` is the input of the
+/// comparison, and `recipe` what is needed to run it again.
 pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>) -> String {
-    // Where kernels came from is said with how to get them, if we know how.
+    // The origin of kernels is printed with the commands that get them, if those are known.
     let is_told = |note: &Note| note.topic == ORIGIN && results.experiment.imported.is_none();
     let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
     let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
@@ -55,7 +55,7 @@ pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>)
     format!("{}\n{}", subject::header(comparison), guarded(&body))
 }
 
-/// What emulation lacks.
+/// The limits of emulation.
 const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times say nothing of a \
                          real machine's instructions, caches, TLBs, memory latency and distances \
                          between nodes. What the kernels count, they did.";
@@ -71,8 +71,8 @@ fn limits(comparison: &Comparison) -> Option<Vec<Note>> {
     }
 }
 
-/// Notes below a title: each with its topic and its variant before it, where these are short in a
-/// column of their own.
+/// Notes below a title, each after its topic and its variant, which have a column of their own if they are
+/// short.
 fn section(title: &str, notes: &[Note]) -> String {
     let mut text = format!("{title}\n");
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
@@ -102,8 +102,8 @@ fn section(title: &str, notes: &[Note]) -> String {
     text
 }
 
-/// A space before lines that a mailbox or a reader would take for something else: for the begin of
-/// a mail (`From `, the mbox format), or for quoted text.
+/// Puts a space before lines that a mailbox or a reader would misread: as the begin of a mail (`From `, the
+/// mbox format), or as quoted text.
 fn guarded(body: &str) -> String {
     let guard = |line: &str| match line.starts_with("From ") || line.starts_with('>') {
         true => format!(" {line}\n"),
@@ -112,7 +112,7 @@ fn guarded(body: &str) -> String {
     body.lines().map(guard).collect()
 }
 
-/// A name as it is printed, and cut where it is longer than `room`.
+/// A name as printed, cut if it is longer than `room`.
 fn clipped(name: &str, room: usize) -> String {
     let mut name = escape(name);
     if name.len() > room {

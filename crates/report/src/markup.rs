@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped};
 
-/// `text` as it may stand in an element or in an attribute's quotes.
+/// `text` escaped for an element or a quoted attribute.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -18,14 +18,14 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// A sentence in which what stands between backticks is code.
+/// A sentence with text between backticks as code.
 pub fn sentence(text: &str) -> Markup {
     let mut parts = text.split('`');
     let mut written = html(parts.next().unwrap_or_default());
     while let Some(part) = parts.next() {
         match parts.next() {
             Some(rest) => written.push_str(&format!("<code>{}</code>{}", html(part), html(rest))),
-            // A backtick alone is itself.
+            // An unpaired backtick is printed as it is.
             None => written.push_str(&format!("`{}", html(part))),
         }
     }

@@ -1,4 +1,4 @@
-//! Below the tables: what else there is to know of the columns, as a list of topics.
+//! Notes on the columns below the tables, as a list of topics.
 
 use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month,
@@ -9,33 +9,33 @@ use model::count;
 use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few, wrap};
 use crate::consistency;
 
-/// Complaints of one kind that are printed for a variant; the others are counted.
+/// Most complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
-/// Notes of workloads on figures that they could not measure, and boots of each, that are printed for a
-/// variant; the others are counted.
+/// Most notes of workloads on figures that they could not measure, and most boots of each, that are printed
+/// for a variant; the others are counted.
 const MAX_UNMEASURED: usize = 8;
 const MAX_BOOTS: usize = 10;
-/// Options that are printed for a variant; the others are counted.
+/// Most options that are printed for a variant; the others are counted.
 const MAX_OPTIONS: usize = 20;
 /// Longer names push only their own line to the right.
 const MAX_NAME_WIDTH: usize = 40;
 
-/// Settings and modules are the experiment's own; a command line has at most 2048 letters
-/// (`COMMAND_LINE_SIZE`), and what a guest says of it may have more.
+/// Most letters of a change. Settings and modules come from the experiment; a command line has at most 2048
+/// letters (`COMMAND_LINE_SIZE`), but a guest may claim more.
 const MAX_CHANGED: usize = 1 << 16;
 /// Topics of what variants change.
 pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
 /// The topic of boots in which workloads failed, and others did not.
 pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
-/// The topic of where kernels came from.
+/// The topic of the origin of kernels.
 pub const ORIGIN: &str = "origin";
 
 /// One note.
 pub struct Note {
     /// What it is about.
     pub topic: &'static str,
-    /// The variant it is about, escaped; none if it holds for all.
+    /// The escaped name of its variant; `None` if it holds for all.
     pub variant: Option<String>,
     /// What it says.
     pub text: String,
@@ -77,7 +77,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all
 }
 
-/// Topics to the left, each said once; then the variant; then the text.
+/// Notes with topics to the left, each printed once; then the variant; then the text.
 pub fn lay_out(title: &str, notes: &[Note]) -> String {
     let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
     let topics = longest(&mut notes.iter().map(|note| note.topic.len()));
@@ -98,7 +98,7 @@ pub fn lay_out(title: &str, notes: &[Note]) -> String {
     text
 }
 
-/// Whose names rows have, where they are not ours.
+/// Whose names the rows have, if not ours.
 fn names(at: Month) -> Note {
     let when = match at {
         Month::LATEST => "prints them".to_owned(),
@@ -110,9 +110,9 @@ fn names(at: Month) -> Note {
     )
 }
 
-/// Said once if it is the same for all, else for each column.
+/// Printed once if it is the same for all, otherwise for each column.
 fn fact(fact: &Fact, variants: &[Variant]) -> Vec<Note> {
-    // What variants change is told in whole.
+    // Changes of variants are printed in full.
     let most = if CHANGED.contains(&fact.name) { MAX_CHANGED } else { MAX_TEXT };
     let words = |value: &Option<String>| match value.as_deref() {
         None => "not known".to_owned(),
@@ -137,7 +137,7 @@ fn fact(fact: &Fact, variants: &[Variant]) -> Vec<Note> {
     }
 }
 
-/// Said once if it is the same for all, else for each column but the baseline's.
+/// Printed once if it is the same for all, otherwise for each column but the baseline's.
 fn configs(differences: &[ConfigDifference], baseline: &str) -> Vec<Note> {
     let mut others = differences.iter();
     if !differences.is_empty() && others.all(|it| it.differing == Some(0)) {
@@ -162,8 +162,8 @@ fn config(difference: &ConfigDifference, baseline: &str) -> Note {
     Note::on(CONFIGURATION, &difference.variant, text)
 }
 
-/// The options that both kernels know and set differently, and how many only one of them knows:
-/// those came or went with the code.
+/// The options that both kernels have and set differently, and the number that only one of them has: those
+/// came or went with the code.
 fn relevant(difference: &ConfigDifference) -> String {
     let changed: Vec<String> = difference.relevant.iter().filter_map(changed).collect();
     let one_sided = difference.relevant.len() - changed.len();

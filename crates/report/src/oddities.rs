@@ -1,5 +1,4 @@
-//! Below a table of metrics: what means do not tell of the values behind them, and what is left out
-//! of them.
+//! Below a table of metrics: what means hide, and what is left out of them.
 
 use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::count;
@@ -8,22 +7,22 @@ use crate::ascii::{escape, few};
 use crate::table::decimal;
 use crate::verdicts::Layout;
 
-/// Oddities of one kind that are named; the others are counted.
+/// Most oddities of one kind that are named; the others are counted.
 const MAX_NAMES: usize = 8;
-/// Boots of a mode that are named.
+/// Most boots of a mode that are named.
 const MAX_BOOTS: usize = 10;
 
-/// What is said below them.
+/// Printed below them.
 pub const ALL_COUNT: &str = "All of these count in the figures. Iterations are numbered from 0.";
-/// Before what is left out.
+/// Printed before what is left out.
 pub const LEFT_OUT: &str = "Left out:";
-/// Of rows beside those of which samples are left out.
+/// Printed for rows beside those of which samples are left out.
 const WHOLE: &str = "what has one value an iteration is of the whole of it";
-/// How to have it.
+/// How to include it.
 const INCLUDE: &str = "--warmup include counts it";
 
-/// The oddities of `table` by kind, escaped, a sentence each without its point. Kinds of which there
-/// are none are left out.
+/// The oddities of `table` by kind, escaped, one sentence each without its full stop. Kinds without any are
+/// left out.
 pub fn topics(
     table: &Table,
     comparison: &Comparison,
@@ -42,7 +41,7 @@ pub fn topics(
     named.into_iter().filter(|(_, named)| !named.is_empty())
 }
 
-/// What is left out of the figures of `table`, a sentence each without its point.
+/// What is left out of the figures of `table`, one sentence each without its full stop.
 pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     let left_out = table.warm_ups.iter().filter(|it| it.first > 0 && !it.counted);
     let mut named = few(MAX_NAMES, left_out.map(|it| first(it, table, comparison)).collect());
@@ -55,7 +54,7 @@ pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     named
 }
 
-/// The same as text. Nothing where there are none.
+/// The same as text. Empty where there is nothing.
 pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let topics = topics(table, comparison);
     let mut text: String = topics
@@ -106,7 +105,7 @@ fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
     format!("{metric}: {first_of} {each}, warm-up in {columns}")
 }
 
-/// Warm-up that counts: as it is asked for, or since too few boots show it.
+/// Warm-up that counts: because that was requested, or because too few boots show it.
 fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<String> {
     let WarmUp { metric, of, repeated, first: sure, counted, .. } = warm_up;
     match (sure, counted, of) {
@@ -130,7 +129,7 @@ fn suspected(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> Vec<St
     warm.collect()
 }
 
-/// Boots whose samples never get steady.
+/// Boots whose samples never become steady.
 fn never(warm_up: &WarmUp, comparison: &Comparison) -> Vec<String> {
     let columns = comparison.variants.iter().zip(&warm_up.columns);
     let never = columns.filter(|(_, it)| it.never > 0 && warm_up.of == Repeated::Samples);
@@ -200,7 +199,7 @@ fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
     }
 }
 
-/// A mode, with the boots that are wholly in it.
+/// A mode, with the boots that lie in it entirely.
 fn mode(peak: &Peak, figure: &dyn Fn(&f64) -> String) -> String {
     let named = &peak.boots[..peak.boots.len().min(MAX_BOOTS)];
     let more = if named.len() < peak.boots.len() { " ..." } else { "" };

@@ -1,6 +1,6 @@
-//! The comparison as one page of HTML that needs nothing from elsewhere: verdicts first, then
-//! workload by workload every sample drawn and every figure, folded, then what it rests on and how to do
-//! it again. It reads without scripts; the only one it has zooms into series.
+//! The comparison as one self-contained page of HTML: verdicts first, then for each workload every sample
+//! drawn and every figure, folded, then the data behind it and how to repeat it. It can be read without
+//! scripts; its only script zooms into series.
 
 mod convergence;
 mod details;
@@ -26,28 +26,28 @@ use crate::mail::Recipe;
 
 pub use failed::MAX_CONSOLES;
 
-/// What pages look like.
+/// The style of pages.
 pub const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/zoom.js");
 
-/// What a page tells.
+/// The input of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The variants compared.
     pub comparison: &'a Comparison,
-    /// What they were compared from.
+    /// The input of the comparison.
     pub results: &'a Results<'a>,
-    /// What is to be drawn of each workload.
+    /// The plot data of each workload.
     pub plots: &'a [Plots],
-    /// Which functions hold what changed, in exact mode.
+    /// The functions that hold the changes, in exact mode.
     pub explained: &'a [Explained],
-    /// What boots that failed printed.
+    /// The output of boots that failed.
     pub consoles: &'a [Console],
-    /// What it takes to run it again.
+    /// What is needed to run it again.
     pub recipe: &'a Recipe<'a>,
 }
 
-/// What happened to a variant in the phases of a workload.
+/// The attribution of a variant's changes in the phases of a workload.
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// The workload's name.
@@ -58,7 +58,7 @@ pub struct Explained {
     pub headlines: Vec<Headline>,
 }
 
-/// What a boot that failed printed.
+/// The output of a boot that failed.
 #[derive(Clone, Debug)]
 pub struct Console {
     /// The boot's name, such as `b3`.
@@ -143,7 +143,7 @@ fn head(page: &Page<'_>) -> Markup {
     }
 }
 
-/// What a boot is called.
+/// The word for a boot.
 fn boot_word(comparison: &Comparison) -> &'static str {
     match comparison.mode {
         Mode::Measured => "boot",
@@ -163,9 +163,9 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Figures with more digits than this before the point are parted.
+/// Figures with more digits than this before the point are grouped.
 const WHOLE_DIGITS: usize = 4;
-/// Digits between two parts.
+/// Digits of a group.
 const GROUP: usize = 3;
 
 /// A printed figure for a page: digits in groups of three, and a true minus.
@@ -178,7 +178,7 @@ pub fn figure(text: &str) -> String {
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     let (whole, rest) = rest.split_at(digits);
     if whole.is_empty() || whole.len() <= WHOLE_DIGITS {
-        // A dash alone stands for no figure.
+        // A single dash stands for no figure.
         let is_figure = !whole.is_empty();
         return if is_figure { format!("{sign}{whole}{rest}") } else { text.to_owned() };
     }

@@ -1,4 +1,4 @@
-//! What a machine can and cannot see, as text and as JSON.
+//! The resolution of a machine, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::ascii::{escape, wrap};
 
 /// The version of the JSON.
 const SCHEMA: u32 = 1;
-/// A slope is called a drift if chance makes so steep a one in fewer cases than this.
+/// A slope is called a drift if chance causes one as steep in fewer cases than this.
 const DRIFT: f64 = 0.01;
 
 #[derive(Serialize)]

@@ -1,10 +1,10 @@
-//! Profiles in the forms that tools for flame graphs read.
+//! Profiles in the formats that flame graph tools read.
 //!
-//! Both forms say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose
-//! own functions are not told apart. Names are reduced to letters that no such tool takes for a
-//! sign of its own ([`frame`]), and symbols keep their compilers' suffixes. Where calls were not
-//! followed, a kernel path is a function alone. What no function or process claims has a frame in
-//! brackets, so the counts add up to all instructions.
+//! Both formats say who executes in the outermost frame: `kernel`, `firmware`, or a process, whose own
+//! functions are not distinguished. Names are reduced to letters without a meaning for these tools
+//! ([`frame`]), and symbols keep their compilers' suffixes. Where calls were not followed, a kernel path is
+//! a single function. What no function or process claims has a frame in brackets, so the counts add up to
+//! all instructions.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use model::Profile;
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
 const OTHER_PROCESSES: &str = "[other_processes]";
-/// Said at the end of a perf script, where every reader passes over comments.
+/// Printed at the end of a perf script, where every reader skips comments.
 const MADE_UP: &str = "\
 # Written by faultline from counts of instructions: one sample a path, its period the instructions.
 # Addresses, offsets and CPUs are made up. Times are sums of instructions, one as a nanosecond.
 ";
 
-/// Instructions in the form of Brendan Gregg's collapsed stacks: a line a path, its frames from the
-/// outermost on with `;` between them, a space, the count. Sums over `profiles`, in order.
+/// Instructions as Brendan Gregg's collapsed stacks: one line per path with its frames, the outermost first,
+/// separated by `;`, then a space and the count. Sums over `profiles`, in order.
 pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
     let mut lines = BTreeMap::<String, u128>::new();
     for (sample, instructions) in samples(profiles) {
@@ -30,10 +30,10 @@ pub fn collapsed<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String 
     lines.iter().map(|(path, count)| format!("{path} {count}\n")).collect()
 }
 
-/// Instructions in the form in which `perf script` prints samples: one sample a path and process,
-/// with the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and
-/// inferno weigh samples by their period. Speedscope and the Firefox Profiler open the text, but
-/// count every sample as one; for them [`collapsed`] keeps the weights.
+/// Instructions in the format in which `perf script` prints samples: one sample per path and process, with
+/// the instructions as its period. The collapsers of FlameGraph (stackcollapse-perf.pl) and inferno weigh
+/// samples by their period. Speedscope and the Firefox Profiler open the text, but count every sample as
+/// one; use [`collapsed`] for them, which keeps the weights.
 pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> String {
     let mut text = String::new();
     let mut passed: u128 = 0;
@@ -52,7 +52,7 @@ pub fn perf_script<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Strin
     text + MADE_UP
 }
 
-/// A path and who takes it.
+/// A path and who executes it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Sample {
     who: String,
@@ -90,8 +90,7 @@ fn samples<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> BTreeMap<Samp
     samples
 }
 
-/// Paths in the kernel, the outermost function first; functions alone where calls were not
-/// followed.
+/// Paths in the kernel, the outermost function first; single functions where calls were not followed.
 fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
     if profile.stacks.is_empty() {
         let functions = profile.functions.iter();
@@ -104,10 +103,9 @@ fn kernel_paths(profile: &Profile) -> Vec<(Vec<String>, u64)> {
     profile.stacks.iter().map(|stack| (path(&stack.functions), stack.instructions)).collect()
 }
 
-/// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, `_` for everything else, for
-/// among that are the signs by which tools part frames, counts, arguments, offsets and inlined
-/// functions. A kernel's symbols have no others. `[unknown]` would be replaced by the name of its
-/// object.
+/// `name` as a frame: letters, digits and `_.:@$/[]-` as they are, everything else as `_`, because tools use
+/// other signs to separate frames, counts, arguments, offsets and inlined functions. A kernel's symbols have
+/// no others. `[unknown]` would be replaced by the name of its object.
 pub(crate) fn frame(name: &str) -> String {
     let plain = |letter: char| match letter {
         '_' | '.' | ':' | '@' | '$' | '/' | '[' | ']' | '-' => letter,

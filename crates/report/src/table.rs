@@ -1,4 +1,4 @@
-//! A table in the layout of the field: labels to the left, under each name a value and, in
+//! A table in the layout of the kernel's lists: labels to the left, under each name a value and, in
 //! parentheses, its gain.
 
 use compare::{Comparison, Kind, Row, Table, Verdict};
@@ -9,23 +9,23 @@ use crate::exact::legend;
 use crate::header::Name;
 use crate::heading;
 
-/// A value's width with the space before it is at least this, next to a gain ...
+/// Least width of a value with the space before it, next to a gain ...
 const MIN_WIDTH_WITH_GAIN: usize = 10;
-/// ... and this without one.
+/// ... and without one.
 const MIN_WIDTH: usize = 12;
 /// Width of a gain's number, unless a longer one needs more.
 const MIN_GAIN_WIDTH: usize = 7;
 /// Longer labels push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 60;
-/// So many counters that did not move are named.
+/// Most counters that are named because they did not move.
 const FEW: usize = 8;
-/// Figures from here on are printed in powers of ten.
+/// Figures from this one on are printed in powers of ten.
 const HUGE: f64 = 1e15;
-/// Said where there is no table.
+/// Printed where there is no table.
 pub const NOTHING: &str = "No boot that counts measured anything: there is nothing to compare.";
-/// Said under every table that has times in it.
+/// Printed under every table with times.
 const EMULATED: &str = "Times under emulation (TCG) are not performance.";
-/// Said under a table with the row of this name: no other rows are models.
+/// Printed under a table with a row of this name; no other rows are models.
 const MODELS: [(&str, &str); 2] = [
     (
         "Compaction cost",
@@ -49,8 +49,7 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
     text
 }
 
-/// The heading and the rows, with nothing below them. Values without gains have marks where that is
-/// wanted.
+/// The heading and the rows, with nothing below them. Values without gains have marks if `marks` is set.
 pub fn plain(table: &Table, comparison: &Comparison, marks: bool) -> String {
     let names = comparison.variants.iter();
     let marks = Some(comparison).filter(|_| marks);
@@ -88,7 +87,7 @@ pub fn grid(table: &Table, labels: &[String], columns: &[&Column]) -> String {
     text
 }
 
-/// What is said under a table; of values with marks only where there are such.
+/// The text below a table; about values with marks only where there are such.
 pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     if comparison.mode == Mode::Exact {
@@ -107,12 +106,12 @@ pub fn below(table: &Table, comparison: &Comparison, marks: bool) -> Vec<String>
 #[derive(Default)]
 pub struct Still {
     everywhere: Vec<String>,
-    /// Not every column's kernel counts these.
+    /// Counters that not every column's kernel has.
     where_counted: Vec<String>,
 }
 
 impl Still {
-    /// The first of them, named, and how many there are besides.
+    /// The first of them, named, and the number of others.
     pub fn sentences(&self) -> Vec<String> {
         self.listed(FEW)
     }
@@ -139,11 +138,11 @@ impl Still {
     }
 }
 
-/// A table of counters without the rows that are nothing but zero, and these.
+/// A table of counters without the rows that are all zero, and those rows.
 pub fn moved(table: &Table) -> (Table, Still) {
     let mut still = Still::default();
     let mut moved = Table { rows: Vec::new(), ..table.clone() };
-    // A column without a boot says nothing of what its kernel counts.
+    // A column without a boot does not show what its kernel counts.
     let counted =
         |column: usize| table.pooled.get(column).is_none_or(|pool| !pool.iterations.is_empty());
     for row in &table.rows {
@@ -159,8 +158,8 @@ pub fn moved(table: &Table) -> (Table, Still) {
     (moved, still)
 }
 
-/// What stands to the left of each row: the statistic and the metric, or where all rows are means the
-/// metric, after the word that mmtests has there.
+/// The text to the left of each row: the statistic and the metric or, where all rows are means, the metric
+/// after the word that mmtests prints there.
 pub fn labels(table: &Table, comparison: &Comparison) -> Vec<String> {
     let rows = table.rows.iter();
     if table.kind != Kind::Metrics {
@@ -172,7 +171,7 @@ pub fn labels(table: &Table, comparison: &Comparison) -> Vec<String> {
     rows.map(|row| format!("{:<width$} {}", row.statistic, escape(&row.metric))).collect()
 }
 
-/// One variant's column: its texts and how wide they are.
+/// One variant's column: its texts and their widths.
 pub struct Column {
     name: Name,
     values: Vec<String>,
@@ -182,8 +181,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// The column of the variant with this number and name. Values without gains have marks of
-    /// their own by what the comparison knows of them, if it is given.
+    /// The column of the variant with this number and name. With `marks`, values without gains have marks by
+    /// the results of the comparison.
     pub fn new(table: &Table, number: usize, name: &str, marks: Option<&Comparison>) -> Self {
         let Cells { values, gains, directed } = cells(table, number, marks);
         let min_width = if directed { MIN_WIDTH_WITH_GAIN } else { MIN_WIDTH };
@@ -213,16 +212,16 @@ impl Column {
 
 /// The texts of a column.
 pub struct Cells {
-    /// The value of each row; where marks are wanted and there is no gain, with the mark before it.
+    /// The value of each row; where marks are wanted and there is no gain, with the opening mark.
     pub values: Vec<String>,
-    /// What follows each value: its gain, or the mark that closes.
+    /// The text after each value: its gain, or the closing mark.
     pub gains: Vec<String>,
     /// Whether there are gains.
     pub directed: bool,
 }
 
-/// The texts of column `number` of `table`. Values without gains have marks of their own by what
-/// the comparison knows of them, if it is given.
+/// The texts of column `number` of `table`. With `marks`, values without gains have marks by the results of
+/// the comparison.
 pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells {
     let directed = table.rows.iter().any(|row| row.better.is_some()) && table.pooled.len() > 1;
     let known = marks.filter(|comparison| is_known(table, number, comparison));
@@ -239,9 +238,9 @@ fn values(table: &Table, column: usize) -> Vec<String> {
     table.rows.iter().map(value).collect()
 }
 
-/// The gains of a column, each with a space before it: ` (   0.91%)`. Blank where there is no
-/// value or no good direction; a dash where there is no percentage. Brackets for parentheses where
-/// the verdict is that luck does not explain it, question marks where there is no verdict yet.
+/// The gains of a column, each with a space before it: ` (   0.91%)`. Blank where there is no value or no
+/// direction; a dash where there is no percentage. Brackets instead of parentheses mean a verdict that luck
+/// does not explain it, question marks that there is no verdict yet.
 fn gains(table: &Table, column: usize) -> Vec<String> {
     let verdict = |row: &Row| row.verdicts.get(column).copied().flatten();
     let gain_of = |row: &Row| at(column, &row.gains).filter(|_| column == 0 || !vanishes(row));
@@ -260,14 +259,14 @@ fn gains(table: &Table, column: usize) -> Vec<String> {
     table.rows.iter().map(gain).collect()
 }
 
-/// Whether the baseline's figure is printed as 0 though it is not: from what is printed no gain over it
-/// follows.
+/// Whether the baseline's figure is printed as 0 though it is not: no gain follows from the printed values
+/// then.
 fn vanishes(row: &Row) -> bool {
     let base = at(0, &row.values).filter(|base| *base != 0.0);
     base.is_some_and(|base| decimal(Some(base), row.decimals) == decimal(Some(0.0), row.decimals))
 }
 
-/// A gain's number. Its sign says which verdict it is, however small the gain.
+/// The number of a gain. Its sign agrees with the verdict, however small the gain.
 pub fn signed(gain: Option<f64>, verdict: Option<Verdict>) -> String {
     match decimal(gain, 2) {
         zero if verdict == Some(Verdict::Regression) && zero == "0.00" => "-0.00".to_owned(),
@@ -275,7 +274,7 @@ pub fn signed(gain: Option<f64>, verdict: Option<Verdict>) -> String {
     }
 }
 
-/// What stands around a gain with this verdict.
+/// The marks around a gain with this verdict.
 pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
     match verdict {
         Some(Verdict::Regression | Verdict::Improvement) => ['[', ']'],
@@ -284,14 +283,14 @@ pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
     }
 }
 
-/// Whether something is known of a column's differences from the baseline, or should be.
+/// Whether a column's differences from the baseline are known, or should be.
 fn is_known(table: &Table, column: usize, comparison: &Comparison) -> bool {
     let mut evidence = table.rows.iter().map(|row| row.evidence.get(column).copied().flatten());
     column > 0 && (comparison.mode == Mode::Exact || evidence.any(|it| it.is_some()))
 }
 
-/// The values of a column without gains, and what follows each: `[12]` differs beyond luck, or in
-/// measured mode by more than chance; of `?12?` that is not known.
+/// The values of a column without gains, and the text after each: `[12]` differs beyond luck, or in measured
+/// mode by more than chance; for `?12?` that is unknown.
 fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>, Vec<String>) {
     let mark = |row: &Row, value: &str| match differs(row, column, comparison) {
         _ if !row.statistic.is_mean() || value == "-" => ["", " "],
@@ -306,8 +305,8 @@ fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>
     marked.unzip()
 }
 
-/// Whether a column's value differs from the baseline's beyond luck, or in measured mode by more than
-/// chance explains; none if that is not known.
+/// Whether a column's value differs from the baseline's beyond luck, or in measured mode by more than chance
+/// explains; `None` if unknown.
 pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool> {
     match comparison.mode {
         Mode::Exact => row.beyond_luck.get(column).copied().flatten(),
@@ -323,7 +322,7 @@ fn at(column: usize, cells: &[Option<f64>]) -> Option<f64> {
     cells.get(column).copied().flatten()
 }
 
-/// A figure with so many decimals; a dash if there is none. What rounds to zero has no sign.
+/// A figure with so many decimals; a dash if there is none. Figures that round to zero have no sign.
 pub fn decimal(value: Option<f64>, decimals: usize) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return "-".to_owned();

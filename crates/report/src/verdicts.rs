@@ -1,5 +1,5 @@
-//! Below a table of measured mode: the verdicts with what they rest on, what else differs, the
-//! smallest change that could have been seen, how far boots lie apart, and what is odd.
+//! Below a table of measured mode: the verdicts with their evidence, other differences, the smallest change
+//! that could have been seen, the spread of boots, and oddities.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
 use model::{Better, Mode, count};
@@ -9,26 +9,26 @@ use crate::exact;
 use crate::oddities;
 use crate::table::{decimal, signed};
 
-/// Differences beside the verdicts that are named; the others are counted.
+/// Most differences beside the verdicts that are named; the others are counted.
 const MAX_NAMES: usize = 12;
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 40;
-/// What was visible.
+/// Printed before the change that was visible.
 const SEEN: &str = "smallest change that could have been seen";
-/// The same of a table whose boots are too few for that.
+/// The same for a table with too few boots for that.
 const TOO_FEW: &str = "too few boots to tell one figure among so many";
-/// Fewer boots a side than this decide nothing.
+/// With fewer boots per side nothing is decided.
 const MIN_BOOTS: usize = 3;
 
-/// How sentences are laid out.
+/// The layout of sentences.
 pub struct Layout {
-    /// Lines of a text, the first of them after other words.
+    /// Formats a text after other words as lines.
     pub lines: fn(&str, &str) -> String,
     /// Whether values that differ have marks in the tables.
     pub marks: bool,
 }
 
-/// What boots say of `table`, all columns together; empty where there is nothing to say.
+/// The evidence about `table`, all columns together; empty where there is none.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
     verdicts(table, comparison, &layout).unwrap_or_default()
@@ -36,7 +36,8 @@ pub fn text(table: &Table, comparison: &Comparison) -> String {
         + &beside(table, comparison, &layout)
 }
 
-/// Which rows were chosen for verdicts and are not in `table`, and which could be; empty if all are.
+/// The rows that were chosen for verdicts and are not in `table`, and those that could be; empty if all are
+/// there.
 pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let own = comparison.unmet.iter().filter(|unmet| unmet.workload == table.workload);
     let chosen: Vec<String> = own.map(|unmet| excerpt(&unmet.row)).collect();
@@ -62,18 +63,18 @@ pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
     layout.lines("No verdict on ", &text)
 }
 
-/// The verdicts on all columns; empty if there are none. None in exact mode.
+/// The verdicts on all columns; empty if there are none. `None` in exact mode.
 pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
     (comparison.mode == Mode::Measured).then(|| on_columns(table, comparison, layout))
 }
 
-/// The verdicts on all columns, with what they rest on; empty if there are none.
+/// The verdicts on all columns, with their evidence; empty if there are none.
 pub fn on_columns(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
     columns.map(|column| on_column(table, comparison, column, layout)).collect()
 }
 
-/// What else differs, and how far boots lie apart; in exact mode, what is left out alone.
+/// Other differences, and the spread of boots; in exact mode, only what is left out.
 pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let odd = oddities::text(table, comparison, layout);
     match comparison.mode {
@@ -84,12 +85,12 @@ pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> String
     }
 }
 
-/// A row of means that has a verdict, or that may have one.
+/// Rows of means that have a verdict, or may have one.
 fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)> {
     table.rows.iter().filter_map(move |row| Some((row, (*row.verdicts.get(column)?)?)))
 }
 
-/// The verdicts on a column, one a line, and the smallest change that could have been seen.
+/// The verdicts on a column, one per line, and the smallest change that could have been seen.
 fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Layout) -> String {
     let rows: Vec<(&Row, Verdict)> = judged(table, column).collect();
     if rows.is_empty() {
@@ -145,7 +146,7 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     )
 }
 
-/// At which look, where boots may end early.
+/// The current look, where boots may end early.
 fn look(comparison: &Comparison) -> String {
     match comparison.judging.look {
         None => String::new(),
@@ -157,7 +158,7 @@ fn look(comparison: &Comparison) -> String {
     }
 }
 
-/// By what it is judged, in percent.
+/// The settings of the judgement, in percent.
 struct Judged {
     margin: String,
     confidence: String,
@@ -180,7 +181,7 @@ fn boots_of(evidence: &Evidence) -> String {
     if evidence.paired { format!("{boots} in blocks") } else { format!("{boots}, not in blocks") }
 }
 
-/// The gain with its interval, and what follows from it.
+/// The gain with its interval, and its consequences.
 fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     let better = row.better.unwrap_or(Better::Lower);
     let Some(evidence) = row.evidence[column] else {
@@ -210,13 +211,13 @@ fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) 
 }
 
 impl Layout {
-    /// Lines of `text` in which no percentage is torn apart.
+    /// Lines of `text`; no percentage is split across lines.
     pub fn lines(&self, first: &str, text: &str) -> String {
         (self.lines)(first, &text.replace(" %", "\u{a0}%")).replace('\u{a0}', " ")
     }
 }
 
-/// What it would take to decide.
+/// What is needed for a decision.
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
     let Some(needed) = evidence.needed else {
@@ -224,13 +225,13 @@ fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     };
     let least = evidence.boots.into_iter().min().unwrap_or(0);
     match (needed as usize).saturating_sub(least) {
-        // It was as likely as not to be decided, and its difference is near to the margin.
+        // A decision was as likely as not, and the difference is near the margin.
         0 => format!("a few more boots to resolve {margin} %"),
         more => format!("{} to resolve {margin} %", more_boots(more)),
     }
 }
 
-/// Nobody boots more often than this for a verdict.
+/// More boots than this for a verdict are not suggested.
 const MOST_BOOTS: usize = 1000;
 
 /// So many more boots, in words.
@@ -241,7 +242,7 @@ pub(crate) fn more_boots(number: usize) -> String {
     }
 }
 
-/// To two digits: it rests on an estimate of spread.
+/// Rounded to two digits, because it rests on an estimate of spread.
 fn rough(number: usize) -> usize {
     let mut unit = 1;
     while number / unit >= 100 {
@@ -250,7 +251,7 @@ fn rough(number: usize) -> usize {
     number.div_ceil(unit) * unit
 }
 
-/// When the first look will be, if it has not been.
+/// The first look, if it is still to come.
 fn first_look(comparison: &Comparison) -> Option<String> {
     let Look { next, .. } = comparison.judging.look.filter(|look| look.number == 0)?;
     Some(format!("the first look is at {} of each variant", count(next as usize, "boot")))
@@ -271,7 +272,7 @@ fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> Str
     }
 }
 
-/// What differs on rows without a verdict, the surest first, and what could have been seen there.
+/// Differences on rows without a verdict, the surest first, and the smallest visible change there.
 fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
     let without = |column: usize| {
@@ -323,7 +324,7 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     layout.lines("", &format!("{found}{seen}"))
 }
 
-/// A difference on which there is no verdict: as a gain where a direction is good.
+/// A difference without a verdict: as a gain where there is a direction.
 fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: usize) -> String {
     let metric = escape(&row.metric);
     let name = match comparison.variants.len() {
@@ -341,7 +342,7 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
     }
 }
 
-/// How far the boots of each column lie apart, on the rows that verdicts rest on, or on all.
+/// The spread of each column's boots, on the rows with verdicts, or on all rows.
 fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let judged = |row: &&Row| row.verdicts.iter().any(Option::is_some);
     let primary = table.rows.iter().any(|row| judged(&row));
@@ -369,8 +370,7 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
     text
 }
 
-/// Shares in percent, least to most, with the row of the most: `1.8 %`, or
-/// `0.3 to 1.8 % (Elapsed-NUMA02)`.
+/// Shares in percent, least to most, with the row of the most: `1.8 %`, or `0.3 to 1.8 % (Elapsed-NUMA02)`.
 fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     let percent = |share: f64| in_percent(share, decimals);
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
@@ -382,7 +382,7 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     })
 }
 
-/// A share in percent; of a huge one, digits would claim more than is known.
+/// A share in percent; for a huge one without digits that would claim more than is known.
 pub(crate) fn in_percent(share: f64, decimals: usize) -> String {
     match share > 10.0 {
         true => "over 1000".to_owned(),
@@ -398,10 +398,10 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// An upper bound in few digits. It is rounded up, for less would promise more than was shown; what is
-/// beyond a digit by no more than arithmetic may add is not.
+/// An upper bound in few digits. It is rounded up, because less would promise more than was shown, except
+/// for what may be an error of arithmetic.
 fn bound(percent: f64) -> String {
-    // Nothing has no sign.
+    // Zero has no sign.
     short((100.0 * percent - 1e-9).ceil() / 100.0 + 0.0)
 }
 

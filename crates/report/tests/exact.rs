@@ -1,4 +1,4 @@
-//! What people see of exact mode.
+//! The output of exact mode.
 
 mod common;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 /// What luck does to the figures of seeds 0 to 4, in parts of 10000.
 const LUCK: [f64; 5] = [0.0, 9.0, -4.0, 14.0, 3.0];
 
-/// Boots of one variant, each with its seed: `scale` says how much longer the kernel takes in
-/// NUMA01, and how much more it scans.
+/// Boots of one variant, each with its seed: `scale` is how much longer the kernel takes in NUMA01, and how
+/// much more it scans.
 fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
     let boots = (0..seeds).map(|seed| {
         let luck = 1.0 + LUCK[seed as usize % LUCK.len()] / 1e4;
@@ -243,8 +243,8 @@ fn json_says_what_exact_mode_found() {
     assert_eq!(faults["beyond_luck"], json!([null, true]));
 }
 
-/// Boots measured under KVM, a block each: `scale` says how much longer the kernel takes, and
-/// `first` where in the list of its luck a variant begins.
+/// Boots measured under KVM, one per block: `scale` is how much longer the kernel takes, and `first` where
+/// in the list of its luck a variant begins.
 fn blocks(scale: f64, first: u32, number: u32) -> Vec<Boot> {
     let boots = (0..number).map(|block| {
         let drift = 1.0 + f64::from(block) / 50.0;

@@ -1,4 +1,4 @@
-//! What is said of a machine that was tested.
+//! The output of a self-test.
 
 use compare::selftest::{Claims, Drift, Family, Resolution, SelfTest, Splits};
 use compare::{HostRange, Judging, Verdict};

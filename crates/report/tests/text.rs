@@ -1,4 +1,4 @@
-//! What people see.
+//! The text output.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn of_a_variant_that_did_not_boot_there_is_no_command_line() {
     assert!(!text.contains("command line") && !text.contains("nothing of its own"), "{text}");
 }
 
-/// The spread of 10 and 10.001 is no nought, but it is printed as one.
+/// The spread of 10 and 10.001 is not zero, but is printed as zero.
 #[test]
 fn there_is_no_gain_over_what_is_printed_as_0() {
     let measured = |times: &[f64]| {

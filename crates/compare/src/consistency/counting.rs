@@ -1,4 +1,4 @@
-//! What columns count differently: counters that were renamed, split or moved between their kernels.
+//! Counters that columns count differently, because they were renamed, split or moved between kernels.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use serde::Serialize;
 use crate::VariantBoots;
 use crate::growth::Growth;
 
-/// Rows that two columns make of different counters.
+/// Rows that two columns derive from different counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counting {
     /// The column's name; the other one is the baseline.
     pub variant: String,
     /// Labels of the rows.
     pub rows: Vec<&'static str>,
-    /// What the counters of both have to do with each other.
+    /// How the counters of both are related.
     pub relation: Relation,
     /// Counters of the baseline's kernel.
     pub baseline: Vec<&'static str>,
@@ -31,13 +31,13 @@ pub struct Counting {
 pub enum Relation {
     /// The same is counted under other names: the rows can be compared.
     Renamed,
-    /// One kernel counts apart what is within the other's figure.
+    /// One kernel counts separately what the other includes in one figure.
     Apart,
-    /// One kernel no longer tells what the row needs.
+    /// One kernel no longer has what the row needs.
     Untold,
 }
 
-/// What the columns count differently from the first of them, as far as it moved in a workload.
+/// What the columns count differently from the first one, limited to counters that moved in a workload.
 pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
     let mut columns = columns.iter().map(|column| (column.name(), Kernel::of(column)));
     let Some((_, Some(baseline))) = columns.next() else {
@@ -50,13 +50,13 @@ pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
 /// The counters that a column's kernel has, and those that moved.
 struct Kernel<'a> {
     printed: BTreeSet<&'a str>,
-    /// By the names of the catalogue, in which zones are one.
+    /// By the names of the catalogue, zones merged.
     has: BTreeSet<&'static str>,
     moved: BTreeSet<&'static str>,
 }
 
 impl<'a> Kernel<'a> {
-    /// None without a boot that counted.
+    /// `None` without a boot with counters.
     fn of(column: &VariantBoots<'a>) -> Option<Self> {
         let mut kernel =
             Self { printed: BTreeSet::new(), has: BTreeSet::new(), moved: BTreeSet::new() };
@@ -84,7 +84,7 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// Every way in which two kernels count a row differently, rows of one cause together.
+/// Every way in which two kernels count a row differently; rows with the same cause are merged.
 fn differences(variant: &str, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Counting> {
     let mut all: Vec<Counting> = Vec::new();
     for row in derived::rows() {
@@ -127,13 +127,13 @@ fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Cha
             let told = heirs.iter().all(|heir| sources.iter().any(|source| source.name == *heir));
             let relation = match told {
                 true => Relation::Renamed,
-                // Not every row can be had from the counters of all zones.
+                // Not every row can be computed from the counters of all zones.
                 false if from.tells(row) && !to.tells(row) => Relation::Untold,
                 false => continue,
             };
             changes.push(ordered(relation, vec![&*counter.name], heirs, flipped));
         }
-        // What the other kernel counts apart is within a counter that both have.
+        // What the other kernel counts separately is part of a counter that both have.
         for counter in &sources {
             let has_both = from.has.contains(&*counter.name) && to.has.contains(&*counter.name);
             let parts = catalogue::counters()
@@ -157,7 +157,7 @@ fn ordered(
     if flipped { (relation, to, from) } else { (relation, from, to) }
 }
 
-/// The counters of a row, zones together.
+/// The counters of a row, zones merged.
 fn sources(row: &Derived) -> Vec<&'static Counter> {
     let mut sources: Vec<&Counter> = Vec::new();
     for counter in row.formula.counters().iter().filter_map(|name| catalogue::find(name)) {
@@ -168,7 +168,7 @@ fn sources(row: &Derived) -> Vec<&'static Counter> {
     sources
 }
 
-/// What counts in a kernel what a counter counted in another.
+/// The counters of `kernel` that count what `counter` counted in another kernel.
 fn heirs(counter: &Counter, kernel: &Kernel<'_>) -> Vec<&'static str> {
     let related = catalogue::counters().filter(|other| {
         counter.became.contains(&other.name)

@@ -1,4 +1,4 @@
-//! The laws between what is counted of the system and of its nodes and zones.
+//! Laws between counters of the system and those of its nodes and zones.
 
 use kernelfiles::derived::Expr::Zones;
 use kernelfiles::derived::ZONES;
@@ -40,18 +40,17 @@ pub fn sums(counted: &Counted<'_>) -> impl Iterator<Item = Broken> {
     })
 }
 
-/// By how much the counters `node0 NAME`, `node0 Normal NAME` and so on grew together; none if there
-/// is none.
+/// The joint growth of the counters `node0 NAME`, `node0 Normal NAME` and so on; `None` if there is none.
 fn sum_of_parts(growth: &Growth<'_>, name: &str) -> Option<f64> {
     let is_part = |full: &str| full.rsplit_once(' ').is_some_and(|(_, last)| last == name);
     let parts = growth.iter().filter(|(full, _)| is_part(full));
     parts.filter_map(|(_, grown)| grown).map(|grown| grown as f64).reduce(|sum, more| sum + more)
 }
 
-/// The share of all allocations from which on a zone ought to feel reclaim.
+/// A zone with at least this share of all allocations should see reclaim.
 const NOTABLE: f64 = 0.1;
 
-/// Zones that gave much memory and were not scanned, where scans are counted by zone.
+/// Zones with many allocations that were not scanned, where scans are counted by zone.
 pub fn untouched_zones(counted: &Counted<'_>) -> Option<Broken> {
     let all = counted.value(&Zones("pgalloc"))?;
     let grown = |name: String| counted.vmstat.get(&name).map(|grown| grown as f64);

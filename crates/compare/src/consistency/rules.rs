@@ -1,20 +1,19 @@
-//! The laws between counters of one kernel.
+//! Laws between counters of one kernel.
 //!
 //! # Slack
 //!
-//! A snapshot is no instant: `/proc/vmstat` is read while other CPUs go on counting, and what one
-//! path counts in two steps may be cut between them. Each law allows for that at both ends:
+//! A snapshot is not atomic: `/proc/vmstat` is read while other CPUs go on counting, and a cut may fall
+//! between two counts of one path. Each law allows for that at both ends:
 //!
-//! - [`Slack::Events`]: events are counted by each CPU for itself and summed up when read
-//!   (`sum_vm_events()` in `mm/vmstat.c`), so that nothing is kept back; but reclaim counts what it
-//!   scans and what it frees of it a batch of some 64 pages apart (`MIN_LRU_BATCH`), and a migration
-//!   is counted after its fault, by up to 512 pages. 1024 a CPU, for several tasks may be so far,
-//!   and 0.1 %.
-//! - [`Slack::Begun`]: what was begun before the first cut and counted after it. A batch a CPU.
-//! - [`Slack::Folded`]: figures of nodes and zones wait on each CPU until they exceed a threshold of
-//!   at most 125 (`calculate_normal_threshold()`), if nobody folds them before (`vm.stat_refresh`).
+//! - [`Slack::Events`]: events are counted per CPU and summed when read (`sum_vm_events()` in
+//!   `mm/vmstat.c`), so none are held back. But reclaim counts scanned and freed pages up to a batch of some
+//!   64 pages apart (`MIN_LRU_BATCH`), and counts a migration of up to 512 pages after its fault. 1024 per
+//!   CPU, because several tasks may be in that state, and 0.1 %.
+//! - [`Slack::Begun`]: work begun before the first cut and counted after it. A batch per CPU.
+//! - [`Slack::Folded`]: figures of nodes and zones stay in per-CPU differentials until they exceed a
+//!   threshold of at most 125 (`calculate_normal_threshold()`), unless folded earlier (`vm.stat_refresh`).
 //!   Twice that for each CPU and node, and 0.1 %.
-//! - [`Slack::TwoFiles`]: two files are read one after the other. As before, and 2 %.
+//! - [`Slack::TwoFiles`]: two files are read one after the other. Twice 125 for each CPU and node, and 2 %.
 
 use kernelfiles::catalogue::Version;
 use kernelfiles::derived::Expr::{self, Counter, OrZero, Sum, Zones};
@@ -44,9 +43,9 @@ enum Law {
 
 #[derive(Clone, Copy)]
 pub enum Slack {
-    /// For events, summed up when read.
+    /// For events, summed when read.
     Events,
-    /// For events of which nothing else may be seen.
+    /// For events of which only the end may be counted.
     Begun,
     /// For figures of nodes and zones.
     Folded,
@@ -55,7 +54,7 @@ pub enum Slack {
 }
 
 impl Slack {
-    /// By how much figures as large as `figure` may miss each other.
+    /// By how much figures as large as `figure` may disagree.
     pub fn of(self, counted: &Counted<'_>, figure: f64) -> f64 {
         let (each, share) = match self {
             Self::Events => (1024.0, 0.001),
@@ -74,7 +73,7 @@ const ALLOCATIONS: Expr = Sum(&[(1.0, Counter("numa_hit")), (1.0, Counter("numa_
 const HINT_FAULTS: Expr = Counter("numa_hint_faults");
 const MIGRATED: Expr = Counter("numa_pages_migrated");
 
-/// Before, a scanned huge page counted as one page, and its parts as many when they were freed.
+/// Before this release, a scanned huge page counted as one page, and a freed one as its base pages.
 const WHOLE_SCANS: &str = "5.4";
 const COUNTED_BEFORE: &str = "What is freed was scanned, and is counted when it was.";
 const NO_EXPLANATION: &str = "Nothing known explains it: do not build on either figure.";
@@ -317,7 +316,7 @@ impl Rule {
         Some(self.broken(found?))
     }
 
-    /// Whether the law holds in this release. In one that is not known, no.
+    /// Whether the law holds in this release; false for an unknown one.
     fn applies_to(&self, release: &str) -> bool {
         let known = |text: &str| text.parse::<Version>().ok();
         self.since.is_empty()

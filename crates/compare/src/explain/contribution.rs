@@ -1,4 +1,4 @@
-//! What one function, process or remainder contributes to the change of the total.
+//! The contribution of one function, process or remainder to the change of the total.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Subject {
     },
     /// User instructions of all processes of this name.
     Process(String),
-    /// User instructions that no process claims.
+    /// User instructions attributed to no process.
     OtherProcesses,
     /// Firmware.
     Firmware,
@@ -39,7 +39,7 @@ impl fmt::Display for Subject {
 /// A share of the change of the total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// Whose it is.
+    /// What it is assigned to.
     pub subject: Subject,
     /// Instructions of each side.
     pub instructions: Difference,
@@ -54,19 +54,20 @@ pub struct Contribution {
 pub struct Calls {
     /// Entries of the function; where a side has none, those of its parts.
     pub entries: Difference,
-    /// Own instructions per entry: those of all seeds by the entries of all, with the floor of the
-    /// seeds' own figures. None where the sides can't be compared so: it was not entered on one of
-    /// them, or in parts.
+    /// Own instructions per entry: the sum over all seeds divided by the entries of all seeds, with the
+    /// floor of the figures per seed. `None` where the sides cannot be compared: one of them did not enter
+    /// it, or entered it in parts.
     pub per_entry: Option<Difference>,
-    /// What the change is due to; none where there is no figure per entry.
+    /// The causes of the change; `None` where there is no figure per entry.
     pub split: Option<Split>,
-    /// It was entered by its beginning and by a part (`.part.N`), be it on one side or on two. Where
-    /// its beginning is inlined, only the part counts an entry, and kernels may differ in where.
+    /// It was entered both at its beginning and through a part (`.part.N`), on one side or across both.
+    /// Where its beginning is inlined, only the part counts an entry, and kernels may inline it at different
+    /// places.
     pub in_parts: bool,
     /// The only side that executed it.
     pub only: Option<Only>,
-    /// A function that only the other side executed, about as often, at about the same cost, and with
-    /// most words of its name: maybe this one under another name.
+    /// A function executed only on the other side, about as often, at about the same cost, and sharing most
+    /// words of its name: possibly this one under another name.
     pub maybe: Option<Subject>,
 }
 
@@ -82,12 +83,12 @@ pub enum Only {
 /// A function's change in two: with I = E p for instructions, entries and instructions per entry,
 /// dI = dp mean(E) + dE mean(p), where the means are of the two sides (Bennet, "The theory of
 /// measurement of changes in cost of living", Journal of the Royal Statistical Society 83, 1920).
-/// Symmetric in the sides, and nothing is left over.
+/// Symmetric in the sides, without remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// By what an entry costs: dp mean(E), over [`super::Explanation::denominator`].
+    /// By the cost of an entry: dp mean(E), over [`super::Explanation::denominator`].
     pub by_cost: i128,
-    /// By how often it is entered: dE mean(p), likewise.
+    /// By the number of entries: dE mean(p), likewise.
     pub by_number: i128,
 }
 

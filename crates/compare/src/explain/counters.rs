@@ -1,4 +1,4 @@
-//! Counters of `/proc/vmstat`: which of them grew by another amount.
+//! Counters of `/proc/vmstat` that grew by different amounts.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -11,8 +11,7 @@ use crate::Difference;
 use crate::growth::{Growth, lost_series};
 use crate::luck::{Entry, listed};
 
-/// The growth in one seed, over the chunks of one phase or of all of them; nothing if it lost
-/// series.
+/// The growth in one seed, over the chunks of one phase or of all phases; empty if the seed lost series.
 pub fn growth<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
     let chunks = boot.chunks.iter().filter(|chunk| {
         chunk.workload == workload
@@ -42,8 +41,8 @@ pub fn ranked(sides: &Sides<Growth<'_>>) -> Vec<Counter> {
     ranked
 }
 
-/// First what is beyond luck, then what may be, then what is not; by weight within each. Counters
-/// that are alike stay in the order of their names.
+/// Counters beyond luck first, then those with unknown luck, then those within luck; by weight within each
+/// group. Ties keep the order of names.
 fn order(one: &Difference, other: &Difference) -> Ordering {
     let class = |it: &Difference| match it.beyond_luck() {
         Some(true) => 0,
@@ -53,9 +52,9 @@ fn order(one: &Difference, other: &Difference) -> Ordering {
     class(one).cmp(&class(other)).then(weight(other).total_cmp(&weight(one)))
 }
 
-/// The excess over the floor relative to the baseline's growth, or to the floor if that is more:
-/// for a counter that the baseline hardly moves, the floor is the measure. Where nothing is known
-/// of luck, or the change is within it, the whole change takes the place of the excess.
+/// The excess over the floor, relative to the baseline's growth or to the floor if that is larger: a counter
+/// that hardly moves in the baseline is measured by its floor. Where luck is unknown, or explains the
+/// change, the whole change takes the place of the excess.
 fn weight(growth: &Difference) -> f64 {
     let weighed = match growth.beyond_luck() {
         Some(true) => growth.excess(),

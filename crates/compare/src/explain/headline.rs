@@ -1,5 +1,5 @@
-//! What happened, phase by phase, in one sentence: by how much the kernel's instructions changed, and
-//! the function that holds the change.
+//! One sentence per phase: by how much the kernel's instructions changed, and the function that holds the
+//! change.
 
 use model::WorkloadUse;
 
@@ -7,9 +7,9 @@ use super::paths::KERNEL;
 use super::{Contribution, Explanation, Path, Paths, Section, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
-/// A callee that has this share of its caller's change has the change.
+/// A callee holds the change if it has this share of its caller's change.
 const MOST: f64 = 0.9;
-/// A function is named that has at least this share of the phase's change.
+/// A function is named if it has at least this share of the phase's change.
 const HALF: f64 = 0.5;
 
 /// One phase.
@@ -17,7 +17,7 @@ const HALF: f64 = 0.5;
 pub struct Headline {
     /// The phase.
     pub phase: String,
-    /// The kernel's instructions; at equal entries where luck hides the change otherwise.
+    /// The kernel's instructions; at equal entries where luck hides the change of the total.
     pub kernel: Difference,
     /// The function that holds the change; none where luck explains it, or no function does.
     pub function: Option<Holder>,
@@ -34,15 +34,15 @@ pub struct Headline {
 pub struct Holder {
     /// Its name.
     pub name: String,
-    /// Whether the figures are of all that it calls too.
+    /// Whether the figures include those of its callees.
     pub inclusive: bool,
     /// Instructions per entry on both sides.
     pub per_entry: [f64; 2],
-    /// Its share of the change; more than 1 where others made up for a part.
+    /// Its share of the change; above 1 where others offset a part of it.
     pub share: f64,
 }
 
-/// The headlines of the phases that `used` measures. `paths` gives those of a phase.
+/// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
 pub fn headlines(
     explanation: &Explanation,
     used: &WorkloadUse,
@@ -69,9 +69,9 @@ pub fn headlines(
     measured.map(headline).collect()
 }
 
-/// The innermost function that has, with all that it calls, most of its caller's change; the outermost
-/// has half of the phase's. A callee that only one side has was renamed, moved or inlined, so it is its
-/// caller that changed.
+/// The innermost function that, callees included, holds most of its caller's change; the outermost one holds
+/// half of the phase's. A callee that only one side has was renamed, moved or inlined, so its caller is the
+/// one that changed.
 fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
     let kernel = |path: &&Path| path.frames.first().is_some_and(|frame| frame == KERNEL);
     let mut within: Vec<&Path> = paths.paths.iter().filter(kernel).collect();
@@ -114,7 +114,7 @@ fn sums(paths: &[&Path]) -> [f64; 2] {
     [paths.iter().map(|path| path.base).sum(), paths.iter().map(|path| path.new).sum()]
 }
 
-/// How often each side entered a function of the kernel; none if a side did not.
+/// How often each side entered a function of the kernel; `None` if a side did not.
 fn entries(section: &Section, function: &str) -> Option<[f64; 2]> {
     let is_it =
         |subject: &Subject| matches!(subject, Subject::Function { name, .. } if name == function);
@@ -124,8 +124,8 @@ fn entries(section: &Section, function: &str) -> Option<[f64; 2]> {
     (base > 0.0 && new > 0.0).then_some([base, new])
 }
 
-/// The function whose own instructions per entry hold half of the change, unless functions of one side
-/// alone make up for it: then it may have taken in what they did.
+/// The function whose own instructions per entry hold half of the change, unless functions executed on one
+/// side only offset it: it may have absorbed their code.
 fn own(section: &Section) -> Option<Holder> {
     let first = section.contributions.get(*section.per_entry.first()?)?;
     let own = first.instructions.change();

@@ -12,7 +12,7 @@ use crate::VariantBoots;
 /// The instructions of two variants by path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paths {
-    /// Whether calls were followed on both sides. If not, a kernel path is a function alone.
+    /// Whether calls were followed on both sides. If not, a kernel path is a single function.
     pub followed: bool,
     /// The paths, in order.
     pub paths: Vec<Path>,
@@ -23,14 +23,14 @@ pub struct Paths {
 pub struct Path {
     /// Who executes (`kernel`, a process, `firmware`), then the functions, the outermost first.
     pub frames: Vec<String>,
-    /// Instructions of the last frame's own, on this path, in the baseline.
+    /// Own instructions of the last frame on this path, in the baseline.
     pub base: f64,
     /// The same in the other variant.
     pub new: f64,
 }
 
-/// The paths of `workload` on both sides, of one phase or of all of them. Seeds that did not
-/// follow calls are left out where others of their side did.
+/// The paths of `workload` on both sides, of one phase or of all phases. Seeds that did not follow calls are
+/// left out where others of their side did.
 pub fn paths(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
@@ -84,14 +84,14 @@ fn sums<'a>(
 /// First frame of each path in the kernel.
 pub const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "firmware";
-/// The only frame of a process: its functions are not told apart.
+/// The only frame of a process: its functions are not distinguished.
 const USER: &str = "[user]";
 
 fn has_stacks(profile: &Profile) -> bool {
     !profile.stacks.is_empty()
 }
 
-/// The frames of a kernel path. A part of a function is no call of it.
+/// The frames of a kernel path. A part of a function does not count as a call.
 fn frames(functions: &[String]) -> Vec<&str> {
     let mut frames = vec![KERNEL];
     for function in functions {

@@ -1,6 +1,6 @@
-//! Functions that may be one function under two names: executed on one side only, about as often, at
-//! about the same cost, and of a similar name. Numbers alone are no evidence: many functions are entered
-//! once a page or once a system call.
+//! Functions that may be one function under two names: executed on one side only, about as often, at about
+//! the same cost, and with similar names. Counts alone are not evidence: many functions are entered once per
+//! page or once per system call.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ const ENTRIES: f64 = 0.01;
 const COST: f64 = 0.20;
 /// Words that two names share, unless they consist of the same words.
 const SHARED: usize = 2;
-/// Words of a name that are looked at.
+/// Words of a name that are compared at most.
 const MAX_WORDS: usize = 8;
-/// Where a side has more functions of its own than this, the kernels have little in common, and
-/// pairs that chance makes outnumber the others.
+/// With more one-sided functions than this, the kernels have little in common, and pairs by chance outnumber
+/// the others.
 const MAX_CANDIDATES: usize = 2000;
 
-/// Marks the pairs of `all`, which tells what a side executed at all, there and in each phase.
+/// Marks the pairs in `all` and in each phase. `all` says what a side executed at all.
 pub fn mark(all: &mut Section, phases: &mut [Section]) {
     let pairs = pairs(all);
     for section in std::iter::once(all).chain(phases) {
@@ -41,8 +41,7 @@ struct Candidate<'a> {
     cost: f64,
 }
 
-/// Each function of a pair to the other one: of those that are near enough, the nearest to each
-/// other.
+/// Maps each function of a pair to the other: functions that are near enough, and nearest to each other.
 fn pairs(all: &Section) -> BTreeMap<Subject, Subject> {
     let [base, new] = [Only::Base, Only::New].map(|only| candidates(&all.contributions, only));
     let mut pairs = BTreeMap::new();
@@ -94,7 +93,7 @@ fn are_alike(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
 }
 
-/// What shares most words comes first, then what is nearest, then what sorts first.
+/// Most shared words first, then nearest, then by name.
 fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Ordering {
     let far = |other: &Candidate<'_>| {
         distance(one.entries, other.entries) + distance(one.cost, other.cost)

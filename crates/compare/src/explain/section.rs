@@ -17,47 +17,45 @@ use crate::luck::{Entry, listed};
 pub struct Section {
     /// The phase, empty before the first one; none for all phases together.
     pub phase: Option<String>,
-    /// Instructions in all.
+    /// Total instructions.
     pub totals: Totals,
-    /// Change of the instructions in all, over [`super::Explanation::denominator`], as the CPUs
-    /// counted them. If [`Section::in_no_function`] is 0, the changes of
-    /// [`Section::contributions`], which were counted by function, add up to it.
+    /// Change of the total, over [`super::Explanation::denominator`], as the CPUs counted it. If
+    /// [`Section::in_no_function`] is 0, the changes of [`Section::contributions`], which were counted by
+    /// function, add up to it.
     pub change: i128,
-    /// What the CPUs' kernel instructions exceed those of functions by, in the seed of either side
-    /// in which the two differ most. An error of the profile if it is not 0.
+    /// Kernel instructions of the CPUs minus those of functions, in the seed of either side in which the two
+    /// differ most. Nonzero is an error of the profile.
     pub in_no_function: i128,
-    /// Everything that executed instructions on a side, by how much it changed the total, the
-    /// largest first.
+    /// Everything that executed instructions on a side, ordered by its change of the total, the largest
+    /// first.
     pub contributions: Vec<Contribution>,
-    /// Functions among the contributions, by their places there, whose instructions per entry
-    /// changed beyond luck. First those that cost most at equal work: by the excess over the luck
-    /// floor times the smaller number of entries. Where nothing is known of luck, all whose figure
-    /// changed, by the whole change.
+    /// Indices of the functions among the contributions whose instructions per entry changed beyond luck,
+    /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of
+    /// entries. Where luck is unknown, all functions whose figure changed, ordered by the whole change.
     pub per_entry: Vec<usize>,
-    /// Counters of `/proc/vmstat` that grew by another amount: first those beyond luck, by the
-    /// excess relative to what the baseline has, or to the floor if that is more; then those of
-    /// which nothing is known of luck; then those within it.
+    /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, by the excess
+    /// relative to the baseline's growth, or to the floor if that is larger; then those with unknown luck;
+    /// then those within luck.
     pub counters: Vec<Counter>,
-    /// How many figures were held against luck.
+    /// How many figures were compared with luck.
     pub compared: Compared,
 }
 
-/// How many figures have a luck floor that they could exceed: the more there are, the more exceed it
-/// by luck alone.
+/// How many figures have a luck floor. The more there are, the more exceed it by luck alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Instructions per entry of functions.
     pub per_entry: usize,
     /// Contributions.
     pub contributions: usize,
-    /// Counters, those that did not change included.
+    /// Counters, unchanged ones included.
     pub counters: usize,
 }
 
 /// Instructions by who executed them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// By whomever.
+    /// In all.
     pub all: Difference,
     /// By programs in user mode.
     pub user: Difference,
@@ -65,21 +63,21 @@ pub struct Totals {
     pub kernel: Difference,
     /// By firmware.
     pub firmware: Difference,
-    /// By the kernel, had its functions been entered as often on both sides: [`crate::equal`]. None
-    /// where a seed has no functions.
+    /// By the kernel, at equal entries of its functions: [`crate::equal`]. `None` where a seed has no
+    /// functions.
     pub equal: Option<Difference>,
 }
 
 impl Totals {
-    /// The change at equal entries where it is beyond luck, and luck hides it among all the kernel's
-    /// instructions. Verdicts rest on it then.
+    /// The change at equal entries, if it is beyond luck and luck hides it in the total of the kernel's
+    /// instructions. Verdicts then rest on it.
     pub fn hidden(&self) -> Option<&Difference> {
         let equal = self.equal.as_ref().filter(|equal| self.kernel.hides(equal));
         equal.filter(|equal| equal.beyond_luck() == Some(true))
     }
 }
 
-/// By how much a counter grew.
+/// The growth of a counter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
     /// Its name in `/proc/vmstat`.
@@ -140,8 +138,8 @@ fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {
     }
 }
 
-/// Everything that executed instructions: functions, processes, and what the CPUs counted beside
-/// them in user mode and in firmware.
+/// Everything that executed instructions: functions, processes, and the remaining instructions of the CPUs
+/// in user mode and in firmware.
 fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
     let functions: BTreeSet<Identity<'_>> =
         sides.iter().flat_map(|tally| tally.functions.keys().copied()).collect();
@@ -167,8 +165,7 @@ fn contributions(sides: &Sides<Tally<'_>>) -> Vec<Drawn> {
     functions.chain(processes).chain(others.into_iter().flatten()).filter(executed).collect()
 }
 
-/// The contributions with the floors that they have among all others: their instructions are one
-/// list, those per entry another.
+/// The contributions with their floors in a list: instructions are one list, instructions per entry another.
 fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
     let instructions = drawn.iter_mut().map(|it| Entry {
         difference: &mut it.contribution.instructions,
@@ -186,8 +183,8 @@ fn among_others(mut drawn: Vec<Drawn>) -> Vec<Contribution> {
     drawn.into_iter().map(|it| it.contribution).collect()
 }
 
-/// The places of the functions whose instructions per entry changed beyond luck, ranked; where
-/// nothing is known of luck, of all whose changed.
+/// Indices of the functions whose instructions per entry changed beyond luck, ranked; where luck is unknown,
+/// of all whose figure changed.
 fn per_entry(contributions: &[Contribution]) -> Vec<usize> {
     let luck_is_known = contributions.iter().any(|it| it.instructions.floor.is_some());
     let mut ranked: Vec<(usize, f64)> = contributions

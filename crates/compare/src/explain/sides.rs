@@ -1,4 +1,4 @@
-//! Figures of both sides, one a seed.
+//! Figures of both sides, one per seed.
 
 use crate::Difference;
 
@@ -7,8 +7,8 @@ use crate::Difference;
 pub struct Sides<T> {
     /// The seeds of the baseline, then those of the other variant.
     pub seeds: [Vec<T>; 2],
-    /// Whether both sides have all seeds that are wanted. If not, nothing is known of luck: the
-    /// range of the seeds that are there may be too narrow.
+    /// Whether both sides have all seeds that are wanted. If not, luck is unknown: the range of the existing
+    /// seeds may be too narrow.
     pub complete: bool,
 }
 
@@ -58,15 +58,15 @@ impl Sides<i128> {
 }
 
 impl Sides<Option<f64>> {
-    /// The difference between the figures that are there; none if a side has none. It has a luck
-    /// floor only if every seed has a figure.
+    /// The difference between the existing figures; `None` if a side has none. It has a luck floor only if
+    /// every seed has a figure.
     pub fn difference(&self) -> Option<Difference> {
         let [base, new] = self.known();
         let difference = Difference::of(&base, &new)?;
         let all = self.complete && self.iter().all(Option::is_some);
         Some(Difference { floor: difference.floor.filter(|_| all), ..difference })
     }
-    /// The figures that are there, in the order of the seeds.
+    /// The existing figures, in the order of the seeds.
     pub fn known(&self) -> [Vec<f64>; 2] {
         self.seeds.each_ref().map(|seeds| seeds.iter().copied().flatten().collect())
     }

@@ -1,24 +1,24 @@
-//! A function's name without what a compiler hung on it, so that a function is compared with
-//! itself though one compiler split or copied it and the other did not.
+//! Names of functions without compiler suffixes, so that a function is compared with itself even if only one
+//! compiler split or cloned it.
 
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// The function's name as its source spells it.
+    /// The function's name in its source.
     pub name: &'a str,
-    /// What of the function.
+    /// The piece of the function.
     pub piece: Piece,
 }
 
-/// What of a function a symbol stands for.
+/// The piece of a function that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
     /// The whole, or a copy of it.
     Whole,
-    /// All but the beginning: who enters it has passed a copy of the beginning, inlined elsewhere,
-    /// or entered the function before.
+    /// All but the beginning. It is entered from a copy of the beginning that was inlined elsewhere, or from
+    /// the function itself.
     Part,
-    /// What was moved out of the way: who enters it has entered the function before.
+    /// Cold code moved out of line. It is entered only from the function itself.
     Cold,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Symbol<'a> {
     }
 }
 
-/// `name` without its last suffix, and what of the function that makes it.
+/// `name` without its last suffix, and the piece that the suffix marks.
 fn without_suffix(name: &str) -> Option<(&str, Piece)> {
     let (stem, number) = match name.rsplit_once('.') {
         Some((stem, number)) if is_number(number) => (stem, true),

@@ -1,4 +1,4 @@
-//! The sums of one seed: what a boot executed in one phase, or in all of them.
+//! The sums of one seed: what a boot executed in one phase, or in all phases.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use model::Profile;
 
 use super::symbol::{Piece, Symbol};
 
-/// A kernel function, whatever the compiler made of it.
+/// A kernel function, with the pieces that the compiler made of it merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity<'a> {
     /// Its name without suffixes.
@@ -15,14 +15,14 @@ pub struct Identity<'a> {
     pub module: &'a str,
 }
 
-/// What was executed of a function. Sums are i128: a guest may claim any count.
+/// Counts of a function. Sums are i128, because a guest may claim any count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Instructions, those of its parts included.
     pub instructions: i128,
     /// Entries of the function itself.
     pub entries: i128,
-    /// Entries of its parts; what was moved out of its way is no part.
+    /// Entries of its parts; cold code is not a part.
     pub part_entries: i128,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Tally<'a> {
         tally
     }
 
-    /// By whomever.
+    /// In all.
     pub fn total(&self) -> i128 {
         self.user + self.kernel + self.firmware
     }
@@ -64,7 +64,7 @@ impl<'a> Tally<'a> {
         self.kernel - self.functions.values().map(|it| it.instructions).sum::<i128>()
     }
 
-    /// User instructions that no process claims.
+    /// User instructions attributed to no process.
     pub fn of_no_process(&self) -> i128 {
         self.user - self.processes.values().sum::<i128>()
     }

@@ -1,4 +1,4 @@
-//! Which counters of `/proc/vmstat` are worth a look.
+//! Chooses the counters of `/proc/vmstat` that are plotted.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,31 @@ use model::Boot;
 use crate::explain::counters::growth;
 use crate::{Difference, VariantBoots};
 
-/// Counters that are drawn of a workload.
+/// Most counters that are drawn for a workload.
 const MAX_COUNTERS: usize = 8;
 /// A smaller change is not worth a plot.
 const LEAST: f64 = 10.0;
-/// A counter that grows as another does, give or take this share, tells nothing new.
+/// A counter whose growth equals that of another within this share is redundant.
 const ALIKE: f64 = 0.01;
 /// They have a panel of their own.
 const SHOWN_ELSEWHERE: [&str; 3] =
     ["nr_free_pages", "nr_free_pages_blocks", "numa_hint_faults_local"];
 
-/// Whether a counter is a level, such as pages in use, and not a number of events since boot. Of
-/// one that the catalogue does not know its name tells.
+/// Whether a counter is a level, such as pages in use, and not a number of events since boot. For counters
+/// missing from the catalogue, the name decides.
 pub fn is_level(counter: &str) -> bool {
     let known = catalogue::find(counter);
     known.map_or_else(|| counter.starts_with("nr_"), |known| known.gauge)
 }
 
-/// What a counter counts in, and what it counts; empty where the catalogue does not know it.
+/// The unit of a counter and its meaning; empty where the catalogue does not know it.
 pub fn meaning(counter: &str) -> (&'static str, &'static str) {
     catalogue::find(counter).map_or(("", ""), |known| (&known.unit, &known.what))
 }
 
-/// The counters by whose growth some variant differs from the baseline by more than boots of one
-/// variant differ among themselves, the most telling first: by the share of the change in both,
-/// times the logarithm of the change. Of those that grow alike only the first.
+/// The counters whose growth differs between some variant and the baseline by more than between boots of one
+/// variant, in descending order of the share of the change in both, times the logarithm of the change. Of
+/// counters that grow alike only the first.
 pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
     let grown: Vec<Vec<_>> = columns
         .iter()
@@ -69,8 +69,8 @@ pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Ve
     chosen.into_iter().map(|(name, _)| name).collect()
 }
 
-/// How much there is in a difference; none if boots of one variant differ as much. Where a side has
-/// one boot, nothing is known of that.
+/// The weight of a difference; `None` if boots of one variant differ as much. Where a side has one boot,
+/// that is unknown.
 fn weight(difference: &Difference) -> Option<f64> {
     let change = difference.change().abs();
     let share = change / (difference.base.abs() + difference.new.abs());

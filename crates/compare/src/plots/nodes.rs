@@ -1,4 +1,4 @@
-//! Series by node: where memory and threads of a workload lie, and come to lie.
+//! Series by node: where a workload's memory and threads are over time.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::series::{Curve, MIB, MILLION, Panel, WORKLOAD};
 use super::tracks::Tracks;
 use crate::VariantBoots;
 
-/// Figures of a workload by node that are drawn.
+/// Most figures of a workload by node that are drawn.
 const MAX_OWN: usize = 4;
 /// Nodes beyond this number are not drawn: lines could not be told apart.
 const MAX_NODES: usize = 8;
@@ -19,8 +19,8 @@ const MEMORY: [(&str, &str); 3] = [
     ("Page cache by node", "FilePages"),
 ];
 
-/// Of each figure that some variant has by node, a panel for each variant, with a curve for each
-/// node. Nothing on a machine with one node.
+/// For each figure that some variant has by node, a panel per variant with a curve per node. Empty on a
+/// machine with one node.
 pub fn panels(columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Vec<Panel>> {
     let own = own(tracks);
     let own = own.iter().take(MAX_OWN).map(|(before, after)| {

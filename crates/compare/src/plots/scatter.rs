@@ -1,4 +1,4 @@
-//! Every sample of a metric, boot by boot, and how they are distributed.
+//! Every sample of a metric, by boot, and their distribution.
 
 use std::num::NonZeroU32;
 
@@ -10,9 +10,9 @@ use crate::operations::{BootSamples, Operation, operations};
 use crate::warmup::leave_out;
 use crate::{Judging, VariantBoots};
 
-/// More operations of a workload than this are not drawn: first come those with a good direction.
+/// Most operations of a workload that are drawn; those with a direction come first.
 const MAX_SCATTERS: usize = 24;
-/// A variant with fewer samples has no distribution worth a curve.
+/// Fewest samples of a variant for a distribution curve.
 const MIN_SAMPLES: usize = 20;
 
 /// The samples of one operation: a metric with its label and phase.
@@ -22,14 +22,14 @@ pub struct Scatter {
     pub name: String,
     /// The unit of the values.
     pub unit: String,
-    /// The good direction.
+    /// The direction.
     pub better: Option<Better>,
     /// For each variant, its complete boots in the order in which they were kept.
     pub columns: Vec<Vec<BootDots>>,
-    /// For each variant, the share of samples at or below a value: steps of value and share, both
-    /// ascending. Empty unless some variant has 20 samples.
+    /// For each variant, the share of samples at or below a value: steps of value and share, both ascending.
+    /// Empty unless some variant has 20 samples.
     pub distributions: Vec<Vec<[f64; 2]>>,
-    /// For each variant, around how many values its samples gather: 1 where there are few.
+    /// For each variant, the number of modes of its samples: 1 where there are few samples.
     pub modes: Vec<usize>,
 }
 
@@ -38,13 +38,12 @@ pub struct Scatter {
 pub struct BootDots {
     /// The boot's name, such as `b3`.
     pub boot: String,
-    /// Its samples in the order they were taken, those before the others that do not count as they
-    /// precede a steady state; of very many the extremes, those that lie far out, and an even choice
-    /// of the others.
+    /// Its samples in the order they were taken, including warm-up that does not count. Very many samples
+    /// are reduced to the extremes, the outliers, and an even selection of the others.
     pub dots: Vec<Dot>,
     /// How many samples there are.
     pub samples: usize,
-    /// The boot's own figure, the mean of those that count; none if they have none.
+    /// The boot's own figure, the mean of the samples that count; `None` if there are none.
     pub mean: Option<f64>,
 }
 
@@ -53,10 +52,9 @@ pub struct BootDots {
 pub struct Dot {
     /// Their value.
     pub value: f64,
-    /// How many they are; 1 on a page.
+    /// Their number; 1 on a page.
     pub count: NonZeroU32,
-    /// Whether it lies far from the other samples of its variant. None does where they have
-    /// several modes.
+    /// Whether it lies far from the other samples of its variant. Never set where these have several modes.
     pub outlier: bool,
 }
 
@@ -105,14 +103,14 @@ fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
     }
 }
 
-/// Around how many values samples gather; of few that is not asked.
+/// The number of modes of the samples; 1 where there are few.
 fn modes(samples: &[Run]) -> usize {
     let many = count(samples) >= MIN_SAMPLES;
     many.then(|| stats::modes(samples)).flatten().map_or(1, |modes| modes.count())
 }
 
-/// The samples of each boot of a variant, those in places `far` marked. What is no number can't be
-/// drawn, and has no place.
+/// The samples of each boot of a variant, with those at places `far` marked. Values that are not numbers
+/// cannot be drawn, and have no place.
 fn dots(
     operation: &Operation<'_>,
     boots: &[BootSamples<'_>],

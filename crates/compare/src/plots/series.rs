@@ -1,5 +1,5 @@
-//! Series of a workload, the variants over each other: what NUMA balancing found local, free memory,
-//! the workload's own series, and the counters by which the variants differ most.
+//! Series of a workload, with the variants overlaid: what NUMA balancing found local, free memory, the
+//! workload's own series, and the counters in which the variants differ most.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::tracks::{Track, Tracks};
 use crate::VariantBoots;
 use crate::locality::{share, steps, sum};
 
-/// The workload's own series that are drawn.
+/// Most of the workload's own series that are drawn.
 const MAX_OWN: usize = 6;
 /// The name that series of a workload have as a source.
 pub const WORKLOAD: &str = "workload";
@@ -19,7 +19,7 @@ pub const WORKLOAD: &str = "workload";
 pub const MILLION: f64 = 1e6;
 /// A MiB in kB, as the kernel calls 1024 bytes.
 pub const MIB: f64 = 1024.0;
-/// A share is taken of so many parts of an iteration: one of single samples would jump.
+/// Shares are taken over this many parts of an iteration; those of single samples would jump.
 const PARTS: usize = 40;
 
 /// One figure over time.
@@ -46,14 +46,14 @@ pub struct Curve {
     pub boot: String,
     /// Which repetition within the boot, from 0.
     pub iteration: u32,
-    /// Whether it is drawn before the others: of the iteration of median length.
+    /// Whether it is drawn in front: that of the iteration of median length.
     pub chief: bool,
-    /// Seconds since the iteration began and values, parted where values are missing.
+    /// Seconds since the iteration began, and values; split where values are missing.
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
 impl Curve {
-    /// What `runs` says of `track`; none if that is nothing, or a single point.
+    /// The curve of `runs`; `None` if that is nothing, or a single point.
     pub fn of(group: usize, track: &Track<'_>, runs: Vec<Vec<[f64; 2]>>) -> Option<Self> {
         let points: usize = runs.iter().map(Vec::len).sum();
         (points > 1).then(|| Self {
@@ -133,8 +133,8 @@ enum Of {
     Both(&'static str),
 }
 
-/// The share in percent of what a part grew by in what the whole grew by, in equal parts of an
-/// iteration. Nothing where the whole did not grow.
+/// The growth of a part in percent of that of the whole, over equal parts of an iteration. Empty where the
+/// whole did not grow.
 fn shares(track: &Track<'_>, source: &str, part: &str, of: Of) -> Vec<Vec<[f64; 2]>> {
     let (Of::Whole(other) | Of::Both(other)) = of;
     let chunks: Vec<_> = track.chunks(source).collect();

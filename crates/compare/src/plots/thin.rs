@@ -1,4 +1,4 @@
-//! Fewer points where there are more than a page can hold, or a screen can show. Extremes stay.
+//! Reduces points to what a page can hold and a screen can show. Extremes stay.
 
 use model::ONCE;
 
@@ -11,18 +11,18 @@ const POINTS: usize = 200_000;
 const DOTS: usize = 40_000;
 /// Points of distributions on a page.
 const STEPS: usize = 40_000;
-/// Points that one column of a curve can have: first, least, most, last.
+/// Points in one column of a curve: first, least, most, last.
 const POINTS_OF_COLUMN: usize = 4;
-/// A curve has at least and at most as many columns ...
+/// Fewest and most columns of a curve.
 const COLUMNS: [usize; 2] = [6, 240];
-/// ... and one that is drawn before the others so many times more.
+/// A curve that is drawn in front has so many times more.
 const CHIEF: usize = 4;
-/// A boot has at least and at most as many dots.
+/// Fewest and most dots of a boot.
 const DOTS_OF_BOOT: [usize; 2] = [6, 400];
-/// A distribution has at least and at most as many steps.
+/// Fewest and most steps of a distribution.
 const STEPS_OF_CURVE: [usize; 2] = [20, 400];
 
-/// Thins out whatever a page can't hold.
+/// Thins out what a page cannot hold.
 pub fn fit_page(all: &mut [Plots]) {
     let weight = |curve: &Curve| if curve.chief { CHIEF } else { 1 };
     let weights: usize = all.iter().flat_map(panels).flat_map(|it| &it.curves).map(weight).sum();
@@ -62,9 +62,9 @@ fn panels(plots: &Plots) -> impl Iterator<Item = &Panel> {
     plots.panels.iter().chain(plots.nodes.iter().flatten())
 }
 
-/// Of the points that fall into a column so wide the first, the least, the most and the last, in
-/// their order. A line drawn through them looks as one through all where a column is a pixel wide
-/// (Jugel et al., M4: A Visualization-Oriented Time Series Data Aggregation, VLDB 2014).
+/// The first, least, most and last of the points in each column of this width, in their order. A line
+/// through them looks like one through all points where a column is a pixel wide (Jugel et al., M4: A
+/// Visualization-Oriented Time Series Data Aggregation, VLDB 2014).
 pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
     let column = |point: &[f64; 2]| (point[0] / width) as u64;
     let columns = points.chunk_by(|a, b| column(a) == column(b));
@@ -83,7 +83,7 @@ pub fn thin(points: &[[f64; 2]], width: f64) -> Vec<[f64; 2]> {
 }
 
 /// About `limit` of `items`, each of which is there `count` times, evenly by the rank of their values,
-/// the extremes and those that must stay among them; in the order in which they were.
+/// including the extremes and those that must stay; in their original order.
 fn by_rank<T: Copy>(
     items: &[T],
     limit: usize,

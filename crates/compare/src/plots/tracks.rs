@@ -1,4 +1,4 @@
-//! Iterations on one axis of time: what was recorded of each, counted from where it began.
+//! Iterations on one axis of time, which begins where each iteration began.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use model::{Boot, Chunk};
 
 use crate::VariantBoots;
 
-/// Iterations of a variant that are drawn; of more an even choice.
+/// Most iterations of a variant that are drawn; from more, an even selection.
 const MAX_TRACKS: usize = 8;
-/// Phases that are shaded; more are too narrow to be told apart.
+/// Most phases that are shaded; more would be too narrow.
 const MAX_PHASES: usize = 24;
 const NANOSECONDS: f64 = 1e9;
 
@@ -122,8 +122,7 @@ impl Track<'_> {
         spans
     }
 
-    /// A counter over time, in units of `unit`: runs of seconds and values, parted where it is
-    /// missing.
+    /// A counter over time, in units of `unit`: runs of seconds and values, split where it is missing.
     pub fn runs(&self, source: &str, counter: &str, unit: f64) -> Vec<Vec<[f64; 2]>> {
         let mut runs = vec![Vec::new()];
         for chunk in self.chunks(source) {

@@ -1,5 +1,5 @@
-//! Every way to tell the boots of one kernel apart: had another boot of each block been the first
-//! variant's, what would have been claimed?
+//! All ways to split the boots of one kernel: what would have been claimed, had another boot of each block
+//! been the first variant's?
 
 use model::Mode;
 use serde::Serialize;
@@ -19,14 +19,14 @@ pub struct Splits {
     pub workload: String,
     /// How many splits were judged.
     pub splits: usize,
-    /// Whether these are all there are; else they were drawn at random.
+    /// Whether these are all splits; otherwise they were drawn at random.
     pub all: bool,
     /// In how many of them a primary metric was called different.
     pub different: usize,
 }
 
-/// Judges every split of the boots of two variants in which each block has one boot on each side, a
-/// split and its mirror image being the same. Nothing where fewer than 3 blocks have boots of both.
+/// Judges every split of the boots of two variants in which each block has one boot on each side. A split
+/// and its mirror image are the same. Empty where fewer than 3 blocks have boots of both.
 pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     let judged = results.experiment.workloads.iter().filter_map(|used| {
         let manifest = &used.manifest;
@@ -56,8 +56,8 @@ pub fn splits(results: &Results<'_>, judging: &Judging) -> Vec<Splits> {
     judged.collect()
 }
 
-/// Whether one of these figures would be called different, the sides being `exchanged` in blocks of
-/// which that says so by number and place.
+/// Whether one of these figures would be called different, with the sides swapped in the blocks that
+/// `exchanged` selects by number and place.
 fn is_different(
     figures: &[[&BootFigures; 2]],
     judging: &Judging,
@@ -78,8 +78,8 @@ fn is_different(
     evidence.iter().zip(adjusted).any(|(it, p)| p < alpha && it.p_same >= alpha)
 }
 
-/// A number as good as random from each number (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable
-/// pseudorandom number generators", OOPSLA 2014: SplitMix64).
+/// A pseudorandom number from each number (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom
+/// number generators", OOPSLA 2014: SplitMix64).
 fn random(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! What an image holds: a sparse file, of which only what is not zeros counts.
+//! The contents of an image: a sparse file, of which only blocks that are not zeros count.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,14 +9,14 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-/// Contents are looked at in pieces of this; one that is all zeros was never written.
+/// Contents are examined in blocks of this size; one that is all zeros was never written.
 const BLOCK: usize = 4096;
 
 /// Stretches of an image: offsets, and the bytes from there on.
 pub type Stretches = Vec<(u64, Vec<u8>)>;
 
-/// SHA-256 of an image, in hexadecimal: of its length, and of each block that is not all zeros
-/// behind its offset.
+/// SHA-256 of an image, in hexadecimal: of its length, and of the offset and contents of each block that is
+/// not all zeros.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -30,7 +30,7 @@ pub fn digest(image: &Path) -> io::Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// All that an image holds but zeros. None if that is more than `limit` bytes.
+/// All contents of an image that are not zeros. `None` if they are more than `limit` bytes.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -50,8 +50,8 @@ pub fn stretches(image: &Path, limit: u64) -> io::Result<Option<Stretches>> {
     Ok((length <= limit).then_some(stretches))
 }
 
-/// Gives each block of a file that is not all zeros to `sink`, with its offset. Holes are passed
-/// over unread (lseek(2), `SEEK_DATA`).
+/// Passes each block of a file that is not all zeros to `sink`, with its offset. Holes are skipped unread
+/// (lseek(2), `SEEK_DATA`).
 fn each_block(path: &Path, mut sink: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();

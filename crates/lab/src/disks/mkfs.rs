@@ -1,4 +1,4 @@
-//! Making a file system in an image, by the programs that make them on disks.
+//! Makes a file system in an image with the usual mkfs programs.
 
 use std::env;
 use std::io;
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use model::{FileSystem, Format};
 
-/// So many lines are told of what a program complained of.
+/// Most lines of a program's error output that are reported.
 const LINES: usize = 3;
-/// What the loader says of a library that it can't load; then it goes on without (`ld.so(8)`).
+/// What the loader prints about a library that it cannot load; it then goes on without it (`ld.so(8)`).
 const NOT_LOADED: &str = "cannot be preloaded";
 
 /// Why a file system cannot be made.
@@ -52,8 +52,8 @@ pub fn program(filesystem: FileSystem) -> String {
     format!("mkfs.{}", filesystem.name())
 }
 
-/// Makes a file system in the file `image`, with `library` the same one each time, but another one
-/// by another `seed`.
+/// Makes a file system in the file `image`. With `library` it is the same each time for one `seed`, and
+/// differs between seeds.
 ///
 /// # Errors
 /// When the program is not there or fails, or the library does not work.
@@ -62,7 +62,7 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         return Err(MkfsError::NoLibrary(library.to_owned()));
     }
     let tool = program(format.filesystem);
-    // Users other than root often lack the directories of such programs in their path.
+    // The path of users other than root often lacks the directories of such programs.
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     let output = Command::new(&tool)
@@ -96,8 +96,8 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
     Err(MkfsError::Tool { tool, problem })
 }
 
-/// What matters of what a program said: mkfs.btrfs marks its errors among much else, mkfs.xfs tells
-/// at length how it is to be used.
+/// The relevant part of a program's output: mkfs.btrfs marks its errors among much else, mkfs.xfs prints its
+/// usage at length.
 fn complaint(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines.clone().filter(|line| line.starts_with("ERROR: ")).collect();
@@ -109,7 +109,7 @@ fn complaint(said: &str) -> String {
     told[..told.len().min(LINES)].join("; ")
 }
 
-/// The package of Debian's, and of most others', in which the program is.
+/// The package with the program, in Debian and most other distributions.
 const fn package(filesystem: FileSystem) -> &'static str {
     match filesystem {
         FileSystem::Ext4 => "e2fsprogs",
@@ -134,7 +134,7 @@ pub mod tests {
         }
     }
 
-    /// A library that can be loaded, and changes nothing: the one of C, which is there anyway.
+    /// A library that can be loaded and changes nothing: libc, which is there anyway.
     pub fn any_library() -> PathBuf {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let mut paths = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));

@@ -9,10 +9,10 @@ use toml::Spanned;
 
 use super::{Checked, fault};
 
-/// What the guest itself has there, and nobody may cover.
+/// Directories of the guest itself that nobody may mount over.
 const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 
-/// Larger files no host has.
+/// No host has larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
 #[derive(Deserialize)]
@@ -26,8 +26,7 @@ pub struct DiskForm {
     options: Option<Spanned<String>>,
 }
 
-/// The disks of a machine with so much memory. Where a kind is left out it is one that suits the
-/// mode.
+/// The disks of a machine with so much memory. The default kind depends on the mode.
 pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checked<Vec<Disk>> {
     if let Some(form) = forms.get(MAX_DISKS) {
         let problem = format!("{} disks", forms.len());
@@ -43,7 +42,7 @@ pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checke
     Ok(disks)
 }
 
-/// Whether a disk can be where these others are.
+/// Whether a disk is compatible with these others.
 fn check_beside(disk: &Disk, others: &[Disk], span: Range<usize>) -> Checked<()> {
     let is_ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let ram = others.iter().find(is_ram);

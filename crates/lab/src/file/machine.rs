@@ -38,7 +38,7 @@ pub struct LimitsForm {
 }
 
 impl LimitsForm {
-    /// What the file leaves open is as usual; a run gets the time that its workloads may take.
+    /// Fills in defaults; a run gets the time that its workloads may take.
     pub fn complete(self, workloads: &[WorkloadUse]) -> Checked<Limits> {
         let usual = usual_limits(workloads);
         Ok(Limits {
@@ -49,7 +49,7 @@ impl LimitsForm {
     }
 }
 
-/// The machine, and the limits as far as the file gives them.
+/// The machine, and the limits that the file gives.
 pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, LimitsForm)> {
     let span = machine.span();
     let form = machine.into_inner();
@@ -94,7 +94,7 @@ fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
     }
 }
 
-/// Points at the key of a machine that makes it impossible, or at `otherwise`.
+/// Points at the key that makes a machine impossible, or at `otherwise`.
 fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
     let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
     let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));

@@ -1,4 +1,4 @@
-//! By which clock an experiment compares, and what only makes sense by that clock.
+//! The mode of an experiment, and the keys that only make sense in it.
 
 use model::{Accel, Mode, Profiling, Sequential};
 use serde::Deserialize;
@@ -8,10 +8,10 @@ use super::{Checked, FileForm, fault};
 use crate::schedule::MOST_BOOTS;
 use crate::sequential;
 
-/// Seeds of a variant in exact mode, where none are given.
+/// Default number of seeds of a variant in exact mode.
 pub const DEFAULT_SEEDS: u32 = 5;
 
-/// How many boots there are: a number, or as many as verdicts need.
+/// The number of boots: a number, or as many as verdicts need.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a number of boots, or \"auto\", is wanted")]
 pub enum BootsForm {
@@ -26,7 +26,7 @@ pub enum Auto {
 }
 
 /// Boots of each variant: `boots` in measured mode, `seeds` in exact mode. Where boots end as soon as
-/// verdicts are in, the most that there may be, and when they end.
+/// verdicts are in, the largest number, and when they end.
 pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     let boots = match (form.mode, &form.boots, &form.seeds) {
         (Mode::Measured, Some(boots), None) => match *boots.get_ref() {
@@ -99,7 +99,7 @@ fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
 }
 
-/// What is to be counted besides instructions.
+/// What is counted besides instructions.
 pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
     match &form.profile {
         Some(profile) if form.mode.is_measured() => {
@@ -111,7 +111,7 @@ pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
     }
 }
 
-/// Exact mode is emulation of its own kind.
+/// Exact mode always uses its own emulation.
 pub fn check_accel(mode: Mode, accel: &Spanned<Accel>) -> Checked<Accel> {
     match *accel.get_ref() {
         Accel::Kvm if mode == Mode::Exact => {

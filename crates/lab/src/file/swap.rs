@@ -11,9 +11,9 @@ use toml::Spanned;
 
 use super::{Checked, fault};
 
-/// Smaller swap spaces are of no use.
+/// The smallest swap space.
 const LEAST: Bytes = Bytes::mib(1);
-/// The longest name of a compression (`drivers/block/zram/zcomp.c` has shorter ones).
+/// The longest name of a compression algorithm (those in `drivers/block/zram/zcomp.c` are shorter).
 const MAX_ALGORITHM: usize = 32;
 
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ enum Kind {
     Disk,
 }
 
-/// What is there, for errors.
+/// The kinds, for errors.
 const KINDS: &str = "kind = \"file\", \"disk\" or \"zram\"";
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ pub struct SwapForm {
     algorithm: Option<Spanned<String>>,
 }
 
-/// What is derived would take a list for a table.
+/// A derived implementation would take a list for a table.
 impl<'de> Deserialize<'de> for SwapForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Table;
@@ -118,7 +118,7 @@ impl SwapForm {
         }
     }
 
-    /// The number of the disk that is meant, or else of the first that suits.
+    /// The number of the chosen disk, or of the first suitable one.
     fn disk(
         &self,
         disks: &[Disk],

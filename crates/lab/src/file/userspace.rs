@@ -11,12 +11,11 @@ use toml::Spanned;
 use super::{Checked, fault};
 use crate::lock;
 
-/// Longer files are no locks.
+/// Longer files are not locks.
 const LONGEST: u64 = 8 << 20;
 
-/// The lock in this file, if one is named: it is to have all packages that workloads want. Each of
-/// `sources` is the name of a built-in workload or the file of a manifest, whatever the workload is
-/// called here.
+/// The lock in this file, if one is named. It must have all packages that workloads want. Each of `sources`
+/// is the name of a built-in workload or the file of a manifest, whatever the workload is called here.
 pub fn check(
     path: Option<Spanned<PathBuf>>,
     directory: &Path,

@@ -155,8 +155,8 @@ impl WorkloadForm {
     }
 }
 
-/// The rows on which verdicts are to rest, by our names of them: they may be given by mmtests'. Labels and
-/// phases are not known before a boot, metrics are.
+/// The rows on which verdicts are to rest, by our names; they may be given by mmtests' names. Metrics are
+/// known before a boot, labels and phases are not.
 fn check_primary(
     chosen: Option<Spanned<Vec<Spanned<String>>>>,
     manifest: &Manifest,
@@ -198,8 +198,8 @@ fn check_primary(
     chosen.into_inner().into_iter().map(own).collect()
 }
 
-/// What a workload is called. Samples without a name are outside any workload, and in the guest it
-/// is a directory in a list of programs.
+/// The name of a workload. Samples without a workload's name are outside any workload, and in the guest the
+/// name is a directory in a list of programs.
 fn check_name(place: Range<usize>, name: String) -> Checked<String> {
     let is_short = !name.trim().is_empty() && name.len() <= LONGEST_NAME;
     let fits = |letter: char| !letter.is_control() && !"/,".contains(letter);
@@ -215,12 +215,12 @@ fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
     workloads::find(name.get_ref()).or_else(|error| refuse(name.span(), &error))
 }
 
-/// Points at what is wrong with a workload.
+/// Points at the error in a workload.
 fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
     fault(place, error.to_string(), error.hint())
 }
 
-/// A manifest of the user's own.
+/// A manifest of the user's.
 pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
     let file = directory.join(path.get_ref());
     let text = std::fs::read_to_string(&file).or_else(|error| {

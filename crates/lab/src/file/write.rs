@@ -1,4 +1,4 @@
-//! An experiment as a file again: for others to run what was run here.
+//! Writes an experiment as a file, so that others can run it.
 
 mod text;
 
@@ -20,17 +20,17 @@ const LOCK: &str = "userspace.lock";
 /// The files of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The experiment's own, in ASCII. What is as usual is left out.
+    /// The experiment file, in ASCII. Defaults are left out.
     pub text: String,
-    /// Names and texts of the files that it names, beside it: manifests of workloads that are not
-    /// built in as they were used, and the lock of user space.
+    /// Names and texts of the files that it names, beside it: manifests of workloads that are not built in,
+    /// as they were used, and the lock of user space.
     pub others: Vec<(String, String)>,
 }
 
-/// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named
-/// without their digests, programs without their directories. That a run was imported is not said.
+/// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named without
+/// digests, programs without directories. Whether a run was imported is not recorded.
 pub fn write(experiment: &Experiment) -> Written {
-    // Named one by one, so that a new one is not forgotten here.
+    // Listed one by one, so that a new field is not forgotten here.
     let Experiment {
         name,
         mode,
@@ -91,7 +91,7 @@ fn sequential(file: &mut Table, at_most: u32, Sequential { margin, budget }: Seq
     }
 }
 
-/// What a type of the model is written as; all of them can be.
+/// A type of the model as a TOML value; all of them can be written.
 fn value(it: &impl serde::Serialize) -> Value {
     Value::try_from(it).unwrap_or(Value::Table(Table::new()))
 }
@@ -167,7 +167,7 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    // Which phases somebody asks for is of no experiment.
+    // The chosen phases of a table are not part of an experiment.
     let WorkloadUse {
         manifest,
         program,
@@ -219,8 +219,8 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     table
 }
 
-/// The name of the built-in manifest, and the parameters, that make the one given, under whatever
-/// name; none if it is another.
+/// The name of the built-in manifest, and the parameters, that result in the given one, whatever its name;
+/// `None` if there is none.
 fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
     let same = |built_in: &Manifest| {
         let Manifest { name, parameters, .. } = manifest.clone();
@@ -233,7 +233,7 @@ fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
     Some((built_in.name, parameters))
 }
 
-/// The name of a file for what is called so: letters that no system minds.
+/// A file name for a named object: only letters that every system allows.
 pub fn file_name(name: &str) -> String {
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || ".-_".contains(letter) => letter,

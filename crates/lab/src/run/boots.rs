@@ -23,7 +23,7 @@ use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
 use crate::worker::{Told, work};
 
-/// A boot that the host made invalid is repeated so many times.
+/// How often a boot that the host made invalid is repeated.
 const REPEATS: usize = 2;
 
 /// A boot to be done, and how often it was repeated.
@@ -40,7 +40,7 @@ struct Ended {
     verified: Option<Verified>,
 }
 
-/// What the threads share.
+/// The data that the threads share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     context: &'a RunContext<'a>,
@@ -52,12 +52,12 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Where a boot leaves its files until it is kept.
+    /// The directory of a boot's files until it is kept.
     fn directory(&self, due: Due) -> PathBuf {
         self.scratch.join(files_of(self.id, due.slot))
     }
 
-    /// Boots, and boots again to verify if that is wanted. Runs in a thread of its own.
+    /// Boots, and repeats the boot if it is to be verified. Runs in a thread of its own.
     fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
         let start = Instant::now();
         let inputs = self.context.exact_inputs(self.libraries, due.slot);
@@ -73,8 +73,8 @@ impl Shared<'_> {
 }
 
 impl Lab {
-    /// Does the boots that are due, block by block, until there are enough. Each is kept as soon as it
-    /// ends. After an error no further boot begins; those under way are kept.
+    /// Does the due boots, block by block, until there are enough. Each is kept as soon as it ends. After an
+    /// error no further boot begins; those under way are kept.
     pub(super) fn boot_all(
         &mut self,
         due: &[Due],
@@ -157,7 +157,7 @@ impl Lab {
                     summary.failed += usize::from(failed);
                     summary.partial += usize::from(failed && boot.outcome.counts());
                     done += 1;
-                    // Those under way are half done, on average.
+                    // Boots under way count as half done.
                     let share = f64::from(2 * done + running as u32) / 2.0;
                     let left = begun.elapsed().mul_f64((due.len() as f64 - share) / share);
                     watch(Progress::Kept {

@@ -1,15 +1,15 @@
-//! What an experiment asks for that cannot be, found before anything boots.
+//! Checks an experiment for impossible demands before anything boots.
 
 use model::{Bytes, Experiment, Kernel, Variant};
 
 use super::RunError;
 use crate::out_of_tree::OutOfTree;
 
-/// The word of the command line by which a kernel divides its memory into nodes of its own
+/// The word of the command line that makes a kernel divide its memory into emulated nodes
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 const FAKE_NODES: &str = "numa=fake";
 
-/// Looks for what this host, or the machine, cannot give an experiment.
+/// Checks for demands that this host or the machine cannot meet.
 ///
 /// # Errors
 /// When the machine wants more memory than the host has, or a workload more NUMA nodes than a variant has.
@@ -35,10 +35,10 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     }
 }
 
-/// Looks for a workload that none of the kernels supports.
+/// Checks that each workload is supported by at least one kernel.
 ///
 /// # Errors
-/// When there is one.
+/// When one is supported by none.
 pub fn check_support(
     experiment: &Experiment,
     kernels: &[Kernel],

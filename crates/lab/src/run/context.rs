@@ -1,4 +1,4 @@
-//! What the boots of a run have in common: kernels, emulator, and how a machine executes.
+//! What the boots of a run share: kernels, emulator, and how a machine executes.
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
@@ -14,11 +14,11 @@ use crate::schedule::Slot;
 use crate::symbols::Known;
 use crate::watch::{Progress, Watch};
 
-/// Everything that is found out once for all boots of a run.
+/// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
     kernels: &'a [Kernel],
-    /// What was built for each of them.
+    /// The modules built for each of them.
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     emulator: Emulator,
@@ -28,13 +28,13 @@ pub struct RunContext<'a> {
 /// How the boots of an experiment are executed.
 enum Execution {
     Measured(Engine<'static>),
-    /// With what is known of each variant's kernel.
+    /// With what is known of the code of each variant's kernel.
     Exact(Vec<Known>),
 }
 
 impl<'a> RunContext<'a> {
-    /// Finds out how the boots are executed: in measured mode from a boot of the kernel of variant
-    /// `first`, in exact mode by learning the kernels' symbols.
+    /// Determines how the boots are executed: in measured mode from a boot of the kernel of variant `first`,
+    /// in exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
         (experiment, kernels): (&'a Experiment, &'a [Kernel]),
@@ -61,13 +61,13 @@ impl<'a> RunContext<'a> {
         Ok(Self { experiment, kernels, out_of_tree, userspace, emulator, execution })
     }
 
-    /// What makes the boot in `slot` exact; none in measured mode.
+    /// The inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
         let known = self.known(slot)?;
         Some(exact::inputs(libraries, self.experiment.profile, known, slot))
     }
 
-    /// The boot in `slot`, with what makes it exact.
+    /// The boot in `slot`, with the inputs that make it exact.
     pub fn bootable<'b>(
         &'b self,
         guest: &'b Guest,

@@ -64,16 +64,16 @@ pub enum RunError {
         /// Why not.
         error: io::Error,
     },
-    /// A kernel cannot be had.
+    /// A kernel is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
-    /// A boot failed for the host's reasons.
+    /// A boot failed because of the host.
     #[error(transparent)]
     Boot(#[from] BootError),
-    /// No machine as asked for.
+    /// The requested machine is not possible.
     #[error(transparent)]
     Machine(#[from] machine::Error),
-    /// What an earlier run left behind cannot be dealt with.
+    /// The leftovers of an earlier run cannot be handled.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
     /// Two boots with the same inputs differ.
@@ -93,7 +93,7 @@ pub enum RunError {
         /// The directory of the second.
         other: PathBuf,
     },
-    /// A boot that was kept before is not what it was.
+    /// A replayed boot differs from the kept one.
     #[error("{boot} is not what it was: {how}")]
     Changed {
         /// The boot.
@@ -101,7 +101,7 @@ pub enum RunError {
         /// The first difference.
         how: String,
     },
-    /// A boot that was kept before cannot be booted again.
+    /// A kept boot cannot be repeated.
     #[error("{0}")]
     NotReplayed(String),
     /// The store refused; a boot that could not be kept is picked up by the next run.
@@ -110,7 +110,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the experiment asks for what cannot be, and the host is not at fault.
+    /// Whether the experiment asks for something impossible, and the host is not at fault.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Program { .. } | Self::Nodes { .. } | Self::Unsupported { .. } => true,

@@ -6,13 +6,12 @@ use model::{Bytes, Experiment, Mode};
 
 use super::RunOptions;
 
-/// What a machine takes beside the guest's memory: QEMU with the code that it translated, and the
-/// recording.
+/// Memory of a machine besides the guest's: QEMU with its translated code, and the recording.
 const BESIDE_GUEST: Bytes = Bytes::mib(512);
 
 impl RunOptions {
-    /// How many boots of an experiment run side by side: one in measured mode; in exact mode as many as
-    /// were asked for, else as many as the host has CPUs, and memory that nobody uses.
+    /// How many boots of an experiment run side by side: one in measured mode; in exact mode the requested
+    /// number, or as many as the host has CPUs and free memory for.
     pub fn side_by_side(self, experiment: &Experiment) -> usize {
         match (experiment.mode, self.jobs) {
             (Mode::Measured, _) => 1,
@@ -26,7 +25,7 @@ impl RunOptions {
     }
 }
 
-/// At least one, and no more than there are CPUs and room for.
+/// At least one, and at most the number of CPUs and the number that memory allows.
 fn fitting(cpus: usize, room: Option<u64>) -> usize {
     let room = room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
     cpus.min(room).max(1)

@@ -1,6 +1,5 @@
-//! Whether the boots that are there are enough, where they may end early: looked at when there are as
-//! many blocks of them as was fixed before. What a look says depends on the boots that are kept and
-//! on nothing else, so a run that was killed goes on as if it had not been.
+//! Decides whether there are enough boots, where they may end early, at numbers of blocks that were fixed
+//! before. A look depends on the kept boots alone, so a resumed run continues as if it had not been killed.
 
 use std::time::{Duration, Instant};
 
@@ -25,12 +24,12 @@ pub struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    /// For a run that began then.
+    /// For a run that began at `begun`.
     pub fn new(experiment: &'a Experiment, id: ExperimentId, begun: Instant) -> Self {
         Self { experiment, id, begun, block: None, looked: 0 }
     }
 
-    /// Says when boots may end before all are done.
+    /// Reports when boots may end before all are done.
     pub fn announce(&self, watch: &mut Watch<'_>) {
         if self.may_end() {
             let looks = looks().map(|look| look.units);
@@ -42,13 +41,12 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// Whether boots may end before all are done, so that nobody knows how long they take.
+    /// Whether boots may end before all are done, so that their duration is unknown.
     pub fn may_end(&self) -> bool {
         self.experiment.sequential.is_some()
     }
 
-    /// Why there is to be no boot of this block; none if there is to be one. All boots of the blocks
-    /// before it are done.
+    /// Why no boot of this block is needed; `None` if one is. All boots of the blocks before it are done.
     pub fn before(
         &mut self,
         block: u32,
@@ -64,8 +62,7 @@ impl<'a> Looks<'a> {
         Ok(decided.or(spent.then_some(Ending::Budget)))
     }
 
-    /// Looks at the boots that are kept, if a look is due. Gives why there need be no more of them;
-    /// none if there need.
+    /// Looks at the kept boots, if a look is due. Returns why no more are needed; `None` if more are.
     pub fn look(
         &mut self,
         store: &Store,
@@ -100,12 +97,12 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// A verdict, and what it is on.
+/// A verdict, and its subject.
 struct Judged {
     /// Variant, workload and metric.
     name: String,
     verdict: Verdict,
-    /// In percent, over the boots that are looked at.
+    /// In percent, over the boots of the look.
     gain: Option<f64>,
 }
 
@@ -121,7 +118,7 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
     judged.collect()
 }
 
-/// What a look found, for people: what is decided, and what is not.
+/// The result of a look, for people: what is decided, and what is not.
 fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
     let open = verdicts.iter().filter(|judged| judged.verdict == Verdict::Undecided).count();
     let level = 100.0 * judging.alpha();

@@ -1,4 +1,4 @@
-//! What of a schedule is done, and what is due.
+//! Divides a schedule into boots that are done and boots that are due.
 
 use std::collections::HashSet;
 
@@ -24,8 +24,7 @@ pub struct Due {
 }
 
 impl Plan {
-    /// What is left of the schedule once the boots are `done` of which variant and replicate are
-    /// given.
+    /// The rest of the schedule after the boots in `done`, which are given as variant and replicate.
     pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
         let slots = schedule(experiment.variants.len(), experiment.boots);
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();

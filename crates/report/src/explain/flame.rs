@@ -1,14 +1,15 @@
 //! A differential flame graph: a frame is a function on one path of calls, as wide as the instructions
 //! executed in it and in what it calls.
 //!
-//! Its colour is the change of these instructions, without what only moved. Three moves are known:
-//! - The same function executes less on one path and more on another: only what its paths change
+//! Its colour is the change of these instructions, without what only moved. Three kinds of moves are
+//! recognised:
+//! - The same function executes less on one path and more on another: only the change of all its paths
 //!   together counts.
-//! - A function executes less itself, and what it calls more, or the reverse.
-//! - A callee that one side alone has takes over from its caller's other callees, or the reverse.
+//! - A function itself executes less, and its callees more, or the reverse.
+//! - A callee that only one side has takes over from its caller's other callees, or the reverse.
 //!
-//! What moved is subtracted from both sides of the move, so the colour of the outermost frame is the
-//! change of the total.
+//! What moved is subtracted from both sides of the move, so the colour of the outermost frame is the change
+//! of the total.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +19,12 @@ use maud::{Markup, html};
 use super::view::{figure, signed};
 use crate::ascii::excerpt;
 
-/// By which side a frame is as wide as it is.
+/// The side that determines the widths of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// What only the other variant executes has no width.
+    /// Frames that only the other variant executes have no width.
     Base,
-    /// What only the baseline executes has no width.
+    /// Frames that only the baseline executes have no width.
     New,
 }
 
@@ -35,7 +36,7 @@ const MIN_LABELLED: f64 = 2.0;
 const HEIGHT: usize = 18;
 /// Shades of a colour.
 const SHADES: f64 = 8.0;
-/// Deeper calls are not drawn.
+/// Frames of deeper calls are not drawn.
 const MAX_DEPTH: usize = 200;
 
 /// Depth of the frames that say who executes.
@@ -44,33 +45,32 @@ const WHO: usize = 1;
 /// A function on one path of calls.
 struct Frame<'a> {
     name: &'a str,
-    /// The place of its caller; its own for the outermost.
+    /// The index of its caller; its own index for the outermost frame.
     caller: usize,
     depth: usize,
     /// Instructions of its own on both sides.
     own: [f64; 2],
-    /// With all that it calls.
+    /// Instructions including callees.
     all: [f64; 2],
     /// Its own change, without what moved to other paths of the same function.
     own_change: f64,
-    /// With that of all that it calls.
+    /// The same change including callees.
     change: f64,
-    /// Whether one side alone executes the function, on whatever path.
+    /// Whether only one side executes the function, on any path.
     one_sided: bool,
     /// The share of the change that did not move between callers and callees.
     kept: f64,
 }
 
 impl Frame<'_> {
-    /// The change by which it is coloured.
+    /// The change that determines its colour.
     fn shade(&self) -> f64 {
         self.kept * self.change
     }
 }
 
-/// The graph. `least` is the smallest change that has the deepest colour, so that luck looks pale. The
-/// frames of `marked` functions have a frame around them. None if the side of the widths executes
-/// nothing.
+/// The graph. `least` is the smallest change with the deepest colour, so that luck looks pale. Frames of
+/// `marked` functions have a border. `None` if the side that determines the widths executes nothing.
 pub fn differential(
     paths: &Paths,
     widths: Widths,
@@ -153,10 +153,10 @@ fn frames(paths: &[Path]) -> Vec<Frame<'_>> {
     frames
 }
 
-/// Sets the change of each frame's own: of the changes of a function's paths, those that are not of
-/// the sign of all together are none, and the others have less in proportion.
+/// Sets each frame's own change. Among the changes of a function's paths, those with another sign than their
+/// sum become 0, and the others shrink in proportion.
 fn without_other_paths(frames: &mut [Frame<'_>]) {
-    /// What the paths of a function come to.
+    /// The sums over the paths of a function.
     #[derive(Default)]
     struct Function {
         own: [f64; 2],
@@ -189,10 +189,10 @@ fn without_other_paths(frames: &mut [Frame<'_>]) {
     }
 }
 
-/// Sets the share of each frame's change that did not move. A function's own change and its callees of
-/// one side alone cancel out against whatever else changed the other way in the same function.
+/// Sets the share of each frame's change that did not move. A function's own change and its one-sided
+/// callees cancel out against opposite changes in the same function.
 fn without_moves(frames: &mut [Frame<'_>]) {
-    // More and less, each of what may have moved and of the callees that both sides have.
+    // Positive and negative changes: of what may have moved, and of callees that both sides have.
     let mut parts = vec![[[0.0; 2]; 2]; frames.len()];
     let part = |frame: &Frame<'_>| (usize::from(frame.change < 0.0), usize::from(!frame.one_sided));
     for frame in &frames[1..] {
@@ -205,14 +205,14 @@ fn without_moves(frames: &mut [Frame<'_>]) {
     for place in 1..frames.len() {
         let (sign, both) = part(&frames[place]);
         let caller = frames[place].caller;
-        // Who executes calls nobody: below it stand functions that have nothing to do with each other.
+        // The frames that say who executes call nothing: the functions below them are unrelated.
         let is_called = frames[caller].depth > WHO;
         let kept = if is_called { kept(parts[caller], sign, both) } else { 1.0 };
         frames[place].kept = frames[caller].kept * kept;
     }
 }
 
-/// The share that is left of a part of a function's change.
+/// The share that remains of a part of a function's change.
 fn kept(parts: [[f64; 2]; 2], sign: usize, both: usize) -> f64 {
     let sums = parts.map(|[movable, fixed]| movable + fixed);
     let movable = parts[0][0] + parts[1][0];
@@ -244,7 +244,7 @@ fn shade(change: f64, most: f64) -> String {
     }
 }
 
-/// What a frame says when it is pointed at.
+/// The text shown when a frame is pointed at.
 fn figures(frame: &Frame<'_>, percent: f64) -> String {
     let sides = |[base, new]: [f64; 2]| format!("{} to {}", figure(base), figure(new));
     let change = frame.all[1] - frame.all[0];

@@ -1,5 +1,4 @@
-//! An explanation as one page of HTML that needs nothing from elsewhere: what happened, in words and
-//! drawn, then the tables.
+//! An explanation as one self-contained page of HTML: what happened, in words and graphs, then the tables.
 
 use compare::{Explanation, Headline, Paths, Section};
 use maud::{Markup, html};
@@ -17,8 +16,8 @@ const MAX_ROWS: usize = 30;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("flame.js");
 
-/// Where the difference went as a page: of the whole workload or of `phase` a waterfall of the
-/// contributions, a flame graph of `paths`, which are those of the same, and the rankings; then the
+/// The attribution of the difference as a page. For the whole workload or for `phase`: a waterfall of the
+/// contributions, a flame graph of `paths`, which must be of the same span, and the rankings. Then the
 /// rankings of everything else. Every name is escaped; nothing is loaded.
 pub fn explain_html(
     explanation: &Explanation,
@@ -82,7 +81,7 @@ fn rankings(explanation: &Explanation, section: &Section) -> Markup {
     }
 }
 
-/// A section that was not asked for, to be opened.
+/// A section that was not asked for, folded.
 fn folded(explanation: &Explanation, section: &Section) -> Markup {
     html! {
         details {
@@ -101,7 +100,7 @@ fn span(section: &Section) -> String {
     }
 }
 
-/// A table. What a line is of comes first, and stays in sight while figures are scrolled.
+/// A table. The first column says what a line is about, and stays in sight while figures are scrolled.
 fn table(table: &Table) -> Markup {
     html! {
         @if !table.title.is_empty() { h2 { (table.title) } }

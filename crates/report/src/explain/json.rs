@@ -1,4 +1,4 @@
-//! An explanation as JSON: a contract, to which keys may be added while its version stays.
+//! An explanation as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
     Calls, Contribution, Counter, Difference, Explanation, Only, Section, Side, Subject,
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::view::{beyond, by_luck};
 use crate::exact::NOT_MODELLED;
 
-/// The version of the contract.
+/// The version of the format.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -31,8 +31,8 @@ struct SideDocument<'a> {
     complete: bool,
 }
 
-/// How many figures were held against luck, how many are beyond it, and how many of these are
-/// expected to be luck, at most.
+/// How many figures were compared with luck, how many are beyond it, and how many of these are expected to
+/// be luck, at most.
 #[derive(Serialize)]
 struct ComparedDocument {
     rows: usize,
@@ -64,7 +64,7 @@ struct SectionDocument<'a> {
     compared: AllComparedDocument,
 }
 
-/// A difference with what follows from it.
+/// A difference with figures derived from it.
 #[derive(Serialize)]
 struct Figure {
     base: f64,
@@ -107,9 +107,9 @@ struct CounterDocument<'a> {
     growth: Figure,
 }
 
-/// Where the difference went as one JSON object: figures in full precision, every row of every
-/// phase, names as the guest gave them. What is called exact is a whole number over `denominator`;
-/// `per_entry` ranks places in `contributions`.
+/// The attribution of the difference as one JSON object: figures in full precision, every row of every
+/// phase, names as the guest gave them. Keys with `exact` hold a whole number over `denominator`;
+/// `per_entry` lists indices into `contributions`.
 ///
 /// # Errors
 /// None that an explanation can cause.

@@ -5,12 +5,12 @@ use compare::{Explanation, Headline};
 use super::view::{self, Table};
 use crate::ascii::{WIDTH, wrap};
 
-/// Phases that have a line of their own.
+/// Most phases that have a line of their own.
 const MAX_PHASES: usize = 8;
 
-/// Where the difference went, as plain text: ASCII, at most 100 columns where the figures allow. What
-/// happened comes first, a sentence for each phase that is measured. The rankings are those of the
-/// whole workload, or of `phase`; `top` rows of each.
+/// The attribution of the difference as plain text: ASCII, at most 100 columns where the figures allow. It
+/// begins with a sentence for each measured phase. The rankings are those of the whole workload, or of
+/// `phase`, with `top` rows each.
 pub fn explain(
     explanation: &Explanation,
     headlines: &[Headline],

@@ -10,20 +10,20 @@ use crate::ascii::excerpt;
 use crate::exact::{NOT_MODELLED, more_or_less};
 use crate::table::decimal;
 
-/// A table: figures to the right, and what they are of in the last column.
+/// A table: figures to the right, and their subject in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What it is of.
+    /// Its title.
     pub title: String,
     /// Heads of the columns.
     pub head: Vec<&'static str>,
     /// The lines, with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
-    /// What was left out, or what it comes to.
+    /// What was left out, or a sum.
     pub foot: Vec<String>,
 }
 
-/// What is compared.
+/// The variants that are compared.
 pub fn title(explanation: &Explanation) -> String {
     let side = |side: &Side| {
         let seeds = match side.complete {
@@ -115,7 +115,7 @@ pub fn phase_name(phase: &str) -> String {
     if phase.is_empty() { "(no phase)".to_owned() } else { excerpt(phase) }
 }
 
-/// What is known of luck, and how to read the words of the tables.
+/// Notes on luck, and on the words of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
         format!(
@@ -149,14 +149,14 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     vec![luck, words.to_owned(), format!("{cuts} {limits}")]
 }
 
-/// How many of the figures that are beyond luck are expected to be luck, at most. None where nothing
-/// is known of luck.
+/// How many of the figures that are beyond luck are expected to be luck, at most. `None` where luck is
+/// unknown.
 pub fn by_luck(explanation: &Explanation, beyond: usize) -> Option<f64> {
     explanation.knows_luck().then_some(RATE * beyond as f64)
 }
 
-/// What a section was held against: how many rows were compared with luck, how many of them are
-/// beyond it, and how many of these may be luck; and what is wrong with its profile.
+/// Cautions about a section: how many rows were compared with luck, how many are beyond it, how many of
+/// these may be luck; and errors of its profile.
 pub fn cautions(explanation: &Explanation, section: &Section) -> Vec<String> {
     let Compared { per_entry, contributions, counters } = section.compared;
     let [cost, change, counter] = beyond(section);
@@ -188,7 +188,7 @@ pub fn beyond(section: &Section) -> [usize; 3] {
     ]
 }
 
-/// What is wrong with the profiles of a section.
+/// Errors in the profiles of a section.
 fn error(section: &Section) -> Option<String> {
     let number = section.in_no_function;
     let size = number.unsigned_abs();
@@ -274,11 +274,11 @@ fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
     ])
 }
 
-/// The first `limit` contributions, and the proof that all of them add up to the total.
+/// The first `limit` contributions, and a check that all of them add up to the total.
 pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Table {
     let unit = explanation.denominator.max(1);
     let mut sum = 0;
-    // Each figure is rounded such that the column adds up as printed.
+    // Figures are rounded such that the printed column adds up.
     let mut rounded = |change: i128| {
         let before = whole(sum, unit);
         sum += change;
@@ -301,7 +301,7 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
     }
 }
 
-/// Number of contributions that are not 0: they come first.
+/// Number of contributions that are not 0; they come first.
 pub fn changed(section: &Section) -> usize {
     section.contributions.partition_point(|it| it.change != 0)
 }
@@ -336,7 +336,7 @@ fn proof(section: &Section, sum: i128, unit: i128) -> String {
     )
 }
 
-/// What there is to say of a function that one side did not execute, or that was entered in parts.
+/// A remark on a function that one side did not execute, or that was entered in parts.
 fn remark(it: &Contribution) -> String {
     let (only, maybe) = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => (only, maybe),

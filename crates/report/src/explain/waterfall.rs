@@ -9,9 +9,9 @@ use crate::ascii::excerpt;
 use crate::page::figure;
 use crate::page::svg::{Scale, bottom_axis, px};
 
-/// Contributions that have a bar of their own.
+/// Most contributions with a bar of their own.
 const MOST: usize = 12;
-/// Contributions below this share of the largest have none.
+/// Contributions below this share of the largest have no bar.
 const LEAST: f64 = 0.005;
 /// Size of the drawing: its width, where bars begin and end, and the height of a row.
 const WIDTH: f64 = 760.0;
@@ -19,7 +19,7 @@ const BARS: [f64; 2] = [250.0, 650.0];
 const ROW: f64 = 19.0;
 /// Longer names are cut.
 const LETTERS: usize = 33;
-/// Where no sum is below this share of the largest one, the axis does not begin at 0.
+/// The axis does not begin at 0 if every sum is at least this share of the largest one.
 const CUT: f64 = 0.6;
 
 /// The class of the bars of both sides.
@@ -28,11 +28,11 @@ const TOTAL: &str = "total";
 /// A row of the drawing.
 struct Bar {
     name: String,
-    /// From where to where it reaches, in instructions. A total begins at 0.
+    /// Its two ends, in instructions. A total begins at 0.
     ends: [f64; 2],
     class: String,
     figure: String,
-    /// What is said when it is pointed at.
+    /// The text shown when it is pointed at.
     title: String,
 }
 
@@ -106,7 +106,7 @@ fn sign(change: f64) -> &'static str {
     if change < 0.0 { "fewer" } else { "more" }
 }
 
-/// Hollow is what one side alone has, pale what may be luck.
+/// Hollow bars are executed by one side only; pale bars may be luck.
 fn class(it: &Contribution) -> String {
     let hollow = if only(it).is_some() { " hollow" } else { "" };
     let pale = if it.instructions.beyond_luck() == Some(false) { " pale" } else { "" };
@@ -144,7 +144,7 @@ fn row(bar: &Bar, top: f64, scale: &Scale) -> Markup {
     }
 }
 
-/// A name as it has room.
+/// A name, cut to the available room.
 fn cut(name: &str) -> String {
     match name.char_indices().nth(LETTERS) {
         Some((end, _)) => format!("{}..", &name[..end - 2]),

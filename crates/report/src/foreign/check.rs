@@ -1,4 +1,4 @@
-//! What came of checking percentages, as text.
+//! The results of checking percentages, as text.
 
 use import::{Check, Clue, Finding};
 use model::count;
@@ -6,7 +6,8 @@ use model::count;
 use super::{Foreign, ForeignTable, column, label};
 use crate::ascii::excerpt;
 
-/// A line for each table that has percentages, below it those that do not follow, and the sum.
+/// A line for each table with percentages, below it the percentages that do not follow from the values, and
+/// a summary.
 pub fn check(found: &Foreign) -> String {
     let checked = || found.tables.iter().filter_map(|table| Some((table, table.check.as_ref()?)));
     let mut text = String::new();
@@ -40,7 +41,7 @@ fn summary(check: &Check) -> String {
     summary
 }
 
-/// What is printed and what follows.
+/// What is printed, and what follows from the values.
 pub fn finding(found: &ForeignTable, finding: &Finding) -> String {
     let Finding { line, printed, follows: (low, high), .. } = finding;
     let follows = match (low.is_finite(), high.is_finite()) {

@@ -1,4 +1,4 @@
-//! The tables as CSV: one line a value, names of columns in the first line.
+//! The tables as CSV: one line per value, names of columns in the first line.
 
 use csv::{Error, Writer};
 use import::Figure;
@@ -23,7 +23,7 @@ const HEAD: [&str; 14] = [
     "gain",
 ];
 
-/// Every value of every table with its gain; blank for what is not there. Times are in seconds.
+/// Every value of every table with its gain; missing ones are blank. Times are in seconds.
 ///
 /// # Errors
 /// None that tables can cause.

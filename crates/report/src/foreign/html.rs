@@ -1,4 +1,4 @@
-//! The tables as one page of HTML that needs nothing from elsewhere.
+//! The tables as one self-contained page of HTML.
 
 use import::Cell;
 

@@ -1,4 +1,4 @@
-//! The tables as JSON: a contract, to which keys may be added while its version stays.
+//! The tables as JSON. The format is stable: keys may be added without a new version.
 
 use import::{Cell, Check, Clue, Row, Signs};
 use model::Better;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Foreign, ForeignTable, column};
 
-/// The version of the contract.
+/// The version of the format.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -33,10 +33,10 @@ struct TableDocument<'a> {
     title: Option<&'a str>,
     kind: &'a str,
     baseline: Option<&'a str>,
-    /// What stands over the labels.
+    /// The heading over the labels.
     heading: Option<&'a str>,
     columns: &'a [String],
-    /// Whether `gains` are that, or changes: positive if more.
+    /// Whether `gains` are gains, or changes: positive if more.
     percentages: Option<&'static str>,
     note: Option<&'static str>,
     rows: Vec<RowDocument<'a>>,
@@ -55,7 +55,7 @@ struct RowDocument<'a> {
     values: Vec<Option<f64>>,
     gains: Vec<Option<f64>>,
     marked: Vec<bool>,
-    /// How much the values scatter, as it stands beside them.
+    /// The printed spread of the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     spreads: Option<Vec<Option<&'a str>>>,
 }
@@ -78,7 +78,7 @@ struct FindingDocument<'a> {
     clue: Option<&'static str>,
 }
 
-/// Everything as one JSON object, figures in full precision, `null` for what is not there.
+/// Everything as one JSON object, figures in full precision, `null` for missing ones.
 ///
 /// # Errors
 /// None that tables can cause.

@@ -1,4 +1,4 @@
-//! Tables that others printed, printed again: as text in the field's layout, JSON, CSV and HTML.
+//! Prints tables that others printed: as text in the usual layout of the kernel's lists, JSON, CSV and HTML.
 
 mod check;
 mod csv;
@@ -21,20 +21,20 @@ pub use text::text as foreign;
 pub struct Foreign {
     /// The tables.
     pub tables: Vec<ForeignTable>,
-    /// What looks like a table and could not be read.
+    /// Lines that look like a table and could not be read.
     pub unread: Vec<ForeignUnread>,
 }
 
-/// A table with where it came from.
+/// A table with its source.
 #[derive(Clone, Debug)]
 pub struct ForeignTable {
     /// The file; `-` for standard input.
     pub file: String,
     /// The table.
     pub table: Table,
-    /// What came of checking its percentages, if that was asked for.
+    /// The result of checking its percentages, if requested.
     pub check: Option<Check>,
-    /// What is to be said of it.
+    /// A note on it.
     pub note: Option<&'static str>,
 }
 
@@ -48,7 +48,7 @@ pub struct ForeignUnread {
 }
 
 impl ForeignTable {
-    /// Where it stands, who wrote it and what it is, on one line.
+    /// Its place, author and kind, on one line.
     fn heading(&self) -> String {
         let table = &self.table;
         let mut heading = format!("{}, {}", excerpt(&self.file), lines(table.lines));
@@ -76,7 +76,7 @@ fn lines(lines: import::Lines) -> String {
     }
 }
 
-/// What stands to the left of a row.
+/// The text to the left of a row.
 fn label(row: &Row) -> String {
     match row.statistic.is_empty() {
         true => row.label.clone(),
@@ -84,7 +84,7 @@ fn label(row: &Row) -> String {
     }
 }
 
-/// What a column is called where it has no name.
+/// The name of a column without one.
 fn column(table: &Table, column: usize) -> String {
     match table.columns[column].is_empty() {
         true => format!("#{}", column + 1),

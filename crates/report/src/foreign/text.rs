@@ -1,5 +1,5 @@
-//! The tables in the layout of the field: values as they were printed, gains in parentheses, or
-//! between stars where they stood so.
+//! The tables in the layout of the kernel's lists: values as printed, gains in parentheses, or between stars
+//! where they were printed so.
 
 use import::{Cell, Figure, Row, Signs, Table};
 
@@ -7,7 +7,7 @@ use super::{Foreign, ForeignTable, lines};
 use crate::ascii::{escape, excerpt};
 use crate::header::Name;
 
-/// A value's width with the space before it is at least this.
+/// Least width of a value with the space before it.
 const MIN_WIDTH: usize = 11;
 /// Width of a percentage's number, unless a longer one needs more.
 const MIN_PERCENT_WIDTH: usize = 7;
@@ -80,7 +80,7 @@ fn labels(rows: &[Row]) -> Vec<String> {
     rows.iter().map(label).collect()
 }
 
-/// A column: its texts and how wide they are.
+/// A column: its texts and their widths.
 struct Column {
     name: Name,
     values: Vec<String>,
@@ -134,8 +134,8 @@ impl Column {
     }
 }
 
-/// A name for a column of `room` letters: one that begins with a version is cut after it, others
-/// only if they are too long.
+/// A name for a column of `room` letters. One that begins with a version is cut after it, others only if
+/// they are too long.
 fn name(name: &str, room: usize) -> Name {
     let version = name.starts_with(|first: char| first.is_ascii_digit());
     match version || name.len() > room {
@@ -144,7 +144,7 @@ fn name(name: &str, room: usize) -> Name {
     }
 }
 
-/// A percentage's number, in a table of changes with its sign written out.
+/// The number of a percentage; in a table of changes with an explicit sign.
 fn number_of(percent: &Figure, plus: bool) -> String {
     let text = escape(percent.text.trim_start_matches('+'));
     if plus && percent.value >= 0.0 && !text.starts_with('-') { format!("+{text}") } else { text }

@@ -1,4 +1,4 @@
-//! How the boots were done, and how to do them again.
+//! How the boots were done, and how to repeat them.
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, Mode, Variant};
@@ -7,26 +7,25 @@ use super::{WIDTH, section};
 use crate::ascii::{escape, excerpt, fold};
 use crate::notes::Note;
 
-/// What it takes to run an experiment again.
+/// What is needed to run an experiment again.
 #[derive(Clone, Debug)]
 pub struct Recipe<'a> {
     /// The version of the program that ran it.
     pub version: &'a str,
-    /// Names and texts of the files it is given by: the experiment's first, then what it names. In
-    /// printable ASCII.
+    /// Names and texts of its files: the experiment's first, then those that it names. In printable ASCII.
     pub files: &'a [(String, String)],
 }
 
-/// Between a kernel's name and its digest, in an experiment that was kept.
+/// The separator between a kernel's name and its digest in a kept experiment.
 const DIGEST_MARK: &str = " sha256:";
-/// How the origin of a package of Debian begins; its version follows, up to a comma.
+/// Prefix of the origin of a Debian package; its version follows, up to a comma.
 const DEBIAN: &str = "Debian ";
-/// Longer files are not for a mail: locks of user space have some hundred lines.
+/// Longer files are left out of a mail: locks of user space have some hundred lines.
 const MOST_LINES: usize = 120;
 /// Letters for variants.
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// In which order the variants booted; none where it is not known.
+/// The order in which the variants booted; `None` where it is unknown.
 pub fn boots(results: &Results<'_>) -> Option<String> {
     let Results { experiment, variants } = results;
     if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
@@ -105,7 +104,7 @@ pub fn text(results: &Results<'_>, recipe: &Recipe<'_>) -> String {
     text
 }
 
-/// The commands by which an experiment is run again: what gets the kernels, then what runs it.
+/// The commands that run an experiment again: first those that get the kernels, then the one that runs it.
 pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     let Results { experiment, variants } = results;
     let mut commands: Vec<String> = Vec::new();
@@ -122,7 +121,7 @@ pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
     commands
 }
 
-/// The command that pins the packages of user space where boots were kept; none if the experiment pins
+/// The command that pins the packages of user space where boots were kept; `None` if the experiment pins
 /// them itself, or had none.
 pub fn lock_command(results: &Results<'_>) -> Option<String> {
     let experiment = results.experiment;
@@ -134,14 +133,14 @@ pub fn lock_command(results: &Results<'_>) -> Option<String> {
     Some(format!("faultline userspace lock --boot {} -o userspace.lock", quoted(&boot.name)))
 }
 
-/// What a variant's boots say of themselves: the first that is complete, or else the first.
+/// The facts of a variant's boots: of the first complete one, or else of the first.
 pub fn facts<'a>(column: &VariantBoots<'a>) -> Option<&'a BootFacts> {
     let boots = || column.boots.iter().map(|kept| kept.boot);
     let any = boots().find(|boot| boot.outcome.counts()).or_else(|| boots().next());
     any.map(|boot| &boot.facts)
 }
 
-/// What a variant's kernel is called, and its digest as far as that is known.
+/// The name of a variant's kernel, and its digest if known.
 pub fn kernel_and_digest<'a>(
     variant: &'a Variant,
     facts: Option<&'a BootFacts>,
@@ -177,7 +176,7 @@ fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
     }
 }
 
-/// A word as a shell takes it, in printable ASCII.
+/// A word quoted for a shell, in printable ASCII.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-:+~/@".contains(letter);
     if !word.is_empty() && !word.starts_with(['-', '~']) && word.chars().all(plain) {

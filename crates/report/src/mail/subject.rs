@@ -8,12 +8,12 @@ use crate::ascii::fold;
 use crate::exact;
 use crate::table::decimal;
 
-/// Names in a subject are no longer.
+/// Most letters of a name in a subject.
 const MAX_NAME: usize = 30;
 /// RFC 5322, 2.1.1.
 const WIDTH: usize = 78;
 
-/// A verdict with its place.
+/// A verdict with its row and column.
 struct Found<'a> {
     column: usize,
     table: &'a Table,
@@ -23,7 +23,7 @@ struct Found<'a> {
 
 /// The header, folded as RFC 5322 allows where it is long.
 pub fn header(comparison: &Comparison) -> String {
-    // What looks like an encoded word would be decoded (RFC 2047).
+    // Text that looks like an encoded word would be decoded (RFC 2047).
     let words = words(comparison).replace("=?", "=\\u{3f}");
     fold(WIDTH, "Subject: ", " ", &words)
 }
@@ -61,7 +61,7 @@ fn words(comparison: &Comparison) -> String {
         false => format!(", {}", others.join(", ")),
     };
     let metric = clipped(&change.row.metric, MAX_NAME);
-    // Of which workload it is, where there are several: the first.
+    // Where there are several workloads, the one it belongs to.
     let metric = match workloads.as_slice() {
         [own, _, ..] => format!("{} {metric}", clipped(own, MAX_NAME)),
         _ => metric,
@@ -69,18 +69,18 @@ fn words(comparison: &Comparison) -> String {
     format!("{tag} {names}: {metric} {}{others}", gain(change, comparison.mode))
 }
 
-/// The finding that stands for all of its kind: of the workload's first metric, the largest.
+/// The finding that represents all of its kind: the largest of the workload's first metric.
 fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Found<'a>> {
     let rank = |it: &Found<'_>| {
         let mut units = it.table.units.iter();
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
-    // As it is printed: of those alike the first.
+    // Compared as printed: among equal ones the first.
     let size = |it: &Found<'_>| (100.0 * it.row.gains[it.column].unwrap_or(0.0).abs()).round();
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
-/// A gain with what makes it credible; of instructions how many more they are.
+/// A gain with its credibility; for instructions, the change of their number.
 fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
     if mode == Mode::Exact {
@@ -90,7 +90,7 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
     }
     let better = row.better.unwrap_or(Better::Lower);
     let evidence = row.evidence.get(*column).copied().flatten();
-    // Where there is evidence the gain is that of boots, which the interval is of.
+    // Where there is evidence, the gain is over boots, as its interval is.
     let gain = match evidence.and_then(|it| it.gain(better)).or(row.gains[*column]) {
         Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
         Some(gain) => format!("{} %", one(gain)),
@@ -105,7 +105,7 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
     }
 }
 
-/// The subject where nothing was seen to change.
+/// The subject where no change was seen.
 fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> String {
     let column = (comparison.variants.len() == 2).then_some(1);
     let names = names(comparison, column, &said(&workloads(comparison, None)));
@@ -123,7 +123,7 @@ fn unchanged(comparison: &Comparison, found: &[Found<'_>], open: usize) -> Strin
     format!("{names}: {seen}")
 }
 
-/// The workloads of the tables, `first` before the others.
+/// The workloads of the tables, beginning with `first`.
 fn workloads<'a>(comparison: &'a Comparison, first: Option<&'a str>) -> Vec<&'a str> {
     let mut workloads: Vec<&str> = first.into_iter().collect();
     for table in &comparison.tables {
@@ -134,7 +134,7 @@ fn workloads<'a>(comparison: &'a Comparison, first: Option<&'a str>) -> Vec<&'a 
     workloads
 }
 
-/// The first of them, and how many there are besides: `autonuma, truncate and 2 more`.
+/// The first workloads, and the number of others: `autonuma, truncate and 2 more`.
 fn said(workloads: &[&str]) -> String {
     let name = |name: &str| clipped(name, MAX_NAME);
     match workloads {
@@ -147,7 +147,7 @@ fn said(workloads: &[&str]) -> String {
     }
 }
 
-/// Of what the mail is: `autonuma: 7.3 vs 6.1`.
+/// The subject's beginning: `autonuma: 7.3 vs 6.1`.
 fn names(comparison: &Comparison, column: Option<usize>, workloads: &str) -> String {
     let name = |column: usize| {
         let variant = comparison.variants.get(column);

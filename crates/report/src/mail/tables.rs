@@ -1,5 +1,5 @@
-//! The tables, parted by columns where all of them together are too wide. What is printed can be
-//! read again: each part has the baseline, and each percentage follows from the values beside it.
+//! The tables, split by columns where they are too wide. The printed tables can be parsed again: each part
+//! has the baseline, and each percentage follows from the values beside it.
 
 use compare::{Comparison, Kind, Table};
 use model::{Mode, count};
@@ -11,18 +11,18 @@ use crate::heading;
 use crate::table::{Column, NOTHING, below, grid, labels, moved};
 use crate::verdicts;
 
-/// Labels are not cut shorter than this, even where two columns find no room beside them.
+/// Labels are not cut shorter than this, even where two columns do not fit beside them.
 const MIN_LABEL: usize = 19;
-/// Names of columns that are longer, where they can't be cut in two, are cut short.
+/// Longer names of columns are cut short, where they cannot be cut in two.
 const MAX_NAME: usize = 20;
-/// A baseline below 1 is printed with so many digits that say something.
+/// Significant digits of a baseline below 1.
 const DIGITS: i32 = 2;
-/// Values are printed with no more digits.
+/// Most digits of a value.
 const MAX_DIGITS: i32 = 14;
 /// Larger gains, in percent, are not printed.
 const MAX_GAIN: f64 = 1e6;
 
-/// Names too long for their place, each with the mark by which it is cut short.
+/// Names too long for their place, each with the mark that replaces its end.
 #[derive(Default)]
 struct Long(Vec<String>);
 
@@ -80,7 +80,7 @@ fn one(table: &Table, comparison: &Comparison) -> String {
     text + &verdicts::beside(table, comparison, &LAYOUT)
 }
 
-/// The rows of `table` beside the baseline and as many other columns as find room, part by part.
+/// The rows of `table` beside the baseline and as many other columns as fit, part by part.
 fn section_parts(table: &Table, comparison: &Comparison, long: &mut Long) -> Vec<String> {
     let variants = comparison.variants.iter().enumerate();
     let columns = variants.map(|(number, variant)| {
@@ -97,7 +97,7 @@ fn section_parts(table: &Table, comparison: &Comparison, long: &mut Long) -> Vec
     parts.iter().map(|part| grid(table, &labels, part)).collect()
 }
 
-/// The baseline with as many of the other columns as find room, until all have been there.
+/// The baseline with as many of the other columns as fit, until all have been printed.
 fn parts(columns: &[Column], room: usize) -> Vec<Vec<&Column>> {
     let Some((baseline, others)) = columns.split_first() else {
         return Vec::new();
@@ -120,7 +120,7 @@ fn short_label(label: String, room: usize, long: &mut Long) -> String {
     if label.len() <= room {
         return label;
     }
-    // The statistic stays: what is too long is the name behind it.
+    // The statistic stays: the name behind it is too long.
     let name = label.find(' ').map_or(0, |space| label.len() - label[space..].trim_start().len());
     let (statistic, name) = label.split_at(name);
     match statistic.len() < room / 2 {
@@ -136,15 +136,15 @@ fn short_name(name: &str, long: &mut Long) -> String {
     }
 }
 
-/// The table as it can be read again. Rows without any value are left out. Where the baseline would
-/// be printed as 0 though it is not, there are more decimals, since no percentage follows from 0; and
-/// where values lie too far apart for that, or for a percentage to say anything, there is none.
+/// The table in a form that can be parsed again. Rows without any value are left out. Where the baseline
+/// would be printed as 0 though it is not, there are more decimals, because no percentage follows from 0.
+/// Where values lie too far apart for that, or for a percentage to be meaningful, there is none.
 fn readable(table: &Table) -> Table {
     let mut table = table.clone();
     table.rows.retain(|row| row.values.iter().any(Option::is_some));
     for row in &mut table.rows {
         let values = || row.values.iter().flatten().filter(|value| **value != 0.0);
-        // Digits before the point, less 1; of fractions the zeros after it, less than 0.
+        // Digits before the point, less 1; for fractions minus the zeros after it, less 1.
         let places = |value: f64| value.abs().log10().floor() as i32;
         let base = row.values.first().copied().flatten().filter(|base| *base != 0.0);
         let wanted = base.map_or(0, |base| DIGITS - 1 - places(base));
@@ -162,7 +162,7 @@ fn readable(table: &Table) -> Table {
     table
 }
 
-/// Which figures of a table without verdicts differ beyond luck, in exact mode.
+/// The figures of a table without verdicts that differ beyond luck, in exact mode.
 fn beyond_luck(table: &Table, comparison: &Comparison, column: usize) -> Option<String> {
     if comparison.mode != Mode::Exact || table.kind == Kind::Metrics {
         return None;

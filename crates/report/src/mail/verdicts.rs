@@ -1,4 +1,4 @@
-//! What was found, a line a verdict.
+//! The verdicts, one per line.
 
 use compare::{Comparison, Verdict};
 use model::Mode;
@@ -7,12 +7,12 @@ use super::{LAYOUT, WIDTH, clipped};
 use crate::ascii::{escape, fold};
 use crate::{exact, verdicts};
 
-/// Verdicts of one kind that have a line of their own; the others are counted.
+/// Most verdicts of one kind with a line of their own; the others are counted.
 const MAX_LINES: usize = 12;
 /// Longer names are cut.
 const MAX_NAME: usize = 60;
 
-/// The verdicts on each variant, the bad ones first.
+/// The verdicts on each variant, regressions first.
 pub fn text(comparison: &Comparison) -> String {
     let Some((baseline, others)) = comparison.variants.split_first() else {
         return "There is no variant.\n".to_owned();
@@ -59,7 +59,7 @@ fn measured(comparison: &Comparison) -> String {
     said + &all.map(|table| verdicts::unmet(table, comparison, &LAYOUT)).collect::<String>()
 }
 
-/// Whether tables are of more than one workload.
+/// Whether the tables are of more than one workload.
 fn several(comparison: &Comparison) -> bool {
     comparison.tables.windows(2).any(|pair| pair[0].workload != pair[1].workload)
 }

@@ -1,4 +1,4 @@
-//! Series by node: where memory and threads lie, a plot a variant on the same scales.
+//! Series by node: where memory and threads are, a plot per variant on the same scales.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::time::{Surroundings, plot};
 use super::{short, svg};
 use crate::ascii::excerpt;
 
-/// All figures by node, a row of plots each.
+/// All figures by node, one row of plots each.
 pub fn families(plots: &Plots, comparison: &Comparison) -> Markup {
     let curves = plots.nodes.iter().flatten().flat_map(|panel| &panel.curves);
     let nodes: BTreeSet<usize> = curves.map(|curve| curve.group).collect();

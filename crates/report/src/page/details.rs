@@ -1,4 +1,4 @@
-//! What else differs between the variants, and what went on while they ran.
+//! Other differences between the variants, and conditions while they ran.
 
 use compare::Comparison;
 use maud::{Markup, html};
@@ -34,7 +34,7 @@ pub fn section(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Notes, each topic said once.
+/// Notes, each topic printed once.
 fn table(caption: &str, notes: &[Note]) -> Markup {
     let topics = notes.chunk_by(|a, b| a.topic == b.topic);
     html! {

@@ -1,4 +1,4 @@
-//! How samples are distributed: a curve a variant.
+//! Distributions of samples, a curve per variant.
 
 use compare::{Comparison, Scatter};
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! A dot plot: a row a variant, in it a lane a boot, so that what differs from boot to boot shows.
+//! A dot plot: a row per variant with a lane per boot, which shows differences between boots.
 
 use compare::{BootDots, Comparison, Row, Scatter};
 use maud::{Markup, html};
@@ -9,15 +9,15 @@ use super::{boot_word, figure as figure_of, short};
 use crate::ascii::excerpt;
 use crate::table::decimal;
 
-/// Where lanes begin and end; names of boots stand before.
+/// The ends of lanes; names of boots are before them.
 const LANES: [f64; 2] = [30.0, WIDTH - 6.0];
-/// Height of the words above a variant's lanes, and of what stands below them.
+/// Height of the words above a variant's lanes, and of the marks below them.
 const WORDS: f64 = 15.0;
 const BELOW: f64 = 13.0;
-/// Lanes of so many boots are so high; of more still lower.
+/// Height of a lane by number of boots; with more boots lanes are still lower.
 const HEIGHTS: [(usize, f64); 4] = [(6, 11.0), (12, 9.0), (24, 6.0), (48, 4.0)];
 const LOWEST: f64 = 2.5;
-/// In higher lanes boots are named.
+/// Lanes of at least this height have names of boots.
 const NAMED: f64 = 9.0;
 
 pub fn legend(comparison: &Comparison) -> &'static str {
@@ -35,7 +35,7 @@ pub fn legend(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The samples of an operation; `row` is that of its means.
+/// The samples of an operation; `row` is the row of its means.
 pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> Markup {
     let intervals: Vec<Option<[f64; 2]>> = (0..scatter.columns.len())
         .map(|column| row.and_then(|row| interval(row, column)))
@@ -92,8 +92,8 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
     }
 }
 
-/// How far intervals are drawn: as far to each side of the samples as these lie apart, so that a few
-/// boots, whose intervals are wide, can still be told from each other.
+/// The range in which intervals are drawn: on each side of the samples as wide as the samples' own range, so
+/// that few boots, whose intervals are wide, can still be distinguished.
 fn room(dots: impl Iterator<Item = f64>) -> [f64; 2] {
     let [least, most] =
         dots.fold([f64::MAX, f64::MIN], |[least, most], it| [least.min(it), most.max(it)]);
@@ -108,7 +108,7 @@ fn room(dots: impl Iterator<Item = f64>) -> [f64; 2] {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bar {
     ends: [f64; 2],
-    /// Whether it reaches farther than that.
+    /// Whether it exceeds that range.
     cut: [bool; 2],
 }
 
@@ -119,7 +119,7 @@ impl Bar {
     }
 }
 
-/// What a plot is of.
+/// The subject of a plot.
 pub fn caption(scatter: &Scatter) -> Markup {
     let better = match scatter.better {
         Some(Better::Lower) => "lower is better",
@@ -140,7 +140,7 @@ fn height(boots: usize) -> f64 {
     WORDS + boots.max(1) as f64 * lane(boots) + BELOW
 }
 
-/// The figure that the interval of a variant's ratio makes of the baseline's mean.
+/// The interval of a variant's ratio, applied to the baseline's mean.
 fn interval(row: &Row, column: usize) -> Option<[f64; 2]> {
     let evidence = row.evidence.get(column)?.as_ref()?;
     let base = row.values.first().copied().flatten()?;
@@ -256,7 +256,7 @@ fn judged(
     }
 }
 
-/// The end of an interval at `x`: a stroke across, or an arrow that points so far.
+/// The end of an interval at `x`: a stroke, or an arrow of this length.
 fn bar_end(x: f64, y: f64, arrow: Option<f64>) -> String {
     match arrow {
         None => format!("M{} {}v6", px(x), px(y - 3.0)),
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(far, Bar { ends: [-1.0, 5.0], cut: [true, true] });
         let near = Bar::within(room, [0.0, 4.0]);
         assert_eq!(near, Bar { ends: [0.0, 4.0], cut: [false, false] });
-        // A sample alone says nothing of how far they lie apart.
+        // A single sample says nothing about spread.
         let alone = Bar::within(super::room([1.0].into_iter()), [0.0, 9.0]);
         assert_eq!((alone.ends, alone.cut), ([0.0, 9.0], [false, false]));
     }

@@ -1,4 +1,4 @@
-//! Boots that failed, with the end of what they printed.
+//! Boots that failed, with the end of their output.
 
 use compare::{Comparison, FailedBoot};
 use maud::{Markup, html};
@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use super::{Console, Page, short};
 use crate::ascii::{escape, excerpt};
 
-/// Consoles that are shown; of more boots only how they ended.
+/// Most consoles that are shown; for more boots only the outcome.
 pub const MAX_CONSOLES: usize = 20;
-/// How much of a console's end is shown.
+/// Most lines of a console's end that are shown.
 const MAX_LINES: usize = 150;
 const MAX_LINE: usize = 400;
 

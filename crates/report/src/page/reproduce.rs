@@ -1,4 +1,4 @@
-//! How to do it again: what was run, by which versions, on which kernels.
+//! How to repeat it: what was run, by which versions, on which kernels.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub fn section(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The variants' kernels, known by their digests.
+/// The variants' kernels, identified by their digests.
 fn kernels(page: &Page<'_>) -> Markup {
     html! {
         div class="table" {

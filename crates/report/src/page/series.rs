@@ -1,4 +1,4 @@
-//! Series of a workload over time, the variants over each other.
+//! Series of a workload over time, with the variants overlaid.
 
 use compare::{Comparison, Panel, Plots};
 use maud::{Markup, html};
@@ -48,7 +48,7 @@ pub fn figure(panel: &Panel, plots: &Plots, comparison: &Comparison) -> Markup {
     }
 }
 
-/// The unit, and whether it counts from the beginning.
+/// The unit, and whether it counts from the begin of the iteration.
 pub fn unit(panel: &Panel) -> Option<String> {
     match (panel.unit, panel.growth) {
         ("", true) => Some("since the iteration began".to_owned()),

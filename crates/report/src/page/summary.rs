@@ -1,5 +1,5 @@
-//! What a maintainer reads first: per workload and metric what changed, how sure that is, and what
-//! it would take to know more.
+//! What a maintainer reads first: for each workload and metric what changed, how sure that is, and what is
+//! needed to know more.
 
 use compare::{Comparison, Evidence, Kind, NoEvidence, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
@@ -13,19 +13,19 @@ use crate::explain::view;
 use crate::table::{decimal, signed};
 use crate::verdicts::{in_percent, more_boots};
 
-/// Judgements that are in sight: so many of any kind, and so many regressions and improvements. The
-/// others are folded, undecided and unchanged ones first.
+/// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
+/// unchanged ones are folded first.
 const SHOWN: usize = 10;
 const MAX_SHOWN: usize = 40;
-/// Sentences on functions that are in sight.
+/// Most sentences on functions that are not folded.
 const MAX_EXPLAINED: usize = 4;
 /// Size of the little plot of a gain.
 const FOREST: [f64; 2] = [200.0, 16.0];
-/// The little plots reach so many times as far as the middle one of them, so that one huge change
-/// does not flatten the others.
+/// The range of the little plots, as a multiple of the median range, so that one huge change does not
+/// flatten the others.
 const REACH: f64 = 5.0;
 
-/// A figure of a variant against the baseline's.
+/// A figure of a variant compared with the baseline's.
 struct Judgement<'a> {
     table: &'a Table,
     row: &'a Row,
@@ -33,7 +33,7 @@ struct Judgement<'a> {
     mode: Mode,
 }
 
-/// A gain in percent and how sure it is, positive where better. In exact mode it is the change, positive
+/// A gain in percent and its uncertainty, positive where better. In exact mode it is the change, positive
 /// where there is more.
 #[derive(Clone, Copy)]
 struct Gain {
@@ -78,7 +78,7 @@ pub fn section(comparison: &Comparison, explained: &[Explained]) -> Markup {
     }
 }
 
-/// What `explain` says first of each change.
+/// The headlines of `explain` for each change.
 fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
     let several = comparison.variants.len() > 2;
     let lines: Vec<Markup> = explained
@@ -112,7 +112,7 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
     }
 }
 
-/// Why nothing is judged.
+/// Why there are no judgements.
 fn nothing(comparison: &Comparison) -> &'static str {
     match (comparison.tables.is_empty(), comparison.variants.len()) {
         (true, _) => "No boot that counts measured anything: there is nothing to compare.",
@@ -121,8 +121,8 @@ fn nothing(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The means with a good direction that a variant and the baseline have; where verdicts were given,
-/// those that have one.
+/// The means with a direction that a variant and the baseline have; where verdicts were given, only those
+/// with one.
 fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
     let (mode, columns) = (comparison.mode, 1..comparison.variants.len());
     let of_row =
@@ -154,7 +154,7 @@ impl Judgement<'_> {
         self.value(0).is_some() && self.value(self.column).is_some()
     }
 
-    /// The gain with its interval of 95 %, or the change with what luck leaves open.
+    /// The gain with its interval of 95 %, or the change with its luck floor.
     fn gain(&self) -> Option<Gain> {
         if let Some((evidence, better)) = self.evidence().zip(self.row.better) {
             let (gain, [low, high]) = (evidence.gain(better)?, evidence.gains(better)?);
@@ -175,7 +175,7 @@ impl Judgement<'_> {
     }
 }
 
-/// How far the little plots reach to both sides, in percent.
+/// The range of the little plots to both sides, in percent.
 fn reach(all: &[Judgement<'_>]) -> f64 {
     let gains = all.iter().filter_map(Judgement::gain);
     let ends = gains.map(|it| it.low.abs().max(it.high.abs())).filter(|end| end.is_finite());
@@ -216,7 +216,7 @@ fn words(verdict: Verdict, times: usize) -> String {
     }
 }
 
-/// A sign that says the same as the word, for quick eyes.
+/// A sign with the same meaning as the word, for quick reading.
 pub fn symbol(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "\u{25bc}",
@@ -298,7 +298,7 @@ fn line(it: &Judgement<'_>, comparison: &Comparison, several: bool, reach: f64) 
     }
 }
 
-/// What a column of figures is: a gain is positive where better, a change where there is more.
+/// The meaning of a column of figures: a gain is positive where better, a change where there is more.
 fn gain_word(comparison: &Comparison) -> &'static str {
     match comparison.mode {
         Mode::Measured => "Gain",
@@ -306,7 +306,7 @@ fn gain_word(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// How sure a gain is said to be.
+/// The name of a gain's uncertainty.
 fn uncertainty_of(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => {
@@ -333,7 +333,7 @@ fn uncertainty(it: &Judgement<'_>) -> String {
     }
 }
 
-/// What stands behind a verdict, and what it would take to know more.
+/// The evidence for a verdict, and what is needed to know more.
 fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
     let Some(evidence) = it.evidence() else {
         return lack(it, comparison).into_iter().collect();
@@ -363,7 +363,7 @@ fn percent(share: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Why there is no evidence.
+/// Why evidence is missing.
 fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
     if comparison.mode == Mode::Exact {
         let undecided = it.verdict() == Some(Verdict::Undecided);
@@ -379,7 +379,7 @@ fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Up to which gain a difference is none, in percent; in exact mode that is for luck to say.
+/// The margin in percent; in exact mode luck decides instead.
 fn margin(comparison: &Comparison) -> f64 {
     match comparison.mode {
         Mode::Measured => 100.0 * comparison.judging.margin,
@@ -387,7 +387,7 @@ fn margin(comparison: &Comparison) -> f64 {
     }
 }
 
-/// A gain and its interval on a line whose middle is: no change.
+/// A gain and its interval on a line; its middle means no change.
 fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> Markup {
     let (margin, word) = (margin(comparison), gain_word(comparison));
     let [width, height] = FOREST;
@@ -421,7 +421,7 @@ fn forest(gain: Gain, reach: f64, class: &str, comparison: &Comparison) -> Marku
     }
 }
 
-/// What the little plots' line is.
+/// The legend of the little plots' line.
 fn ruler(reach: f64, comparison: &Comparison) -> Markup {
     let right = match comparison.mode {
         Mode::Measured => "better",

@@ -1,18 +1,18 @@
-//! Drawing: scales, axes, paths and marks. Only shapes and classes; what they look like is for the
-//! style to say, so that one drawing does for light, dark and print.
+//! Drawing: scales, axes, paths and marks. Only shapes and classes; the style sheet decides how they look,
+//! so that one drawing serves for light, dark and print.
 
 use std::fmt::Write;
 
 use maud::{Markup, html};
 
-/// Width of every plot: what a phone shows without shrinking it.
+/// Width of every plot: a phone shows it without shrinking.
 pub const WIDTH: f64 = 360.0;
-/// Numbers of groups that differ in colour and shape; then they begin anew.
+/// Number of groups with different colours and shapes; further groups repeat them.
 pub const GROUPS: usize = 6;
-/// Values beyond this are drawn as this: their differences could overflow.
+/// Larger values are drawn as this one, because differences between them could overflow.
 const HUGE: f64 = 1e300;
 
-/// How values lie on a length.
+/// A mapping from values to lengths.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     values: [f64; 2],
@@ -20,8 +20,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From the least and the most of `values`, with some room at both ends, to `lengths`. None
-    /// without any value.
+    /// From the least and the most of `values`, with some room at both ends, to `lengths`. `None` without
+    /// any value.
     pub fn around(values: impl IntoIterator<Item = f64>, lengths: [f64; 2]) -> Option<Self> {
         let values = values.into_iter().filter(|value| value.is_finite());
         let values = values.map(|value| value.clamp(-HUGE, HUGE));
@@ -36,13 +36,13 @@ impl Scale {
         Some(Self { values: [least - room, most + room], lengths })
     }
 
-    /// From exactly the first to exactly the second of `values`.
+    /// From exactly the first and the second of `values`.
     pub fn between(values: [f64; 2], lengths: [f64; 2]) -> Self {
         let end = if values[1] > values[0] { values[1] } else { values[0] + 1.0 };
         Self { values: [values[0], end], lengths }
     }
 
-    /// Where a value lies; never far outside.
+    /// The place of a value; never far outside.
     pub fn at(&self, value: f64) -> f64 {
         let ([first, last], [start, end]) = (self.values, self.lengths);
         let share = (value.clamp(-HUGE, HUGE) - first) / (last - first);
@@ -54,13 +54,13 @@ impl Scale {
         self.values
     }
 
-    /// About `count` round values with their places and texts.
+    /// About `count` round values with their places and labels.
     pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         let [first, last] = self.values;
         let step = round_step((last - first) / count as f64);
         let begin = (first / step - 1e-9).ceil();
         let values = (0..=2 * count).map(|number| (begin + number as f64) * step);
-        // The last one may miss the end by an error of rounding, as may the first.
+        // Rounding errors may put the first and the last slightly beyond the ends.
         let values = values.take_while(|&value| value <= last + 1e-9 * step);
         values.map(|value| (self.at(value), tick(value, step))).collect()
     }
@@ -98,7 +98,7 @@ pub fn px(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A line through many points on a grid of whole numbers, written as short as may be.
+/// A polyline on a grid of whole numbers, written as short as possible.
 #[derive(Debug, Default)]
 pub struct Path {
     text: String,
@@ -107,7 +107,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Begins anew at a point.
+    /// Starts a new line at a point.
     pub fn move_to(&mut self, point: [f64; 2]) {
         self.last = point.map(|it| it.round() as i64);
         let [x, y] = self.last;
@@ -115,7 +115,7 @@ impl Path {
         self.drawing = false;
     }
 
-    /// Goes on in a straight line.
+    /// Draws a straight line to a point.
     pub fn line_to(&mut self, point: [f64; 2]) {
         let to = point.map(|it| it.round() as i64);
         let [x, y] = [to[0] - self.last[0], to[1] - self.last[1]];
@@ -139,7 +139,7 @@ impl Path {
         self.drawing = false;
     }
 
-    /// What stands in the attribute `d`.
+    /// The value of the attribute `d`.
     pub fn d(self) -> String {
         self.text
     }
@@ -170,7 +170,7 @@ fn top_of(y: &str, r: f64) -> f64 {
     y.parse::<f64>().unwrap_or(0.0) - 1.25 * r
 }
 
-/// What stands beside the name of a group: its line and its shape.
+/// The legend of a group: its line and its shape.
 pub fn key(group: usize) -> Markup {
     html! {
         svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true" {

@@ -10,7 +10,7 @@ use crate::heading;
 use crate::oddities::{ALL_COUNT, LEFT_OUT, left_out, topics};
 use crate::table::{Cells, below, cells, moved};
 
-/// What stands together: rows of one statistic, by whatever mean.
+/// Rows that belong together: of one statistic, by whatever mean.
 fn rank(row: &Row) -> Statistic {
     match row.statistic {
         Statistic::HStddev => Statistic::Stddev,
@@ -21,7 +21,7 @@ fn rank(row: &Row) -> Statistic {
     }
 }
 
-/// A table with what stands above and below it in the text, oddities aside.
+/// A table with the text above and below it, except oddities.
 pub fn table(table: &Table, comparison: &Comparison) -> Markup {
     let (table, still) = &moved(table);
     html! {
@@ -102,8 +102,8 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
     }
 }
 
-/// A value and its gain; a value with a mark on both sides where there is no gain. The baseline has
-/// no gain over itself.
+/// A value and its gain; a value with a mark on both sides if there is no gain. The baseline has no gain
+/// over itself.
 fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     let (value, beside) = (cells.values[place].trim(), cells.gains[place].trim());
     let verdict = row.verdicts.get(column).copied().flatten();
@@ -124,7 +124,7 @@ fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     }
 }
 
-/// A gain without the spaces that make columns of text.
+/// A gain without the padding of text columns.
 fn unpadded(gain: &str) -> String {
     let gain = gain.replace(' ', "");
     let inner = gain.trim_start_matches(['(', '[', '?']);

@@ -9,17 +9,17 @@ use crate::ascii::excerpt;
 
 const LEFT: f64 = 42.0;
 const RIGHT: f64 = WIDTH - 6.0;
-/// Height of the curves' part.
+/// Height of the area of curves.
 const HEIGHT: f64 = 112.0;
 /// Height of the row with the names of phases, and of a variant's strip of phases.
 const NAMES: f64 = 11.0;
 const STRIP: f64 = 4.0;
-/// About how wide a letter of a phase's name is.
+/// Approximate width of a letter in a phase's name.
 const LETTER: f64 = 4.9;
-/// Curves lie on a grid of so many steps a unit.
+/// Steps per unit of the grid on which curves lie.
 const GRID: f64 = 10.0;
 
-/// What surrounds the curves of some panels.
+/// The frame around the curves of some panels.
 pub struct Surroundings<'a> {
     /// Values.
     pub values: Scale,
@@ -58,14 +58,14 @@ fn top(shaded: &[Span], strips: usize) -> f64 {
     names + strips as f64 * (STRIP + 1.0)
 }
 
-/// When the longest curve of a workload ends, so that all its plots have the same time.
+/// The end of the longest curve of a workload, so that all its plots share a time axis.
 fn end(plots: &Plots) -> f64 {
     let panels = plots.panels.iter().chain(plots.nodes.iter().flatten());
     let runs = panels.flat_map(|panel| &panel.curves).flat_map(|curve| &curve.runs);
     runs.filter_map(|run| run.last()).map(|point| point[0]).fold(0.0, f64::max)
 }
 
-/// The plot. `named` says what a curve's group is called.
+/// The plot. `named` gives the name of a curve's group.
 pub fn plot(
     panel: &Panel,
     around: &Surroundings<'_>,
@@ -106,7 +106,7 @@ pub fn plot(
     }
 }
 
-/// Phases: shaded behind the curves, and a strip a variant above them.
+/// Phases: shaded behind the curves, and a strip per variant above them.
 fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
     let place = |second: f64| GRID * (around.seconds.at(second) - LEFT);
     let names = if around.shaded.is_empty() { 0.0 } else { NAMES };
@@ -142,7 +142,8 @@ fn names(around: &Surroundings<'_>) -> Markup {
     }
 }
 
-/// At the end of each strong curve the shape of its group: colour alone does not tell them apart.
+/// Marks the end of each strong curve with the shape of its group, because colour alone does not distinguish
+/// them.
 fn ends(panel: &Panel, around: &Surroundings<'_>) -> Markup {
     let chiefs = panel.curves.iter().filter(|curve| curve.chief);
     html! {
@@ -163,7 +164,7 @@ fn line(runs: &[Vec<[f64; 2]>], around: &Surroundings<'_>) -> String {
         };
         let Some((first, rest)) = run.split_first() else { continue };
         path.move_to(place(first));
-        // A point alone is a dot: a line of no length with round ends.
+        // A single point is a dot: a line of no length with round ends.
         if rest.is_empty() {
             path.dot();
         }

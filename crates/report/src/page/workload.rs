@@ -69,7 +69,7 @@ fn counters(table: &Table, comparison: &Comparison) -> Markup {
     }
 }
 
-/// Every sample, of what has a verdict first; the rest is folded then.
+/// Every sample; operations with a verdict come first, and the rest is folded then.
 fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
     let mean_of = |scatter: &Scatter| mean_row(comparison, &plots.workload, &scatter.name);
     let is_judged = |scatter: &Scatter| {
@@ -112,7 +112,7 @@ fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
     }
 }
 
-/// Distributions, and what there is over time.
+/// Distributions, and figures over time.
 fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
     html! {
         @if plots.scatters.iter().any(|scatter| !scatter.distributions.is_empty()) {
@@ -152,7 +152,7 @@ fn mean_row<'a>(comparison: &'a Comparison, workload: &str, name: &str) -> Optio
     })
 }
 
-/// Which colour and shape is which variant.
+/// The colour and shape of each variant.
 fn keys(comparison: &Comparison) -> Markup {
     html! {
         ul class="keys small" {

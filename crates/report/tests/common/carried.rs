@@ -1,4 +1,4 @@
-//! What the text says besides figures, the mail says too.
+//! The mail contains every sentence that the text has besides figures.
 
 use compare::{Comparison, Kind, Results, Table};
 use model::Mode;
@@ -16,12 +16,12 @@ pub fn assert_mail_says_it(comparison: &Comparison) {
     }
 }
 
-/// Lines are broken at other places, and long words where the line ends.
+/// Lines are broken at other places, and long words at line ends.
 fn bare(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The lines of the text that are no part of a grid of figures.
+/// The lines of the text that are not part of a grid of figures.
 fn sentences(comparison: &Comparison) -> Vec<String> {
     let text = report::text(comparison);
     let parts: Vec<&str> = text.split("\n\n").collect();
@@ -65,8 +65,8 @@ fn below(table: &Table, part: &str) -> Vec<String> {
     lines.map(|line| line.replace("[These]", "These")).collect()
 }
 
-/// What stands behind the topics and names of notes. Verdicts have lines of their own in the mail, and
-/// origins of kernels are said with how to get them.
+/// The texts of notes, without topics and names. Verdicts have lines of their own in the mail, and origins
+/// of kernels are printed with the commands that get them.
 fn notes(part: &str) -> Vec<String> {
     let mut topic = "";
     let mut said = Vec::new();

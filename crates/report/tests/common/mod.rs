@@ -150,9 +150,9 @@ pub fn boots(scale: f64) -> Vec<Boot> {
     boots.collect()
 }
 
-/// Boots of a run in blocks, with the times of three operations of two iterations each. All times
-/// drift from block to block; those of NUMA01 change by `scale`, those of NUMA02 scatter too much
-/// to tell, and those of NUMA03 stay what they are.
+/// Boots of a run in blocks, with the times of three operations of two iterations each. All times drift from
+/// block to block; those of NUMA01 change by `scale`, those of NUMA02 scatter too much to tell, and those of
+/// NUMA03 do not change.
 pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
     let mut state = seed;
     let mut luck = |spread: f64| {

@@ -1,4 +1,4 @@
-//! Where a difference went, as people see it.
+//! The attribution of a difference, as printed.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -210,7 +210,7 @@ fn nothing_to_explain() {
     );
 }
 
-/// A boot whose every name is out to do harm.
+/// A boot in which every name is hostile.
 fn hostile(more: u64) -> Boot {
     let names =
         ["<script>alert(1)</script>", "\"'&]]>", "a;b 7 8", "\x1b[2J\r\n\0", "\u{202e}x", ""];

@@ -1,4 +1,4 @@
-//! A made-up experiment in which there is something of everything to see.
+//! A made-up experiment that contains every kind of content.
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare, plots};
 use model::{

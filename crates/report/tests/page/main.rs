@@ -65,7 +65,7 @@ fn texts(document: &Html, selector: &str) -> Vec<String> {
     found.map(|it| text(it).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// One verdict of each kind that a page has something to say of.
+/// One verdict of each kind that a page has text for.
 fn verdicts(comparison: &mut Comparison) {
     let rows = comparison.tables.iter_mut().flat_map(|table| &mut table.rows);
     for row in rows.filter(|row| row.statistic.is_mean()) {

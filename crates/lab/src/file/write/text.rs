@@ -1,11 +1,11 @@
-//! TOML as people write it: values before tables, long lists and texts over several lines.
+//! Readable TOML: values before tables, long lists and strings over several lines.
 
 use toml::{Table, Value};
 
 /// Longer lists have a line for each of their values.
 pub const WIDTH: usize = 76;
 
-/// A table as TOML of printable ASCII: values first and of these the name, then the tables in it.
+/// A table as TOML of printable ASCII: values first, beginning with the name, then its tables.
 pub fn text(table: &Table) -> String {
     let mut text = String::new();
     section(&mut text, "", table);
@@ -70,7 +70,7 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-/// The same, over several lines where it is a text of more than `room` letters.
+/// The same, over several lines if it is a string of more than `room` letters.
 fn within(value: &Value, room: usize) -> String {
     let line = one_line(value);
     match value {
@@ -84,14 +84,14 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-/// A basic string of TOML over several lines. The end of a line that is escaped, and spaces after
-/// it, are not of the string.
+/// A basic string of TOML over several lines. An escaped line end, and the spaces after it, do not belong to
+/// the string.
 fn folded(text: &str) -> String {
     let mut folded = String::from("\"\"\"\\\n");
     let mut width = 0;
     for letter in text.chars() {
         let mut piece = escaped(letter);
-        // With room for what ends it.
+        // With room for the end of the line.
         if width + piece.len() > WIDTH - 4 {
             folded.push_str("\\\n");
             width = 0;
@@ -105,7 +105,7 @@ fn folded(text: &str) -> String {
     folded + "\"\"\""
 }
 
-/// A letter in a basic string, in printable ASCII.
+/// A character in a basic string, in printable ASCII.
 fn escaped(letter: char) -> String {
     match letter {
         '"' | '\\' => format!("\\{letter}"),
