@@ -1,5 +1,5 @@
-//! A directory such as mmtests leaves, made up, and the same to the byte each time: runs of
-//! `autonumabench` with the monitor `proc-vmstat` beside it.
+//! Generates a directory like those of mmtests, identical to the byte each time: runs of `autonumabench`
+//! with the monitor `proc-vmstat`.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -10,22 +10,22 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rayon::prelude::*;
 
-/// Counters as a kernel of these days prints them.
+/// Counters as printed by a recent kernel.
 const VMSTAT: &str =
     include_str!("../../../crates/kernelfiles/fixtures/7.3.4+deb13-cloud-amd64/vmstat.txt");
 const ZONEINFO: &str =
     include_str!("../../../crates/kernelfiles/fixtures/7.3.4+deb13-cloud-amd64/zoneinfo.txt");
 const MEMINFO: &str =
     include_str!("../../../crates/kernelfiles/fixtures/7.3.4+deb13-cloud-amd64/meminfo.txt");
-/// The programs of the benchmark, with the seconds that each takes or so.
+/// The programs of the benchmark, with the approximate seconds of each.
 const TESTS: [(&str, f64); 4] =
     [("NUMA01", 180.0), ("NUMA01_THREADLOCAL", 62.0), ("NUMA02", 3.2), ("NUMA02_SMT", 3.9)];
-/// Times that the benchmark runs each.
+/// Number of repetitions of each.
 const TIMES: usize = 7;
 /// When the first run began, seconds since 1970.
 const BEGIN: u64 = 1_700_000_000;
 
-/// How large a directory.
+/// The size of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Runs.
@@ -43,7 +43,7 @@ impl Size {
     }
 }
 
-/// Makes the directory at `path`. The number of bytes that the monitors printed.
+/// Makes the directory at `path`. Returns the number of bytes that the monitors printed.
 pub fn generate(path: &Path, size: Size) -> io::Result<u64> {
     let counters: Vec<(&str, u64)> = VMSTAT.lines().filter_map(counter).collect();
     let places: Vec<(usize, usize)> = (0..size.kernels)
@@ -68,7 +68,7 @@ fn counter(line: &'static str) -> Option<(&'static str, u64)> {
     Some((name, value.parse().ok()?))
 }
 
-/// When an iteration began. Each lasts as long as its samples, and a minute.
+/// The begin of an iteration. Each lasts as long as its samples, plus a minute.
 fn start(kernel: usize, iteration: usize, size: Size) -> u64 {
     BEGIN + ((kernel * size.iterations + iteration) * (size.samples + 60)) as u64
 }
@@ -147,8 +147,8 @@ fn gzip(path: &Path) -> io::Result<GzEncoder<File>> {
     Ok(GzEncoder::new(File::create(path)?, Compression::default()))
 }
 
-/// Counters that move as those of a busy machine do: of ten, five stand still, three rise by about
-/// a thousand each second, one by few, one wanders.
+/// Counters that move like those of a busy machine: of ten, five stand still, three rise by about a thousand
+/// each second, one by few, one wanders.
 struct Monitor<'a> {
     counters: Vec<(&'a str, u64)>,
     random: Random,
@@ -182,7 +182,7 @@ impl<'a> Monitor<'a> {
         text
     }
 
-    /// Writes one sample a second. The number of bytes before packing.
+    /// Writes one sample per second. Returns the number of bytes before compression.
     fn write(&mut self, path: &Path, begin: u64, samples: usize) -> io::Result<u64> {
         let mut file = gzip(path)?;
         let mut bytes = 0;
@@ -197,7 +197,7 @@ impl<'a> Monitor<'a> {
     }
 }
 
-/// Numbers that look random, by the generator splitmix64 (<https://prng.di.unimi.it/splitmix64.c>).
+/// Pseudorandom numbers, by the generator splitmix64 (<https://prng.di.unimi.it/splitmix64.c>).
 struct Random(u64);
 
 impl Random {

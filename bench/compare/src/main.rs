@@ -1,10 +1,10 @@
-//! What it takes to import and compare a large directory of mmtests' logs: 4 kernels x 10 iterations
-//! of `autonumabench`, with 10,000 samples of `/proc/vmstat` in each.
+//! The cost of importing and comparing a large directory of mmtests' logs: 4 kernels x 10 iterations of
+//! `autonumabench`, with 10,000 samples of `/proc/vmstat` in each.
 //!
-//! Makes the directory, the same each time; imports it with Faultline, monitors and all, and
-//! compares; then, where `MMTESTS` names a checkout of mmtests, and `perl` and `R` are there, has
-//! mmtests compare the same directory: the table, and one counter of the monitor. Prints CPU time of
-//! each with its children, wall time, and ratios. `bench/README.md` has figures.
+//! Makes the directory, the same each time; imports it with Faultline, including monitors, and compares.
+//! Then, if `MMTESTS` names a checkout of mmtests, and `perl` and `R` are installed, has mmtests compare the
+//! same directory: the table, and one counter of the monitor. Prints CPU time of each with its children,
+//! wall time, and ratios. `bench/README.md` has figures.
 //!
 //! `bench-compare [KERNELS ITERATIONS SAMPLES]`
 
@@ -19,15 +19,15 @@ use std::{env, fs};
 use crate::generate::{Size, generate};
 use crate::measure::{Spent, measure};
 
-/// Size of the directory unless told otherwise.
+/// Default size of the directory.
 const LARGE: Size = Size { kernels: 4, iterations: 10, samples: 10_000 };
-/// Imports, of which the median is taken; each goes into a store of its own.
+/// Number of imports for the median; each goes into a store of its own.
 const IMPORTS: usize = 3;
-/// Comparisons of ours are so short that their mean is taken of so many.
+/// Number of our comparisons for the mean, because a single one is too short.
 const COMPARISONS: u32 = 10;
 /// The counter that mmtests is asked for.
 const COUNTER: &str = "pgfault";
-/// So many times faster than mmtests' comparison it is to be.
+/// The required speed relative to mmtests' comparison.
 const TARGET: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! What a program takes, with all its children.
+//! The times of a program with all its children.
 
 use std::error::Error;
 use std::fs;
@@ -38,7 +38,7 @@ impl Div<f64> for Spent {
     }
 }
 
-/// Runs `command` to its end; what it prints is thrown away.
+/// Runs `command` to its end; its output is discarded.
 pub fn measure(command: &mut Command) -> Result<Spent, Box<dyn Error>> {
     let (start, before) = (Instant::now(), children()?);
     let output = command.stdin(Stdio::null()).output()?;

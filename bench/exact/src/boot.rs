@@ -1,4 +1,4 @@
-//! One boot, and what it took.
+//! One boot, and its times.
 
 use std::error::Error;
 use std::fs;
@@ -14,7 +14,7 @@ use machine::{Emulator, Engine, Exact, How, PROFILE_FILE, Plugin, Vm};
 use model::{Bytes, Kernel, Limits, Privilege, Topology};
 use tempfile::TempDir;
 
-/// What every boot has in common.
+/// What all boots share.
 pub struct Bench {
     /// The kernel.
     pub kernel: Kernel,
@@ -24,7 +24,7 @@ pub struct Bench {
     directory: TempDir,
 }
 
-/// What one boot took.
+/// The times and counts of one boot.
 #[derive(Clone, Copy)]
 pub struct Taken {
     /// From QEMU's start to the workload's.

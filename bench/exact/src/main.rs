@@ -1,13 +1,12 @@
-//! What exactness costs, on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and
-//! through it
+//! The cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
 //! - in exact mode, bare, with the plugin, and with the plugin counting accesses;
-//! - under multi-threaded TCG, which is what measured mode has where there is no KVM.
+//! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
-//! The contestants take turns, so that a machine that gets slower does so for all. Prints medians
-//! of wall time and QEMU's CPU time, and ratios. `bench/README.md` has figures.
+//! The contestants take turns, so that a machine that gets slower does so for all. Prints medians of wall
+//! time and QEMU's CPU time, and ratios. `bench/README.md` has figures.
 //!
-//! `bench-exact [KERNEL]`: debian:6.1 if none is named.
+//! `bench-exact [KERNEL]`: the default is debian:6.1.
 
 mod boot;
 
@@ -28,10 +27,10 @@ const ROUNDS: usize = 3;
 const CPUS: u32 = 4;
 const NODES: u32 = 4;
 const MEMORY: Bytes = Bytes::mib(1024);
-/// Seconds that the way to the workload may take.
+/// Most seconds from the start to the workload.
 const TARGET: f64 = 20.0;
 
-/// Who takes part.
+/// The contestants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Contestant {
     Exact,
@@ -97,7 +96,7 @@ fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> 
     }
 }
 
-/// A workload that does the same amount of work however long that takes.
+/// A workload that does a fixed amount of work.
 fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     let mut manifest = lab::workloads::find("autonuma")?;
     let values = [("programs", "NUMA02"), ("scale", "0.5")];

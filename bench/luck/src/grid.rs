@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-/// A difference that does not matter: its name, and what it adds to a variant.
+/// A difference that does not matter: its name, and its addition to a variant.
 type Harmless = (&'static str, &'static str);
 
 /// Seeds of each variant.
 pub const SEEDS: u32 = 5;
-/// Variants beside the plain one in a cell.
+/// Variants besides the plain one in a cell.
 const OTHERS: usize = 3;
 
-/// Words that the kernel does not know, options set to what they are, work before the workload.
+/// Words that the kernel does not know, options set to their defaults, work before the workload.
 const HARMLESS: [Harmless; 10] = [
     ("word", "cmdline = \"x=1\""),
     ("sysctl", "sysctl = { \"vm.swappiness\" = \"60\" }"),
@@ -28,7 +28,7 @@ const HARMLESS: [Harmless; 10] = [
 pub struct Cell {
     /// The kernel of all variants, as `faultline` names it.
     pub kernel: &'static str,
-    /// Kernels built from the same source, harmless changes apart: they are variants too.
+    /// Kernels built from the same source except for harmless changes: they are variants too.
     pub rebuilt: &'static [&'static str],
     /// CPUs, nodes, and memory in MiB.
     pub machine: [u32; 3],
@@ -66,7 +66,7 @@ pub const CELLS: [Cell; 16] = [
 ];
 
 impl Cell {
-    /// The cell in a word, by which its experiment is found again. The first workload stands for all.
+    /// The name of the cell in one word, which identifies its experiment. Only the first workload is named.
     pub fn name(&self) -> String {
         let [cpus, nodes, memory] = self.machine;
         let kernel = self.kernel.trim_start_matches("debian:");
@@ -106,7 +106,7 @@ impl Cell {
 /// Workloads that write files, and the disk for them.
 const NEED_DISK: [&str; 3] = ["truncate", "paralleldd", "stutter"];
 
-/// A workload with parameters by which it takes a few seconds.
+/// A workload with parameters for a few seconds.
 fn workload(name: &str) -> String {
     let parameters = match name {
         "truncate" => "files = 16, rounds = 2, share = 20",

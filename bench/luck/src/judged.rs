@@ -1,4 +1,4 @@
-//! What exact mode says of variants that do not differ.
+//! The verdicts of exact mode on variants that do not differ.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ use model::{Boot, Experiment, INSTRUCTIONS};
 use statrs::distribution::{Beta, ContinuousCDF};
 use store::{Detail, Kept, Store};
 
-/// By so much more each function costs in a change that is real.
+/// By this share the cost of each function rises in a real change.
 const REAL: f64 = 0.01;
 
 /// Counts over pairs of variants.
@@ -23,7 +23,7 @@ pub struct Judged {
     /// Verdicts, and false ones.
     verdicts: usize,
     false_verdicts: usize,
-    /// Lists of functions per entry, contributions and counters: how many, and how many name any.
+    /// Lists of functions per entry, contributions and counters: their number, and the number that name any.
     lists: [usize; 3],
     false_lists: [usize; 3],
     /// Figures in these, and those that are called beyond luck.
@@ -31,12 +31,12 @@ pub struct Judged {
     false_figures: usize,
     /// Floors in percent: of all instructions, and at equal entries.
     floors: [Vec<f64>; 2],
-    /// Verdicts on the real change, and those that see it.
+    /// Verdicts on the real change, and those that detect it.
     real: usize,
     seen: usize,
 }
 
-/// Compares each variant of an experiment with each.
+/// Compares each two variants of an experiment.
 pub fn judged(store: &Store, experiment: &str) -> Result<Judged, Box<dyn Error>> {
     let id = store.find_experiment(experiment)?;
     let experiment = store.experiment(id)?;
@@ -54,7 +54,7 @@ pub fn judged(store: &Store, experiment: &str) -> Result<Judged, Box<dyn Error>>
     Ok(judged)
 }
 
-/// The boot, had every function of the kernel cost more an entry.
+/// The boot as if every function of the kernel cost more per entry.
 fn dearer(kept: &Kept) -> Kept {
     let more = |count: u64| count + (REAL * count as f64).round() as u64;
     let mut boot: Boot = kept.boot.clone();

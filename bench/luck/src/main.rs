@@ -1,11 +1,10 @@
-//! How often exact mode is wrong: boots variants of one kernel that differ in nothing that matters,
-//! over a grid of machines, kernels and workloads, and compares each with each. Whatever is found is
-//! false. Prints that, what is stated, the floors that remain, and how often a real change of 1 % is
-//! seen: the instructions of every function of one side times 1.01.
+//! The error rates of exact mode: boots variants of one kernel that differ in nothing that matters, over a
+//! grid of machines, kernels and workloads, and compares each two of them. Every difference found is false.
+//! Prints their rates, the stated rates, the remaining floors, and how often a real change of 1 % is seen:
+//! the instructions of every function of one side times 1.01.
 //!
-//! `bench-luck FAULTLINE STORE [CELLS [FIRST]]` boots so many cells from the one with number `FIRST`
-//! on with the program `FAULTLINE`, and goes on where an earlier run of the same store stopped.
-//! `bench/README.md` has figures.
+//! `bench-luck FAULTLINE STORE [CELLS [FIRST]]` boots so many cells, beginning with number `FIRST`, with the
+//! program `FAULTLINE`, and resumes an earlier run with the same store. `bench/README.md` has figures.
 
 mod grid;
 mod judged;
@@ -43,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether a cell's kernel can be had: those that are built here are in the cache, or not.
+/// Whether a cell's kernel is available: those that are built here may be missing from the cache.
 fn is_there(cell: &Cell, program: &str) -> Result<bool, Box<dyn Error>> {
     let listed = Command::new(program).args(["kernel", "list"]).output()?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();

@@ -1,5 +1,5 @@
-//! How much memory it takes to read what others send, beside its size: a directory of mmtests whose
-//! lines say that latencies were measured 500,000 times, and mailboxes without and with many tables.
+//! The memory needed to read others' results, relative to their size: a directory of mmtests whose lines say
+//! that latencies were measured 500,000 times, and mailboxes without and with many tables.
 //!
 //! Prints the peak of the program's resident memory, and its ratio to the input. `bench/README.md` has
 //! figures.
@@ -98,7 +98,7 @@ fn latencies(log: &Path) -> Result<usize, Box<dyn Error>> {
     Ok(bytes)
 }
 
-/// Makes a mailbox of `mails`, again and again, of about `size` bytes; returns how many it has.
+/// Makes a mailbox of about `size` bytes by repeating `mails`; returns the number of mails.
 fn mailbox(path: &Path, mails: &[Vec<u8>], size: usize) -> Result<usize, Box<dyn Error>> {
     let mut bytes = Vec::new();
     for mail in mails.iter().cycle() {
@@ -113,8 +113,7 @@ fn mailbox(path: &Path, mails: &[Vec<u8>], size: usize) -> Result<usize, Box<dyn
     Ok(bytes.len())
 }
 
-/// Runs a command to its end, and prints the most memory that it had at a time (`VmHWM`,
-/// proc_pid_status(5)).
+/// Runs a command to its end, and prints its peak resident memory (`VmHWM`, proc_pid_status(5)).
 fn row(name: &str, input: usize, command: &mut Command) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let mut child = command.stdout(Stdio::null()).spawn()?;

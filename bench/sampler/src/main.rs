@@ -1,12 +1,11 @@
-//! What a sample costs, in CPU time, on this host: the guest's sampler, with its comparing and
-//! recording, against
+//! The CPU time of a sample on this host: the guest's sampler, including comparing and recording, against
 //!
 //! - a bare `pread` of the same files, the default ones, and
-//! - a shell loop of `date; cat /proc/vmstat | gzip`, the field's way, for `/proc/vmstat` alone.
+//! - a shell loop of `date; cat /proc/vmstat | gzip`, the usual way, for `/proc/vmstat` alone.
 //!
-//! The contestants take turns at the sampler's shortest interval, so that counters and caches are as
-//! they would be, and a machine that gets slower does so for all. Prints the median round of each
-//! and the ratios. `bench/README.md` has figures.
+//! The contestants take turns at the sampler's shortest interval, so that counters and caches are realistic,
+//! and a machine that gets slower does so for all. Prints the median round of each and the ratios.
+//! `bench/README.md` has figures.
 
 use std::error::Error;
 use std::fs::File;
@@ -30,7 +29,7 @@ const ROUNDS: usize = 21;
 const SAMPLES: usize = 20;
 /// Time between two samples.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// Room for all records, with plenty to spare: memory, as the guest has it.
+/// Room for all records, with plenty to spare: in memory, as in the guest.
 const LOG: usize = 256 << 20;
 /// Room for the longest of the files.
 const BUFFER: usize = 1 << 20;
@@ -78,7 +77,7 @@ impl Contest {
         Ok(Self { sampler, files, buffer, clock: 0, sampled, read })
     }
 
-    /// A round of both, in turns.
+    /// A round of both, taking turns.
     fn round(&mut self) -> Result<(), Box<dyn Error>> {
         let (mut sampled, mut read) = (0.0, 0.0);
         for _ in 0..SAMPLES {
@@ -100,7 +99,7 @@ impl Contest {
     }
 
     fn print(&mut self, what: &str) {
-        // Of each round by itself, before medians sort them.
+        // Ratios of each round, before medians sort them.
         let rounds = self.sampled.iter().zip(&self.read);
         let ratio = median(&mut rounds.map(|(sampled, read)| sampled / read).collect::<Vec<_>>());
         let (sampled, read) = (median(&mut self.sampled), median(&mut self.read));

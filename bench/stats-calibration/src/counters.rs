@@ -1,6 +1,6 @@
-//! Tables of counters, of which the truth is known: whole numbers, some hardly moving, some about two
-//! modes, many seeing the same events. How often one of them is called different that is not, and
-//! how many are that are.
+//! Tables of counters with a known truth: whole numbers, some nearly constant, some with two modes, many
+//! counting the same events. How often a counter that does not differ is called different, and how many of
+//! those that differ are found.
 
 use compare::{BootFigures, Evidence, Judging, false_discovery_rates};
 use rayon::prelude::*;
@@ -18,18 +18,18 @@ const CHANGED: [usize; 2] = [4, 16];
 const TRIALS: u64 = 4_000;
 const BATCH: u64 = 100;
 
-/// How the events of a boot scatter, that is what a counter has above its least.
+/// The distribution of a boot's events, which a counter has above its minimum.
 #[derive(Clone, Copy)]
 enum Events {
     /// About a thousand, normally.
     Normal,
-    /// None or one.
+    /// 0 or 1.
     One,
-    /// None or 35, and up to two others.
+    /// 0 or 35, and up to two others.
     Modes,
-    /// Four that happen rarely.
+    /// Four events that happen rarely.
     Rare,
-    /// One of the above, another one for each counter or group of them.
+    /// One of the above, a different one for each counter or group of counters.
     Mixed,
 }
 
@@ -58,7 +58,7 @@ impl Events {
     }
 }
 
-/// A table, of which so many counters are higher on the second side.
+/// A table with so many counters that are higher on the second side.
 #[derive(Clone, Copy)]
 struct Table {
     events: Events,
@@ -67,18 +67,18 @@ struct Table {
     changed: usize,
 }
 
-/// In percent of the tables, or of what there is to find.
+/// In percent of the tables, or of the counters that differ.
 #[derive(Default)]
 struct Rates {
-    /// Tables in which something that does not differ is called different.
+    /// Tables in which a counter that does not differ is called different.
     alarms: f64,
-    /// The same, were p-values taken as they are.
+    /// The same with unadjusted p-values.
     plain: f64,
     /// Of the counters that differ, those that are called different.
     found: f64,
 }
 
-/// Prints it all. The highest rate of false alarms.
+/// Prints all rates, and returns the highest rate of false alarms.
 pub fn counters() -> f64 {
     println!(
         "\nFalse alarms among {COUNTERS} counters of the same kernel, in percent of the tables, in blocks:"
@@ -128,8 +128,8 @@ fn add(a: [u64; 3], b: [u64; 3]) -> [u64; 3] {
     std::array::from_fn(|number| a[number] + b[number])
 }
 
-/// Whether there is a false alarm, whether there is one by plain p-values, and how many that differ
-/// are found.
+/// Whether there is a false alarm, whether there is one by unadjusted p-values, and how many counters that
+/// differ are found.
 fn trial(table: &Table, chance: &mut Chance) -> [u64; 3] {
     let judging = Judging::default();
     let compared =
@@ -154,7 +154,7 @@ impl Table {
         words.into_iter().fold(1, |seed, word| 100 * seed + word) * (TRIALS / BATCH)
     }
 
-    /// Both sides of each counter. Each has a least of its own, which it has in all boots.
+    /// Both sides of each counter. Each has its own minimum, which is the same in all boots.
     fn draw(&self, chance: &mut Chance) -> Vec<[BootFigures; 2]> {
         let groups = COUNTERS / self.together;
         let mut events = |group: usize| -> [Vec<f64>; 2] {

@@ -1,5 +1,5 @@
-//! How often verdicts are wrong where the truth is known: false alarms, coverage of intervals and
-//! power of what `compare` does with boots, beside what a test of pooled runs does.
+//! Error rates of verdicts where the truth is known: false alarms, coverage of intervals and power of the
+//! methods in `compare`, and of a test that pools runs.
 
 mod counters;
 mod rates;
@@ -14,15 +14,15 @@ use model::count;
 use rates::{Rates, rates};
 use world::{Shape, World};
 
-/// Boot-to-boot standard deviations, in those of a run.
+/// Boot-to-boot standard deviations, in units of that of a run.
 const BOOT: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 const BOOTS: [u32; 4] = [3, 5, 10, 30];
 const RUNS: [usize; 3] = [1, 3, 10];
 /// True changes in percent, for the power.
 const CHANGES: [f64; 6] = [0.0, 0.5, 1.0, 2.0, 3.0, 5.0];
-/// What 95 % intervals are to cover, in percent, of normal figures ...
+/// The required coverage of 95 % intervals, in percent, for normal figures ...
 const COVERAGE: [f64; 2] = [94.0, 96.0];
-/// ... and how many false alarms there may be elsewhere.
+/// ... and the most false alarms for others.
 const MOST_ALARMS: f64 = 6.0;
 
 fn main() -> ExitCode {
@@ -61,7 +61,7 @@ fn same(shape: Shape, boot: f64, boots: u32, runs: usize) -> World {
     World { shape, boot, boots: [boots; 2], runs, blocks: true, wider: 1.0, ratio: 1.0 }
 }
 
-/// Sides that are not alike, though their true figures are the same.
+/// Sides with different distributions, but the same true figures.
 fn unlike(found: &mut Found) {
     println!("\nFalse alarms of sides that scatter differently or have other numbers of boots");
     println!("(normal, boot sd 1, 3 runs a boot):");
@@ -90,7 +90,7 @@ fn unlike(found: &mut Found) {
     }
 }
 
-/// How often a change is seen, as predicted and as found, and how often it is called none.
+/// How often a change is seen, predicted and found, and how often it is called `same`.
 fn power() {
     println!(
         "\nPower: verdicts in percent on a kernel that is slower by so much, in blocks, margin 1 %"
@@ -134,7 +134,7 @@ impl Found {
         self.alarms = self.alarms.max(alarms);
     }
 
-    /// Where boots matter and have several runs.
+    /// Only where boots matter and have several runs.
     fn pool(&mut self, shape: Shape, boot: f64, runs: usize, rates: &Rates) {
         if shape == Shape::Normal && boot > 0.0 && runs > 1 {
             self.pooled = Some(widened(self.pooled, rates.pooled));

@@ -1,4 +1,4 @@
-//! What so many simulated experiments come to.
+//! Rates over simulated experiments.
 
 use compare::{Judging, Verdict};
 use model::Better;
@@ -7,22 +7,22 @@ use stats::{Design, power, welch};
 
 use crate::world::{Chance, Shape, Side, World, figures};
 
-/// Experiments of each kind: a share of 5 % is then known to 0.2 %.
+/// Experiments of each kind: the standard error of a share of 5 % is then 0.2 %.
 const TRIALS: u64 = 10_000;
-/// So many of them are done in one go.
+/// Experiments per batch.
 const BATCH: u64 = 250;
 
 /// In percent of the experiments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
-    /// A difference significant among one.
+    /// A difference is significant as a single comparison.
     pub alarms: f64,
     /// The interval holds the true ratio.
     pub covered: f64,
     /// Verdicts.
     pub regression: f64,
     pub same: f64,
-    /// A difference significant where all runs of a side are pooled.
+    /// A difference is significant if all runs of a side are pooled.
     pub pooled: f64,
 }
 
@@ -59,13 +59,13 @@ fn simulate(world: &World, batch: u64) -> [u64; 5] {
     counts
 }
 
-/// The p-value of Welch's test of all runs, whatever boot they are of.
+/// The p-value of Welch's test of all runs, ignoring boots.
 fn pooled(base: &Side, new: &Side) -> Option<f64> {
     let all = |side: &Side| side.iter().flat_map(|(_, runs)| runs).copied().collect::<Vec<f64>>();
     Some(welch(&all(base), &all(new))?.p)
 }
 
-/// The power in percent that is predicted of a change in blocks, of normal boots.
+/// The predicted power in percent for a change in blocks, with normal boots.
 pub fn predicted(world: &World) -> Option<f64> {
     let normal = world.shape == Shape::Normal && world.blocks && world.ratio != 1.0;
     // As a share of the mean, which is 100.

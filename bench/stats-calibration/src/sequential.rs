@@ -1,5 +1,5 @@
-//! Boots that end as soon as there is a verdict: how often it is false in spite of all the looks, how
-//! often there is one, and after how many boots, beside what a fixed number of boots gives.
+//! Boots that end as soon as there is a verdict: how often it is false despite all the looks, how often
+//! there is one, and after how many boots, compared with fixed numbers of boots.
 
 use compare::{BootFigures, Evidence, Judging, Verdict};
 use model::Better;
@@ -13,7 +13,7 @@ use crate::world::{Chance, Shape, World, figures};
 const MOST: u32 = 32;
 /// Fixed numbers of boots to compare with.
 const FIXED: [u32; 3] = [8, 16, 32];
-/// Boot-to-boot standard deviations, in those of a run.
+/// Boot-to-boot standard deviations, in units of that of a run.
 const BOOT: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 const RUNS: usize = 3;
 const TRIALS: u64 = 10_000;
@@ -21,7 +21,7 @@ const BATCH: u64 = 250;
 /// False verdicts that are allowed, in percent.
 const MOST_FALSE: f64 = 5.0;
 
-/// Prints it all, and says whether false verdicts are as rare as they are to be.
+/// Prints all rates, and returns whether false verdicts are rare enough.
 pub fn sequential() -> bool {
     let mut worst: f64 = 0.0;
     println!("\nBoots that end when the verdict is in, looked at in blocks with 3 runs a boot:");
@@ -87,8 +87,8 @@ struct Outcome {
     boots: f64,
 }
 
-/// Simulates experiments with so many metrics that know nothing of each other. With boots that end
-/// early, or else as many as the world has.
+/// Simulates experiments with so many independent metrics, with boots that end early, or with as many as the
+/// world has.
 fn outcome(world: &World, metrics: usize, judge: fn(&[Sides]) -> (Vec<Verdict>, u32)) -> Outcome {
     let batches = (0..TRIALS / BATCH).into_par_iter().map(|batch| {
         let mut chance = Chance::new(world.seed(batch));
@@ -113,7 +113,7 @@ fn outcome(world: &World, metrics: usize, judge: fn(&[Sides]) -> (Vec<Verdict>, 
 /// The figures of both sides of a metric.
 type Sides = [BootFigures; 2];
 
-/// The verdicts at the look that ends the boots, and its number of them.
+/// The verdicts at the look that ends the boots, and its number of boots.
 fn early(metrics: &[Sides]) -> (Vec<Verdict>, u32) {
     let looks = looks().take_while(|look| look.units <= MOST);
     let mut last = (Vec::new(), 0);

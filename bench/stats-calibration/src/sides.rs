@@ -1,6 +1,5 @@
-//! Sides with other numbers of boots: how often a difference is claimed that is none, intervals hold
-//! the truth, and a change is seen, beside Welch's test of the boots whatever block they are of, and
-//! beside the smaller p-value of both, which nobody may take.
+//! Sides with different numbers of boots: rates of false alarms, coverage of intervals, and power, compared
+//! with Welch's test that ignores blocks, and with the smaller p-value of both, which is not a valid test.
 
 use std::ops::Range;
 
@@ -17,22 +16,22 @@ const BATCH: u64 = 500;
 const BOOT: f64 = 0.011;
 /// The change that is to be seen.
 const CHANGE: f64 = 1.03;
-/// False alarms that are allowed, in percent, where one side scatters twice as far as the other;
-/// Welch's own reach 7.
+/// Most false alarms, in percent, where one side scatters twice as far as the other; Welch's own test
+/// reaches 7.
 const MOST_UNLIKE: f64 = 7.0;
-/// The same where boots have a common distribution or share blocks, with 4 standard errors.
+/// The same where boots have the same distribution or share blocks, plus 4 standard errors.
 const MOST_ALIKE: f64 = 5.0 + 0.62;
 
-/// Boots of the baseline and of the other side, each in these blocks.
+/// Boots of the baseline and of the other side, given by their blocks.
 type Sides = [Vec<u32>; 2];
 
-/// How boots scatter.
+/// The distribution of boots.
 #[derive(Clone, Copy)]
 struct Scatter {
     shape: Shape,
-    /// That of either side, in `BOOT`.
+    /// The standard deviation of each side, in `BOOT`.
     sd: [f64; 2],
-    /// How far blocks lie apart by chance, and from one to the next, in `BOOT`.
+    /// The random difference between blocks, and the drift from one to the next, in `BOOT`.
     block: f64,
     drift: f64,
 }
@@ -49,7 +48,7 @@ struct Shares {
     either_alarms: f64,
 }
 
-/// Prints it all, and says whether false alarms are as rare as they are to be.
+/// Prints all rates, and returns whether false alarms are rare enough.
 pub fn sides() -> bool {
     let apart = apart();
     let in_blocks = in_blocks();
@@ -199,7 +198,7 @@ impl Scatter {
         parts.iter().fold(self.shape as u64 + 1, |seed, part| seed * 31 + (2.0 * part) as u64)
     }
 
-    /// The logarithms of figures that differ by chance and by block alone.
+    /// The logarithms of figures that differ by chance and by block only.
     fn logarithms(&self, sides: &Sides, chance: &mut Chance) -> [Side; 2] {
         let most = sides.iter().flatten().max().map_or(0, |last| last + 1);
         let block = |number: u32| self.drift * f64::from(number) + self.block * chance.normal();

@@ -10,12 +10,11 @@ const TRIALS: u64 = 1000;
 const BOOTS: [usize; 3] = [3, 5, 10];
 /// Values of a boot.
 const VALUES: [usize; 4] = [20, 40, 80, 160];
-/// What lies below all values.
+/// An offset added to all values.
 const BASE: f64 = 100.0;
 /// Figures that are steady may lose values in about 1 % of cases; that is known to 0.3 %.
 const MOST_CUT: f64 = 1.5;
-/// The height of a warm-up, in standard deviations, and the number of values in which it falls to
-/// the e-th part.
+/// The height of a warm-up, in standard deviations, and the number of values in which it decays to 1/e.
 const WARM_UPS: [(f64, f64); 4] = [(3.0, 5.0), (10.0, 2.0), (10.0, 8.0), (30.0, 1.0)];
 
 /// Both sides, boots with a series each.
@@ -34,7 +33,7 @@ fn sides(
     [0, 1].map(|_| (0..boots).map(|_| boot()).collect())
 }
 
-/// How many first values are left out of both sides in each trial.
+/// The number of first values left out of both sides in each trial.
 fn cuts(shape: Shape, boots: usize, values: usize, start: (f64, f64)) -> Vec<usize> {
     let cut = |trial: u64| {
         let seed = [shape as u64, boots as u64, values as u64, start.0 as u64, start.1 as u64];
@@ -47,7 +46,7 @@ fn cuts(shape: Shape, boots: usize, values: usize, start: (f64, f64)) -> Vec<usi
     (0..TRIALS).into_par_iter().map(cut).collect()
 }
 
-/// Prints both. Whether figures that are steady are cut seldom enough.
+/// Prints both, and returns whether steady figures are cut rarely enough.
 pub fn warm_ups() -> bool {
     println!(
         "\nSteady from the start: values are left out, in percent of comparisons, of 20, 40, 80"

@@ -1,38 +1,38 @@
-//! Boots of which the truth is known.
+//! Simulated boots with a known truth.
 
 use compare::BootFigures;
 use stats::Summary;
 
-/// What every figure lies about.
+/// The mean of all figures.
 const MEAN: f64 = 100.0;
-/// The standard deviation of a run about its boot.
+/// The standard deviation of a run within its boot.
 const RUN: f64 = 1.0;
-/// How far blocks lie apart, by chance, and how far they drift from one to the next.
+/// The random difference between blocks, and the drift from one to the next.
 const BLOCK: f64 = 2.0;
 const DRIFT: f64 = 0.5;
 /// The correlation of a run with the one before it, where runs are autocorrelated.
 const CORRELATION: f64 = 0.8;
 
-/// How figures scatter. All have the mean 0 and the standard deviation 1.
+/// The distribution of figures. All have the mean 0 and the standard deviation 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Normal,
     /// Lognormal: `exp z` with a normal `z`, less its mean, by its standard deviation.
     Skewed,
-    /// Two modes, one as likely as the other.
+    /// Two equally likely modes.
     Bimodal,
-    /// Two modes, the higher one likely in one of five cases.
+    /// Two modes, the higher one with a probability of one in five.
     RareMode,
-    /// Normal, and each run near to the one before it in the same boot.
+    /// Normal, each run correlated with the previous one in the same boot.
     Autocorrelated,
-    /// Lognormal, of a normal figure that is near to the one before it.
+    /// Lognormal, of an autocorrelated normal figure.
     AutocorrelatedSkewed,
 }
 
 impl Shape {
     pub const ALL: [Self; 5] =
         [Self::Normal, Self::Skewed, Self::Bimodal, Self::RareMode, Self::Autocorrelated];
-    /// How what follows each other within a boot scatters.
+    /// The distributions of consecutive runs within a boot.
     pub const WITHIN: [Self; 6] = [
         Self::Normal,
         Self::Skewed,
@@ -54,21 +54,21 @@ impl Shape {
     }
 }
 
-/// What is simulated: one side has so many boots, the other as many or others.
+/// A simulated experiment: the sides may have different numbers of boots.
 #[derive(Clone, Copy)]
 pub struct World {
     pub shape: Shape,
-    /// The standard deviation of a boot, in those of a run.
+    /// The standard deviation of a boot, in units of that of a run.
     pub boot: f64,
     /// Boots of either side.
     pub boots: [u32; 2],
     /// Runs of each boot.
     pub runs: usize,
-    /// Whether boots of both sides lie in blocks, which have a drift and a luck of their own.
+    /// Whether boots of both sides are in blocks, which have a drift and random differences.
     pub blocks: bool,
-    /// How many times as much as the first side the second one scatters.
+    /// The standard deviation of the second side relative to the first.
     pub wider: f64,
-    /// The true figure of the second side by that of the first.
+    /// The true figure of the second side divided by that of the first.
     pub ratio: f64,
 }
 
@@ -76,7 +76,7 @@ pub struct World {
 pub type Side = Vec<(u32, Vec<f64>)>;
 
 impl World {
-    /// A seed of its own for each part of each simulation (FNV-1a over all that makes it).
+    /// A different seed for each part of each simulation (FNV-1a over all its parameters).
     pub fn seed(&self, part: u64) -> u64 {
         let Self { shape, boot, boots, runs, blocks, wider, ratio } = *self;
         let words = [
@@ -120,13 +120,13 @@ impl World {
     }
 }
 
-/// One figure a boot, as a comparison takes it of a metric that is averaged arithmetically.
+/// One figure per boot, as a comparison computes it for a metric with an arithmetic mean.
 pub fn figures(side: &Side) -> BootFigures {
     let mean = |runs: &Vec<f64>| Some(Summary::of(runs)?.amean);
     BootFigures::new(side.iter().map(|(block, runs)| (*block, mean(runs))))
 }
 
-/// Where chance comes from: the same for the same seed.
+/// A source of random numbers: the same for the same seed.
 pub struct Chance(fastrand::Rng);
 
 impl Chance {
@@ -134,7 +134,7 @@ impl Chance {
         Self(fastrand::Rng::with_seed(seed))
     }
 
-    /// True in this share of cases.
+    /// True with this probability.
     pub fn happens(&mut self, share: f64) -> bool {
         self.0.f64() < share
     }
@@ -156,7 +156,7 @@ impl Chance {
         }
     }
 
-    /// Two modes, each a tenth as wide as all, of which the higher one has this probability.
+    /// Two modes, each a tenth as wide as the whole, where the higher one has this probability.
     fn modes(&mut self, higher: f64) -> f64 {
         const WIDTH: f64 = 0.1;
         let apart = ((1.0 - WIDTH * WIDTH) / (higher * (1.0 - higher))).sqrt();
@@ -164,7 +164,7 @@ impl Chance {
         (mode - higher) * apart + WIDTH * self.normal()
     }
 
-    /// So many runs of one boot, in the order in which they follow each other.
+    /// So many consecutive runs of one boot.
     pub fn runs(&mut self, shape: Shape, count: usize) -> impl Iterator<Item = f64> {
         let mut last = None;
         (0..count).map(move |_| match shape {
@@ -174,7 +174,7 @@ impl Chance {
         })
     }
 
-    /// A normal figure near to the last one.
+    /// A normal figure correlated with the last one.
     fn following(&mut self, last: &mut Option<f64>) -> f64 {
         let fresh = self.normal();
         let run = match *last {
@@ -186,7 +186,7 @@ impl Chance {
     }
 }
 
-/// Of a normal figure: lognormal, of mean 0 and standard deviation 1.
+/// Lognormal, from a normal figure, of mean 0 and standard deviation 1.
 fn skewed(normal: f64) -> f64 {
     let e = std::f64::consts::E;
     (normal.exp() - e.sqrt()) / (e * (e - 1.0)).sqrt()

@@ -1,4 +1,4 @@
-//! The clocks that the agent goes by.
+//! The clocks of the agent.
 
 use std::time::Duration;
 
@@ -10,8 +10,7 @@ pub fn boot_time() -> u64 {
     nanoseconds(clock_gettime(ClockId::Boottime))
 }
 
-/// Deadlines at equal distances on `CLOCK_MONOTONIC`. They do not drift, and those that were missed
-/// are passed over, not made up for.
+/// Deadlines at equal distances on `CLOCK_MONOTONIC`. They do not drift, and missed ones are skipped.
 pub struct Ticks {
     interval: u64,
     next: u64,
@@ -31,7 +30,7 @@ impl Ticks {
             tv_sec: (self.next / 1_000_000_000) as i64,
             tv_nsec: (self.next % 1_000_000_000) as i64,
         };
-        // Fails only by a signal, and then the tick merely comes early.
+        // Fails only by a signal; then the tick is early.
         let _ = clock_nanosleep_absolute(SleepClock::Monotonic, &deadline);
         let now = nanoseconds(clock_gettime(ClockId::Monotonic));
         let missed = now.saturating_sub(self.next) / self.interval;

@@ -1,5 +1,5 @@
-//! The kernel's log, read from `/dev/kmsg` without waiting. Console output is another way for the
-//! same lines; what is recorded here survives a console that is slow or silent.
+//! The kernel's log, read from `/dev/kmsg` without waiting. The console has the same lines, but what is
+//! recorded here does not depend on a slow or silent console.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use std::path::Path;
 use flight::event::MAX_TEXT;
 use rustix::io::Errno;
 
-/// A record is never longer (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
+/// Longest record (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
 const MAX_RECORD: usize = 8192;
 /// The longest line kept, so that a piece of the log is never longer than an event may be.
 const MAX_LINE: usize = MAX_TEXT / 2;
@@ -21,8 +21,8 @@ pub struct KernelLog {
 }
 
 impl KernelLog {
-    /// Reads `/dev/kmsg`, `room` bytes of lines at most: a kernel that logs without end must not
-    /// push out the samples. Without the device, or the right to read it, there are no lines.
+    /// Reads `/dev/kmsg`, at most `room` bytes of lines: a kernel that logs without end must not displace
+    /// the samples. Without the device, or permission to read it, there are no lines.
     pub fn open(room: usize) -> Self {
         let device = Path::new("/dev/kmsg");
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device);
@@ -42,7 +42,7 @@ impl KernelLog {
         Self { file: None, room: 0 }
     }
 
-    /// Gives all lines that came since the last call to `sink`, in pieces that fit into an event.
+    /// Passes all lines since the last call to `sink`, in pieces that fit into an event.
     pub fn drain(&mut self, mut sink: impl FnMut(String)) {
         let mut piece = String::new();
         while let Some(line) = self.next_line() {
@@ -64,7 +64,7 @@ impl KernelLog {
             let line = match self.file.as_mut()?.read(&mut record) {
                 Ok(0) => return None,
                 Ok(length) => line(&record[..length]),
-                // Lines were overwritten before they were read; the next read goes on behind them.
+                // Lines were overwritten before they were read; the next read continues after them.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::PIPE) => {
                     Some("(lines of the kernel's log were lost here)".into())
                 }
@@ -81,8 +81,8 @@ impl KernelLog {
     }
 }
 
-/// `[seconds] text` of a record: `level,sequence,microseconds,flags;text`, then lines that begin
-/// with a blank and name the device (`Documentation/ABI/testing/dev-kmsg`). None if it is no such.
+/// `[seconds] text` of a record: `level,sequence,microseconds,flags;text`, then lines that begin with a
+/// blank and name the device (`Documentation/ABI/testing/dev-kmsg`). `None` for anything else.
 fn line(record: &[u8]) -> Option<String> {
     let record = String::from_utf8_lossy(record);
     let (prefix, text) = record.split_once(';')?;

@@ -1,6 +1,6 @@
-//! What runs inside the guest. Two static binaries are made of it: the agent, which is PID 1 and
-//! carries out the job, and the built-in workloads. Formats shared with the host are in `flight`;
-//! making sense of what is recorded is left to the host.
+//! The code that runs inside the guest. It makes two static binaries: the agent, which is PID 1 and runs the
+//! job, and the built-in workloads. Formats shared with the host are in `flight`; the host interprets the
+//! recording.
 
 pub mod agent;
 mod clock;
@@ -16,7 +16,7 @@ pub mod workloads;
 
 use std::io;
 
-/// What the kernel said, without the number that Rust puts behind it.
+/// The kernel's message, without the number that Rust appends.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

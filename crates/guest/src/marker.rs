@@ -1,5 +1,5 @@
-//! The marks of the exact profile: instructions that do nothing on any machine, but that the plugin
-//! in QEMU knows.
+//! The marks of the exact profile: instructions without effect on any machine, which the QEMU plugin
+//! recognises.
 
 #![expect(unsafe_code, reason = "instructions that no function of the language makes")]
 
@@ -20,7 +20,7 @@ pub fn cut() {
     }
 }
 
-/// Notes in the profile what was accessed up to the tick of `time`.
+/// Records in the profile the accesses up to the tick of `time`.
 pub fn tick(time: u64) {
     // SAFETY: as in `cut`.
     unsafe {

@@ -1,5 +1,5 @@
-//! The flight recorder's writer: puts frames into memory that outlives the guest. It knows no
-//! devices; the agent maps the one, and tests map files.
+//! The flight recorder's writer: puts frames into memory that outlives the guest. It does not depend on a
+//! device; the agent maps the PCI device, and tests map files.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -14,7 +14,7 @@ use flight::patch::Record;
 use crate::cut;
 use crate::words::Words;
 
-/// Room at the log's end that is kept for the last words: why the job failed, and goodbye.
+/// Room at the log's end that is reserved for the last records: why the job failed, and `Bye`.
 const RESERVE: usize = 8 << 10;
 /// The longest text of a failure, so that it fits in the reserve.
 const MAX_FAILURE: usize = 4 << 10;
@@ -30,18 +30,18 @@ pub enum RecordError {
     /// The job is over, and the log with it.
     #[error("the flight recorder is closed")]
     Closed,
-    /// There is more of something than a boot may have.
+    /// A boot may not have more of it.
     #[error("more than {most} {what} in one boot are not recorded: report fewer")]
     TooMany {
-        /// Of what.
+        /// The kind of record.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         most: usize,
     },
-    /// The event has no form in bytes.
+    /// The event cannot be encoded.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// The record has no form in bytes.
+    /// The record cannot be encoded.
     #[error("a sampled file cannot be recorded: {0}")]
     Record(#[from] postcard::Error),
 }
@@ -76,10 +76,10 @@ impl Recorder {
         self.words.len() * WORD
     }
 
-    /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. After `Bye` nothing more is.
+    /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. Nothing is recorded after `Bye`.
     ///
     /// # Errors
-    /// When there is no room but that kept for `Failed` and `Bye`.
+    /// When only the room reserved for `Failed` and `Bye` is left.
     pub fn event(&self, time: u64, event: &Event) -> Result<(), RecordError> {
         self.record_event(&mut self.lock(), time, event)
     }
@@ -98,8 +98,8 @@ impl Recorder {
         written
     }
 
-    /// Records why the agent itself is at its end, and goodbye, from a thread that may have
-    /// panicked while it held the log's lock: then nothing is recorded.
+    /// Records why the agent itself failed, and `Bye`. If the calling thread panicked while it held the
+    /// log's lock, nothing is recorded.
     pub fn last_words(&self, time: u64, failure: &str, tainted: u64) {
         for _ in 0..1000 {
             let mut state = match self.state.try_lock() {
@@ -110,7 +110,7 @@ impl Recorder {
                     continue;
                 }
             };
-            // There is nobody left to tell of an error.
+            // An error cannot be reported anywhere.
             let _ = self.record_event(&mut state, time, &Event::Failed(failure.into()));
             let _ = self.record_event(&mut state, time, &Event::Bye { tainted });
             return;
@@ -149,8 +149,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Puts the frame down from behind. Its first word, the magic and the checksum, comes last and
-    /// at once: a reader finds no frame before the frame is whole.
+    /// Writes the frame from its end. Its first word, the magic and the checksum, is written last and
+    /// atomically, so a reader never finds an incomplete frame.
     fn store(&self, place: Place, header: &[u8; HEADER], payload: &[u8]) {
         let frame = &self.words[place.offset / WORD..];
         let (head, body) = frame.split_at(HEADER / WORD);
@@ -185,7 +185,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A log in a file that is gone when the test is.
+    /// A log in a file that is removed with the test.
     pub struct Log {
         file: File,
         pub recorder: std::sync::Arc<Recorder>,
@@ -243,7 +243,7 @@ pub(crate) mod tests {
     #[test]
     fn the_host_reads_what_was_recorded() {
         let log = Log::new(1 << 16);
-        // Of every length modulo a word.
+        // All lengths modulo a word.
         let notes = (0..8).map(|length| Event::Note("nine bytes"[..length].into()));
         for note in notes.clone() {
             log.recorder.event(5, &note).unwrap();

@@ -1,4 +1,4 @@
-//! System calls for which there is no safe wrapper. Nothing here but the calls.
+//! System calls without a safe wrapper, and nothing else.
 
 #![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
 
@@ -24,7 +24,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// What was spent since `before`.
+    /// The time spent since `before`.
     pub fn since(self, before: Self) -> Self {
         Self { user: self.user - before.user, system: self.system - before.system }
     }
@@ -62,11 +62,11 @@ fn time_of(who: c_int) -> CpuTime {
     CpuTime::of(&usage)
 }
 
-/// Waits for a child, and gives how it ended and the processor time of it and of its own children
-/// that it waited for (wait4(2)).
+/// Waits for a child, and returns how it ended and the processor time of it and of its own children that it
+/// waited for (wait4(2)).
 ///
 /// # Errors
-/// When it is no child, or was waited for already.
+/// When it is not a child, or was waited for already.
 pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     let pid = child.id().cast_signed();
     let mut status = 0;
@@ -84,8 +84,7 @@ pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     Ok((ExitStatus::from_raw(status), CpuTime::of(&usage)))
 }
 
-/// Lets a program that is to be started have `root` as its root, and as its working directory
-/// (chroot(2)).
+/// Makes a program start with `root` as its root and working directory (chroot(2)).
 ///
 /// # Errors
 /// When the path holds a zero.
@@ -100,11 +99,11 @@ pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Nodes that fit into the masks here, the most that QEMU makes.
+/// Number of nodes in the masks here, the most that QEMU supports.
 const NODES: usize = 128;
 
-/// Lets memory that this thread touches first come from `node` alone, or by the default policy
-/// again (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`).
+/// Makes the memory that this thread touches first come from `node` only, or follow the default policy again
+/// (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`).
 ///
 /// # Errors
 /// When the kernel has no such node, or no NUMA at all.
@@ -119,7 +118,7 @@ pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
         }
         None => libc::MPOL_DEFAULT,
     };
-    // The kernel takes one off the number of bits (mm/mempolicy.c, get_nodes).
+    // The kernel subtracts one from the number of bits (mm/mempolicy.c, get_nodes).
     let (mask, bits) = match node {
         Some(_) => (mask.as_ptr(), NODES as c_ulong + 1),
         None => (ptr::null(), 0),
@@ -128,8 +127,8 @@ pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
 }
 
-/// The node of the page that each word lies on: its number, or a negative errno for a page that is
-/// not there (move_pages(2) with no nodes, which moves nothing and leaves no trace in page tables).
+/// The node of the page of each word: its number, or a negative errno for a page that is not present
+/// (move_pages(2) without nodes, which moves nothing and does not change page tables).
 ///
 /// # Errors
 /// When the kernel has no such call.
@@ -152,8 +151,7 @@ pub fn nodes_of<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> io::Resul
     check(result).map(|()| status)
 }
 
-/// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7),
-/// `SCHED_FIFO`).
+/// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7), `SCHED_FIFO`).
 ///
 /// # Errors
 /// When this process may not do so.
@@ -168,8 +166,7 @@ const LOOP_SET_FD: c_ulong = 0x4c00;
 const LOOP_CLR_FD: c_ulong = 0x4c01;
 const LOOP_CTL_GET_FREE: c_ulong = 0x4c82;
 
-/// The number of a loop device that nobody uses; the kernel makes one if need be. `control` is
-/// `/dev/loop-control`.
+/// The number of an unused loop device; the kernel creates one if needed. `control` is `/dev/loop-control`.
 ///
 /// # Errors
 /// When the kernel has none to give.
@@ -179,10 +176,10 @@ pub fn free_loop_device(control: &File) -> io::Result<c_int> {
     check(number.into()).map(|()| number)
 }
 
-/// Makes a loop device show a file.
+/// Attaches a file to a loop device.
 ///
 /// # Errors
-/// When the device is in use, or the file is no file.
+/// When the device is in use, or the file cannot back it.
 pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
     // SAFETY: the argument is the number of a descriptor, which is open.
     let result = unsafe {
@@ -195,25 +192,25 @@ pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
     check(result.into())
 }
 
-/// Lets a loop device show nothing, once nobody uses it.
+/// Detaches the file of a loop device, once nobody uses it.
 ///
 /// # Errors
-/// When it shows nothing.
+/// When no file is attached.
 pub fn detach_loop_device(device: &File) -> io::Result<()> {
     // SAFETY: this call takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD as _) }.into())
 }
 
-/// Lets the kernel page out to a file or device (swapon(2)).
+/// Enables a swap file or device (swapon(2)).
 ///
 /// # Errors
-/// When it is no swap space, or the kernel can't use it.
+/// When it is not a swap space, or the kernel cannot use it.
 pub fn swap_on(path: &CStr) -> io::Result<()> {
     // SAFETY: the pointer is to a string that ends with a zero.
     check(unsafe { libc::swapon(path.as_ptr(), 0) }.into())
 }
 
-/// Has all that was paged out there come back (swapoff(2)).
+/// Disables a swap file or device, which pages its contents in (swapoff(2)).
 ///
 /// # Errors
 /// When it was not in use, or memory is too short.

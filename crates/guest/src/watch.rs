@@ -1,5 +1,5 @@
-//! What goes on beside the workloads: the sampler and the kernel's log, at every tick and at every
-//! cut. One lock orders them, so that a cut falls between two samples and never into one.
+//! Runs beside the workloads: the sampler and the reader of the kernel's log, at every tick and every cut.
+//! One lock orders them, so that a cut falls between two samples and never into one.
 
 use std::fs;
 use std::io;
@@ -18,9 +18,9 @@ use crate::marker;
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::{Moment, Sampler};
 
-/// The ticker's stack: it calls nothing deep, and all of it is locked in memory.
+/// The ticker's stack. Its calls are not deep, and all of it is locked in memory.
 const STACK: usize = 128 << 10;
-/// No shorter interval: the sampler would become what is measured.
+/// Shortest interval: with a shorter one the sampler would dominate the measurement.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The sampler and the kernel's log over one recorder.
@@ -36,7 +36,7 @@ struct Sources {
     tally: Tally,
 }
 
-/// What was recorded so far of that of which a boot may have only so much.
+/// Counts of records that are limited for a boot.
 #[derive(Default)]
 struct Tally {
     cuts: usize,
@@ -45,7 +45,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts an event, unless it is one too many.
+    /// Counts an event, unless it exceeds the limit.
     fn admit(&mut self, event: &Event) -> Result<(), RecordError> {
         let (count, more, what, most) = match event {
             Event::Begin { .. } | Event::Phase(_) | Event::End(_) | Event::WorkloadFailed(_) => {
@@ -64,16 +64,16 @@ impl Tally {
 }
 
 impl Watch {
-    /// Watches the kernel's log; files come with [`Watch::open`]. `root` is `/` but for tests.
+    /// Reads the kernel's log; files are opened by [`Watch::open`]. `root` is `/` except in tests.
     pub fn new(recorder: Arc<Recorder>, root: &Path) -> Self {
-        // Boot logs take well below a MiB; a kernel that complains without end gets an eighth.
+        // Boot logs are well below a MiB; a kernel that logs without end gets an eighth of the room.
         let log = KernelLog::open(recorder.capacity() / 8);
         let sampler = Sampler::new(recorder.clone());
         let sources = Mutex::new(Sources { sampler, log, tally: Tally::default() });
         Self { recorder, root: root.into(), sources }
     }
 
-    /// Opens the files to sample and records which they are.
+    /// Opens the files to sample and records their list.
     ///
     /// # Errors
     /// When the recorder is full.
@@ -86,7 +86,7 @@ impl Watch {
     /// Samples at every `interval` from a thread of its own, until the machine ends.
     ///
     /// # Errors
-    /// When the kernel gives no thread.
+    /// When the kernel cannot start a thread.
     pub fn tick_every(self: &Arc<Self>, interval: Duration) -> io::Result<()> {
         let watch = self.clone();
         let mut ticks = Ticks::every(interval.max(MIN_INTERVAL));
@@ -108,19 +108,19 @@ impl Watch {
         self.drain(&mut sources.log);
     }
 
-    /// Records an event now: after a sample that is being taken, so that frames are in the order of
+    /// Records an event now. It waits for a sample that is being taken, so that frames are in the order of
     /// their times.
     ///
     /// # Errors
-    /// When the recorder is full, or there is more of it than a boot may have.
+    /// When the recorder is full, or the event exceeds a limit of a boot.
     pub fn event(&self, event: &Event) -> Result<(), RecordError> {
         let mut ordered = self.lock();
         ordered.tally.admit(event)?;
         self.recorder.event(boot_time(), event)
     }
 
-    /// Records every file, and then what begins or ends here, at one time. The exact profile is cut
-    /// before and after, so that this work is in no phase of it.
+    /// Records every file, and then the event, at one time. The exact profile is cut before and after, so
+    /// that this work is in no phase of it.
     ///
     /// # Errors
     /// When the recorder is full, or there are more cuts than a boot may have.
@@ -136,19 +136,18 @@ impl Watch {
         recorded
     }
 
-    /// Records what is left of the kernel's log.
+    /// Records the rest of the kernel's log.
     pub fn drain_log(&self) {
         self.drain(&mut self.lock().log);
     }
 
     fn drain(&self, log: &mut KernelLog) {
-        // Of a full recorder the workload's own events tell; the console has the lines too.
+        // The workload's own events report a full recorder; the console has the lines too.
         log.drain(|lines| drop(self.recorder.event(boot_time(), &Event::Log(lines))));
     }
 
-    /// The time of a cut, once the counters that each CPU keeps to itself are summed up: per-node
-    /// figures lag up to `vm.stat_interval` else (`mm/vmstat.c`). A kernel that has not this file
-    /// gives them as they are.
+    /// The time of a cut, taken after per-CPU counters were folded: otherwise per-node figures lag by up to
+    /// `vm.stat_interval` (`mm/vmstat.c`). Without this file the figures of a kernel stay as they are.
     fn cut_time(&self) -> u64 {
         let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
         boot_time()
@@ -182,7 +181,7 @@ mod tests {
         }
         let told = watch.event(&Event::Note("x".into())).unwrap_err().to_string();
         assert!(told.starts_with("more than 1048576 bytes of notes"), "{told}");
-        // What is bounded apart goes on.
+        // Records with a limit of their own are still accepted.
         watch
             .event(&Event::Sample { metric: "x".into(), label: "".into(), value: 1.0, ended: None })
             .unwrap();

@@ -1,4 +1,4 @@
-//! Mapped memory as atomic words, so that threads, and the host, may work on it at the same time.
+//! Mapped memory as atomic words, so that threads, and the host, can access it concurrently.
 
 #![expect(unsafe_code, reason = "a mapping is given a type, and advice, here and nowhere else")]
 
@@ -14,8 +14,8 @@ use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 pub struct Words(MmapRaw);
 
 impl Words {
-    /// Maps a file for reading and writing, shared with all who map it: a recorder's PCI resource,
-    /// or a file on a disk.
+    /// Maps a file for reading and writing, shared with everyone who maps it: a recorder's PCI resource, or
+    /// a file on a disk.
     ///
     /// # Errors
     /// When the file is empty or cannot be mapped.
@@ -26,7 +26,7 @@ impl Words {
         Ok(Self(MmapRaw::map_raw(file)?))
     }
 
-    /// Maps private memory of zeros, not yet backed by pages.
+    /// Maps private zeroed memory, not yet backed by pages.
     ///
     /// # Errors
     /// When the kernel has no such amount of address space to give.
@@ -34,18 +34,18 @@ impl Words {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }
 
-    /// Has the kernel reclaim the pages, as it would when short of memory (madvise(2),
-    /// `MADV_PAGEOUT`, since Linux 5.4).
+    /// Makes the kernel reclaim the pages, as it would when short of memory (madvise(2), `MADV_PAGEOUT`,
+    /// since Linux 5.4).
     ///
     /// # Errors
-    /// When the kernel does not know how.
+    /// When the kernel does not support it.
     pub fn page_out(&self) -> io::Result<()> {
         // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes.
         Ok(unsafe { madvise(self.0.as_mut_ptr().cast(), self.0.len(), Advice::LinuxPageOut) }?)
     }
 
-    /// Changes the protection of the pages (mprotect(2)). A write while they are read-only ends the
-    /// process by a signal.
+    /// Changes the protection of the pages (mprotect(2)). A write to read-only pages ends the process by a
+    /// signal.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -68,7 +68,7 @@ impl Deref for Words {
     }
 }
 
-/// A mapping of 32-bit words: private memory of zeros, not yet backed by pages.
+/// A mapping of 32-bit words: private zeroed memory, not yet backed by pages.
 pub struct HalfWords(MmapRaw);
 
 impl HalfWords {

@@ -1,67 +1,67 @@
-//! Candidates: rows that follow each other.
+//! Candidates for tables: consecutive rows.
 
 use crate::mail::{Line, Role};
 use crate::row::{self, Placed, Shape};
 use crate::table::Cell;
 
-/// A longer line heads no part of a table.
+/// Longest line that can head a part of a table.
 const MAX_SECTION: usize = 40;
-/// More lines that can't be read do not stand beside the rows of a table, or between two of them.
+/// Most unreadable lines beside the rows of a table, or between two of them.
 pub const MAX_ODD: usize = 3;
-/// How lines begin under which our own reports say in words and figures what is no table. What
-/// belongs to them is indented.
+/// Prefixes of lines in our own reports below which words and figures are not tables. Their continuation is
+/// indented.
 const NOTES: [&str; 4] = ["Exact mode:", "Notes:", "Variation:", VERDICTS];
-/// The one of them that may take more than a line to come to its colon.
+/// The one of them whose colon may be on a later line.
 const VERDICTS: &str = "Verdicts on ";
 
-/// The lines of a mail with what each looks like.
+/// The lines of a mail, with the shape of each.
 #[derive(Debug)]
 pub struct Lined<'a> {
     /// The line.
     pub line: &'a Line,
-    /// What it looks like; what is set apart is [`Shape::Other`] without text.
+    /// Its shape; for lines set apart [`Shape::Other`] without text.
     pub shape: Shape,
 }
 
-/// A table of a form that is known as a whole, by places among the lines.
+/// A table of a completely known format, by indices into the lines.
 #[derive(Debug, PartialEq)]
 pub struct Fixed {
     /// Its first line.
     pub first: usize,
     /// Its last line.
     pub last: usize,
-    /// What stands over the figures.
+    /// The headings over the figures.
     pub columns: Vec<String>,
-    /// The lines of rows, what they are of, and their figures.
+    /// The lines of rows, their labels, and their figures.
     pub rows: Vec<(usize, String, Vec<Cell>)>,
-    /// Lines that may be rows as well and could not be read.
+    /// Lines that may also be rows and could not be read.
     pub odd: Vec<usize>,
-    /// Whether its rows have good directions: figures of a benchmark, not gains and changes.
+    /// Whether its rows have directions: figures of a benchmark, not gains and changes.
     pub measured: bool,
 }
 
-/// Rows of one layout that follow each other.
+/// Consecutive rows of one layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Their places among the lines, and their values.
+    /// Their indices among the lines, and their values.
     pub rows: Vec<(usize, Vec<Placed>)>,
     /// Whether they have percentages.
     pub percent: bool,
 }
 
 impl Block {
-    /// The first row's place.
+    /// The index of the first row.
     pub fn first(&self) -> usize {
         self.rows.first().map_or(0, |(place, _)| *place)
     }
 
-    /// The last row's place.
+    /// The index of the last row.
     pub fn last(&self) -> usize {
         self.rows.last().map_or(0, |(place, _)| *place)
     }
 
-    /// How many columns there may be, the likeliest number first. In front of the values a label
-    /// may end with a number, and the baseline of a table with percentages may have none.
+    /// Possible numbers of columns, the likeliest first. The label before the values may end with a number,
+    /// and the baseline of a table with percentages may have none.
     pub fn widths(&self) -> Vec<usize> {
         let counts = || self.rows.iter().map(|(_, cells)| cells.len());
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
@@ -88,7 +88,7 @@ impl Block {
         widths
     }
 
-    /// Whether the first of each row's last `width` values can end its label: a whole number.
+    /// Whether the first of each row's last `width` values can be the end of its label: a whole number.
     pub fn may_end_with_numbers(&self, width: usize) -> bool {
         let whole = |cells: &[Placed]| {
             let first = cells.len().checked_sub(width).and_then(|place| cells.get(place));
@@ -98,7 +98,7 @@ impl Block {
         self.rows.iter().all(|(_, cells)| whole(cells))
     }
 
-    /// Whether a column has nothing but 0 %.
+    /// Whether some column has only 0 %.
     fn has_baseline(&self) -> bool {
         let zero = |placed: &Placed| placed.cell.percent.as_ref().is_some_and(|it| it.value == 0.0);
         let most = self.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
@@ -111,7 +111,7 @@ impl Block {
     }
 }
 
-/// What each line of a mail looks like.
+/// The shape of each line of a mail.
 pub fn line_up(lines: &[Line]) -> Vec<Lined<'_>> {
     let shaped = lines.iter().zip(notes(lines)).map(|(line, is_note)| {
         let is_text = line.role == Role::Text && !is_note;
@@ -122,8 +122,8 @@ pub fn line_up(lines: &[Line]) -> Vec<Lined<'_>> {
 }
 
 /// Makes rows of lines that are labelled by numbers alone, such as numbers of threads, under a line of
-/// words that stand over the numbers too: at least two rows, of which one has all values, and the
-/// numbers grow.
+/// headings that includes one over the numbers: at least two rows, one of them with all values, and the
+/// numbers must ascend.
 pub fn take_numbered(lines: &mut [Lined<'_>]) {
     let mut top = 0;
     while top < lines.len() {
@@ -161,7 +161,7 @@ pub fn take_numbered(lines: &mut [Lined<'_>]) {
 
 /// Which lines are notes of our own reports.
 pub fn notes(lines: &[Line]) -> Vec<bool> {
-    // How deep the note is, and whether its first sentence has not come to its colon yet.
+    // The depth of the note, and whether the colon of its first sentence is still to come.
     let mut open: Option<(usize, bool)> = None;
     let is_note = |line: &Line| {
         let text = line.text.as_str();
@@ -177,8 +177,8 @@ pub fn notes(lines: &[Line]) -> Vec<bool> {
     lines.iter().map(is_note).collect()
 }
 
-/// What is said over the rows that begin right below `place`, if that line heads a part of a table:
-/// a few words that are not indented.
+/// The heading of the rows that begin right below `place`, if that line heads a part of a table: a few words
+/// that are not indented.
 pub fn section<'a>(lines: &[Lined<'a>], place: usize) -> Option<&'a str> {
     let Lined { line, shape: Shape::Other } = lines.get(place)? else {
         return None;
@@ -192,7 +192,7 @@ pub fn section<'a>(lines: &[Lined<'a>], place: usize) -> Option<&'a str> {
     (line.role == Role::Text && words && plain && below.0 == line.depth).then_some(text)
 }
 
-/// How a row is laid out: its depth, whether it has percentages, and whether it has one value alone.
+/// The layout of a row: its depth, whether it has percentages, and whether it has a single value.
 fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
     let Shape::Row(cells) = &lined.shape else {
         return None;
@@ -201,7 +201,7 @@ fn layout(lined: &Lined<'_>) -> Option<(usize, bool, bool)> {
     Some((lined.line.depth, percent, cells.len() == 1))
 }
 
-/// All candidates. Headings of parts, rules and dots between rows do not part them; another depth of
+/// All candidates. Headings of parts, rules and dots between rows do not separate them; another depth of
 /// quoting, or another layout, does.
 pub fn blocks(lines: &[Lined<'_>]) -> Vec<Block> {
     let mut blocks = Vec::<Block>::new();

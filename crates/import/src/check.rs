@@ -1,24 +1,24 @@
-//! Whether the printed percentages follow from the printed values.
+//! Checks whether the printed percentages follow from the printed values.
 
 use model::Better;
 
 use crate::table::{Cell, Figure, Signs, Table};
 
-/// Room for the arithmetic itself, in percent.
+/// Tolerance for floating-point arithmetic, in percent.
 const SLACK: f64 = 1e-9;
 
-/// What a check of a table's percentages came to.
+/// The result of checking a table's percentages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Check {
     /// How many percentages are printed.
     pub printed: usize,
     /// How many follow from the values.
     pub derived: usize,
-    /// How many of these follow only if they are cut off after their last digit and not rounded,
-    /// which is told of a table where all its percentages follow so.
+    /// How many of these follow only if they were truncated instead of rounded. Counted for a table in which
+    /// all percentages follow so.
     pub cut: usize,
-    /// How many can't be told, because nothing of the baseline is left of its rounding, a value is
-    /// missing, or the baseline is not in the table.
+    /// How many cannot be checked, because rounding left nothing of the baseline, a value is missing, or the
+    /// baseline is not in the table.
     pub untold: usize,
     /// Those that do not follow.
     pub findings: Vec<Finding>,
@@ -37,28 +37,28 @@ pub struct Finding {
     pub printed: String,
     /// The percentages that can follow, given that the values are rounded.
     pub follows: (f64, f64),
-    /// From what else it would follow.
+    /// What else it would follow from.
     pub clue: Option<Clue>,
 }
 
-/// From what a percentage follows that does not follow from the values as it should.
+/// What a percentage follows from that does not follow from the values as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clue {
-    /// From the values in the other direction: the sign is wrong, or the row's direction is not
-    /// that of the rest.
+    /// From the values in the other direction: the sign is wrong, or the row's direction differs from the
+    /// rest.
     OtherDirection,
-    /// From the values, but cut off after its last digit and not rounded.
+    /// From the values, but truncated instead of rounded.
     CutOff,
     /// From the baseline plus one, which some scripts divide by because it is never 0.
     BaselinePlusOne,
 }
 
-/// Recomputes every percentage of a table. Values and percentages are rounded, so from two values
-/// an interval of percentages follows, and a printed one stands for an interval too: where they
-/// touch, it is derived. A row without a direction is right if either fits.
+/// Recomputes every percentage of a table. Values and percentages are rounded, so two values determine an
+/// interval of percentages, and a printed percentage also stands for an interval. If the two touch, it is
+/// derived. A row without a direction is right if either direction fits.
 pub fn check(table: &Table) -> Check {
     let mut check = Check::default();
-    // Whether all that can be told is what is left of a longer percentage.
+    // Whether all checkable percentages are truncated ones.
     let mut all_cut = true;
     let bases: Vec<Option<usize>> =
         (0..table.columns.len()).map(|column| table.base_of(column)).collect();
@@ -121,7 +121,7 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     }
     let mut base = base.clone();
     let value = base.value.as_mut()?;
-    // The value itself is compared with the true baseline, so it moves too.
+    // The value itself is compared with the true baseline, so it shifts too.
     let shifted = Figure { value: value.value + 1.0, ..value.clone() };
     let mut new = new.clone();
     let moved = new.value.as_mut()?;
@@ -130,13 +130,13 @@ fn clue(better: Better, base: &Cell, new: &Cell) -> Option<Clue> {
     (follows(better, &base, &new) == Some(true)).then_some(Clue::BaselinePlusOne)
 }
 
-/// Whether the percentage of `new` is one that follows without the digits after its last.
+/// Whether the percentage of `new` follows from the values if it was truncated.
 pub(crate) fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
     let (Some(percent), Some((low, high))) = (&new.percent, allowed(better, base, new)) else {
         return false;
     };
     let Figure { value, half, .. } = percent;
-    // What is cut off leads towards 0, by less than a step of the last digit.
+    // Truncation is towards 0, by less than a step of the last digit.
     let (least, most) = match *value {
         0.0 => (-2.0 * half, 2.0 * half),
         below if below < 0.0 => (below - 2.0 * half, below),
@@ -145,23 +145,23 @@ pub(crate) fn cut_off(better: Better, base: &Cell, new: &Cell) -> bool {
     least - SLACK <= high && low <= most + SLACK
 }
 
-/// Whether the percentage of `new` follows from its value and the baseline's; none if it can't be
-/// told.
+/// Whether the percentage of `new` follows from its value and the baseline's; `None` if that cannot be
+/// checked.
 pub(crate) fn follows(better: Better, base: &Cell, new: &Cell) -> Option<bool> {
     let Figure { value, half, .. } = new.percent.as_ref()?;
     let within =
         |(low, high): (f64, f64)| value + half + SLACK >= low && value - half - SLACK <= high;
     let told = allowed(better, base, new).map(within);
     match hidden(better, base, new) {
-        // The digits that are not printed can explain it, and nearly any other too.
+        // Digits that are not printed can explain it, and nearly any other percentage too.
         Some(range) if told != Some(true) => (!within(range)).then_some(false),
         _ => told,
     }
 }
 
-/// The percentages that digits which are not printed can explain, where nothing of the baseline is
-/// left of its rounding: it may be as small as one likes, so that only one side is bounded. What
-/// stands for a percentage of nothing in mmtests' tables, -99 or 100, has the sign that is right.
+/// The percentages that digits which are not printed can explain, where rounding left nothing of the
+/// baseline: it may be arbitrarily small, so only one side is bounded. The value for a percentage of nothing
+/// in mmtests' tables, -99 or 100, has the right sign.
 fn hidden(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
     if base.value.abs() > base.half || base.half == 0.0 || new.value < 0.0 {
@@ -174,12 +174,12 @@ fn hidden(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     })
 }
 
-/// The percentages that can follow from two rounded values; none if the baseline may be 0, unless
-/// it is the same figure.
+/// The percentages that can follow from two rounded values; `None` if the baseline may be 0, unless both are
+/// the same figure.
 pub(crate) fn allowed(better: Better, base: &Cell, new: &Cell) -> Option<(f64, f64)> {
     let (base, new) = (base.value.as_ref()?, new.value.as_ref()?);
     if base.value <= base.half {
-        // mmtests prints 0 for two zeros, and there is nothing else to expect.
+        // mmtests prints 0 for two zeros.
         return (base == new && base.value == 0.0).then_some((0.0, 0.0));
     }
     let least = new.value - new.half;

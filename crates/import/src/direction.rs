@@ -1,5 +1,4 @@
-//! Which direction of each row is good: what the printed percentages of the table itself say,
-//! before what the names say.
+//! Infers the direction of each row, first from the printed percentages of the table, then from names.
 
 use model::Better;
 
@@ -7,19 +6,19 @@ use crate::check::{allowed, follows};
 use crate::kind::is_spread;
 use crate::table::{Baseline, Cell, Kind, Row, Signs, Table};
 
-/// So much of the votes decides for the rows that have none of their own, and for all signs.
+/// The share of votes that decides for rows without votes of their own, and for all signs.
 const MAJORITY: f64 = 0.75;
 
 /// Sets [`Row::better`] of each row, and [`Table::signs`].
 ///
-/// A percentage votes for the direction that it follows from, if it follows from one alone. The
-/// votes of a row decide, unless nearly all others of its class (means and the like, or spreads)
-/// speak against a single one: mmtests has one direction a table. Where there are no votes, names
-/// decide: means of rates (`Hmean`) are better when higher; times, spreads, and in tables without
-/// such means the rest of mmtests' statistics, when lower. Else there is none, nor is there for rows
-/// without a percentage in a table that has them: their author gave none.
+/// A percentage votes for the direction that it follows from, if it follows from only one. The votes of a
+/// row decide, unless nearly all other votes of its class (means and the like, or spreads) contradict a
+/// single vote: mmtests has one direction per table. Where there are no votes, names decide: means of rates
+/// (`Hmean`) are better when higher; times, spreads, and in tables without such means the rest of mmtests'
+/// statistics, when lower. Otherwise there is no direction. Rows without a percentage in a table that has
+/// them get none, because their author gave none.
 ///
-/// `gains` says that the table itself calls its percentages gains.
+/// `gains` means that the table itself calls its percentages gains.
 pub fn infer(table: &mut Table, gains: bool) {
     table.signs = signs(table, gains);
     let bases = bases(table);
@@ -58,9 +57,9 @@ pub fn infer(table: &mut Table, gains: bool) {
     }
 }
 
-/// Whether percentages say more or better. mmtests says better, and prints 0.00 % beside the baseline.
-/// Where pluses are written out, or nothing stands beside the baseline, and nearly all percentages
-/// follow from "more is positive", they say more.
+/// Whether positive percentages mean more or better. In mmtests they mean better, and 0.00 % is printed
+/// beside the baseline. Where plus signs are printed, or nothing is beside the baseline, and nearly all
+/// percentages follow from "more is positive", they mean more.
 fn signs(table: &Table, gains: bool) -> Option<Signs> {
     let base = match table.baseline {
         Some(Baseline::Column(base)) => base,
@@ -89,12 +88,12 @@ fn signs(table: &Table, gains: bool) -> Option<Signs> {
     Some(if change { Signs::Change } else { Signs::Gain })
 }
 
-/// What each column's percentages compare with.
+/// The column that each column's percentages compare with.
 fn bases(table: &Table) -> Vec<Option<usize>> {
     (0..table.columns.len()).map(|column| table.base_of(column)).collect()
 }
 
-/// How many percentages of a row say lower, and higher.
+/// How many percentages of a row vote for lower, and for higher.
 fn votes(table: &Table, bases: &[Option<usize>], row: &Row) -> [usize; 2] {
     let Some(Baseline::Column(base)) = table.baseline else {
         return [0, 0];
@@ -118,7 +117,7 @@ fn votes(table: &Table, bases: &[Option<usize>], row: &Row) -> [usize; 2] {
     votes
 }
 
-/// The direction in which the sign of a percentage is right, whatever its size.
+/// The direction for which the sign of a percentage is right, whatever its size.
 fn by_sign(base: &Cell, new: &Cell) -> Option<Better> {
     let percent = new.percent.as_ref()?.value;
     let right = |better: &Better| {
@@ -139,7 +138,7 @@ fn decide([lower, higher]: [usize; 2], share: f64) -> Option<Better> {
     }
 }
 
-/// What the names of a row say, in a table with or without means of rates.
+/// The direction by the names of a row, in a table with or without means of rates.
 fn by_name(row: &Row, kind: Kind, rates: bool) -> Option<Better> {
     let statistic = row.statistic.as_str();
     let label = row.label.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Transfer encodings undone: quoted-printable, base64, encoded words of headers; and bytes as text.
+//! Decodes transfer encodings: quoted-printable, base64, encoded words of headers; and bytes as text.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::mail::header_name;
 
-/// A line with the lines that it goes on in, decoded, and the number of the last of them.
+/// A line joined with its continuation lines, decoded, and the number of the last of them.
 pub fn quoted_printable<'a>(
     number: usize,
     line: &'a str,
@@ -17,7 +17,7 @@ pub fn quoted_printable<'a>(
     let mut last = number;
     let mut bytes = Vec::new();
     let mut line = line.trim_end();
-    // A mark between parts may end like a line that goes on.
+    // A separator of parts may end like a line that is continued.
     let mark = line.starts_with("--")
         && following.peek().is_some_and(|(_, next)| header_name(next).is_some());
     loop {
@@ -34,7 +34,7 @@ pub fn quoted_printable<'a>(
     (last, decoded(&bytes).into_owned())
 }
 
-/// Bytes as text: UTF-8, or else lines that are not as Latin-1, whose no-break spaces line tables up.
+/// Bytes as text: UTF-8; lines that are not UTF-8 as Latin-1, whose no-break spaces align tables.
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -46,7 +46,7 @@ pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(bytes.split_inclusive(|byte| *byte == b'\n').map(line).collect())
 }
 
-/// Decodes `=3D` and the like; what is not a code stays as it is.
+/// Decodes `=3D` and the like; anything else stays as it is.
 fn decode(line: &str, bytes: &mut Vec<u8>) {
     let mut rest = line.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
@@ -86,11 +86,12 @@ pub fn unencoded(value: &str) -> String {
     decoded().unwrap_or_else(|| value.to_owned())
 }
 
-/// A decoded line, after the first and the last line of the file on which it stands.
+/// A decoded line, after the first and the last line of the file that it comes from.
 pub type Decoded = (usize, usize, String);
 
-/// The first lines, at most `most`, of a part in base64 that begins with `line` and ends before what
-/// can be none of it, on line `last` of the file at the latest; or its lines as they are, if they are not base64.
+/// The first lines, at most `most`, of a base64 part that begins with `line` and ends before the first line
+/// that cannot belong to it, at the latest on line `last` of the file; or its lines as they are, if they are
+/// not base64.
 pub fn base64<'a>(
     number: usize,
     line: &'a str,
@@ -111,7 +112,7 @@ pub fn base64<'a>(
     let Ok(bytes) = STANDARD.decode(text) else {
         return Err(encoded);
     };
-    // Up to which byte each line of the file goes: four letters make three bytes.
+    // The last byte of each line of the file: four letters make three bytes.
     let mut letters = 0;
     let ends = encoded.iter().map(|(number, line)| {
         letters += line.len();

@@ -2,29 +2,29 @@
 
 use crate::table::Figure;
 
-/// Longer words are no figures.
+/// Longest word that can be a figure.
 const MAX_LENGTH: usize = 40;
-/// What stands where there is no value; a tilde says that it is much like the baseline's.
+/// Placeholders for missing values; a tilde means about the same as the baseline's.
 const MISSING: [&str; 7] = ["-", "--", "~", "n/a", "N/A", "NaN", "nan"];
 
-/// Units that stand behind values.
+/// Units that may follow values.
 const UNITS: [&str; 29] = [
     "ns", "us", "\u{b5}s", "\u{3bc}s", "usec", "usecs", "ms", "msec", "msecs", "s", "sec", "secs",
     "B", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB", "B/s", "kB/s", "KB/s", "KiB/s", "MB/s",
     "MiB/s", "GB/s", "GiB/s", "ops/s",
 ];
 
-/// Whether a word is the unit of the value before it.
+/// Whether a word is the unit of the preceding value.
 pub fn is_unit(word: &str) -> bool {
     UNITS.contains(&word)
 }
 
-/// Whether `word` says that there is no value.
+/// Whether `word` is a placeholder for a missing value.
 pub fn is_missing(word: &str) -> bool {
     MISSING.contains(&word)
 }
 
-/// `word` as a figure: a decimal number with an optional sign, thousands set off by commas, a
+/// Parses `word` as a figure: a decimal number with an optional sign, thousands separated by commas, a
 /// percent sign; or a time in hours, minutes and seconds that ends in `s`.
 pub fn figure(word: &str) -> Option<Figure> {
     if word.is_empty() || word.len() > MAX_LENGTH || !word.is_ascii() {
@@ -38,9 +38,8 @@ pub fn figure(word: &str) -> Option<Figure> {
     finite.then(|| Figure { value, half, text: word.to_owned() })
 }
 
-/// Values of one width that have run together, such as `123.45678.90`: all have as many decimals
-/// as the last one, two or more. Versions such as `4.16.0` are not taken for that. So are several
-/// percentages, such as `99%81%`.
+/// Values of one width that have run together, such as `123.45678.90`: all have as many decimals as the last
+/// one, two or more. Versions such as `4.16.0` do not match. Several percentages, such as `99%81%`, do.
 pub fn run_together(word: &str) -> Option<Vec<&str>> {
     if word.ends_with('%') && word.len() <= MAX_LENGTH * 4 {
         let pieces: Vec<&str> = word.split_inclusive('%').collect();

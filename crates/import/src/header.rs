@@ -1,4 +1,4 @@
-//! The names over the columns, on one line or two.
+//! The names of columns, on one or two lines above a table.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use crate::names::{Known, Run, split};
 use crate::row::{self, Placed, Shape, is_rule};
 use crate::table::{Cell, Figure};
 
-/// A longer name is none.
+/// Longest name.
 const MAX_NAME: usize = 200;
-/// What stands over labels where names of columns could be taken for a row of figures.
+/// Headings over labels, where names of columns could be taken for a row of figures.
 const HEADINGS: [&str; 7] = ["commit", "config", "kernel", "release", "test", "variant", "version"];
-/// The same, where it could as well be a row's label.
+/// Headings that could also be a row's label.
 const AMBIGUOUS: [&str; 6] = ["benchmark", "case", "clients", "groups", "threads", "workers"];
-/// What heads a column of percentages.
+/// Headings of columns with percentages.
 const DIFFERENCES: [&str; 4] = ["diff", "delta", "change", "gain"];
 
-/// Where labels and columns stand.
+/// Positions of labels and columns.
 #[derive(Debug)]
 pub struct Geometry {
-    /// How many columns there are.
+    /// Number of columns.
     pub width: usize,
     /// Where labels begin.
     label_start: usize,
-    /// Where the longest label ends.
+    /// End of the longest label.
     label_end: usize,
     /// Where each column ends.
     ends: Vec<usize>,
-    /// Whether values stand below each other.
+    /// Whether values are aligned.
     aligned: bool,
     /// Whether there are percentages beside the values.
     percent: bool,
@@ -37,14 +37,14 @@ pub struct Geometry {
     numbered: bool,
 }
 
-/// Names as they stand over a table.
+/// Names over a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// The place of its first line.
+    /// The index of its first line.
     pub first: usize,
-    /// What stands over the labels; may be empty.
+    /// The heading over the labels; may be empty.
     pub heading: String,
-    /// Its lines, from above, each with what stands over which columns.
+    /// Its lines, from above, each with its texts and their columns.
     lines: Vec<Vec<Part>>,
     width: usize,
 }
@@ -58,7 +58,7 @@ struct Part {
     edge: Option<usize>,
 }
 
-/// A word or a few on a line.
+/// One or more words on a line.
 #[derive(Clone, Copy, Debug)]
 struct Group<'a> {
     start: usize,
@@ -66,16 +66,16 @@ struct Group<'a> {
     text: &'a str,
 }
 
-/// What a line says of columns.
+/// What a line tells about columns.
 enum Said<'a> {
-    /// A name for each, with what stands over the labels.
+    /// A name for each column, with the heading over the labels.
     All(&'a str, Vec<Group<'a>>),
-    /// Names for some, or some that have run together.
+    /// Names for some columns, or some that have run together.
     Some(Vec<Group<'a>>),
 }
 
 impl Geometry {
-    /// The places of `width` columns; none if no row has as many values.
+    /// The positions of `width` columns; `None` if no row has as many values.
     pub fn of(block: &Block, lines: &[Lined<'_>], width: usize) -> Option<Self> {
         let full = || block.rows.iter().filter(|(_, cells)| cells.len() >= width);
         let at =
@@ -89,7 +89,7 @@ impl Geometry {
             ends.sort_unstable();
             ends.get(ends.len() / 2).copied()
         };
-        // A row that lacks its last value may seem full where its label ends with a number.
+        // A row without its last value may seem complete if its label ends with a number.
         let last = end(width - 1)?;
         let near = at(width - 1).filter(|it| last.abs_diff(*it) <= 2).count();
         let straight = 3 * near >= 2 * full().count();
@@ -105,32 +105,31 @@ impl Geometry {
         })
     }
 
-    /// Whether something that is no figure stands where the columns are, before the values of a row
-    /// that lacks some.
+    /// Whether there is a non-figure in the area of the columns, before the values of a row that lacks some.
     pub fn has_odd_label(&self, label: &str) -> bool {
         let label = label.trim_end();
         let last = label.rsplit(' ').next().unwrap_or_default();
         label.len() > self.label_end && last.contains(|letter: char| letter.is_ascii_digit())
     }
 
-    /// Whether a row's first cell is the number of its label, for it lacks a value.
+    /// Whether a row's first cell is the number in its label, because the row lacks a value.
     pub fn is_number_of_label(&self, cells: &[Placed]) -> bool {
         self.numbered && cells.len() == self.width && is_whole(&cells[0])
     }
 
-    /// Where each column ends; none where that does not tell what stands in which.
+    /// The end of each column; `None` where positions do not determine the column of a value.
     pub fn stand(&self) -> Option<&[usize]> {
         self.aligned.then_some(&self.ends)
     }
 
-    /// Whether what ends there stands among the labels.
+    /// Whether text that ends there is among the labels.
     pub fn is_label(&self, end: usize) -> bool {
         self.aligned && end <= self.label_end
     }
 }
 
 impl Header {
-    /// The names of the columns, from above joined by dashes; empty where there is none.
+    /// The names of the columns, their lines joined by dashes; empty where there is none.
     pub fn columns(&self, known: &Known) -> Vec<String> {
         let mut columns = vec![String::new(); self.width];
         for part in self.lines.iter().flatten() {
@@ -151,20 +150,20 @@ impl Header {
         columns
     }
 
-    /// The places of its lines.
+    /// The indices of its lines.
     pub fn places(&self) -> Range<usize> {
         self.first..self.first + self.lines.len()
     }
 
-    /// Learns the names that stand alone.
+    /// Learns its unambiguous names.
     pub fn teach(&self, known: &mut Known) {
         let parts = self.lines.iter().flatten();
         parts.filter(|part| part.first == part.last).for_each(|part| known.learn(&part.text));
     }
 }
 
-/// Whether the label before a row's last `width` values ends with a whole number, and the first of
-/// them is not one.
+/// Whether the label before a row's last `width` values ends with a whole number, and the first of these is
+/// not one.
 fn is_numbered(lines: &[Lined<'_>], (place, cells): &(usize, Vec<Placed>), width: usize) -> bool {
     let first = &cells[cells.len() - width];
     let label = lines[*place].line.text[..first.start].trim_end();
@@ -185,25 +184,25 @@ pub fn is_difference(name: &str) -> bool {
     (shown.starts_with('%') && shown.trim_start_matches('%').len() < 12) || is_change(name)
 }
 
-/// Whether a column of this name says how far a value is from another.
+/// Whether a column of this name is a difference between two values.
 pub fn is_change(name: &str) -> bool {
     let word = name.trim_matches(|letter: char| !letter.is_ascii_alphabetic());
     DIFFERENCES.contains(&&*word.to_ascii_lowercase())
 }
 
-/// Whether a word stands over labels, even where what follows it looks like figures.
+/// Whether a word is a heading over labels, even if what follows it looks like figures.
 pub fn is_heading(word: &str) -> bool {
     word.starts_with('#') || HEADINGS.contains(&&*heading(word)) || is_ambiguous(word)
 }
 
-/// Whether a line is names of columns under one of which labels stand, with nothing else on it.
+/// Whether a line has only names of columns, beginning with a heading over labels.
 pub fn is_headed(text: &str) -> bool {
     let groups = groups(text, 2);
     let names = groups.iter().all(|group| figure(group.text).is_none());
     groups.len() > 1 && names && HEADINGS.contains(&&*heading(groups[0].text))
 }
 
-/// Whether a word that may stand over labels may be one itself.
+/// Whether a word that may be a heading over labels may also be a label.
 pub fn is_ambiguous(word: &str) -> bool {
     AMBIGUOUS.contains(&&*heading(word))
 }
@@ -287,15 +286,15 @@ fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// Whether names above names are names too, and not a title: in a table without columns that
-/// stand below each other only versions, and a name that is repeated, can be told from words.
+/// Whether names above names are names too, and not a title. In a table without aligned columns only
+/// versions, and a repeated name, can be distinguished from words.
 fn belongs(upper: &[Group<'_>], geometry: &Geometry) -> bool {
     let version = |group: &Group<'_>| group.text.contains(|letter: char| letter.is_ascii_digit());
     let repeated = geometry.width > 1 && upper.iter().all(|group| group.text == upper[0].text);
     geometry.aligned || repeated || upper.iter().all(version)
 }
 
-/// What a line says of the columns, if it can be names.
+/// What a line tells about the columns, if it can consist of names.
 fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     let width = geometry.width;
     let single = width == 1 && !text.trim().contains(' ') && text.ends_with(':');
@@ -317,7 +316,7 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     if words.iter().any(|word| word.text.len() > MAX_NAME) {
         return None;
     }
-    // Versions can't be mistaken, even where the line has lost its indent.
+    // Versions are unambiguous, even if the line has lost its indent.
     let version = |group: &Group<'_>| {
         group.text.starts_with(|first: char| first.is_ascii_digit()) && group.text.contains('.')
     };
@@ -329,8 +328,8 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
         }
         None => false,
     };
-    // Nor is a row of which something is no figure. But where nothing stands over the labels, shares,
-    // times and hashes may be names.
+    // A row with a non-figure is not names either. But without a heading over the labels, shares, times and
+    // hashes may be names.
     let names = geometry.aligned && width > 1 && words.len() == width && over_values(&words);
     if is_row(text) && !(names && words.iter().all(|word| may_name(word.text))) {
         return None;
@@ -347,7 +346,7 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
                 true => first.start < geometry.label_end && over_values(names),
                 false => is_heading(first.text),
             };
-            // Nor are figures names, unless it is said that they are.
+            // Figures are not names either, unless a heading says so.
             let figures = names.iter().all(|name| figure(name.text).is_some());
             let decimals = figures && names.iter().any(|name| name.text.contains('.'));
             let word = figure(first.text).is_none();
@@ -365,7 +364,7 @@ fn said<'a>(text: &'a str, geometry: &Geometry) -> Option<Said<'a>> {
     some.then_some(Said::Some(words))
 }
 
-/// Whether a line has figures that can be no names, such as values with their units.
+/// Whether a line has figures that cannot be names, such as values with their units.
 pub fn is_row(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let known = kind::has_known_label(text);
@@ -374,7 +373,7 @@ pub fn is_row(text: &str) -> bool {
         || row::has_beside(text)
 }
 
-/// Whether a word is a figure that names nothing: a time, a share, or more digits than versions,
+/// Whether a word is a figure that cannot be a name: a time, a share, or one with more digits than versions,
 /// sizes and dates have.
 fn is_measured(word: &str) -> bool {
     let Some(figure) = figure(word) else {
@@ -388,8 +387,8 @@ fn is_measured(word: &str) -> bool {
         || whole.len() > 7 && !date
 }
 
-/// Whether a word names a column where it is one of as many: no decimal number, but for shares and
-/// times, and no percentage beside a value.
+/// Whether a word can name a column among others: no decimal number except shares and times, and no
+/// percentage beside a value.
 fn may_name(word: &str) -> bool {
     let plain = !word.contains('.') || word.ends_with(['s', '%']) || !is_measured(word);
     plain && !row::has_beside(word)
@@ -405,7 +404,7 @@ fn is_quantity(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(value, unit)| is_figure(value) && is_unit(unit))
 }
 
-/// Words with fewer than `gap` spaces between them, as one.
+/// Joins words with fewer than `gap` spaces between them.
 fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
     let mut groups = Vec::<Group<'_>>::new();
     let mut place = 0;
@@ -423,7 +422,7 @@ fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
     groups
 }
 
-/// Names that stand alone, one a column.
+/// Unambiguous names, one per column.
 fn each(groups: &[Group<'_>]) -> Vec<Part> {
     let parts = groups.iter().enumerate().map(|(column, group)| Part {
         first: column,
@@ -434,7 +433,7 @@ fn each(groups: &[Group<'_>]) -> Vec<Part> {
     parts.collect()
 }
 
-/// Over or under which of `names` each of `groups` stands; none if two stand at the same.
+/// The names that each of `groups` is above or below; `None` if two match the same one.
 fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<Part>> {
     let mut parts = Vec::<Part>::new();
     for group in groups {
@@ -456,14 +455,14 @@ fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// Names of which some have run together where columns cannot be told by place.
+/// Names of which some have run together, where positions do not determine columns.
 fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> Part {
     let text = groups.iter().map(|group| group.text).collect();
     Part { first: 0, last: geometry.width - 1, text, edge: None }
 }
 
-/// After how many letters of `group` the column `first` ends, if its name begins with room to
-/// spare in the column.
+/// The number of letters of `group` in the column `first`, if its name begins with room to spare in the
+/// column.
 fn edge(group: &Group<'_>, names: &[Group<'_>], first: usize) -> Option<usize> {
     let width = names.get(first + 1)?.end.checked_sub(names[first].end)?;
     let end = names[first].end;

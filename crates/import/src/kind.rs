@@ -1,10 +1,10 @@
-//! What a table is of, by what its rows are called.
+//! The kind of a table, by the names of its rows.
 
 use kernelfiles::derived;
 
 use crate::table::{Figure, Kind, Row};
 
-/// First words that mmtests and its readers put before what a figure is of.
+/// First words that mmtests and its readers put before the metric.
 const STATISTICS: [&str; 18] = [
     "Luck",
     "Min",
@@ -25,14 +25,14 @@ const STATISTICS: [&str; 18] = [
     "Percentage",
     "MB/sec",
 ];
-/// Those of them that are words of labels as well, and statistics only where they come first.
+/// Those that are also words of labels, and are statistics only in first place.
 const OPERATIONS: [&str; 6] = ["Time", "Ops", "Duration", "Percentage", "Samples", "MB/sec"];
-/// The same, with something after it: `BAmean-50`, `Max-90%`, `Pctile.95`, `Best5%Mean`.
+/// Statistics with a suffix: `BAmean-50`, `Max-90%`, `Pctile.95`, `Best5%Mean`.
 const STATISTIC_PREFIXES: [&str; 12] = [
     "BAmean-", "BAmean.", "BHmean-", "BHmean.", "SubAmean", "SubHmean", "AmeanCI-", "HmeanCI-",
     "Max-", "Min-", "Pctile", "Best",
 ];
-/// First words of counters in the tables of the lists.
+/// First words of counters in tables on the kernel's lists.
 const COUNTERS: [&str; 27] = [
     "Allocation",
     "AutoNUMA",
@@ -64,7 +64,7 @@ const COUNTERS: [&str; 27] = [
 ];
 /// A counter whose first word is a statistic elsewhere.
 const DIRECT_SCANS: [&str; 3] = ["Percentage", "direct", "scans"];
-/// What `time` and mmtests call the times of a whole benchmark.
+/// The names of the times of a whole benchmark in `time` and mmtests.
 const DURATIONS: [&str; 6] = ["User", "System", "Elapsed", "real", "user", "sys"];
 /// Statistics as names of columns.
 const COLUMN_STATISTICS: [&str; 12] = [
@@ -72,8 +72,8 @@ const COLUMN_STATISTICS: [&str; 12] = [
     "coeffvar", "cv",
 ];
 
-/// A row's label without its statistic, and the statistic: in the field's tables the first word,
-/// in some the second, after the name of a file system or the like.
+/// A row's label without its statistic, and the statistic: usually the first word, in some tables the
+/// second, after the name of a file system or the like.
 pub fn split_label(label: &str) -> (String, String) {
     let words: Vec<&str> = label.split_whitespace().filter(|word| *word != "|").collect();
     if words == DIRECT_SCANS {
@@ -100,7 +100,7 @@ fn is_statistic(word: &str) -> bool {
         })
 }
 
-/// Whether a statistic says how much values scatter.
+/// Whether a statistic is a spread.
 pub fn is_spread(row: &Row) -> bool {
     let lower = row.label.to_ascii_lowercase();
     let spread = |text: &str| text.ends_with("Stddev") || text.ends_with("CoeffVar");
@@ -112,7 +112,7 @@ pub fn is_duration(label: &str) -> bool {
     DURATIONS.contains(&label)
 }
 
-/// Whether a label names something that the kernel counts.
+/// Whether a label names a kernel counter.
 pub fn is_counter(label: &str) -> bool {
     let first = label.split_whitespace().next().unwrap_or_default();
     let known = || label == DIRECT_SCANS.join(" ") || derived::find(label).is_some();
@@ -129,7 +129,7 @@ pub fn is_counter(label: &str) -> bool {
         && label.split('_').all(letters)
 }
 
-/// Whether a line's words before its first figure are such as label rows of the field's tables.
+/// Whether the words before a line's first figure look like a usual row label.
 pub fn has_known_label(text: &str) -> bool {
     let is_figure = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
     let words: Vec<&str> = text.split_whitespace().take_while(|word| !is_figure(word)).collect();
@@ -137,7 +137,7 @@ pub fn has_known_label(text: &str) -> bool {
     begins_as_row(text) || is_duration(&label) || is_counter(&label)
 }
 
-/// Whether these are rows that can be told from prose without names over them.
+/// Whether these rows can be distinguished from prose without names over them.
 pub fn is_known(rows: &[Row]) -> bool {
     rows.iter()
         .all(|row| !row.statistic.is_empty() || is_duration(&row.label) || is_counter(&row.label))
@@ -171,7 +171,7 @@ pub fn kind(heading: &str, columns: &[String], rows: &[Row]) -> Kind {
     }
 }
 
-/// Whether a line begins as rows of the field's tables do.
+/// Whether a line begins like a usual row.
 pub fn begins_as_row(text: &str) -> bool {
     let (statistic, _) = split_label(text);
     !statistic.is_empty() && text.trim_start().starts_with(&statistic)

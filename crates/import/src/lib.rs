@@ -1,13 +1,13 @@
-//! What others print and keep, read into the model: the benchmark tables of mails, patches and
-//! commit messages, and the directories of logs that mmtests leaves ([`mmtests`]). Tables are pure:
-//! bytes in, tables out; where they come from and how they are printed again is for others.
+//! Reads what others print and keep into the model: the benchmark tables of mails, patches and commit
+//! messages, and the directories of logs that mmtests leaves ([`mmtests`]). Table code is pure: bytes in,
+//! tables out. Callers find the input and print the output.
 //!
-//! The way of a text: [`mailbox`] parts it into mails, [`mail`] unfolds each into lines that know their quoting and their author,
-//! [`wrapped`] joins rows that a mail program has wrapped, [`row`] takes a line apart, [`block`]
-//! gathers rows, [`header`] finds their columns' names, [`robot`] does all that for the kernel test
-//! robot's, and [`ours`] for those of our own reports whose rows end in words, [`read`] makes tables of
-//! them. Then [`direction`] says which way each row is good,
-//! [`rebase`] sets a table against another column, [`check`] recomputes what is printed.
+//! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
+//! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
+//! [`block`] gathers rows, [`header`] finds the names of columns. [`robot`] does all that for tables of the
+//! kernel test robot, and [`ours`] for our own reports whose rows end in words. [`read`] makes tables of
+//! them. Then [`direction`] infers the direction of each row, [`rebase`] changes the baseline of a table,
+//! [`check`] recomputes what is printed.
 
 mod block;
 mod check;

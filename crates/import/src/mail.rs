@@ -1,5 +1,5 @@
-//! A mail, a mailbox, a web page of mails, a patch or a commit message as lines of text: transfer
-//! encoding undone, quoting taken off, headers and patches set apart, each line with its author.
+//! A mail, a mailbox, a web page of mails, a patch or a commit message as lines of text: transfer encoding
+//! decoded, quoting removed, headers and patches marked, each line with its author.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -8,9 +8,9 @@ use crate::encoding::{base64, decoded, quoted_printable, unencoded};
 use crate::quoting;
 use crate::table::Lines;
 
-/// Longer lines belong to no table.
+/// Longest line that can belong to a table.
 pub const MAX_LINE: usize = 4096;
-/// Headers that begin a mail, or a part of it, amid a text.
+/// Headers that begin a mail, or a part of it, within a text.
 const HEADERS: [&str; 8] = [
     "From",
     "Date",
@@ -21,46 +21,46 @@ const HEADERS: [&str; 8] = [
     "Content-Type",
     "Content-Transfer-Encoding",
 ];
-/// Lines of a mail beyond these are not read, in the file or as decoded.
+/// Most lines of a mail that are read, in the file or as decoded.
 pub const MAX_LINES: usize = 2_000_000;
-/// Gains in percent, and coefficients of variation.
+/// A legend: gains in percent, and coefficients of variation.
 const LEGEND: &str = "[pct imp](CV)";
-/// Tabs stop at every eighth letter.
+/// Distance of tab stops.
 const TAB: usize = 8;
 
-/// What a line is.
+/// The role of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Text, possibly blank.
     Text,
-    /// A header of a mail, part of a patch, or of a kernel's log: no place for a table.
+    /// A header of a mail, part of a patch, or of a kernel's log: it cannot hold a table.
     Apart,
-    /// Text in a transfer encoding that is not undone.
+    /// Text in a transfer encoding that is not decoded.
     Encoded,
 }
 
 /// A line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The lines of the file that it is made of.
+    /// The lines of the file that it was made from.
     pub lines: Lines,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// How deep it is quoted.
+    /// Its depth of quoting.
     pub depth: usize,
-    /// The text without marks of quoting, tabs expanded, no spaces at the end.
+    /// The text without quote marks, tabs expanded, no trailing spaces.
     pub text: String,
-    /// Its author's place in [`Mail::authors`].
+    /// Its author's index in [`Mail::authors`].
     author: Option<usize>,
 }
 
-/// The lines and who wrote them.
+/// The lines and their authors.
 #[derive(Debug, Default)]
 pub struct Mail {
     /// The lines.
     pub lines: Vec<Line>,
     authors: Vec<String>,
-    /// The line of the file from which on nothing is read, if there is more than is.
+    /// The first line of the file that was not read, if there are too many.
     pub cut: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ enum Encoding {
     Base64,
 }
 
-/// What comes next.
+/// The part of a text that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Headers,
@@ -92,15 +92,15 @@ struct Unfolder {
     mail: Mail,
     place: Place,
     encoding: Encoding,
-    /// Whether the headers at hand have told the encoding.
+    /// Whether the current headers have declared the encoding.
     declared: bool,
-    /// Whether the part at hand is text.
+    /// Whether the current part is text.
     is_text: bool,
-    /// Whether its lines that begin with a space have one more than was written (RFC 3676).
+    /// Whether lines that begin with a space have an extra one (RFC 3676).
     is_stuffed: bool,
-    /// The author of each depth of quoting, by place.
+    /// The author at each depth of quoting, by index.
     authors: Vec<Option<usize>>,
-    /// The places of authors.
+    /// The indices of authors.
     places: HashMap<String, usize>,
     /// The last line of text that is not blank.
     before: String,
@@ -108,7 +108,7 @@ struct Unfolder {
     last: usize,
 }
 
-/// `bytes`, before which so many lines of the text stand, as lines.
+/// Splits `bytes` into lines; `before` lines of the text precede them.
 pub fn unfold(bytes: &[u8], before: usize) -> Mail {
     let text = decoded(bytes);
     let mut raw = (before + 1..).zip(text.lines()).peekable();
@@ -156,7 +156,7 @@ impl Unfolder {
             Place::Hunk(..) | Place::Body => {}
         }
         match self.encoding {
-            // A mark between parts.
+            // A separator of parts.
             Encoding::Base64 if line.starts_with("--") => {
                 self.push(number, number, Role::Apart, line);
             }
@@ -179,7 +179,7 @@ impl Unfolder {
         is_full
     }
 
-    /// Takes a line of a hunk; false if that has ended before.
+    /// Takes a line of a hunk; false if the hunk has ended before.
     fn hunk(&mut self, number: usize, line: &str) -> bool {
         let Place::Hunk(old, new) = self.place else {
             return false;
@@ -192,7 +192,7 @@ impl Unfolder {
         place.is_some()
     }
 
-    /// A part in base64, to the line that is none of it.
+    /// A base64 part, up to the first line that does not belong to it.
     fn base64<'a>(
         &mut self,
         number: usize,
@@ -221,7 +221,7 @@ impl Unfolder {
         }
     }
 
-    /// Whether a line is the first of headers, or stands before them.
+    /// Whether a line is the first of headers, or precedes them.
     fn begins_headers(&mut self, line: &str) -> bool {
         if is_mailbox_mark(line) {
             self.authors.clear();
@@ -236,7 +236,7 @@ impl Unfolder {
         header_name(line).is_some_and(|name| HEADERS.contains(&name))
     }
 
-    /// Takes what a header tells; false if the line is none.
+    /// Takes the information of a header; false if the line is not one.
     fn header(&mut self, line: &str) -> bool {
         if line.starts_with([' ', '\t']) || is_mailbox_mark(line) {
             self.is_stuffed |= is_flowed(line);
@@ -289,7 +289,7 @@ impl Unfolder {
         }
     }
 
-    /// Notes who wrote what is quoted `depth` times; of deeper quotes nothing is known any more.
+    /// Records who wrote what is quoted `depth` times; authors of deeper quotes become unknown.
     fn set_author(&mut self, depth: usize, name: Option<String>) {
         self.authors.truncate(depth);
         self.authors.resize(depth, None);
@@ -312,8 +312,8 @@ impl Unfolder {
     }
 }
 
-/// Whether a text begins as a mail does: with a header, and one that every mail has follows before the
-/// first blank line. A title such as `autonuma: 3 boots` is none.
+/// Whether a text begins as a mail does: with a header, and one that every mail has follows before the first
+/// blank line. A title such as `autonuma: 3 boots` does not count.
 fn begins_with_headers(text: &str) -> bool {
     let known = |name: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
@@ -345,7 +345,7 @@ pub fn is_mailbox_mark(line: &str) -> bool {
             .is_some_and(|year| year.len() == 4 && year.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// Whether a `Content-Type` says that lines are stuffed, as those of flowed text are.
+/// Whether a `Content-Type` says that lines are space-stuffed, as in flowed text.
 fn is_flowed(value: &str) -> bool {
     value.to_ascii_lowercase().contains("format=flowed")
 }
@@ -360,7 +360,7 @@ fn is_log(text: &str) -> bool {
     })
 }
 
-/// The hunk that a line such as `@@ -1,7 +1,8 @@` heads.
+/// The hunk that is headed by a line such as `@@ -1,7 +1,8 @@`.
 fn begins_hunk(line: &str) -> Option<Place> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let count = |range: &str| match range.split_once(',') {
@@ -372,7 +372,7 @@ fn begins_hunk(line: &str) -> Option<Place> {
     Some(Place::Hunk(old, new))
 }
 
-/// Where a hunk stands after `line`; none if it ended before.
+/// The state of a hunk after `line`; `None` if it ended before.
 fn in_hunk(line: &str, old: usize, new: usize) -> Option<Place> {
     if line.starts_with('\\') {
         return Some(Place::Hunk(old, new));
@@ -419,7 +419,7 @@ fn unframe(text: String) -> String {
     }
 }
 
-/// The text without what says beside each name of what stands beside its values: the places stay.
+/// The text without the legend beside each name of what is beside its values; positions are kept.
 fn without_legend(text: String) -> String {
     let blank = " ".repeat(LEGEND.len());
     if text.contains(LEGEND) { text.replace(LEGEND, &blank).trim_end().to_owned() } else { text }

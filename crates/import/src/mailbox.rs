@@ -1,11 +1,11 @@
-//! A text of any length, mail by mail, so that no more than one of them is in memory.
+//! Reads a text of any length mail by mail, so that at most one mail is in memory.
 
 use std::io::{self, BufRead, Read};
 
 use crate::encoding::decoded;
 use crate::mail::is_mailbox_mark;
 
-/// A mail of a mailbox; or all of a text that is none.
+/// A mail of a mailbox, or a whole text that is not a mailbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// Its bytes.
@@ -17,9 +17,9 @@ pub struct Piece {
 /// The mails of a text.
 pub struct Mailbox<R> {
     source: R,
-    /// No mail may have more bytes.
+    /// Most bytes of a mail.
     most: usize,
-    /// What was read of the next mail: the line that it begins with.
+    /// What was read of the next mail: its first line.
     next: Piece,
 }
 

@@ -1,20 +1,20 @@
-//! Names of columns that have run together.
+//! Splits names of columns that have run together.
 
 use std::collections::BTreeSet;
 
-/// Longer texts are not taken apart.
+/// Longest text that is split.
 const MAX_LENGTH: usize = 300;
-/// More names have not run together.
+/// Most names in a text.
 const MAX_NAMES: usize = 16;
-/// More names than this are not learnt from one text.
+/// Most names that are learnt from one text.
 const MAX_KNOWN: usize = 64;
 
-/// Names that stand alone over a column somewhere in the text.
+/// Unambiguous names over columns somewhere in the text.
 #[derive(Debug, Default)]
 pub struct Known(BTreeSet<String>);
 
 impl Known {
-    /// Whether no more are learnt.
+    /// Whether no more names are learnt.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_KNOWN
     }
@@ -27,21 +27,21 @@ impl Known {
     }
 }
 
-/// Where a text stands that holds several names.
+/// A text that holds several names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
     /// The text.
     pub text: &'a str,
     /// How many names it holds.
     pub names: usize,
-    /// After how many letters the first column ends, and whether its name has room to spare
-    /// there, so that it cannot have run over the end.
+    /// The number of letters before the first column's end, and whether its name has room to spare there, so
+    /// that it cannot extend beyond the end.
     pub edge: Option<usize>,
 }
 
-/// The names in a run, where they are certain enough: names known from elsewhere in the text;
-/// names that begin alike; a first name that ends where its column does; or two names of which
-/// the first ends with the only number that a letter follows. Else none.
+/// The names in a run, if they are certain enough: names known from elsewhere in the text; names with the
+/// same beginning; a first name that ends where its column does; or two names of which the first ends with
+/// the only number that is followed by a letter. Otherwise `None`.
 pub fn split(run: &Run<'_>, known: &Known) -> Option<Vec<String>> {
     let fits = (2..=MAX_NAMES).contains(&run.names) && run.text.len() <= MAX_LENGTH;
     if !fits || !run.text.is_ascii() {
@@ -55,7 +55,7 @@ pub fn split(run: &Run<'_>, known: &Known) -> Option<Vec<String>> {
 }
 
 fn by_known<'a>(text: &'a str, names: usize, known: &Known) -> Option<Vec<&'a str>> {
-    // What the text from each place on cannot be split into, so that no work is done twice.
+    // Places from which the text cannot be split into so many names, so that no work is repeated.
     let mut hopeless = BTreeSet::new();
     let mut pieces = Vec::new();
     known_from(text, 0, names, known, &mut hopeless, &mut pieces).then_some(pieces)
@@ -87,7 +87,7 @@ fn known_from<'a>(
     false
 }
 
-/// Names that begin alike, up to their first dash, or are all the same.
+/// Names with the same beginning, up to their first dash, or all identical.
 fn by_prefix(text: &str, names: usize) -> Option<Vec<&str>> {
     if text.len().is_multiple_of(names) {
         let (first, length) = (&text[..text.len() / names], text.len() / names);

@@ -1,5 +1,5 @@
-//! Tables of our own reports in which words stand behind the figures: both clocks side by side, and
-//! the totals and rankings of an explanation. What of a row is no figure is its label.
+//! Tables of our own reports with words after the figures: cross-checks, and the totals and rankings of an
+//! explanation. The part of a row that is not a figure is its label.
 
 use crate::block::{Fixed, Lined, MAX_ODD};
 use crate::figure::{figure, is_missing};
@@ -7,7 +7,7 @@ use crate::mail::Role;
 use crate::row::has_figures;
 use crate::table::{Cell, Figure};
 
-/// What stands over the tables of an explanation; the last is what a row is of.
+/// The headings of the tables of an explanation; the last one is over the labels.
 const HEADS: [&[&str]; 4] = [
     &["base", "new", "change", "%", "floor", "luck", "of"],
     &["base", "new", "change", "floor", "entries", "by cost", "function"],
@@ -16,22 +16,22 @@ const HEADS: [&[&str]; 4] = [
 ];
 /// The change in percent of the value two columns before.
 const PERCENT: &str = "%";
-/// Whether a change goes beyond luck, in a word.
+/// Whether a change exceeds luck, as a word.
 const LUCK: &str = "luck";
-/// What stands there where that is not known.
+/// The word for an unknown answer.
 const UNKNOWN: &str = "?";
 
-/// What stands over both clocks side by side, behind the labels.
+/// The headings of cross-checks, after that of the labels.
 const CLOCKS: [&str; 5] = ["time", "interval", "instructions", "floor", "reading"];
-/// What may stand under the last of them, and on a line of its own where a mail program has wrapped it.
+/// Possible words in the last of these columns; a mail program may have wrapped them onto their own line.
 const READINGS: [&str; 6] =
     ["code path", "layout or memory", "hidden", "same", "undecided", "withheld"];
-/// The figures under it.
+/// The names of the figures below it.
 const FIGURES: [&str; 5] = ["time", "interval from", "interval to", "instructions", "floor"];
-/// What our verdicts stand in.
+/// The characters around our verdicts.
 const BRACKETS: [char; 5] = ['(', ')', '[', ']', '?'];
 
-/// How a row is taken apart into what it is of and its figures.
+/// Splits a row into its label and its figures.
 type Take = fn(&[&str], &[&str]) -> Option<(String, Vec<Cell>)>;
 
 /// All of them.
@@ -39,8 +39,8 @@ pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
     (0..lines.len()).filter_map(|place| table(lines, place)).collect()
 }
 
-/// What stands over the figures of a table of ours whose heads are on this line, and how its rows are
-/// taken apart.
+/// The headings of the figures of one of our tables whose heads are on this line, and the function that
+/// parses its rows.
 fn heads(text: &str) -> Option<(&'static [&'static str], Take)> {
     let words: Vec<&str> = text.split_whitespace().take(12).collect();
     let is = |heads: &&&[&str]| heads.join(" ").split(' ').eq(words.iter().copied());
@@ -50,13 +50,13 @@ fn heads(text: &str) -> Option<(&'static [&'static str], Take)> {
     }
 }
 
-/// The table whose heads stand at `place`.
+/// The table whose heads are at `place`.
 fn table(lines: &[Lined<'_>], place: usize) -> Option<Fixed> {
     let head = lines[place].line;
     let (heads, take) = heads(&head.text)?;
     let mut rows: Vec<(usize, String, Vec<Cell>)> = Vec::new();
     let mut odd = Vec::new();
-    // Lines since the last row that are none, and those of them that do not look like one.
+    // Lines since the last row that are not rows, and those of them that do not look like one.
     let (mut passed, mut others) = (0, Vec::new());
     for (at, Lined { line, .. }) in lines.iter().enumerate().skip(place + 1) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
@@ -89,20 +89,20 @@ fn table(lines: &[Lined<'_>], place: usize) -> Option<Fixed> {
     Some(Fixed { first: place, last, columns, rows, odd, measured: false })
 }
 
-/// Whether a line may be a row of which something can't be read. Notes below a table are words after
-/// their first figure.
+/// Whether a line may be a row with something unreadable. Notes below a table are words after their first
+/// figure.
 fn is_odd(words: &[&str]) -> bool {
     let begins = |first: char| first.is_ascii_digit() || "+-([?".contains(first);
     let like = |word: &&&str| word.starts_with(begins);
     words.get(1).iter().any(&like) && words.iter().filter(&like).count() > 2
 }
 
-/// Whether what stands under a head is no value of its own.
+/// Whether the text under a head is not a value of its own.
 fn is_beside(head: &str) -> bool {
     matches!(head, PERCENT | LUCK)
 }
 
-/// A row of an explanation: a word under each head but the last, and all others under that.
+/// A row of an explanation: one word under each head but the last, and the rest under that.
 fn explained(heads: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
     let (_, heads) = heads.split_last()?;
     let mut label = Vec::new();
@@ -126,10 +126,10 @@ fn explained(heads: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
     Some((label.join(" "), cells))
 }
 
-/// A row of both clocks: a name, the gain in time and its interval, in brackets that in instructions,
+/// A row of a cross-check: a name, the gain in time and its interval, in brackets that of instructions,
 /// their floor, and a reading.
 fn beside(_: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
-    // A name may end with a number, so the figures are those furthest to the right.
+    // A name may end with a number, so the rightmost figures count.
     (1..words.len()).rev().find_map(|at| {
         let (name, rest) = words.split_at(at);
         let (values, reading) = gains(rest)?;
@@ -142,7 +142,7 @@ fn beside(_: &[&str], words: &[&str]) -> Option<(String, Vec<Cell>)> {
     })
 }
 
-/// The figures of such a row, and what follows them.
+/// The figures of such a row, and the text after them.
 fn gains<'a, 'b>(words: &'a [&'b str]) -> Option<([Option<Figure>; 5], &'a [&'b str])> {
     let (time, rest) = words.split_first()?;
     let (from, to, rest) = match rest {
@@ -150,7 +150,7 @@ fn gains<'a, 'b>(words: &'a [&'b str]) -> Option<([Option<Figure>; 5], &'a [&'b 
         [none, rest @ ..] if is_missing(none) => (None, None, rest),
         _ => return None,
     };
-    // The brackets say what the verdict is, and may stand apart from the figure.
+    // The brackets mark the verdict, and may be separated from the figure.
     let bare = |word: &&str| !word.trim_matches(BRACKETS).is_empty();
     let mut rest = rest;
     while rest.first().is_some_and(|word| !bare(word)) {
@@ -162,7 +162,7 @@ fn gains<'a, 'b>(words: &'a [&'b str]) -> Option<([Option<Figure>; 5], &'a [&'b 
     Some(([cell(time)?, from, to, instructions, cell(floor)?], reading))
 }
 
-/// A figure, or none where that is said; outer none if it is neither.
+/// A figure, or `Some(None)` for a placeholder; `None` if it is neither.
 fn cell(word: &str) -> Option<Option<Figure>> {
     match is_missing(word) {
         true => Some(None),

@@ -1,8 +1,8 @@
-//! Who wrote a line: marks of quoting, and the lines that name authors.
+//! Finds who wrote a line: quote marks, and the lines that name authors.
 
-/// Deeper quoting is counted as this deep.
+/// Greatest depth of quoting that is counted.
 const MAX_DEPTH: usize = 32;
-/// No name is longer.
+/// Longest name.
 const MAX_NAME: usize = 100;
 const MONTHS: [&str; 12] = [
     "January",
@@ -22,7 +22,7 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// How deep a line is quoted, and what is quoted there.
+/// The depth of quoting of a line, and its text.
 pub fn unquote(line: &str) -> (usize, &str) {
     let mut depth = 0;
     let mut rest = line;
@@ -39,8 +39,8 @@ pub fn unquote(line: &str) -> (usize, &str) {
     }
 }
 
-/// The author of what is quoted below a line such as `On DATE, NAME <MAIL> wrote:`, of which the
-/// part before may stand on the line before.
+/// The author of the text quoted below a line such as `On DATE, NAME <MAIL> wrote:`. The beginning of that
+/// may be on the line before.
 pub fn quoted_author(line: &str, before: &str) -> Option<String> {
     let said = |line: &'_ str| -> Option<String> {
         let ending = ["wrote:", "writes:", "said:"];
@@ -57,7 +57,7 @@ pub fn quoted_author(line: &str, before: &str) -> Option<String> {
         return name_of(name);
     }
     let Some(dated) = text.strip_prefix("On ") else {
-        // Without a date only a short line is the name of somebody.
+        // Without a date only a short line is a person's name.
         return (text.split_whitespace().count() <= 5).then(|| name_of(text))?;
     };
     let dated = dated.split('<').next().unwrap_or_default().trim();
@@ -67,7 +67,7 @@ pub fn quoted_author(line: &str, before: &str) -> Option<String> {
     };
     match parts.iter().rev().take_while(dateless).count() {
         0 => after_date(parts.last()?),
-        // The last name may come first: `Example, Ada`.
+        // The family name may come first: `Example, Ada`.
         name => name_of(&parts[parts.len() - name..].join(", ")),
     }
 }
@@ -82,8 +82,8 @@ fn after_date(text: &str) -> Option<String> {
     name_of(&words[date..].join(" "))
 }
 
-/// The author of what stands below a line that heads a message on a web page: patchwork's
-/// `NAME March 7, 2015, 3:20 p.m. UTC | #1`, GitLab's `NAME authored`.
+/// The author of the text below a line that heads a message on a web page: patchwork's `NAME March 7, 2015,
+/// 3:20 p.m. UTC | #1`, GitLab's `NAME authored`.
 pub fn page_author(line: &str) -> Option<String> {
     let line = line.trim();
     if let Some(name) = line.strip_suffix(" authored") {

@@ -1,4 +1,4 @@
-//! Candidates into tables, or into what could not be read.
+//! Turns candidates into tables, or into a list of what could not be read.
 
 mod candidates;
 mod leftovers;
@@ -22,11 +22,11 @@ use crate::row::{Placed, Shape, has_figures};
 use crate::table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
 
-/// Longer lines are no titles.
+/// Longest title.
 const MAX_TITLE: usize = 60;
-/// A table further down has not the names of the one before.
+/// Greatest distance at which a table inherits the names of the one before.
 const MAX_GAP: usize = 8;
-/// How far from its column's end a value may end, where the row lacks others.
+/// How far from its column's end a value may end, if the row lacks others.
 const MAX_SHIFT: usize = 2;
 
 const NO_NAMES: &str = "no names over the figures, and rows of no known kind";
@@ -37,11 +37,11 @@ const UNLABELLED: &str = "figures without labels";
 const BETWEEN_WORDS: &str = "figures between words, not in columns at the ends of lines";
 const TOO_LONG: &str = "the text goes on here, but no further lines are read";
 
-/// No mail that is read from a file is larger, and no text that is no mailbox.
+/// Most bytes of a mail that is read from a file, and of a text that is not a mailbox.
 pub const MAX_MAIL: usize = 16 << 20;
 
-/// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web
-/// page's text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes passed over.
+/// Finds and reads all tables of a text: a mail or a mailbox, a patch, a commit message, or a web page's
+/// text. Bytes that are not UTF-8 are replaced, lines longer than 4096 bytes skipped.
 pub fn read(bytes: &[u8]) -> Document {
     let mut all = Document::default();
     let add = |it: Document| {
@@ -52,9 +52,9 @@ pub fn read(bytes: &[u8]) -> Document {
     all
 }
 
-/// The same of a text of any length, mail by mail, each of which is given to `each` with what was found
-/// in it. No more than one is in memory, and for that the text is read twice: names that stand over
-/// one table tell those of others that have run together.
+/// The same for a text of any length, mail by mail. Each mail is passed to `each` with the tables found in
+/// it. Only one mail is in memory, so the text is read twice: unambiguous names over one table help to split
+/// names over others that have run together.
 ///
 /// # Errors
 /// When `source` can't be read, or a mail is larger than [`MAX_MAIL`]: says where it begins.
@@ -71,7 +71,7 @@ fn each_mail(
     mut each: impl FnMut(Document),
 ) -> io::Result<()> {
     let mut known = Known::default();
-    // The mail at hand, as long as there is no other.
+    // The current mail, as long as it is the only one.
     let mut only = None;
     for (number, piece) in Mailbox::new(&mut *source, most).enumerate() {
         only = None;
@@ -101,7 +101,7 @@ fn unfolded(piece: &Piece) -> Mail {
     mail
 }
 
-/// What each line of a mail looks like, and the tables of a form that is known as a whole.
+/// The shape of each line of a mail, and the tables of completely known formats.
 fn shaped(mail: &Mail) -> (Vec<Lined<'_>>, Vec<Fixed>) {
     let mut lines = line_up(&mail.lines);
     let mut fixed = robot::find(&lines);
@@ -144,9 +144,9 @@ struct Reader<'a> {
     lines: &'a [Lined<'a>],
     known: &'a Known,
     document: Document,
-    /// Which lines belong to a table, or to what is listed as unread.
+    /// Lines that belong to a table, or are listed as unread.
     used: Vec<bool>,
-    /// Where the table before ends, how deep it is quoted, and its names.
+    /// The end of the previous table, its depth of quoting, and its names.
     before: Option<(usize, usize, Vec<String>)>,
 }
 
@@ -156,7 +156,7 @@ impl Reader<'_> {
         let Some(geometry) = geometry else {
             return;
         };
-        // A line that is a row already names nothing.
+        // A line that is already a row is not names.
         let taken = |header: &&Header| self.used[header.places()].contains(&true);
         let header = header.as_ref().filter(|header| !taken(header));
         let columns = match header {
@@ -248,8 +248,8 @@ impl Reader<'_> {
         fixed.odd.into_iter().for_each(|place| self.unread(place, place, NO_FIGURE));
     }
 
-    /// Whether rows go on with the table on the line before: rows with percentages may be followed
-    /// by some that have none, and the other way round.
+    /// Whether rows continue the table on the line before: rows with percentages may be followed by rows
+    /// without, and the reverse.
     fn goes_on(&self, block: &Block, rows: &[Row]) -> bool {
         let (Some((last, depth, _)), Some(table)) = (&self.before, self.document.tables.last())
         else {
@@ -274,7 +274,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether nothing stands between two rows but a few that can't be read.
+    /// Whether only a few unreadable lines are between two rows.
     fn is_next(&self, row: usize, next: usize) -> bool {
         next - row <= MAX_ODD + 1 && (row + 1..next).all(|place| self.is_odd(place, row))
     }
@@ -301,8 +301,8 @@ impl Reader<'_> {
         apart && (some || begins) || some && alike() || wide()
     }
 
-    /// The names of the table before, if nothing but blanks, rules and titles between rules parts
-    /// it from this one.
+    /// The names of the previous table, if only blanks, rules and titles between rules separate it from this
+    /// one.
     fn names_before(&self, block: &Block, width: usize) -> Option<Vec<String>> {
         let (last, depth, columns) = self.before.as_ref()?;
         let first = block.first();
@@ -322,12 +322,12 @@ impl Reader<'_> {
 
     fn row(&self, place: usize, cells: &[Placed], geometry: &Geometry) -> Option<Row> {
         let Lined { line, .. } = &self.lines[place];
-        // Zeros at the front are what is left of a number that was torn, where values are missing.
+        // Leading zeros are the rest of a number that was split, where values are missing.
         let torn = |placed: &Placed| placed.cell.value.as_ref().is_some_and(is_padded);
         if cells.len() < geometry.width && cells.iter().any(torn) {
             return None;
         }
-        // Numbers that end a label stand in no column.
+        // Numbers at the end of a label are in no column.
         let labels = cells.iter().take_while(|placed| geometry.is_label(placed.end)).count();
         let lacks = labels > 0 && cells.len() - labels < geometry.width;
         let unit = cells.first().and_then(|placed| placed.unit.as_ref());
@@ -351,11 +351,11 @@ impl Reader<'_> {
         Some(Row { line: line.lines.first, section, statistic, label, better: None, cells })
     }
 
-    /// What stands over a table that begins at `first`, with rows from `rows` on: a title between
-    /// rules, or a short line on its own.
+    /// The title of a table that begins at `first`, with rows from `rows` on: a title between rules, or a
+    /// short line on its own.
     fn title(&self, first: usize, rows: usize) -> String {
         let is_title = |place: &usize| {
-            // Names may stand between rules as well.
+            // Names may be between rules as well.
             let is_names = (first..first + 2).contains(place) && first < rows;
             !is_names && header::is_ruled_title(self.lines, *place, 0)
         };
@@ -381,7 +381,7 @@ impl Reader<'_> {
     fn unread(&mut self, first: usize, last: usize, why: &'static str) {
         self.used[first..=last].fill(true);
         let lines = self.span(first, last);
-        // What stands between two such lines belongs to them, unless it was read.
+        // Lines between two such lines belong to them, unless they were read.
         let most = match first.checked_sub(1) {
             Some(between) if self.used[between] => 1,
             _ => 2,
@@ -402,7 +402,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a block is a table; if it is not, why, unless it does not look like one.
+/// Whether a block is a table; if not, why, unless it does not look like one.
 fn worth(
     block: &Block,
     width: usize,
@@ -431,8 +431,8 @@ fn worth(
     }
 }
 
-/// Whether the numbers that label rows can be what their percentages compare with: in no column
-/// nearly all are 0 %.
+/// Whether the numbers that label rows can be the baseline of their percentages: no column is nearly all 0
+/// %.
 fn are_baselines(rows: &[Row]) -> bool {
     let number =
         |row: &Row| row.statistic.is_empty() && row.label.bytes().all(|byte| byte.is_ascii_digit());
@@ -444,7 +444,7 @@ fn are_baselines(rows: &[Row]) -> bool {
     rows.iter().all(number) && (0..width).all(|column| 4 * zeros(column) < 3 * rows.len())
 }
 
-/// Whether a row can't be prose: one word, and figures that all have the same decimals.
+/// Whether a row cannot be prose: one word, and figures with the same number of decimals.
 fn is_precise(row: &Row) -> bool {
     let decimals = |cell: &Cell| {
         let text = &cell.value.as_ref()?.text;
@@ -455,13 +455,13 @@ fn is_precise(row: &Row) -> bool {
     enough && !row.label.contains(' ') && row.cells.iter().all(|cell| decimals(cell) == first)
 }
 
-/// Whether a whole number has zeros at its front.
+/// Whether a whole number has leading zeros.
 fn is_padded(figure: &Figure) -> bool {
     let digits = figure.text.bytes().all(|byte| byte.is_ascii_digit());
     digits && figure.text.len() > 1 && figure.text.starts_with('0')
 }
 
-/// The values of a row that lacks some, each in the column where it ends.
+/// The values of a row that lacks some, assigned to columns by where they end.
 fn by_place(cells: &[Placed], ends: &[usize]) -> Option<Vec<Cell>> {
     let mut row = vec![Cell::default(); ends.len()];
     let mut next = 0;
@@ -474,14 +474,14 @@ fn by_place(cells: &[Placed], ends: &[usize]) -> Option<Vec<Cell>> {
     Some(row)
 }
 
-/// Tells what a table is, what its percentages compare with, and which way its rows are good.
+/// Determines the kind of a table, its baseline, and the directions of its rows.
 fn finish(table: &mut Table, gains: bool) {
     table.kind = kind::kind(&table.heading, &table.columns, &table.rows);
     table.baseline = baseline(table).map(Baseline::Column);
     direction::infer(table, gains);
 }
 
-/// Puts columns such as `%diff` beside the values that they are about; says whether they are called
+/// Moves columns such as `%diff` beside the values that they belong to; returns whether they are called
 /// gains.
 fn fold_differences(table: &mut Table) -> bool {
     let mut gains = false;
@@ -507,8 +507,8 @@ fn fold_differences(table: &mut Table) -> bool {
     gains
 }
 
-/// The column that the percentages compare with: nearly all of it is 0 %, so that a slip there can
-/// be told; or it has none.
+/// The column that the percentages compare with: one with nearly all 0 %, so that an error there can be
+/// reported, or one without percentages.
 fn baseline(table: &Table) -> Option<usize> {
     let percents =
         |column: usize| table.rows.iter().map(move |row| row.cells[column].percent.as_ref());

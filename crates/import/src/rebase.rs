@@ -1,17 +1,17 @@
-//! A table against another baseline.
+//! Changes the baseline of a table.
 
 use model::Better;
 
 use crate::header::is_change;
 use crate::table::{Baseline, Figure, Kind, Row, Signs, Table};
 
-/// Decimals of computed percentages: those of the field's tables.
+/// Decimals of computed percentages, as in mmtests' tables.
 const DECIMALS: usize = 2;
 
-/// What a change is taken apart into in our own explanations.
+/// Parts of a change in our own explanations.
 const PARTS: [&str; 2] = ["by cost", "by number"];
 
-/// Why a table can't be set against a baseline.
+/// Why a table cannot have this baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoBaseline {
     /// It has no such column.
@@ -20,16 +20,15 @@ pub enum NoBaseline {
     Ambiguous,
 }
 
-/// `table` with the baseline `name` in the first column, and percentages computed anew for every
-/// row with a known direction; the others have none. In a table of commits the baseline is a row.
-/// Stars were about another comparison, and go; so do the values of columns that are changes, unless
-/// the baseline stays the first column. `assume` is the direction of rows that tell none.
+/// `table` with the baseline `name` in the first column, and percentages recomputed for every row with a
+/// known direction; the others have none. In a table of commits the baseline is a row. Stars belong to the
+/// old comparison and are removed; so are the values of columns that are changes, unless the baseline stays
+/// the first column. `assume` is the direction of rows without one.
 ///
-/// A name is a column's whole name, or a part of the name of one column alone, or `#2` for the
-/// second column.
+/// `name` is a column's whole name, a part of only one column's name, or `#2` for the second column.
 ///
 /// # Errors
-/// No column, or more than one, is meant.
+/// When no column, or more than one, matches.
 pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table, NoBaseline> {
     let mut table = table.clone();
     for row in &mut table.rows {
@@ -61,7 +60,7 @@ pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table
     Ok(table)
 }
 
-/// Takes the values out of columns that say how far another is from the baseline that was.
+/// Removes the values of columns that are differences from the old baseline.
 fn clear_changes(table: &mut Table) {
     for (column, name) in table.columns.iter().enumerate() {
         if is_change(name) || PARTS.contains(&name.as_str()) {
@@ -70,8 +69,7 @@ fn clear_changes(table: &mut Table) {
     }
 }
 
-/// Commits against one of them: what scatters less is better, of the rest nothing is known unless
-/// it is told.
+/// Commits against one of them: less spread is better; other directions are unknown unless given.
 fn against_row(table: &mut Table, base: usize) {
     let cells = table.rows[base].cells.clone();
     for row in &mut table.rows {
@@ -91,7 +89,7 @@ fn signs(rows: &[Row]) -> Option<Signs> {
     any.then_some(Signs::Gain)
 }
 
-/// The gain of `new` over `base`, if there is one.
+/// The gain of `new` over `base`, if defined.
 fn gain(better: Option<Better>, new: Option<&Figure>, base: Option<&Figure>) -> Option<Figure> {
     let value = stats::gain(better?, new?.value, base?.value)?;
     let text = format!("{value:.DECIMALS$}");
@@ -99,7 +97,7 @@ fn gain(better: Option<Better>, new: Option<&Figure>, base: Option<&Figure>) -> 
     Some(Figure { value, half: 0.0, text })
 }
 
-/// The place that is meant by a whole name, by `#N`, or by a part that only one name has.
+/// The index that matches a whole name, `#N`, or a part that only one name has.
 fn find(names: &[&str], wanted: &str) -> Result<usize, NoBaseline> {
     let number = wanted.strip_prefix('#').and_then(|number| number.parse::<usize>().ok());
     if let Some(place) = number {

@@ -1,5 +1,5 @@
-//! Tables of the kernel test robot: a figure of each commit, how much it scatters, how it changed,
-//! and at the end of the line what it is of.
+//! Tables of the kernel test robot: a figure of each commit, its spread, its change, and at the end of the
+//! line its name.
 
 use crate::block::{Fixed, Lined};
 use crate::figure::figure;
@@ -7,10 +7,10 @@ use crate::mail::Role;
 use crate::row::{MAX_CELLS, Shape};
 use crate::table::Cell;
 
-/// What stands over the figures of a commit, and over changes.
+/// The headings over the figures of a commit, and over changes.
 const HEADINGS: [&str; 2] = ["%stddev", "%change"];
 
-/// All of them.
+/// All tables.
 pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
     let mut found: Vec<Fixed> = Vec::new();
     for place in 0..lines.len() {
@@ -22,7 +22,7 @@ pub fn find(lines: &[Lined<'_>]) -> Vec<Fixed> {
     found
 }
 
-/// The table whose headings stand at `place`.
+/// The table whose headings are at `place`.
 fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Fixed> {
     let width = headings(&lines[place])?;
     let same = |at: &usize| lines[*at].line.depth == lines[place].line.depth;
@@ -66,18 +66,18 @@ fn headings(lined: &Lined<'_>) -> Option<usize> {
     fits.then_some(words.len().div_ceil(2))
 }
 
-/// Whether a line is blank, or leads from headings to columns.
+/// Whether a line is blank, or connects headings with columns.
 fn is_drawn(text: &str) -> bool {
     text.chars().all(|letter| " \\|/".contains(letter))
 }
 
-/// A row: for each commit a figure, before all but the first a change.
+/// A row: for each commit a figure, preceded by a change for all but the first.
 fn row(text: &str, width: usize) -> Option<(String, Vec<Cell>)> {
     let mut words = text.split_whitespace().peekable();
     let mut cells = Vec::with_capacity(width);
     for column in 0..width {
         let change = if column > 0 { Some(figure(words.next()?)?) } else { None };
-        // Percents that changed have differences, which are no percentages of the others.
+        // Changes of percents are differences, not percentages of the others.
         let percent = change.and_then(|mut change| {
             let number = change.text.strip_suffix('%')?.to_owned();
             change.text = number;

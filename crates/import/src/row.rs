@@ -1,9 +1,9 @@
-//! A line taken apart: words, figures, percentages; and where they stand.
+//! Parses a line: words, figures, percentages, and their positions.
 
 use crate::figure::{self, figure};
 use crate::table::{Cell, Figure};
 
-/// More cells than this no table has.
+/// Most cells of a table's row.
 pub const MAX_CELLS: usize = 64;
 
 /// A value on a line, with the percentage after it.
@@ -13,16 +13,16 @@ pub struct Placed {
     pub start: usize,
     /// Where it ends, percentage included.
     pub end: usize,
-    /// What it says.
+    /// Its contents.
     pub cell: Cell,
-    /// Its unit, where that stands behind it.
+    /// Its unit, if that follows it.
     pub unit: Option<String>,
 }
 
-/// What is said of how much a value scatters, before the figure.
+/// Words for a spread, before its figure.
 const SPREADS: [&str; 5] = ["var:", "cv:", "CV:", "std:", "stddev:"];
 
-/// What a line looks like.
+/// The shape of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Nothing on it.
@@ -49,22 +49,22 @@ enum What {
     Value(Option<Figure>),
     Percent(Percent),
     Spread(Figure),
-    /// That of the value before.
+    /// The unit of the preceding value.
     Unit(String),
-    /// Points at the line.
+    /// A mark that points at the line.
     Mark,
 }
 
-/// What stands in brackets, or between marks, after a value.
+/// Text in brackets, or between marks, after a value.
 #[derive(Clone)]
 struct Percent {
     figure: Option<Figure>,
     marked: bool,
-    /// What stands in further brackets: how much the value scatters.
+    /// In further brackets: the spread of the value.
     spread: Option<Figure>,
 }
 
-/// What `text` looks like.
+/// The shape of `text`.
 pub fn shape(text: &str) -> Shape {
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -86,7 +86,7 @@ pub fn shape(text: &str) -> Shape {
     }
     let labelled = cells.first().is_some_and(|cell| !text[..cell.start].trim().is_empty());
     let any = cells.iter().any(|placed| placed.cell.value.is_some());
-    // A line of nothing but what is missing is a row where that can't be by chance.
+    // A line of placeholders only is a row if that cannot be by chance.
     let one_unit = cells.len() > 1 && cells.windows(2).all(|two| two[0].unit == two[1].unit);
     let units = one_unit || cells.iter().all(|placed| placed.unit.is_none());
     match labelled && units && (any || cells.len() > 2) && cells.len() <= MAX_CELLS {
@@ -95,8 +95,7 @@ pub fn shape(text: &str) -> Shape {
     }
 }
 
-/// The values of a line that has nothing else, of which the first is a whole number that may be its
-/// label, and that label.
+/// The values of a line without anything else, and its first value, a whole number, which may be its label.
 pub fn numbered(text: &str) -> Option<(u64, Vec<Placed>)> {
     let mut cells = cells(&atoms(text));
     let first = cells.first()?;
@@ -107,14 +106,14 @@ pub fn numbered(text: &str) -> Option<(u64, Vec<Placed>)> {
     (bare && fits).then_some((label, cells))
 }
 
-/// Whether something stands beside a value.
+/// Whether something is beside a value.
 fn has_more(placed: &Placed) -> bool {
     let Placed { cell: Cell { percent, spread, .. }, unit, .. } = placed;
     percent.is_some() || spread.is_some() || unit.is_some()
 }
 
-/// Whether a line's first figure may be its label, as a number of clients is: a whole number, and
-/// all others have percentages.
+/// Whether a line's first figure may be its label, such as a number of clients: a whole number, and all
+/// others have percentages.
 fn is_numbered(cells: &[Placed]) -> bool {
     let beside = |placed: &Placed| placed.cell.percent.is_some() || placed.cell.spread.is_some();
     let whole = |figure: &Figure| figure.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -127,7 +126,7 @@ fn is_numbered(cells: &[Placed]) -> bool {
     }
 }
 
-/// Whether a line counts a patch's changes to a file, as `mm/vmscan.c | 4 --` does.
+/// Whether a line is from a patch's diffstat, such as `mm/vmscan.c | 4 --`.
 fn is_diffstat(text: &str) -> bool {
     let Some((_, changes)) = text.rsplit_once(" | ") else {
         return false;
@@ -138,13 +137,13 @@ fn is_diffstat(text: &str) -> bool {
     counts && drawn && words.next().is_none()
 }
 
-/// Whether `word` is nothing but a line drawn.
+/// Whether `word` is just a drawn line.
 pub fn is_rule(word: &str) -> bool {
     word.len() >= 3
         && word.bytes().all(|byte| matches!(byte, b'-' | b'=' | b'_' | b'+' | b'|' | b' '))
 }
 
-/// How many figures stand on a line, wherever they do.
+/// How many figures are on a line, at any place.
 pub fn figures(text: &str) -> usize {
     let is_figure = |atom: &&Atom| {
         matches!(atom.what, What::Value(Some(_)) | What::Percent(Percent { figure: Some(_), .. }))
@@ -152,7 +151,7 @@ pub fn figures(text: &str) -> usize {
     atoms(text).iter().filter(is_figure).count()
 }
 
-/// Whether something on a line is a figure, or was one, as `1.21.4` is what `1.2` and `1.4` left.
+/// Whether a line contains a figure, or the remains of one, such as `1.21.4` from `1.2` and `1.4`.
 pub fn has_figures(text: &str) -> bool {
     let digits = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_digit())
@@ -161,7 +160,7 @@ pub fn has_figures(text: &str) -> bool {
     figures(text) > 0 || text.split_whitespace().any(digits)
 }
 
-/// Whether a percentage stands on a line, or how much a value scatters.
+/// Whether a line contains a percentage or a spread.
 pub fn has_beside(text: &str) -> bool {
     let is_beside = |atom: &Atom| {
         matches!(atom.what, What::Percent(Percent { figure: Some(_), .. }) | What::Spread(_))
@@ -184,7 +183,7 @@ fn cells(atoms: &[Atom]) -> Vec<Placed> {
     cells
 }
 
-/// The last value of a line, with what stands beside it, and what stands before it.
+/// The last value of a line with its additions, and the atoms before it.
 fn last_cell(atoms: &[Atom]) -> Option<(Placed, &[Atom])> {
     let end = atoms.last()?.end;
     let (percent, before) = match atoms {
@@ -244,13 +243,13 @@ fn atoms(text: &str) -> Vec<Atom> {
     atoms
 }
 
-/// Where the word that begins at `start` ends: at a space, or at a percentage that runs into it.
+/// The end of the word that begins at `start`: at a space, or at a percentage without a space before it.
 fn word_end(text: &str, start: usize) -> usize {
     let rest = &text[start..];
     let end = rest.find(' ').unwrap_or(rest.len());
     let opening = rest[..end].match_indices(['(', '*', '[']).map(|(place, _)| place);
     let is_number = |word: &str| figure(word).is_some();
-    // A word has few brackets, but a hostile one may have many: the first decides.
+    // A word has few brackets, but a hostile one may have many: only the first counts.
     let stuck = opening
         .filter(|place| *place > 0)
         .take(1)
@@ -258,7 +257,7 @@ fn word_end(text: &str, start: usize) -> usize {
     start + stuck.unwrap_or(end)
 }
 
-/// What stands between the marks of our own verdicts, as in `[76]` and `?76?`.
+/// The text between the marks of our own verdicts, as in `[76]` and `?76?`.
 fn marked(word: &str) -> Option<&str> {
     let inner = word.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let inner = inner.or_else(|| word.strip_prefix('?')?.strip_suffix('?'));
@@ -291,9 +290,9 @@ fn is_mark(word: &str) -> bool {
     points && word.bytes().all(|byte| b"^*<!-=".contains(&byte))
 }
 
-/// A percentage in brackets or between marks at the start of `text`, and its length. Square brackets
-/// and question marks are what our own verdicts are printed in, and a dash or nothing in brackets is
-/// a percentage that does not exist. At the end of a line the bracket may be open.
+/// A percentage in brackets or between marks at the start of `text`, and its length. Our own verdicts are
+/// printed with square brackets and question marks; a dash or nothing in brackets is a percentage that does
+/// not exist. At the end of a line the bracket may be unclosed.
 fn percent(text: &str) -> Option<(usize, Percent)> {
     let close = match text.bytes().next()? {
         b'(' => b')',
@@ -331,8 +330,7 @@ fn in_brackets(text: &str) -> Option<(usize, Figure)> {
     Some((end + 2, figure(inner[..end].trim())?))
 }
 
-/// How much the value before scatters, as in `+- 0.5%`, `(+/-0.5)` or `(var: 0.5%)`, at the start of
-/// `text`.
+/// The spread of the preceding value, as in `+- 0.5%`, `(+/-0.5)` or `(var: 0.5%)`, at the start of `text`.
 fn spread(text: &str) -> Option<(usize, What)> {
     if let Some(inner) = text.strip_prefix('(') {
         let end = inner.bytes().take(64).position(|byte| byte == b')')?;

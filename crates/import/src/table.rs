@@ -2,7 +2,7 @@
 
 use model::Better;
 
-/// The lines of a text on which something stands, counted from 1, both ends included.
+/// A range of lines of a text, counted from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
     /// The first.
@@ -11,25 +11,25 @@ pub struct Lines {
     pub last: usize,
 }
 
-/// All that was found in a text.
+/// All tables found in a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// The tables, in the order of the text.
     pub tables: Vec<Table>,
-    /// What looks like a table and could not be read.
+    /// Lines that look like a table and could not be read.
     pub unread: Vec<Unread>,
 }
 
 /// Lines that look like a table and could not be read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Where they stand.
+    /// Their place.
     pub lines: Lines,
-    /// What is in the way.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// What a table is of.
+/// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Statistics of a benchmark's metrics, mostly with percentages.
@@ -44,7 +44,7 @@ pub enum Kind {
     Times,
     /// One row a commit, one column a statistic.
     Commits,
-    /// Figures of which only their layout is known.
+    /// Figures of an unknown kind.
     Figures,
 }
 
@@ -63,16 +63,16 @@ impl Kind {
     }
 }
 
-/// What the percentages of a table say.
+/// The meaning of a table's percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signs {
-    /// Positive is better, whatever the direction.
+    /// Positive means better, whatever the direction.
     Gain,
-    /// Positive is more, better or not.
+    /// Positive means more, better or not.
     Change,
 }
 
-/// What the others are compared with.
+/// The baseline of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
     /// A column.
@@ -84,28 +84,28 @@ pub enum Baseline {
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Where it stands, with its header.
+    /// Its place, header included.
     pub lines: Lines,
-    /// Who wrote it, where the text tells.
+    /// Its author, if the text names one.
     pub author: Option<String>,
-    /// What it is of.
+    /// Its kind.
     pub kind: Kind,
     /// The line over it, if it reads like a title; may be empty.
     pub title: String,
-    /// What stands over the labels, such as `COMMIT`; mostly empty.
+    /// The heading over the labels, such as `COMMIT`; usually empty.
     pub heading: String,
     /// The names of the columns; empty where there is none.
     pub columns: Vec<String>,
-    /// What the percentages compare with, where there are any.
+    /// The baseline of the percentages, if there are any.
     pub baseline: Option<Baseline>,
-    /// What the percentages say, where there are any.
+    /// The meaning of the percentages, if there are any.
     pub signs: Option<Signs>,
     /// The rows.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// The rows, with the heading of its part where one begins.
+    /// The rows, each with the heading of its part if one begins there.
     pub fn sections(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
         let mut last = "";
         self.rows.iter().map(move |row| {
@@ -115,8 +115,8 @@ impl Table {
         })
     }
 
-    /// The column with which the percentages of `column` compare: the baseline, or where more than
-    /// one column has no percentages, as in pairs of them, the next such to the left.
+    /// The column with which the percentages of `column` compare: the baseline or, where more than one
+    /// column has no percentages, as in pairs, the next of these to the left.
     pub(crate) fn base_of(&self, column: usize) -> Option<usize> {
         match self.baseline {
             Some(Baseline::Column(base)) => self.base_from(base, column),
@@ -147,13 +147,13 @@ impl Table {
 pub struct Row {
     /// The line on which it stands.
     pub line: usize,
-    /// The heading of its part of the table, such as `Reclaim`; mostly empty.
+    /// The heading of its part of the table, such as `Reclaim`; usually empty.
     pub section: String,
     /// The statistic, such as `Amean`; may be empty.
     pub statistic: String,
-    /// Of what.
+    /// The metric or operation.
     pub label: String,
-    /// Which direction is good, as far as the table tells.
+    /// The direction, as far as known.
     pub better: Option<Better>,
     /// One cell a column.
     pub cells: Vec<Cell>,
@@ -162,24 +162,24 @@ pub struct Row {
 /// A value with what is printed beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// The value; none where there is none.
+    /// The value; `None` if missing.
     pub value: Option<Figure>,
     /// The percentage printed after it.
     pub percent: Option<Figure>,
-    /// Whether that stands between stars. mmtests' stars mean little: they are never passed on to
-    /// a table that is computed anew.
+    /// Whether the percentage is between stars. mmtests' stars mean little: they are never passed on to a
+    /// recomputed table.
     pub marked: bool,
-    /// How much the value scatters, where that stands beside it: in its unit, or in percent of it.
+    /// The printed spread of the value: in its unit, or in percent of it.
     pub spread: Option<Figure>,
 }
 
 /// A figure as it was printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it says; times such as `1m2.5s` in seconds.
+    /// Its value; times such as `1m2.5s` in seconds.
     pub value: f64,
-    /// Half of its last decimal's step: what it was rounded from lies within.
+    /// Half a step of its last decimal: the exact value lies within this distance.
     pub half: f64,
-    /// How it stands there.
+    /// Its text.
     pub text: String,
 }

@@ -4,25 +4,25 @@
 use crate::mail::{Line, MAX_LINE, Role};
 use crate::row::{Placed, Shape, shape};
 
-/// Mail programs wrap where the next word would end after this letter, or after one up to [`LAST`].
+/// Mail programs wrap where the next word would end after a column from this one to [`LAST`].
 const FIRST: usize = 56;
-/// No mail program that wraps leaves longer lines.
+/// Longest line of a mail program that wraps.
 const LAST: usize = 82;
 
-/// Lines of names over a row; in the file twice as many, if they were wrapped.
+/// Most lines of names over a row; twice as many in the file, if they were wrapped.
 const NAMES: usize = 2;
-/// A line of names that was wrapped has at least this many spaces before the first.
+/// Least number of spaces before the first name of a wrapped line of names.
 const INDENT: usize = 4;
 
-/// More lines than this were never one row.
+/// Most lines that one row was wrapped into.
 const PARTS: usize = 4;
 
-/// A line, or several that were one.
+/// A line, or several that were one line.
 struct Piece {
     line: Line,
-    /// How long the last of them is in the file.
+    /// Length of the last of them in the file.
     length: usize,
-    /// How many they are.
+    /// Number of lines.
     parts: usize,
 }
 
@@ -34,13 +34,13 @@ impl Piece {
     }
 }
 
-/// The lines of a mail, those of wrapped rows joined, and those of names over such rows.
+/// The lines of a mail, with wrapped rows joined, and wrapped names over such rows.
 pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     let pieces = rows(lines);
     let mut begins = vec![false; pieces.len()];
     let is_row = |piece: &Piece| matches!(shape(&piece.line.text), Shape::Row(_));
     for row in (1..pieces.len()).filter(|row| pieces[*row].parts > 1 && !is_row(&pieces[row - 1])) {
-        // Rules and dots may stand between.
+        // Rules and dots may be between them.
         let drawn =
             |piece: &&Piece| matches!(shape(&piece.line.text), Shape::Rule | Shape::Ellipsis);
         let below = row - pieces[..row].iter().rev().take_while(drawn).count();
@@ -65,8 +65,8 @@ pub fn joined(lines: Vec<Line>) -> Vec<Line> {
     lines
 }
 
-/// The lines with those of wrapped rows joined: where a line completes the value before it, and
-/// where a row lacks just as many values as follow it.
+/// Joins wrapped rows: where a line completes the value before it, and where a row lacks exactly as many
+/// values as the following lines have.
 fn rows(lines: Vec<Line>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(lines.len());
     for line in lines {
@@ -92,8 +92,8 @@ fn append(before: &mut Line, rest: &Line) {
     before.lines.last = rest.lines.last;
 }
 
-/// Whether a line ends where a mail program may have wrapped it before `rest`. A lower depth is that
-/// of programs that do not mark what they wrap.
+/// Whether a line ends where a mail program may have wrapped it before `rest`. A lower depth comes from
+/// programs that do not quote the wrapped part.
 fn is_at_margin(before: &Piece, rest: &Line) -> bool {
     let word = rest.text.split_whitespace().next().unwrap_or_default();
     let is_text = |line: &Line| line.role == Role::Text && !line.text.is_empty();
@@ -102,7 +102,7 @@ fn is_at_margin(before: &Piece, rest: &Line) -> bool {
     is_text(&before.line) && is_text(rest) && margin && depth
 }
 
-/// Whether `rest` may be what a mail program has wrapped of a row.
+/// Whether `rest` may be the wrapped part of a row.
 fn may_go_on(before: &Piece, rest: &Line) -> bool {
     let length = before.line.text.len() + 1 + rest.text.len();
     before.parts < PARTS
@@ -111,7 +111,7 @@ fn may_go_on(before: &Piece, rest: &Line) -> bool {
         && is_rest(rest.text.trim_start())
 }
 
-/// Whether `rest` has what the last value of the line before it lacks.
+/// Whether `rest` completes the last value of the line before it.
 fn completes(before: &Piece, rest: &Line) -> bool {
     if !may_go_on(before, rest) {
         return false;
@@ -126,14 +126,14 @@ fn completes(before: &Piece, rest: &Line) -> bool {
     }
 }
 
-/// Whether the first values of a row are all those of another.
+/// Whether the first values of a row are all the values of another.
 fn goes_on(first: &[Placed], whole: &[Placed]) -> bool {
     let starts = |cells: &[Placed]| cells.iter().map(|placed| placed.start).collect::<Vec<_>>();
     whole.len() >= first.len() && starts(&whole[..first.len()]) == starts(first)
 }
 
-/// How many of the lines `after` a row hold the rest of it: as many as give it the number of values
-/// of the row above or below, where it has fewer without.
+/// How many of the lines `after` a row hold the rest of it: as many as give it the number of values of the
+/// row above or below, if it has fewer by itself.
 fn rests(above: Option<&Piece>, row: &Piece, after: &[Piece]) -> usize {
     if !after.first().is_some_and(|rest| may_go_on(row, &rest.line)) {
         return 0;
@@ -153,8 +153,8 @@ fn rests(above: Option<&Piece>, row: &Piece, after: &[Piece]) -> usize {
     (1..widths_here.len()).find(is_alike).unwrap_or(0)
 }
 
-/// How many values a row has alone, with the line after it, with two, and so on; empty if the line is
-/// no row.
+/// How many values a row has by itself, with the next line, with the next two, and so on; empty if the line
+/// is not a row.
 fn widths(row: &Piece, after: &[Piece]) -> Vec<usize> {
     let Shape::Row(mut cells) = shape(&row.line.text) else {
         return Vec::new();
@@ -175,7 +175,7 @@ fn widths(row: &Piece, after: &[Piece]) -> Vec<usize> {
     widths
 }
 
-/// Whether two lines are names of columns, of which the last were wrapped, and lost their indent.
+/// Whether two lines are names of columns, the last of which were wrapped and lost their indent.
 fn are_names(before: &Piece, rest: &Line) -> bool {
     let indent = |line: &Line| line.text.len() - line.text.trim_start().len();
     is_at_margin(before, rest)
@@ -184,12 +184,12 @@ fn are_names(before: &Piece, rest: &Line) -> bool {
         && !rest.text.ends_with(['.', ',', ':'])
 }
 
-/// What of a wrapped row's beginning can stand for a row: without a bracket that opens at its end.
+/// The beginning of a wrapped row in a form that parses as a row: without an unclosed bracket at its end.
 fn opened(text: &str) -> &str {
     text.trim_end_matches(['(', '*', '[', ' '])
 }
 
-/// Whether a line consists of figures, percentages and what is left of them.
+/// Whether a line consists of figures, percentages and parts of them.
 fn is_rest(text: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_digit() || "+-.,%()*[]~| ".contains(letter);
     let figure = text.contains(|letter: char| letter.is_ascii_digit());

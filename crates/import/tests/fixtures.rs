@@ -1,6 +1,6 @@
-//! Tables in texts as they go about: a web page of a thread, a page of a list, collapsed spaces, a
-//! mailbox, quoted-printable with CRLF and tabs, what is unusual, what we print
-//! ourselves, values with units, rows that are labelled by numbers, and rows that look like names.
+//! Tables in texts as they occur: a web page of a thread, a page of a list, collapsed spaces, a mailbox,
+//! quoted-printable with CRLF and tabs, unusual tables, our own output, values with units, rows that are
+//! labelled by numbers, and rows that look like names.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn read(name: &str) -> Document {
     import::read(&std::fs::read(path).unwrap())
 }
 
-/// What was found: of each table where it stands, whose it is, its columns and its rows' ends.
+/// What was found: for each table its place, its author, its columns and the ends of its rows.
 fn found(name: &str) -> String {
     let document = read(name);
     let mut text = String::new();
@@ -89,7 +89,7 @@ fn line_ends_and_quoting_change_nothing() {
         assert_eq!(content(text.replace('\n', "\r\n").as_bytes()), plain, "{name}");
         let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
         let quoted = content(quoted.as_bytes());
-        // In a quoted patch nothing is set apart, so there may be more tables, but none is lost.
+        // Nothing is set apart in a quoted patch, so there may be more tables, but none is lost.
         assert!(plain.iter().all(|table| quoted.contains(table)), "{name}");
     }
 }

@@ -1,10 +1,10 @@
-//! Any bytes are read, in bounded work, and nothing is made up of them.
+//! Any bytes are read with bounded work, and no figure is invented.
 
 use import::{Document, Lines};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What holds of all that is read.
+/// Properties of everything that is read.
 fn hold(bytes: &[u8]) {
     let document: Document = import::read(bytes);
     let lines = String::from_utf8_lossy(bytes).lines().count();

@@ -1,5 +1,5 @@
-//! Tables that were damaged on their way: whatever happens to a line, each row is read with its
-//! values in the columns in which they are printed, or is listed as unread. None is lost silently.
+//! Damaged tables: whatever happens to a line, each row is read with its values in the columns in which they
+//! are printed, or is listed as unread. No row is lost silently.
 
 #[path = "mutations/damage.rs"]
 mod damage;
@@ -30,7 +30,7 @@ fn rows(document: &Document) -> BTreeMap<usize, (Vec<String>, Vec<Printed>)> {
     document.tables.iter().flat_map(of_table).collect()
 }
 
-/// What is wrong with what is read of a damaged text, if anything.
+/// The error in what is read of a damaged text, if any.
 fn wrong(before: &Document, damaged: &Damaged) -> Option<String> {
     let after = import::read(damaged.text.as_bytes());
     let unread = |line: usize| {

@@ -1,9 +1,9 @@
-//! What a seed draws in the guest before each iteration of exact mode: everything that may differ
-//! between two variants without mattering. What a variant's settings or command line cost before
-//! shifts free lists, slabs, process numbers and the phases of timers. A draw of all of these makes
-//! such a shift one draw more, so that the spread over seeds covers it.
+//! Random draws in the guest before each iteration of exact mode. A seed draws everything that may differ
+//! between two variants without mattering. The cost of a variant's settings or command line shifts free
+//! lists, slabs, process numbers and the phases of timers. Because all of these are drawn anyway, such a
+//! shift is just another draw, and the spread over seeds covers it.
 //!
-//! What this kernel cannot do is left out: a draw has no right value.
+//! What this kernel does not support is skipped: a draw has no right value.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ use memmap2::MmapMut;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Timers that come again within this time have any phase after the wait: the tick, the folding of
-/// counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
+/// Periodic timers with a shorter period than this have a random phase after the wait: the tick, the folding
+/// of counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
 const WAIT: Duration = Duration::from_secs(5);
-/// What is made on each CPU, at most: pages, files and threads; and mounts in all.
+/// Most pages, files and threads that are made on each CPU; and most mounts in all.
 const PAGES: usize = 768;
 const FILES: usize = 96;
 const THREADS: usize = 24;
 const MOUNTS: usize = 24;
-/// Pages and files that are kept while the iteration runs, on each CPU, at most.
+/// Most pages and files on each CPU that are kept while the iteration runs.
 const KEPT: usize = 64;
 
-/// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. What a variant sets stays in the caches of
-/// inodes and names until memory is short, where shrinkers and RCU meet it.
+/// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. The settings of a variant stay in the inode
+/// and dentry caches until memory is short, where shrinkers and RCU handle them.
 const SETTINGS: [(&str, &[&str]); 2] = [
     (
         "/proc/sys/vm",
@@ -69,7 +69,7 @@ const SETTINGS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// What is kept while an iteration runs. It is given back when dropped.
+/// What is kept while an iteration runs; dropping it releases everything.
 #[derive(Debug, Default)]
 pub struct Kept {
     pages: Vec<MmapMut>,
@@ -115,8 +115,8 @@ fn run_on(cpu: usize) {
     let _ = sched_setaffinity(None, &only);
 }
 
-/// Takes pages one by one, which are there at once since the agent's memory is locked, and gives
-/// most of them back in another order.
+/// Allocates pages one by one, populated at once because the agent's memory is locked, and frees most of
+/// them in another order.
 fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
     let mut pages: Vec<MmapMut> =
         (0..rng.usize(..PAGES)).map_while(|_| MmapMut::map_anon(1).ok()).collect();
@@ -124,7 +124,7 @@ fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
     kept.append(&mut pages);
 }
 
-/// Makes files, and removes most of them in another order.
+/// Creates files, and removes most of them in another order.
 fn make_files(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     let mut files: Vec<PathBuf> =
         (0..rng.usize(..FILES)).map(|_| format!("/tmp/{:016x}", rng.u64(..)).into()).collect();
@@ -133,8 +133,8 @@ fn make_files(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     kept.append(&mut files);
 }
 
-/// Mounts file systems, and ends most of the mounts in another order: each takes memory that every
-/// CPU has for itself (`mm/percpu.c`), in pieces of several sizes.
+/// Mounts file systems, and unmounts most of them in another order: each mount allocates per-CPU memory
+/// (`mm/percpu.c`), in chunks of several sizes.
 fn make_mounts(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     let mut mounts: Vec<PathBuf> =
         (0..rng.usize(..MOUNTS)).map(|_| format!("/tmp/{:016x}", rng.u64(..)).into()).collect();
@@ -163,7 +163,7 @@ fn end_mount(path: &PathBuf) {
     let _ = fs::remove_dir(path);
 }
 
-/// Leaves some, in a random order, and gives the others.
+/// Keeps some, in a random order, and returns the others.
 fn keep_some<'a, T>(rng: &mut Rng, all: &'a mut Vec<T>) -> std::vec::Drain<'a, T> {
     rng.shuffle(all);
     let keep = rng.usize(..KEPT).min(all.len());

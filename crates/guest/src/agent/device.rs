@@ -20,7 +20,7 @@ pub enum DeviceError {
         RECORDER_PCI.1
     )]
     Absent,
-    /// It is there, but can't be used.
+    /// It is present, but cannot be used.
     #[error("{path}: {}", reason(.error))]
     Unusable {
         /// The file at fault.
@@ -30,13 +30,13 @@ pub enum DeviceError {
     },
 }
 
-/// Finds the device below `sys`, which is `/sys` but for tests, switches it on and maps it.
+/// Finds the device below `sys`, which is `/sys` except in tests, enables it and maps it.
 ///
 /// # Errors
-/// When there is none, or the kernel lets it not be used.
+/// When there is none, or the kernel does not permit its use.
 pub fn map(sys: &Path) -> Result<Words, DeviceError> {
     let device = find(&sys.join("bus/pci/devices")).ok_or(DeviceError::Absent)?;
-    // Without a driver nobody has switched on its memory yet.
+    // Without a driver nobody has enabled its memory yet.
     let enable = device.join("enable");
     fs::write(&enable, "1").map_err(|error| DeviceError::Unusable { path: enable, error })?;
     let path = device.join("resource2");

@@ -1,5 +1,5 @@
-//! The disks: found under whatever names the kernel gives them, filled where they come empty,
-//! mounted, and unmounted before the power goes.
+//! The disks: found whatever names the kernel gives them, filled if they are RAM disks, mounted, and
+//! unmounted before the power goes.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -18,19 +18,19 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use crate::kmsg::KernelLog;
 use crate::reason;
 
-/// How long a disk may take to appear: drivers look for theirs while we go on.
+/// How long a disk may take to appear: drivers probe in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long if the kernel lacks its driver: those that are built in, and those that are modules and
-/// were loaded, are there before we are.
+/// The same if the kernel lacks its driver: built-in drivers, and modules that were loaded, are there before
+/// the agent runs.
 const BRIEF: Duration = Duration::from_secs(2);
-/// How often it is looked for.
+/// The interval between checks.
 const LOOK: Duration = Duration::from_millis(10);
 /// The unit of `/sys/block/*/size` (`Documentation/ABI/stable/sysfs-block`).
 const SECTOR: u64 = 512;
-/// So many bytes of what the kernel says of a mount that fails are told.
+/// Most bytes of the kernel's log on a failed mount that are reported.
 const LOG: usize = 1024;
 
-/// How the kernel's answer is told when there is no room (strerror(3), ENOSPC).
+/// The kernel's message when there is no room (strerror(3), ENOSPC).
 const NO_SPACE: &str = "No space left on device";
 
 /// Options of mount(8) that are flags to mount(2). All others are the file system's own.
@@ -56,14 +56,14 @@ pub enum DiskError {
     Absent {
         /// How long it was waited for.
         waited: Duration,
-        /// Those of its drivers that the kernel has not.
+        /// Those of its drivers that the kernel lacks.
         lacking: Vec<String>,
         /// The name that it should have got.
         device: String,
         /// How it was looked for.
         identity: String,
     },
-    /// It is another one.
+    /// It is another disk.
     #[error("{device} ({name}) has {found}, and should have {wanted}")]
     Size {
         /// The name that it should have got.
@@ -135,8 +135,8 @@ pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
     disk.mount.as_ref().map_or(Ok(()), |mount| put(&disk.device, mount))
 }
 
-/// What to do after a failure that disks without room explain; none if they do not: neither is one of
-/// them full, nor does the failure, as it was told, speak of it.
+/// The remedy after a failure that full disks explain; `None` if they do not: no disk is full, and the
+/// message of the failure does not mention it.
 pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Option<String> {
     let places = disks.filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str());
     let full = places.into_iter().find(|place| is_full(Path::new(place)).unwrap_or(false));
@@ -155,7 +155,7 @@ fn is_full(place: &Path) -> io::Result<bool> {
     Ok(inodes || room.f_bavail < room.f_blocks.div_ceil(100))
 }
 
-/// Unmounts what is mounted of these disks, the last first. One failure does not spare the others.
+/// Unmounts the file systems of these disks, the last first. After a failure it goes on with the others.
 ///
 /// # Errors
 /// The first failure.
@@ -171,7 +171,7 @@ pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
     unmounted
 }
 
-/// The kernel's name of a disk, once there is one. `root` is `/` but for tests.
+/// The kernel's name of a disk, once there is one. `root` is `/` except in tests.
 fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, DiskError> {
     let start = Instant::now();
     loop {
@@ -198,8 +198,8 @@ fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, Di
     }
 }
 
-/// Whether the kernel has a driver: one that is a module, or has parameters, is in `/sys/module`, and
-/// one of a bus with that.
+/// Whether the kernel has a driver: one that is a module, or has parameters, is in `/sys/module`, and one
+/// with a bus is below that.
 fn has_driver(sys: &Path, name: &str) -> bool {
     let of_buses = fs::read_dir(sys.join("bus")).into_iter().flatten().flatten();
     let names = [name.to_owned(), name.replace('_', "-")];
@@ -211,7 +211,7 @@ fn find(root: &Path, identity: &Identity) -> Option<String> {
     let (sys, dev) = (root.join("sys"), root.join("dev"));
     let disks = fs::read_dir(sys.join("block")).ok()?.flatten();
     let mut names = disks.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // A disk is in sysfs shortly before it has its device, and a path to an NVMe drive never has.
+    // A disk is in sysfs shortly before its device exists, and a path to an NVMe drive never gets one.
     names.find(|name| dev.join(name).exists() && is_it(&sys, name, identity))
 }
 
@@ -225,20 +225,20 @@ fn is_it(sys: &Path, name: &str, identity: &Identity) -> bool {
             handle == Some(format!("{wanted:#x}"))
         }
         Identity::Serial(wanted) => {
-            // virtio-blk has it with the disk, NVMe with the controller.
+            // virtio-blk has the serial number at the disk, NVMe at the controller.
             ["serial", "device/serial"].iter().any(|file| text(&disk.join(file)) == *wanted)
         }
     }
 }
 
-/// The memory module that persistent memory is on: of the region that its namespace is in, the
-/// first piece (`drivers/nvdimm/region_devs.c`, `mapping0`), such as `nmem1,0,1073741824,0`.
+/// The memory module of a persistent memory device: the first mapping of the region of its namespace
+/// (`drivers/nvdimm/region_devs.c`, `mapping0`), such as `nmem1,0,1073741824,0`.
 fn module(disk: &Path) -> Option<String> {
     let mapping = text(&disk.join("device/../mapping0"));
     mapping.split_once(',').map(|(module, _)| module.to_owned())
 }
 
-/// What a file says; nothing if it isn't there.
+/// The text of a file; empty if there is none.
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
@@ -253,8 +253,7 @@ fn check_size(root: &Path, name: &str, disk: &Disk) -> Result<(), DiskError> {
     Err(DiskError::Size { device, name, found, wanted: disk.size })
 }
 
-/// Writes to `device` what the files of a directory hold, each where its name says, and gives
-/// their memory back.
+/// Writes the files of a directory to `device`, each at the offset in its name, and frees their memory.
 fn fill(device: &Path, contents: &Path) -> Result<(), DiskError> {
     let disk = File::options().write(true).open(device).map_err(at(device))?;
     for entry in fs::read_dir(contents).map_err(at(contents))? {
@@ -290,7 +289,7 @@ fn put(device: &str, wanted: &Mount) -> Result<(), DiskError> {
     })
 }
 
-/// Parts options as of fstab(5) into flags and what the file system itself is told.
+/// Splits options as in fstab(5) into mount flags and options of the file system itself.
 fn flags(options: &str) -> (MountFlags, String) {
     let mut flags = MountFlags::empty();
     let mut own = Vec::new();
@@ -403,7 +402,8 @@ mod tests {
     fn persistent_memory_is_known_by_its_module() {
         let root = root(&[("pmem0", &[]), ("pmem1", &[]), ("vda", &[])]);
         let sys = root.path().join("sys");
-        // As in a machine with three: the kernel numbers regions and modules as it finds them.
+        // As in a machine with three disks: the kernel numbers regions and modules in the order of
+        // detection.
         for (pmem, (region, (module, handle))) in
             [("pmem0", ("region0", ("nmem2", "0x3"))), ("pmem1", ("region1", ("nmem0", "0x1")))]
         {

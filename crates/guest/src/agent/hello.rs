@@ -1,4 +1,4 @@
-//! What the guest says of itself.
+//! The guest's facts about itself.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use flight::event::Hello;
 use model::CpuSet;
 use rustix::system::{sysinfo, uname};
 
-/// Collects it from the running kernel. What a kernel does not tell stays empty.
+/// Collects the facts of the running kernel. What a kernel does not report stays empty.
 pub fn hello() -> Hello {
     let names = uname();
     let memory = sysinfo();
@@ -27,7 +27,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// How many a list such as `0-3` has. A kernel without the file has one.
+/// The number of elements of a list such as `0-3`; 1 for a kernel without the file.
 fn count(path: &str) -> u32 {
     text(path).parse::<CpuSet>().map_or(1, |set| set.0.len().max(1) as u32)
 }

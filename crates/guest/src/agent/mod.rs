@@ -1,9 +1,9 @@
-//! The agent: PID 1 of the guest. It maps the recorder, sets the kernel up as the job says, runs
-//! the workloads unattended, says goodbye and powers off. Whatever goes wrong is recorded, and ends
-//! the job.
+//! The agent: PID 1 of the guest. It maps the recorder, sets the kernel up as the job says, runs the
+//! workloads unattended, records the end of the job and powers off. Any failure is recorded, and ends the
+//! job.
 //!
-//! The OOM killer never takes PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`), so there is no score
-//! to be set, nor one that children would inherit.
+//! The OOM killer never kills PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`). So no score has to be set,
+//! which children would inherit.
 
 mod chance;
 mod device;
@@ -37,7 +37,7 @@ use crate::recorder::{RecordError, Recorder};
 use crate::run::{self, RunError};
 use crate::watch::Watch;
 
-/// Why the agent can't even begin. Only the console hears of it.
+/// Why the agent cannot begin. This is printed on the console only.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
@@ -96,15 +96,15 @@ fn live() -> Result<(), StartError> {
     mounts::mount_all()?;
     let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
     record_panics(recorder.clone());
-    // A sampler that waits for its own pages would be late just when it matters. A machine too
-    // small for it works all the same.
+    // A sampler that waits for its own pages would be late exactly when it matters. On a machine too small
+    // for that the agent works without.
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;
     let done = read_job().and_then(|job| {
         let done = carry_out(&job, &watch).map_err(|error| of_room(error, &job));
         let left = userspace::leave(&job).map_err(JobError::from);
-        // A swap file keeps its disk from being unmounted.
+        // An active swap file prevents its disk from being unmounted.
         let ended = job.swap.as_ref().map_or(Ok(()), swap::end).map_err(JobError::from);
         let unmounted = disks::unmount_all(&job.disks).map_err(JobError::from);
         done.and(left).and(ended).and(unmounted)
@@ -118,7 +118,7 @@ fn live() -> Result<(), StartError> {
     Ok(watch.event(&Event::Bye { tainted: tainted() })?)
 }
 
-/// The error, with what to do if a disk without room is behind it.
+/// The error, with a remedy if a full disk caused it.
 fn of_room(error: JobError, job: &Job) -> JobError {
     let swap = job.swap.as_ref();
     let disks = job.disks.iter().filter(|disk| !swap.is_some_and(|swap| swap::is_on(swap, disk)));
@@ -167,7 +167,7 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Runs all iterations of a workload. One that fails ends that workload, and not the job.
+/// Runs all iterations of a workload. A failure ends that workload, but not the job.
 fn run_workload(job: &Job, watch: &Watch, index: u16, workload: &Workload) -> Result<(), JobError> {
     for iteration in 0..workload.iterations {
         let _kept = job.seed.map(|seed| chance::draw(seed, index, iteration));
@@ -184,8 +184,8 @@ fn run_workload(job: &Job, watch: &Watch, index: u16, workload: &Workload) -> Re
     Ok(())
 }
 
-/// Lets the console have what the kernel complains of, should the recorder not live to tell
-/// (`Documentation/admin-guide/sysctl/kernel.rst`, printk). `quiet` kept it short during the boot.
+/// Makes the kernel print its warnings on the console, in case the recorder cannot record them
+/// (`Documentation/admin-guide/sysctl/kernel.rst`, printk). `quiet` kept them off during the boot.
 fn show_warnings() {
     let _ = fs::write("/proc/sys/kernel/printk", "7");
 }
@@ -195,7 +195,7 @@ fn tainted() -> u64 {
     text.trim().parse().unwrap_or(0)
 }
 
-/// Makes a panic of the agent itself the job's failure.
+/// Reports a panic of the agent itself as the job's failure.
 fn record_panics(recorder: Arc<Recorder>) {
     panic::set_hook(Box::new(move |info| {
         let failure = format!("the agent panicked, which is an error in it: {info}");
@@ -205,9 +205,9 @@ fn record_panics(recorder: Arc<Recorder>) {
     }));
 }
 
-/// Tells the console.
+/// Prints on the console.
 fn say(text: &str) {
-    // A console that is not there can't be told so.
+    // Without a console nobody can be told.
     let _ = writeln!(io::stderr(), "faultline: {text}");
 }
 

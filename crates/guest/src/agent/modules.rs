@@ -1,4 +1,4 @@
-//! Loads kernel modules. Which, in which order, and their decompression are the host's work.
+//! Loads kernel modules. The host chooses them, their order, and decompresses them.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -18,7 +18,7 @@ pub struct ModuleError {
     error: io::Error,
 }
 
-/// Loads a module. One that is there already is fine, and so is the refusal of an optional one.
+/// Loads a module. One that is already loaded is no error, and neither is the refusal of an optional one.
 ///
 /// # Errors
 /// When there is no such file, or the kernel refuses it.

@@ -7,7 +7,7 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::reason;
 
-/// Type, place, and whether nothing goes without it. The order matters: one may lie in another.
+/// Type, place, and whether it is required. The order matters: one may be below another.
 const MOUNTS: [(&str, &str, bool); 8] = [
     ("proc", "/proc", true),
     ("sysfs", "/sys", true),
@@ -35,7 +35,7 @@ pub struct MountError {
 /// them.
 pub fn mount_all() -> Result<(), MountError> {
     for (kind, place, needed) in MOUNTS {
-        // If the place can't be made, mounting says so.
+        // If the directory cannot be made, mounting reports it.
         let _ = fs::create_dir_all(place);
         let mounted = mount(kind, place, kind, MountFlags::empty(), None);
         if let (true, Err(error)) = (needed, mounted) {

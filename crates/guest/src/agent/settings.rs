@@ -8,10 +8,10 @@ use model::Setting;
 
 use crate::reason;
 
-/// A setting that did not come to be.
+/// A setting that could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{name}: this kernel does not have it ({path}: {})", reason(.error))]
     Absent {
         /// What was asked for, such as `sysctl kernel.numa_balancing`.
@@ -21,7 +21,7 @@ pub enum SettingError {
         /// The kernel's answer.
         error: io::Error,
     },
-    /// The file is there, and does not take the value.
+    /// The file exists, and does not accept the value.
     #[error("{name}: this kernel refuses `{value}` ({path}: {})", reason(.error))]
     Refused {
         /// What was asked for.
@@ -33,7 +33,7 @@ pub enum SettingError {
         /// The kernel's answer.
         error: io::Error,
     },
-    /// It names no file where settings are.
+    /// The name is not that of a setting.
     #[error("{name}: a setting is a sysctl's dotted name, or a file below /sys by its plain path")]
     Elsewhere {
         /// What was asked for.
@@ -41,7 +41,7 @@ pub enum SettingError {
     },
 }
 
-/// Applies one setting below `root`, which is `/` but for tests.
+/// Applies one setting below `root`, which is `/` except in tests.
 ///
 /// # Errors
 /// When this kernel does not have it or does not take the value.
@@ -65,13 +65,13 @@ pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     })
 }
 
-/// The path of a sysctl: dots part directories. A name that is written with slashes keeps its dots
+/// The path of a sysctl: dots separate directories. A name that is written with slashes keeps its dots
 /// (sysctl(8)).
 fn sysctl_path(name: &str) -> String {
     if name.contains('/') { name.into() } else { name.replace('.', "/") }
 }
 
-/// Whether a path leads down only.
+/// Whether a path has only names of directories and files, no `..`.
 fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
 }

@@ -1,4 +1,4 @@
-//! A shell on the console, for a look around.
+//! An interactive shell on the console.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -7,8 +7,7 @@ use std::process::Command;
 
 use flight::job::SHELL_PATH;
 
-/// Gives a shell on the serial console and waits for its end. All that is in the guest is at its
-/// disposal, under the names of busybox.
+/// Gives a shell on the serial console and waits for its end. The tools of busybox are available in it.
 ///
 /// # Errors
 /// When there is no shell in the guest, or no console.
@@ -28,8 +27,8 @@ pub fn run() -> io::Result<()> {
         .map(drop)
 }
 
-/// The device behind `/dev/console`, which itself can't be a terminal of a session: the last that
-/// the kernel lists.
+/// The device behind `/dev/console`, which itself cannot be a session's terminal: the last one that the
+/// kernel lists.
 fn console() -> io::Result<std::path::PathBuf> {
     let active = fs::read_to_string("/sys/class/tty/console/active")?;
     let name = active.split_whitespace().last().unwrap_or("ttyS0");

@@ -1,4 +1,4 @@
-//! The swap space: made, switched on before the workloads, and off before disks are unmounted.
+//! The swap space: made, enabled before the workloads, and disabled before disks are unmounted.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,14 +12,14 @@ use rustix::param::page_size;
 
 use crate::{reason, sys};
 
-/// The device of zram; the module makes one (`num_devices`).
+/// The device of zram; the module creates one (`num_devices`).
 const ZRAM: &str = "/dev/zram0";
 const ZRAM_SYSFS: &str = "/sys/block/zram0";
 /// Its settings (`Documentation/admin-guide/blockdev/zram.rst`).
 const ZRAM_ALGORITHM: &str = "/sys/block/zram0/comp_algorithm";
 const ZRAM_SIZE: &str = "/sys/block/zram0/disksize";
 
-/// A swap space that can't be had.
+/// Why a swap space is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("swap space: {path}: cannot {doing} ({})", reason(.error))]
 pub struct SwapError {
@@ -28,10 +28,11 @@ pub struct SwapError {
     error: io::Error,
 }
 
-/// Makes a swap space and switches it on.
+/// Makes a swap space and enables it.
 ///
 /// # Errors
-/// When the kernel has no such compression, the file no room, or the kernel refuses it.
+/// When the kernel lacks the compression algorithm, the file has no room, or the kernel refuses the swap
+/// space.
 pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     match swap {
         Swap::File { path, size } => make_file(path, size.0).map_err(at(path, "make the file"))?,
@@ -49,7 +50,7 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     name.and_then(|name| sys::swap_on(&name)).map_err(at(path, "switch it on"))
 }
 
-/// Switches it off: what is in it comes back into memory.
+/// Disables it: its contents are paged in.
 ///
 /// # Errors
 /// When there is no room for it.
@@ -57,14 +58,14 @@ pub fn end(swap: &Swap) -> Result<(), SwapError> {
     let path = device(swap);
     let name = CString::new(path).map_err(io::Error::from);
     match name.and_then(|name| sys::swap_off(&name)) {
-        // It was never switched on: then that was the failure.
+        // It was never enabled; that failure was reported.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         ended => ended.map_err(at(path, "switch it off")),
     }
 }
 
-/// Whether it is a file on this disk, which it may well fill.
+/// Whether it is a file on this disk, which it may fill.
 pub fn is_on(swap: &Swap, disk: &Disk) -> bool {
     match (swap, &disk.mount) {
         (Swap::File { path, .. }, Some(mount)) => Path::new(path).starts_with(&mount.place),
@@ -80,7 +81,7 @@ fn device(swap: &Swap) -> &str {
     }
 }
 
-/// Looks for what a driver shows of its device.
+/// Checks for a file that a driver provides for its device.
 fn look_for(place: &Path) -> io::Result<()> {
     match place.exists() {
         true => Ok(()),
@@ -88,7 +89,7 @@ fn look_for(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets zram compress by an algorithm, if one is named. An error names those that the kernel has.
+/// Sets the compression algorithm of zram, if one is named. An error lists those that the kernel has.
 fn choose(algorithm: &str) -> io::Result<()> {
     if algorithm.is_empty() {
         return Ok(());
@@ -100,12 +101,12 @@ fn choose(algorithm: &str) -> io::Result<()> {
     })
 }
 
-/// A file without holes, which swapon(2) would refuse; on btrfs one that is not copied as it is
-/// written, for the same reason (btrfs(5), SWAPFILE SUPPORT).
+/// A file without holes, which swapon(2) would refuse; on btrfs with copy-on-write disabled, for the same
+/// reason (btrfs(5), SWAPFILE SUPPORT).
 fn make_file(path: &str, size: u64) -> io::Result<()> {
     let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     if let Ok(flags) = ioctl_getflags(&file) {
-        // Other file systems have no such flag, and need none.
+        // Other file systems lack this flag, and do not need it.
         let _ = ioctl_setflags(&file, flags | IFlags::NOCOW);
     }
     fallocate(&file, FallocateFlags::empty(), 0, size)?;
@@ -122,9 +123,9 @@ fn make_swap(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The first page of a swap space of so many pages; none for fewer than two. The kernel reads
-/// version, last page and number of bad pages from byte 1024 on, and the magic at the page's end
-/// (`include/linux/swap.h`, `union swap_header`). The UUID is left zero: a boot is as the one before.
+/// The first page of a swap space of so many pages; `None` for fewer than two. The kernel reads version,
+/// last page and number of bad pages from byte 1024 on, and the magic at the page's end
+/// (`include/linux/swap.h`, `union swap_header`). The UUID stays zero, so that every boot is the same.
 fn header(pages: u32) -> Option<Vec<u8>> {
     const INFO: usize = 1024;
     const MAGIC: &[u8] = b"SWAPSPACE2";
@@ -137,7 +138,7 @@ fn header(pages: u32) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// For `map_err`: what could not be done with what.
+/// For `map_err`: the failed operation and its path.
 fn at(path: &str, doing: &'static str) -> impl FnOnce(io::Error) -> SwapError {
     let path = path.to_owned();
     move |error| SwapError { path, doing, error }
@@ -149,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// What util-linux makes of the same file, but for the UUID.
+    /// The header that util-linux makes of the same file, except for the UUID.
     #[test]
     fn the_header_is_that_of_mkswap() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The kernel's symbols, recorded when the workloads are done: they tell the host which function
-//! an address of the exact profile lies in.
+//! The kernel's symbols, recorded after the workloads: the host uses them to map addresses of the exact
+//! profile to functions.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -21,9 +21,9 @@ pub enum SymbolsError {
     Record(#[from] RecordError),
 }
 
-/// Records the lines of `/proc/kallsyms` that are of code, in pieces that fit into an event.
+/// Records the lines of `/proc/kallsyms` for code, in pieces that fit into an event.
 pub fn record(watch: &Watch) -> Result<(), SymbolsError> {
-    // A large buffer: the kernel looks for its place anew at each read.
+    // A large buffer, because the kernel searches its position anew at each read.
     let file = BufReader::with_capacity(MAX_TEXT, File::open(Path::new("/proc/kallsyms"))?);
     let mut piece = String::new();
     for line in file.lines() {
@@ -40,7 +40,7 @@ pub fn record(watch: &Watch) -> Result<(), SymbolsError> {
     Ok(watch.event(&Event::Symbols(piece))?)
 }
 
-/// Whether a line is of a symbol in a section of code (`nm(1)`).
+/// Whether a line is of a symbol in a code section (`nm(1)`).
 fn is_code(line: &str) -> bool {
     matches!(line.split(' ').nth(1), Some("t" | "T" | "w" | "W"))
 }

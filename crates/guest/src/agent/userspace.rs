@@ -1,6 +1,6 @@
-//! The root of workloads that want packages: the directories of the image, which nobody can write
-//! to, and beside them what belongs to the guest. The root itself is in memory, so that disks have
-//! their places in it wherever they are mounted.
+//! The root directory of workloads that want packages: the directories of the image, which are read-only,
+//! and beside them those of the guest. The root itself is in memory, so that disks can be mounted anywhere
+//! in it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,16 +12,16 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recu
 
 use crate::reason;
 
-/// What belongs to the guest, with all that is mounted there.
+/// Directories of the guest, with everything mounted there.
 const SHARED: [&str; 3] = ["/dev", "/proc", "/sys"];
-/// Where our own programs are.
+/// The directory of our own programs.
 const OWN: &str = "/faultline";
-/// What programs write to in passing.
+/// Directories for temporary files.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
-/// The same within the image.
+/// A directory for temporary files within the image.
 const VAR_TMP: &str = "/var/tmp";
 
-/// A user space that can't be entered or left.
+/// Why a user space cannot be entered or left.
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be {tried} ({})", path.display(), reason(.error))]
 pub struct UserspaceError {
@@ -30,7 +30,7 @@ pub struct UserspaceError {
     error: io::Error,
 }
 
-/// Makes the root, with the disks that are mounted.
+/// Makes the root, with the mounted disks.
 ///
 /// # Errors
 /// When something can't be mounted, such as a disk where the image has files.
@@ -61,10 +61,10 @@ pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     Ok(())
 }
 
-/// Lets go of the disks: a file system is whole only once it is mounted nowhere.
+/// Unmounts the disks: a file system is complete on its disk only once it is mounted nowhere.
 ///
 /// # Errors
-/// The first failure; it does not spare the others.
+/// The first failure; unmounting goes on with the others.
 pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     let mut left = Ok(());
@@ -72,7 +72,7 @@ pub fn leave(job: &Job) -> Result<(), UserspaceError> {
         // One may be mounted within another.
         for place in places(job).rev() {
             let target = under(root, place);
-            // One that was never mounted, because something before it went wrong.
+            // It was never mounted, because something before it failed.
             let Err(error) = unmount(&target, UnmountFlags::empty()) else { continue };
             if error != rustix::io::Errno::INVAL && error != rustix::io::Errno::NOENT {
                 left = left.and(Err(failed(&target, "unmounted")(error.into())));
@@ -87,7 +87,7 @@ fn places(job: &Job) -> impl DoubleEndedIterator<Item = &str> {
     job.disks.iter().filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str())
 }
 
-/// Shows what is right below `image` in `root` too.
+/// Makes the top level of `image` visible in `root`.
 fn show(image: &Path, root: &Path) -> Result<(), UserspaceError> {
     for entry in fs::read_dir(image).map_err(failed(image, "listed"))? {
         let entry = entry.map_err(failed(image, "listed"))?;
@@ -112,12 +112,12 @@ fn make(directory: &Path) -> Result<(), UserspaceError> {
     fs::create_dir_all(directory).map_err(failed(directory, "made"))
 }
 
-/// A path of the guest's as one below `root`.
+/// A path of the guest as one below `root`.
 fn under(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// For `map_err`: what was tried with which path.
+/// For `map_err`: the failed operation and its path.
 fn failed(path: &Path, tried: &'static str) -> impl FnOnce(io::Error) -> UserspaceError {
     let path = path.to_owned();
     move |error| UserspaceError { path, tried, error }

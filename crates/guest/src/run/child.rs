@@ -1,4 +1,4 @@
-//! A workload's program as a process: started with its pipes, watched, ended with all its kin.
+//! A workload's program as a process: started with its pipes, watched, and ended with its descendants.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,19 +17,19 @@ use rustix::process::{
 
 use crate::sys::chroot;
 
-/// The program's descriptors: of one digit, for a plain shell redirects to no others.
+/// The program's descriptors. They have one digit, because a plain shell cannot redirect to others.
 const LINES_FD: i32 = 3;
 const ACK_FD: i32 = 4;
 
-/// A program's environment: what the kernel gives PID 1, and a path. Words that the kernel does not
-/// know are in that of PID 1 too, and reach no workload.
+/// A program's environment: what the kernel gives PID 1, and a path. Unknown words of the kernel's command
+/// line are in the environment of PID 1 too, and must not reach a workload.
 const ENVIRONMENT: [(&str, &str); 3] =
     [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 
 /// A running program.
 ///
-/// Its own ends of the pipes stay open here too, so that a program that closes them does not make
-/// polling return at once for ever.
+/// The program's ends of the pipes stay open here too. Otherwise polling would return at once, over and
+/// over, after a program closes them.
 pub struct Child {
     pid: Pid,
     ended: OwnedFd,
@@ -80,7 +80,7 @@ impl Child {
         Ok(Self { pid, ended, lines, output, ack, _its_ends: (its_lines, its_output, its_ack) })
     }
 
-    /// Waits until the program wrote something or ended, or `timeout` has passed.
+    /// Waits until the program has written something or ended, or `timeout` has passed.
     pub fn wait(&self, timeout: Duration) -> io::Result<()> {
         let timeout =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
@@ -102,27 +102,28 @@ impl Child {
         available(&mut self.output)
     }
 
-    /// Tells the program that its phase has begun. A pipe that is full of such news, because the
-    /// program does not read them, takes no more.
+    /// Tells the program that its phase has begun. If the pipe is full, because the program does not read
+    /// it, nothing is written.
     pub fn acknowledge(&mut self) {
         let _ = self.ack.write(b"\n");
     }
 
-    /// How the program ended, once it has. Orphans that ended are waited for on the way.
+    /// How the program ended, once it has. Also reaps orphans.
     pub fn ended(&self) -> Option<WaitStatus> {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Ends the program's process group, and as PID 1 every other process, and waits for them.
+    /// Kills the program's process group, and as PID 1 every other process, and reaps them.
     pub fn end(&self) {
-        // kill(2): the group of PID 1 stands for all processes but the caller.
+        // kill(2): the group of PID 1 means all processes except the caller.
         let group = if is_init() { Pid::INIT } else { self.pid };
-        // Fails if nobody is left, which is the aim.
+        // Fails if no process is left, which is the goal.
         let _ = kill_process_group(group, Signal::KILL);
         self.reap(WaitOptions::empty());
     }
 
-    /// Waits for children: as PID 1 for all, since the orphans are ours, else for the program.
+    /// Reaps children: all if this is PID 1, because orphans become its children, otherwise only the
+    /// program.
     fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
         let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
         let mut status = None;
@@ -139,7 +140,7 @@ fn is_init() -> bool {
     process::id() == 1
 }
 
-/// Up to a pipe's fill of what is there now.
+/// At most one pipe buffer of what is available now.
 fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 64 << 10];
     let length = match pipe.read(&mut bytes) {

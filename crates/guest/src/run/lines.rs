@@ -1,16 +1,16 @@
-//! Bytes from a pipe as lines, and the end of what a program printed.
+//! Splits bytes from a pipe into lines, and keeps the end of a program's output.
 
 use flight::protocol::MAX_LINE;
 
-/// Cuts bytes into lines as they come.
+/// Splits bytes into lines as they come.
 #[derive(Default)]
 pub struct Lines {
     pending: Vec<u8>,
 }
 
 impl Lines {
-    /// Adds bytes and gives the lines that are whole now. A line without end is given when it is
-    /// longer than any may be.
+    /// Adds bytes and returns the complete lines. A line without end is returned once it exceeds the longest
+    /// allowed.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.pending.extend_from_slice(bytes);
         let mut lines = Vec::new();
@@ -25,7 +25,7 @@ impl Lines {
         lines
     }
 
-    /// What is left without a newline when the program has ended.
+    /// The rest without a newline when the program has ended.
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

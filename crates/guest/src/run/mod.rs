@@ -1,5 +1,5 @@
-//! Runs one iteration of a workload: starts its program, records the lines it writes, cuts the
-//! counters at its phases, and says what it took or how it failed.
+//! Runs one iteration of a workload: starts its program, records the lines it writes, cuts the counters at
+//! its phases, and records its times or its failure.
 
 mod child;
 mod lines;
@@ -22,10 +22,10 @@ use crate::watch::Watch;
 use child::Child;
 use lines::{Lines, Tail};
 
-/// Orphans are waited for at least this often.
+/// The longest interval between reaping orphans.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of what a failed program printed so many lines are told.
+/// Most lines of a failed program's output that are reported.
 const LINES: usize = 8;
 
 /// Why an iteration failed.
@@ -39,7 +39,7 @@ pub enum RunError {
         /// The kernel's answer.
         error: io::Error,
     },
-    /// It says itself that it failed.
+    /// It exited with a failure status.
     #[error("it ended with status {status}{}", printed(.output))]
     Status {
         /// Its exit status.
@@ -55,21 +55,21 @@ pub enum RunError {
         /// The end of what it printed.
         output: String,
     },
-    /// It took too long, and was killed.
+    /// It exceeded its time limit, and was killed.
     #[error("it took longer than {limit}{}", printed(.output))]
     Timeout {
-        /// What it may take.
+        /// The time limit.
         limit: Millis,
         /// The end of what it printed.
         output: String,
     },
-    /// It has metrics, and none of their values.
+    /// It has metrics, but reported no value.
     #[error("it ended well, but printed no figure{}", printed(.output))]
     NoFigure {
         /// The end of what it printed.
         output: String,
     },
-    /// A line is none of the metric protocol's.
+    /// A line is not of the metric protocol.
     #[error("it wrote a line that is not of the metric protocol: {0}")]
     Line(#[from] LineError),
     /// What it wrote can't be recorded.
@@ -81,13 +81,13 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the workload failed, rather than the agent, which could not record it.
+    /// Whether the workload failed, and not the agent's recording.
     pub fn is_of_workload(&self) -> bool {
         !matches!(self, Self::Record(_) | Self::Watch(_))
     }
 }
 
-/// The last lines of what was printed, as one.
+/// The last lines of the output, as one line.
 fn printed(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES)..] {
@@ -96,11 +96,11 @@ fn printed(output: &str) -> String {
     }
 }
 
-/// Runs iteration `iteration` of `workload`, the job's number `index`, and records it from `Begin`
-/// to `End`. `End` is missing if it failed.
+/// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from
+/// `Begin` to `End`. `End` is missing if it failed.
 ///
-/// User and system time are those of all processes that the program started, the orphans too when
-/// this is PID 1.
+/// User and system time are those of all processes that the program started, including orphans if this is
+/// PID 1.
 ///
 /// # Errors
 /// When the program can't be run, fails, takes too long, or writes what can't be recorded.
@@ -123,18 +123,19 @@ pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Re
     Ok(watch.cut(&Event::End(usage))?)
 }
 
-/// Looks after a running program.
+/// Attends to a running program.
 struct Attendant<'a> {
     watch: &'a Watch,
     child: Child,
     lines: Lines,
     tail: Tail,
-    /// How many it reported.
+    /// Number of reported samples.
     samples: u64,
 }
 
 impl Attendant<'_> {
-    /// Serves the program until it ended, or until `timeout` after `start`: then there is no status.
+    /// Serves the program until it has ended, or until `timeout` after `start`; in the latter case there is
+    /// no status.
     fn attend(&mut self, start: Instant, timeout: Millis) -> Result<Option<WaitStatus>, RunError> {
         let limit = Duration::from_millis(timeout.0);
         loop {
@@ -159,9 +160,9 @@ impl Attendant<'_> {
         Ok(())
     }
 
-    /// Says whether the program, which has ended and all its kin, did what it should.
+    /// Decides whether the program succeeded, after it and its descendants have ended.
     fn judge(&mut self, status: Option<WaitStatus>, workload: &Workload) -> Result<(), RunError> {
-        // Nobody is left to write: a pipe's fill, taken in pieces of that size, is all there is.
+        // No writer is left: at most one pipe buffer remains, and is read in one piece.
         self.serve()?;
         let output = self.tail.text();
         let Some(status) = status else {
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
     use crate::recorder::tests::{Entry, Log};
 
-    /// Runs a shell script as a workload, and gives what was recorded and how it went.
+    /// Runs a shell script as a workload, and returns what was recorded and the result.
     fn script(script: &str, timeout: u64) -> (Vec<Event>, Result<(), String>) {
         carry_out(script, timeout, false)
     }
@@ -326,7 +327,7 @@ mod tests {
         let (events, result) = script("sleep 1000 & echo note $! >&$FAULTLINE_FD", 60_000);
         assert_eq!(result, Ok(()));
         let Event::Note(pid) = &events[1] else { panic!("{events:?}") };
-        // Gone soon, or a zombie that its new parent has yet to see; else this test never ends.
+        // It disappears soon, or is a zombie until its new parent reaps it; otherwise this test never ends.
         while std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| !stat.contains(") Z "))
         {

@@ -1,12 +1,12 @@
-//! The sampler: reads kernel files again and again and records what changed.
+//! The sampler: reads kernel files repeatedly and records what changed.
 //!
-//! Files are opened once and re-read with `pread`; no process is started and nothing is parsed.
-//! All records of one sample carry one time. At a tick, files that did not change leave no record,
-//! and the host takes them as they were. At a cut, which is what the ends of phases are, every file
-//! leaves one, if only an empty patch: there the host sees that it was read.
+//! Files are opened once and re-read with `pread`; no process is started and nothing is parsed. All records
+//! of one sample have the same time. At a tick, files that did not change have no record, and the host
+//! assumes them unchanged. At a cut, where phases begin and end, every file has a record, possibly an empty
+//! patch, so that the host sees that it was read.
 //!
-//! When the recorder refuses a record, there are no more: a later patch would change a text that
-//! the host does not have. When to sample is left to the caller.
+//! After the recorder has refused a record, no more are made: a later patch would apply to a text that the
+//! host does not have. The caller decides when to sample.
 
 pub mod sources;
 
@@ -23,10 +23,10 @@ use model::Source;
 
 use crate::recorder::Recorder;
 
-/// Least time between two readings of a source that takes locks, except at cuts.
+/// Shortest interval between two reads of a source that takes locks, except at cuts.
 const LOCKED_INTERVAL: u64 = 1_000_000_000;
-/// The kernel fills a page with each read of most of these files (`fs/seq_file.c`): less room than
-/// this is not worth a call.
+/// The kernel fills a page at each read of most of these files (`fs/seq_file.c`): a call with less room is
+/// not worthwhile.
 const PAGE: usize = 4096;
 
 /// Why a sample is taken.
@@ -68,8 +68,8 @@ impl Sampler {
         }
     }
 
-    /// Opens the files of `sources` below `root`. Those that this kernel lacks, or has switched
-    /// off, are left out.
+    /// Opens the files of `sources` below `root`. Files that this kernel lacks, or has disabled, are
+    /// skipped.
     pub fn open(&mut self, root: &Path, sources: &[Source]) {
         for &source in sources {
             for (name, path) in sources::files(root, source) {
@@ -108,7 +108,7 @@ impl Sampler {
 
     fn sample_file(&mut self, index: usize, time: u64, moment: Moment) {
         let sampled = &mut self.files[index];
-        // A file that has gone, such as one of a node taken offline, stays as it was last read.
+        // A file that has disappeared, such as one of a node taken offline, keeps its last contents.
         let Ok(length) = read(&sampled.file, &mut self.text) else {
             return;
         };
@@ -125,7 +125,7 @@ impl Sampler {
         let record = Record { file: index as u16, content };
         if self.recorder.series(time, &record).is_err() {
             self.dropped = true;
-            // Events have room that series have not; if even they have none, nobody can be told.
+            // Events have room reserved beyond that of series; if that is full too, nothing can be reported.
             let _ = self.recorder.event(time, &Event::SeriesDropped);
             return;
         }
@@ -135,7 +135,7 @@ impl Sampler {
     }
 }
 
-/// Reads the whole of `file` into `text`, which grows as needed, and gives its length. Bytes beyond
+/// Reads the whole of `file` into `text`, which grows as needed, and returns its length. Bytes beyond
 /// [`MAX_TEXT`] are left out.
 fn read(file: &fs::File, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_file_that_vanished_does_not_stop_the_others() {
-        // A directory opens, and reading it fails: so does a file of a node that has gone.
+        // A directory opens, but reading it fails, as for a file of a node that has disappeared.
         let mut bench = Bench::new(
             1 << 20,
             &[("proc/vmstat", "a 1\n"), ("proc/stat", "b 1\n")],

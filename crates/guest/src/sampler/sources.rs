@@ -1,4 +1,4 @@
-//! Which files a source stands for on this kernel.
+//! The files of each source on this kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use flight::event::File;
 use model::Source;
 
-/// The files of `source` below `root`, in a fixed order, whether the kernel has them or not; where
-/// a directory tells which there are, those it tells.
+/// The files of `source` below `root`, in a fixed order, whether the kernel has them or not; where a
+/// directory lists them, the listed ones.
 pub fn files(root: &Path, source: Source) -> Vec<(File, PathBuf)> {
     let one = |path: &str| vec![(file(source, String::new()), root.join(path))];
     match source {

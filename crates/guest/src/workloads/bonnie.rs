@@ -1,12 +1,12 @@
-//! bonnie++, the distribution's: a large file, then many small ones.
+//! bonnie++ from the distribution: a large file, then many small ones.
 //!
 //! | phase | what happens |
 //! | --- | --- |
 //! | `io` | a file is written by the byte, by chunks, rewritten, read, and sought in |
 //! | `create` | small files are created, looked at and deleted, in order and at random |
 //!
-//! Its figures are reported outside any phase, under the names that the field's tables have. What
-//! it calls too quick to measure is not reported, but noted.
+//! Its figures are reported outside any phase, under the usual names of tables. Tests that were too quick to
+//! measure are not reported, but noted.
 
 use std::path::PathBuf;
 
@@ -22,11 +22,11 @@ use super::{
 const FORMAT: &str = "1.98";
 /// Figures in such a line.
 const FIELDS: usize = 50;
-/// What stands in place of a figure that would have no meaning.
+/// Printed in place of a figure that would be meaningless.
 const TOO_QUICK: &str = "+++++";
 
-/// The tests: metric of the rate, label of latency and processor time, place of the rate, after
-/// which processor time follows, and of the latency.
+/// The tests: metric of the rate, label of latency and processor time, index of the rate, which processor
+/// time follows, and index of the latency.
 const TESTS: [(&str, &str, usize, usize); 12] = [
     ("SeqOut char", "SeqOut:char", 9, 38),
     ("SeqOut block", "SeqOut:block", 11, 39),
@@ -95,7 +95,7 @@ impl Options {
         share_of(self.memory, self.size) >> 20
     }
 
-    /// The two parts: each leaves the other out.
+    /// The two parts: each skips the other's tests.
     fn parts(&self) -> [(&'static str, [String; 3]); 2] {
         let file = format!("{}:{}", self.mib(), self.chunk);
         [
@@ -104,8 +104,8 @@ impl Options {
         ]
     }
 
-    /// A part. It runs as root, does not look how much memory there is, and seeks to the same places
-    /// each time: the clock would else be the seed of what it draws at random.
+    /// A part. It runs as root, ignores the amount of memory, and seeks to the same places each time: by
+    /// default the clock is the seed of its random numbers.
     fn bonnie(&self, part: [String; 3]) -> Program {
         let program = Program::new("bonnie++").args(["-q", "-u0:0", "-r0", "-z1"]);
         let program = program.args([format!("-f{}", self.characters)]).args(part);
@@ -154,7 +154,7 @@ fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> 
     remarks(tests).iter().try_for_each(|remark| reporter.note(remark))
 }
 
-/// What is missing among the figures, and what looks wrong and is not.
+/// Missing figures, and figures that look wrong but are not.
 fn remarks(tests: &[Test]) -> Vec<String> {
     let quick = tests.iter().filter(|test| test.rate.is_none()).map(|test| test.name.to_owned());
     let above = tests.iter().filter_map(|test| {
@@ -172,22 +172,22 @@ fn remarks(tests: &[Test]) -> Vec<String> {
     said.map(|(what, names)| format!("{what}{}", names.join(", "))).collect()
 }
 
-/// What bonnie++ has to say of one of its tests.
+/// The results of one of bonnie++'s tests.
 #[derive(Clone, Debug, PartialEq)]
 struct Test {
     /// The metric of the rate.
     name: &'static str,
     /// The label of latency and processor time.
     label: &'static str,
-    /// KiB or operations a second; none if that was too quick to be measured.
+    /// KiB or operations per second; `None` if that was too quick to measure.
     rate: Option<f64>,
     /// Processor time in percent; likewise.
     cpu: Option<f64>,
-    /// The longest that any call took, in microseconds.
+    /// The longest latency of a call, in microseconds.
     latency: f64,
 }
 
-/// Reads the line of figures; tests that were left out are left out.
+/// Reads the line of figures, without tests that were skipped.
 ///
 /// # Errors
 /// When there is no such line, or a figure can't be read; what is wrong.
@@ -220,8 +220,8 @@ fn figures(text: &str) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-/// A number, or none of something that was too quick. A rate of 0 was rounded down to it, and says
-/// as little.
+/// A number, or `Some(None)` if it was too quick to measure. A rate of 0 was rounded down, and is as
+/// meaningless.
 fn measured(field: &str) -> Option<Option<f64>> {
     if field.starts_with("+++") && TOO_QUICK.starts_with(field) {
         return Some(None);

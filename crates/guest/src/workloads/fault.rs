@@ -1,5 +1,5 @@
-//! Faults on purpose: the laboratory's test of its own recorder. What was reported before the fault
-//! must be in the log afterwards. Not for comparing kernels.
+//! Deliberate faults: a test of the laboratory's recorder. What was reported before the fault must be in the
+//! log afterwards. Not for comparing kernels.
 //!
 //! | command | what it does |
 //! | --- | --- |
@@ -9,8 +9,8 @@
 //! | `fault garbage` | reports bytes that are no line of the protocol |
 //! | `fault sleep SECONDS` | reports a sample every 100 ms |
 //!
-//! Each first begins the phase `before`, reports ten samples, and begins the phase `fault`; that
-//! phase's acknowledgement says that the samples are recorded.
+//! Each command first begins the phase `before`, reports ten samples, and begins the phase `fault`. The
+//! acknowledgement of that phase means that the samples are recorded.
 
 use std::fs;
 use std::hint;
@@ -31,7 +31,7 @@ use crate::sys::run_first;
 /// The metric of all samples: how many there were before.
 const METRIC: &str = "Count";
 
-/// What goes wrong.
+/// The kind of fault.
 enum Fault {
     Panic,
     Hang,
@@ -92,7 +92,7 @@ fn hang() -> Result<(), WorkloadError> {
     let throttle = "/proc/sys/kernel/sched_rt_runtime_us";
     fs::write(throttle, "-1").while_(throttle)?;
     for server in servers() {
-        // Where there is one, it would give other threads a twentieth of the time (since 6.12).
+        // If it exists, it would give other threads a twentieth of the time (since 6.12).
         fs::write(&server, "0").while_(server.display().to_string())?;
     }
     let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
@@ -109,13 +109,13 @@ fn hang() -> Result<(), WorkloadError> {
 fn spin(cpu: usize, ready: &Barrier) {
     let mut set = CpuSet::new();
     set.set(cpu);
-    // Unpinned, the threads would spread over the CPUs by themselves, only later.
+    // Without pinning, the threads would still spread over the CPUs, only later.
     let _ = sched_setaffinity(None::<Pid>, &set);
     if let Err(error) = run_first() {
         eprintln!("fault hang: no real-time priority: {error}");
         process::exit(1);
     }
-    // The first to spin would keep the others from starting.
+    // The first spinning thread would keep the others from starting.
     ready.wait();
     loop {
         hint::spin_loop();

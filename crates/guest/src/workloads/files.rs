@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Bytes written or read at a time, where no workload says otherwise.
+/// Bytes written or read at a time, by default.
 pub const BLOCK: usize = 1 << 20;
 
-/// Makes a file of so many bytes that no file system can store in fewer: the output of SplitMix64
-/// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), the same
-/// each time. It is on the disk when this returns.
+/// Makes a file of so many bytes of incompressible data: the output of SplitMix64 (Steele, Lea and Flood,
+/// "Fast splittable pseudorandom number generators", OOPSLA 2014), the same each time. It is on the disk
+/// when this returns.
 pub fn create(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut state = 0u64;
@@ -29,7 +29,7 @@ pub fn create(path: &Path, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads the rest of a file, `block` bytes at a time, and returns how many there were.
+/// Reads the rest of a file, `block` bytes at a time, and returns its length.
 pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
     let mut buffer = vec![0; block];
     let mut total = 0;
@@ -43,8 +43,8 @@ pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
     }
 }
 
-/// Writes everything back and lets go of all caches that are clean
-/// (`Documentation/admin-guide/sysctl/vm.rst`, `drop_caches`).
+/// Writes everything back and drops all clean caches (`Documentation/admin-guide/sysctl/vm.rst`,
+/// `drop_caches`).
 pub fn drop_caches() -> io::Result<()> {
     rustix::fs::sync();
     fs::write("/proc/sys/vm/drop_caches", "3")

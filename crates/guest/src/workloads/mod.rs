@@ -1,5 +1,5 @@
-//! The built-in workloads: one file, or directory, each. `WORKLOAD [OPTION...]` runs one; it
-//! reports by the metric protocol, as a program of anybody's own would.
+//! The built-in workloads: one file, or directory, each. `WORKLOAD [OPTION...]` runs one; it reports by the
+//! metric protocol, like a user's own program.
 
 mod autonuma;
 mod bonnie;
@@ -30,10 +30,10 @@ use model::Machine;
 
 use crate::reason;
 
-/// Why a workload failed. The agent records what is printed of it.
+/// Why a workload failed. The agent records the printed message.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// An option has a value that it cannot have.
+    /// An option has an invalid value.
     #[error(transparent)]
     Option(#[from] Refused),
     /// The command line is otherwise wrong.
@@ -50,18 +50,18 @@ pub enum WorkloadError {
     /// The kernel refused something.
     #[error("{what}: {}", reason(.error))]
     Io {
-        /// What was being done, or to what.
+        /// The operation that failed, or its object.
         what: String,
         /// The kernel's answer.
         error: io::Error,
     },
-    /// A process that does a part of the work failed, or did not do it.
+    /// A process that does part of the work failed, or did not do it.
     #[error("{0}")]
     Child(String),
-    /// A result is not the one it must be.
+    /// A result is wrong.
     #[error("{name} does not count: {why}")]
     Verification {
-        /// Of what.
+        /// Its name.
         name: String,
         /// What is wrong with it.
         why: String,
@@ -71,13 +71,13 @@ pub enum WorkloadError {
     Program(#[from] program::ProgramError),
 }
 
-/// An option of a workload has a value that it cannot have.
+/// An option of a workload has an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--{option} {value}: {why}")]
 pub struct Refused {
     /// The option's name.
     pub option: String,
-    /// The value, or that of several which is wrong.
+    /// The value, or the wrong one of several.
     pub value: String,
     /// What is allowed.
     pub why: String,
@@ -89,7 +89,7 @@ impl From<lexopt::Error> for WorkloadError {
     }
 }
 
-/// Names what was being done when an operation failed.
+/// Adds the failed operation to an error.
 trait While<T> {
     fn while_(self, what: impl Into<String>) -> Result<T, WorkloadError>;
 }
@@ -100,7 +100,7 @@ impl<T> While<T> for io::Result<T> {
     }
 }
 
-/// Gives `set` each option and its value; what it does not know it answers with false.
+/// Passes each option and its value to `set`, which returns false for an unknown option.
 fn options(
     mut arguments: lexopt::Parser,
     mut set: impl FnMut(&str, &str) -> Result<bool, WorkloadError>,
@@ -124,7 +124,7 @@ fn value_of<T: FromStr<Err: Display + 'static>>(
     value: &str,
 ) -> Result<T, WorkloadError> {
     value.parse().map_err(|why: T::Err| {
-        // The library speaks of digits and literals.
+        // The standard library's message would speak of digits and literals.
         let error: &dyn Any = &why;
         let why = match () {
             () if error.is::<ParseFloatError>() => "not a number".to_owned(),
@@ -139,7 +139,7 @@ fn value_of<T: FromStr<Err: Display + 'static>>(
     })
 }
 
-/// The value of an option that must be one of these.
+/// The value of an option that must be in this range.
 fn within<T: FromStr + PartialOrd + Display>(
     name: &str,
     value: &str,
@@ -150,7 +150,7 @@ fn within<T: FromStr + PartialOrd + Display>(
     number.ok_or_else(|| refused(name, value, format!("a number from {least} to {most}")))
 }
 
-/// The values of an option that takes several, each of which must be one of these.
+/// The values of an option that takes several, each of which must be in this range.
 fn list_within<T: FromStr + PartialOrd + Display + Copy>(
     name: &str,
     value: &str,
@@ -164,8 +164,7 @@ fn refused(option: &str, value: impl Display, why: impl Into<String>) -> Workloa
     Refused { option: option.to_owned(), value: value.to_string(), why: why.into() }.into()
 }
 
-/// The value of an option that is a share of the machine's memory in percent, or another amount
-/// that cannot be none.
+/// The value of an option that is a share of the machine's memory in percent, or another amount above zero.
 fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
     match value_of(name, value)? {
         number if number > 0.0 && number <= MOST => Ok(number),
@@ -178,7 +177,7 @@ fn share_of(memory: u64, percent: f64) -> u64 {
     (memory as f64 * percent / 100.0) as u64
 }
 
-/// The values of an option that takes several, with commas between them.
+/// The values of an option that takes several, separated by commas.
 fn list<T: FromStr<Err: Display + 'static>>(
     name: &str,
     value: &str,
@@ -186,12 +185,12 @@ fn list<T: FromStr<Err: Display + 'static>>(
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
 
-/// The largest amount ([`above_zero`]): more is a slip.
+/// The largest amount ([`above_zero`]): larger ones are typing errors.
 const MOST: f64 = 1e5;
 
-/// Whether a workload that fills files in `directory` has a file system there, and one that can hold
-/// so many bytes; `option` and its value are why there are so many. What a file system keeps to itself
-/// shows only when it is full.
+/// Whether there is a file system in `directory` for a workload that writes files, and it can hold so many
+/// bytes; `option` and its value determine that number. The file system's own overhead is not known before
+/// it is full.
 fn fits_on_disk(
     (option, value): (&str, impl Display),
     (directory, bytes): (&Path, u64),
@@ -215,9 +214,9 @@ fn fits_on_disk(
     Err(refused(option, value, why))
 }
 
-/// What runs a workload, or a part of one.
+/// Runs a workload, or a part of one.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
-/// What looks for values that a workload would refuse, or that cannot work on a machine.
+/// Checks for values that a workload would refuse, or that cannot work on a machine.
 type Check = fn(lexopt::Parser, &Machine) -> Result<(), WorkloadError>;
 
 /// The workloads by name.
@@ -235,18 +234,18 @@ const WORKLOADS: &[(&str, Main, Check)] = &[
     ("truncate", truncate::main, truncate::check),
     ("xfsrepair", xfsrepair::main, xfsrepair::check),
 ];
-/// Parts of workloads that are processes of their own.
+/// Parts of workloads that run as processes of their own.
 const PARTS: &[(&str, Main)] = &[
     (autonuma::PROCESS, autonuma::process_main),
     (stutter::COPY, stutter::copy_main),
     (stutter::HOG, stutter::hog_main),
 ];
 
-/// Reads the command line that a built-in workload is to have in a guest, as it does itself when it
-/// begins, and compares it with what is known of the machine. Other programs are not ours to check.
+/// Parses the command line of a built-in workload in a guest as the workload itself does when it begins, and
+/// compares it with what is known of the machine. Other programs are not checked.
 ///
 /// # Errors
-/// With what the workload would say.
+/// The workload's own error.
 pub fn check(command: &[String], machine: &Machine) -> Result<(), WorkloadError> {
     match command {
         [program, name, arguments @ ..] if program == WORKLOADS_PATH => {

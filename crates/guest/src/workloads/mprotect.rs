@@ -1,5 +1,5 @@
-//! Protection of shared memory: a shared mapping of base pages, all of them dirty, is made read-only
-//! and writable again, several times. The kernel changes each page's entry in the page table.
+//! Changes the protection of shared memory: a shared mapping of base pages, all of them dirty, is made
+//! read-only and writable again, several times. The kernel changes each page's entry in the page table.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -61,7 +61,7 @@ pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError
     Options::parse(arguments).map(drop)
 }
 
-/// Fills, then protects and restores, as often as there are rounds.
+/// Fills, then protects and restores, once per round.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
@@ -82,7 +82,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
             reporter.timed(phase, "", each, ended)?;
         }
     }
-    // The end of the process is no part of the last phase.
+    // The exit of the process is not part of the last phase.
     reporter.phase("")
 }
 

@@ -1,10 +1,10 @@
-//! Allocation and freeing of pages in the kernel, by order and by the size of batches: the subject
-//! of a microbenchmark of the MM Tests suite that needed SystemTap. Here a kernel module does the
-//! batches and takes the times (`workloads/pagealloc/pagealloc.c`).
+//! Allocation and freeing of pages in the kernel, by order and batch size: the subject of a microbenchmark
+//! of the MM Tests suite that needed SystemTap. Here a kernel module runs and times the batches
+//! (`workloads/pagealloc/pagealloc.c`).
 //!
-//! There is a phase for each order and batch, named as the field names its rows: `odr3-128` is of
-//! batches of 128 blocks of order 3. Each round in it gives a sample of each metric. Rounds before
-//! it, in a phase `warm-up`, give none.
+//! There is a phase for each order and batch, named like the usual rows: `odr3-128` has batches of 128
+//! blocks of order 3. Each round in it gives a sample of each metric. Rounds before it, in a phase
+//! `warm-up`, give none.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ use super::reporter::Reporter;
 use super::{While, WorkloadError, above_zero, list_within, options, refused, value_of, within};
 use crate::clock::boot_time;
 
-/// What the module listens to.
+/// The module's control file.
 const RUN: &str = "/sys/module/pagealloc/parameters/run";
 /// Its largest order and batch.
 const MAX_ORDER: u32 = 10;
@@ -91,14 +91,14 @@ impl Options {
     }
 }
 
-/// Blocks of an order that are held at a time.
+/// Blocks of an order that are held at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Batch {
     order: u32,
     blocks: u64,
 }
 
-/// What a round took, in nanoseconds a block.
+/// The times of a round, in nanoseconds per block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Round {
     alloc: f64,
@@ -141,15 +141,15 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Keeps this process, and with it what the kernel does for it, on one CPU.
+/// Pins this process, and the kernel's work for it, to one CPU.
 fn pin(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     Ok(sched_setaffinity(None::<Pid>, &set)?)
 }
 
-/// The rounds of one kind of batch. False if there was not enough memory: then nothing is reported
-/// of the round.
+/// Runs the rounds of one kind of batch. False if there was not enough memory: then the round is not
+/// reported.
 fn time(
     batch: Batch,
     options: &Options,
@@ -179,7 +179,7 @@ fn time(
     Ok(rounds.len() == options.rounds as usize)
 }
 
-/// Has the module do a round; none if memory was too short for it.
+/// Makes the module run a round; `None` if there was not enough memory.
 fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>, WorkloadError> {
     let Batch { order, blocks } = batch;
     match fs::write(run, format!("{order} {blocks} {times}")) {
@@ -200,8 +200,8 @@ impl Batch {
 }
 
 impl Round {
-    /// Reads what the module says: how many blocks it were, which must be as many as were `wanted`,
-    /// and nanoseconds of allocation and of freeing.
+    /// Parses the module's output: the number of blocks, which must be `wanted`, and nanoseconds of
+    /// allocation and of freeing.
     fn read(text: &str, wanted: u64) -> Option<Self> {
         let figures: Vec<u64> =
             text.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;

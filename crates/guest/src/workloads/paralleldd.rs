@@ -1,7 +1,7 @@
-//! Readers of one large file, all at the same time, from a cold cache.
+//! Parallel readers of one large file, from a cold cache.
 //!
-//! The phase `create` writes the file. Then there is a phase for each number of readers, by its
-//! number; each reader reads the whole file, and reports what it took.
+//! The phase `create` writes the file. Then there is a phase for each number of readers, named by that
+//! number; each reader reads the whole file, and reports its time.
 
 use std::fs::File;
 use std::io;
@@ -63,8 +63,8 @@ impl Options {
     }
 }
 
-/// Numbers of readers as the field's tables have them: 1, 3, 5, 7, 12, 21, 30, then every 18, below
-/// the number of CPUs, which is the last.
+/// The usual numbers of readers in tables: 1, 3, 5, 7, 12, 21, 30, then every 18, below the number of CPUs,
+/// which is the last.
 fn steps(cpus: usize) -> Vec<usize> {
     let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
@@ -95,7 +95,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Lets so many threads read the file, and returns what each of them took.
+/// Runs so many reader threads, and returns the time of each.
 fn read(path: &Path, readers: usize, options: &Options) -> io::Result<Vec<Duration>> {
     let ready = Barrier::new(readers);
     let reader = || {
@@ -124,7 +124,7 @@ mod tests {
         let (manifest, arguments) = manifest("paralleldd");
         let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
         assert_eq!((options.bytes(), &*options.readers), (4 << 30, &[1, 3, 4][..]));
-        // Readers are told in the order of their threads, which is none of time.
+        // Readers are reported in the order of their threads, which is not an order of time.
         assert!(manifest.metrics.iter().all(|metric| metric.concurrent));
     }
 

@@ -1,6 +1,5 @@
-//! Running a program of others, such as one of a distribution's packages: its output taken up within
-//! bounds, its time limited, and when it fails a reason that says which program it was and what it
-//! said.
+//! Runs a program of others, such as one of a distribution's packages: its output is read within bounds, its
+//! time is limited, and an error says which program failed and what it printed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,14 +17,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::reason;
 use crate::sys::{CpuTime, wait_with_time};
 
-/// What a program may print to its standard output.
+/// Most bytes of a program's standard output.
 const OUTPUT: usize = 16 << 20;
-/// Of what it says beside that only so many of the last bytes are kept ...
+/// Most bytes of its standard error that are kept, the last ones ...
 const SAID: usize = 4 << 10;
-/// ... of which so many lines are told when it fails, and the first one: a list of options or of hints
-/// may follow what went wrong.
+/// ... and most lines of these that an error reports, plus the first one: a list of options or of hints may
+/// follow the message.
 const LINES: usize = 4;
-/// Where programs lie that are named without a directory.
+/// Directories of programs that are named without one.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A program to be run.
@@ -36,7 +35,7 @@ pub struct Program {
     together: bool,
 }
 
-/// What a program left behind that ended well.
+/// The results of a program that succeeded.
 #[derive(Debug)]
 pub struct Output {
     /// Its standard output.
@@ -47,7 +46,7 @@ pub struct Output {
     pub spent: CpuTime,
 }
 
-/// Why a program's results are not to be had.
+/// Why a program has no results.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// It can't be started.
@@ -66,33 +65,33 @@ pub enum ProgramError {
         /// The kernel's answer.
         error: io::Error,
     },
-    /// It says itself that it failed, or a signal ended it.
+    /// It exited with a failure status, or a signal ended it.
     #[error("{program} failed ({status}){}", told(.said))]
     Failed {
         /// The program.
         program: String,
         /// How it ended.
         status: ExitStatus,
-        /// What it said.
+        /// Its standard error.
         said: String,
     },
-    /// It took too long, and was killed.
+    /// It exceeded its time limit, and was killed.
     #[error("{program} took longer than {} s{}", .limit.as_secs_f64(), told(.said))]
     Timeout {
         /// The program.
         program: String,
-        /// What it may take.
+        /// The time limit.
         limit: Duration,
-        /// What it said.
+        /// Its standard error.
         said: String,
     },
-    /// It printed more than anybody wants to read, and was killed.
+    /// It printed too much, and was killed.
     #[error("{program} printed more than {OUTPUT} bytes")]
     TooMuch {
         /// The program.
         program: String,
     },
-    /// What it printed is not what it should have.
+    /// Its output is not as expected.
     #[error("{program} printed what cannot be used: {problem}")]
     Garbage {
         /// The program.
@@ -107,8 +106,8 @@ fn told(said: &str) -> String {
 }
 
 impl Program {
-    /// The program at a path, or of this name in the usual directories. It speaks English, reads
-    /// nothing, and may take as long as it likes.
+    /// The program at a path, or of this name in the usual directories. Its locale is English, it reads
+    /// nothing, and its time is not limited.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref();
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
@@ -139,39 +138,39 @@ impl Program {
         self
     }
 
-    /// Runs it as a user and a group other than one's own.
+    /// Runs it as another user and group.
     #[must_use]
     pub fn user(mut self, user: u32, group: u32) -> Self {
         self.command.uid(user).gid(group);
         self
     }
 
-    /// Kills it, and what it started, when it takes longer.
+    /// Kills it, and what it started, after this time.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Takes up its standard error as if it were part of its standard output, in the order in which
-    /// it was written: there are programs that print their results there.
+    /// Merges its standard error into its standard output, in the order of writing: some programs print
+    /// their results there.
     #[must_use]
     pub fn together(mut self) -> Self {
         self.together = true;
         self
     }
 
-    /// The command as it will be run.
+    /// The command line.
     #[cfg(test)]
     pub fn command(&self) -> &Command {
         &self.command
     }
 
-    /// Runs it to its end. What it leaves running in the background is let run.
+    /// Runs it to its end. Background processes that it leaves continue to run.
     ///
     /// # Errors
-    /// When it can't be started, fails, takes too long or prints too much. Nothing of it is left
-    /// running then that is in its process group.
+    /// When it cannot be started, fails, takes too long or prints too much. Its process group has ended
+    /// then.
     pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();
@@ -181,7 +180,7 @@ impl Program {
         };
         let attended = attend(&child, (&mut text, &mut said), start, self.limit);
         if !matches!(attended, Ok(Ending::Itself)) {
-            // Fails if nobody is left, which is the aim.
+            // Fails if no process is left, which is the goal.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let waited = wait_with_time(&child);
@@ -205,7 +204,7 @@ impl Program {
     }
 }
 
-/// Starts a program, with pipes for what it prints and for what it says beside that.
+/// Starts a program, with pipes for its standard output and its standard error.
 fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, Pipe, Pipe)> {
     let both = together.then(io::pipe).transpose()?;
     if let Some((_, writer)) = &both {
@@ -227,7 +226,7 @@ enum Ending {
     TooMuch,
 }
 
-/// Takes up what a program prints until it ends, or may not go on.
+/// Reads a program's output until it ends, or exceeds a limit.
 fn attend(
     child: &Child,
     (text, said): (&mut Pipe, &mut Pipe),
@@ -239,7 +238,7 @@ fn attend(
     said.unblock()?;
     loop {
         let left = limit.saturating_sub(start.elapsed());
-        // An end that is seen before a last look at the pipes leaves nothing in them.
+        // If its end was seen before the last read of the pipes, nothing remains in them.
         let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
         text.take_up()?;
         said.take_up()?;
@@ -256,7 +255,7 @@ fn attend(
     }
 }
 
-/// Waits until one of these has something; whether the first has.
+/// Waits until one of these is readable; returns whether the first one is.
 fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
     let ends = ends.iter().flatten();
     let mut polled: Vec<_> =
@@ -269,7 +268,7 @@ fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// One of a program's pipes, and what came out of it.
+/// One of a program's pipes, and the bytes read from it.
 struct Pipe {
     /// None once its writers are gone.
     end: Option<File>,
@@ -289,7 +288,7 @@ impl Pipe {
         self.fd().map_or(Ok(()), |end| Ok(ioctl_fionbio(end, true)?))
     }
 
-    /// Takes up to a pipe's fill of what is there now.
+    /// Reads at most one pipe buffer of what is available now.
     fn take_up(&mut self) -> io::Result<()> {
         let Some(end) = &mut self.end else {
             return Ok(());
@@ -311,8 +310,7 @@ impl Pipe {
     }
 }
 
-/// What a file says at its end, however long it is: lines that say anything, as one. Nothing if there
-/// are none.
+/// The end of a file of any length: its nonblank lines, as one. Empty if there are none.
 pub fn end_of(path: &Path) -> String {
     let end = || {
         let mut file = File::open(path)?;
@@ -325,7 +323,7 @@ pub fn end_of(path: &Path) -> String {
     gist(&end().unwrap_or_default())
 }
 
-/// The first and the last lines of a text that say anything, as one.
+/// The first and the last nonblank lines of a text, as one.
 fn gist(bytes: &[u8]) -> String {
     let end = &bytes[bytes.len().saturating_sub(SAID)..];
     let text = String::from_utf8_lossy(end);
@@ -403,7 +401,7 @@ mod tests {
         let program = shell(script).directory(directory.path());
         let error = fails(program.limit(Duration::from_millis(500)));
         assert!(error.starts_with("sh took longer than 0.5 s"), "{error}");
-        // Its reader is gone, or else this would not fail for ever.
+        // Its reader is gone; otherwise this would not fail for ever.
         let open = || {
             let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::WRONLY;
             rustix::fs::open(&fifo, flags, rustix::fs::Mode::empty())

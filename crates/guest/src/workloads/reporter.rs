@@ -15,7 +15,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Writes where the environment says, or, for a run by hand, to standard output.
+    /// Writes to the descriptor from the environment or, if run by hand, to standard output.
     pub fn from_environment() -> Result<Self, WorkloadError> {
         let lines: Box<dyn Write + Send> =
             match inherited(FD_VARIABLE, OpenOptions::new().write(true))? {
@@ -25,13 +25,13 @@ impl Reporter {
         Ok(Self { lines, acks: inherited(ACK_VARIABLE, OpenOptions::new().read(true))? })
     }
 
-    /// Writes into a file, and waits for nobody.
+    /// Writes to a file, without waiting for acknowledgements.
     #[cfg(test)]
     pub fn to(file: File) -> Self {
         Self { lines: Box::new(file), acks: None }
     }
 
-    /// Begins a phase, or with an empty name none, and waits until the counters are cut.
+    /// Begins a phase, or none if the name is empty, and waits until the counters are cut.
     pub fn phase(&mut self, name: &str) -> Result<(), WorkloadError> {
         self.line(format!("phase {name}").trim_end().to_owned())?;
         match &mut self.acks {
@@ -45,13 +45,13 @@ impl Reporter {
         self.line(format!("sample {metric} {value:.6}"))
     }
 
-    /// Reports a value of a metric whose name may have blanks, with a label or an empty one.
+    /// Reports a value of a metric whose name may have blanks, with a label, which may be empty.
     pub fn labelled(&mut self, metric: &str, label: &str, value: f64) -> Result<(), WorkloadError> {
         self.line(format!("sample \"{metric}\" {label} {value:.6}"))
     }
 
-    /// Reports a value of a metric with a label or an empty one, and when that was over what it
-    /// measured ([`crate::clock::boot_time`]): the report may come later.
+    /// Reports a value of a metric with a label, which may be empty, and the time at which the measured
+    /// operation ended ([`crate::clock::boot_time`]): the report may come later.
     pub fn timed(
         &mut self,
         metric: &str,
@@ -73,13 +73,13 @@ impl Reporter {
         self.line(format!("note \"{text}\""))
     }
 
-    /// Writes a line at once, in one piece.
+    /// Writes a line at once, in a single write.
     pub fn line(&mut self, line: String) -> Result<(), WorkloadError> {
         self.lines.write_all(format!("{line}\n").as_bytes()).while_("reporting")
     }
 }
 
-/// Opens the descriptor whose number is in `variable`; none if it is not set.
+/// Opens the descriptor whose number is in `variable`; `None` if that is not set.
 fn inherited(variable: &str, options: &OpenOptions) -> Result<Option<File>, WorkloadError> {
     let Some(number) = env::var(variable).ok() else {
         return Ok(None);

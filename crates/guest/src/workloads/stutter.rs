@@ -1,5 +1,5 @@
-//! How long mmap(2) takes for one process while another holds most of the memory and a third copies
-//! a large file: what a desktop user feels as stutter.
+//! The time of mmap(2) in one process while another holds most of the memory and a third copies a large
+//! file: desktop users notice this as stutter.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -32,11 +32,11 @@ use crate::words::Words;
 pub const HOG: &str = "stutter-hog";
 /// ... and the one that copies.
 pub const COPY: &str = "stutter-copy";
-/// Between two probes, as in the field's program.
+/// The pause between two probes, as in the original program.
 const PAUSE: Duration = Duration::from_millis(5);
 /// MiB of the largest probe.
 const MAX_PROBE: usize = 1 << 20;
-/// The smallest page, and so the distance at which every page is touched.
+/// The smallest page size: the stride that touches every page.
 const PAGE: usize = 4096;
 
 /// The command line.
@@ -135,7 +135,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     reporter.sample("Copy", copied.as_secs_f64())
 }
 
-/// Maps memory, writes a word of each page, unmaps it, and returns how long that took.
+/// Maps memory, writes a word of each page, unmaps it, and returns the time.
 fn probe(bytes: usize) -> io::Result<Duration> {
     let start = Instant::now();
     let words = Words::anonymous(bytes)?;
@@ -150,7 +150,7 @@ fn touch(words: &Words) {
     }
 }
 
-/// A process of its own, so that nobody shares an address space with the probes.
+/// A separate process, so that the probes share their address space with nothing else.
 fn start<A: AsRef<std::ffi::OsStr>>(
     name: &str,
     arguments: impl IntoIterator<Item = A>,
@@ -169,7 +169,7 @@ fn wait_for_word(process: &mut Child) -> io::Result<()> {
     }
 }
 
-/// Touches so many bytes, says so, and holds them until its input ends.
+/// Touches so many bytes, reports that, and holds them until its input ends.
 pub fn hog_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let bytes = value_of(HOG, &arguments.value()?.to_string_lossy())?;
     let words = Words::anonymous(bytes).while_("mapping memory")?;

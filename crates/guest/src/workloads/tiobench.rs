@@ -1,12 +1,12 @@
-//! Rates of threads that read and write files of their own, in sequence and at random: the benchmark
-//! tiobench (threaded I/O bench) of old, whose work is done by fio here.
+//! Rates of threads that read and write files of their own, sequentially and at random: the old benchmark
+//! tiobench (threaded I/O bench), whose work is done by fio here.
 //!
-//! For each number of threads there are files of the same size in all, and a phase for each test, by
-//! its name and the number of threads: `SeqWrite-4`, then `RandWrite-4`, `SeqRead-4`, `RandRead-4`.
-//! Nothing is dropped from the page cache between them: how long pages stay is the question. What was
-//! written is on the disk when a test ends. The phase `potential` before tells what one reader gets of
-//! the disk, from a cold cache and in large blocks. All figures are reported between phases, whose
-//! names would else be part of theirs.
+//! For each number of threads the files have the same total size, and there is a phase for each test, named
+//! by the test and the number of threads: `SeqWrite-4`, then `RandWrite-4`, `SeqRead-4`, `RandRead-4`. The
+//! page cache is not dropped between them: how long pages stay is the question. Written data is on the disk
+//! when a test ends. The preceding phase `potential` measures the rate of one reader, from a cold cache and
+//! in large blocks. All figures are reported between phases, because the names of phases would otherwise
+//! become part of their names.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use super::{
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
-/// Of the data so much is read for the phase `potential`, at most.
+/// Most bytes of the data that are read in the phase `potential`.
 const POTENTIAL: u64 = 256 << 20;
-/// fio tells times in whole milliseconds, rounded up. The rate of a test that took fewer is not told:
-/// it would be wrong by more than 2 %.
+/// fio prints times in whole milliseconds, rounded up. The rate of a test shorter than this is not reported:
+/// its error would exceed 2 %.
 const SHORTEST: u64 = 50;
 /// Most threads of one test.
 const THREADS: u64 = 1024;
@@ -105,7 +105,7 @@ struct Test {
     random: bool,
 }
 
-/// In the order in which they follow each other.
+/// The tests in order.
 const TESTS: [Test; 4] = [
     Test { name: "SeqWrite", pattern: "write", writes: true, random: false },
     Test { name: "RandWrite", pattern: "randwrite", writes: true, random: true },
@@ -155,7 +155,7 @@ pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), Workloa
     fits_on_disk(("size", options.size), wanted, machine)
 }
 
-/// Does all tests with each number of threads.
+/// Runs all tests with each number of threads.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
@@ -191,7 +191,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Megabytes a second of one reader.
+/// The rate of one reader, in megabytes per second.
 fn potential(options: &Options) -> Result<f64, WorkloadError> {
     let path = options.directory.join("potential");
     let name = path.display().to_string();
@@ -206,7 +206,7 @@ fn potential(options: &Options) -> Result<f64, WorkloadError> {
     Ok(bytes as f64 / MEGABYTE / elapsed)
 }
 
-/// What fio prints, as far as it matters (fio(1), JSON output).
+/// The relevant part of fio's output (fio(1), JSON output).
 #[derive(Deserialize)]
 struct Printed {
     jobs: Vec<Job>,
@@ -226,8 +226,8 @@ struct Side {
     runtime: u64,
 }
 
-/// Megabytes a second, all threads together, in what fio printed of a test that was to read or write
-/// so many bytes; none if that was too quick to be measured. The error says what is wrong with it.
+/// Megabytes per second, all threads together, in fio's output for a test that was to read or write so many
+/// bytes; `None` if that was too quick to measure. The error says what is wrong with the output.
 fn rate(text: &str, test: Test, bytes: u64) -> Result<Option<f64>, String> {
     // Remarks may come first.
     let start = if text.starts_with('{') { Some(0) } else { text.find("\n{").map(|at| at + 1) };
@@ -335,7 +335,7 @@ mod tests {
         assert!(rate(&took(50), TESTS[0], 12 << 20).unwrap().is_some());
         for quick in [0, 1, 49] {
             assert_eq!(rate(&took(quick), TESTS[0], 12 << 20), Ok(None));
-            // It must have been done all the same.
+            // The work must have been done anyway.
             assert!(rate(&took(quick), TESTS[0], 24 << 20).is_err());
         }
     }

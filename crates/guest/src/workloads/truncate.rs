@@ -1,6 +1,6 @@
-//! Truncation of files whose pages were reclaimed: what the page cache remembers of them, its
-//! shadow entries, has to be cleared one by one. The programs of Jan Kara's report of 2019 against
-//! the conversion of truncate to the XArray: 64 files, truncated together, several times.
+//! Truncation of files whose pages were reclaimed: their shadow entries in the page cache have to be cleared
+//! one by one. The programs of Jan Kara's report of 2019 against the conversion of truncate to the XArray:
+//! 64 files, truncated together, several times.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -22,7 +22,7 @@ use crate::clock::boot_time;
 use crate::sys::own_time;
 use crate::words::Words;
 
-/// The smallest page, and so the distance at which every page is touched.
+/// The smallest page size: the stride that touches every page.
 const PAGE: usize = 4096;
 
 /// The command line.
@@ -73,7 +73,7 @@ pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), Workloa
     fits_on_disk(("files", options.files), (&options.directory, 0), machine)
 }
 
-/// Fills and truncates, as often as there are rounds.
+/// Fills and truncates, once per round.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
@@ -105,7 +105,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Makes a file of holes whose pages have all been in the page cache, and are reclaimed.
+/// Makes a sparse file whose pages have all been in the page cache, and are reclaimed.
 fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
     file.set_len((pages * PAGE) as u64)?;
@@ -117,7 +117,7 @@ fn fill(path: &Path, pages: usize) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Nodes of page-cache trees that hold shadow entries, as `/proc/vmstat` has them since Linux 4.20.
+/// Number of page cache nodes with shadow entries, as in `/proc/vmstat` since Linux 4.20.
 fn shadow_nodes() -> Option<u64> {
     let vmstat = fs::read_to_string("/proc/vmstat").ok()?;
     let line = vmstat.lines().find_map(|line| line.strip_prefix("workingset_nodes "))?;

@@ -1,19 +1,19 @@
-//! A text of any length in blocks of whole lines, without holding more of it than one block.
+//! Splits a text of any length into blocks of whole lines; only one block is in memory.
 
 use std::io::{self, Read};
 
-/// Size of a block, but for longer lines.
+/// Size of a block, except for longer lines.
 const BLOCK: usize = 256 << 10;
-/// No line is longer: `/proc/interrupts` of a thousand CPUs has 12 KB.
+/// Longest line: `/proc/interrupts` of a thousand CPUs has 12 KB.
 const MAX_LINE: usize = 1 << 20;
 
 /// Blocks of a text.
 pub struct Blocks<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// What of the buffer was given out.
+    /// End of the part of the buffer that was returned.
     given: usize,
-    /// What of the buffer was read.
+    /// End of the part of the buffer that was read.
     filled: usize,
     /// How much more may be read.
     left: u64,
@@ -28,8 +28,8 @@ impl<R: Read> Blocks<R> {
         Self { reader, buffer, given: 0, filled: 0, left: limit, trouble: None }
     }
 
-    /// The next lines; the last of them alone may lack its end. None when there are no more. What
-    /// could be read before an error is given first.
+    /// The next lines; only the last of them may lack its end. `None` when there are no more. What could be
+    /// read before an error is returned first.
     ///
     /// # Errors
     /// When the rest can't be read, is too long, or has too long a line.
@@ -65,7 +65,7 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Reads until the buffer is full. False when nothing came.
+    /// Reads until the buffer is full. False when nothing was read.
     fn fill(&mut self) -> bool {
         let before = self.filled;
         while self.trouble.is_none() && self.filled < self.buffer.len() {

@@ -1,4 +1,4 @@
-//! A boot out of the iterations that were run in it.
+//! Makes a boot of the iterations that were run in it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,11 +15,11 @@ use super::reboots;
 use super::state::Test;
 use super::table::{Budget, Table};
 
-/// No more values than this are kept of a boot: a day of `/proc/vmstat` every second, four times.
+/// Most values that are kept of a boot: a day of `/proc/vmstat` every second, four times.
 const MAX_VALUES: usize = 64 << 20;
-/// More of the kernel's log than this is not kept.
+/// Most bytes of the kernel's log that are kept.
 const MAX_LOG: usize = 8 << 20;
-/// Texts of the kernel that mmtests keeps from before and after each benchmark.
+/// Files of the kernel that mmtests keeps from before and after each benchmark.
 const SNAPSHOTS: [(&str, Source); 5] = [
     ("/proc/vmstat", Source::Vmstat),
     ("/proc/zoneinfo", Source::Zoneinfo),
@@ -37,22 +37,22 @@ pub struct Watched {
     pub unread: Vec<(String, String)>,
 }
 
-/// Where a boot belongs.
+/// The place of a boot.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The name of its run.
     pub variant: &'a str,
     /// Which boot of the run, from 0.
     pub replicate: u32,
-    /// Its number among all boots: none of them were run in turns.
+    /// Its number among all boots, because none of them were run in turns.
     pub block: u32,
-    /// What to say of where its kernel came from.
+    /// The origin of its kernel, for people.
     pub origin: &'a str,
-    /// What the whole run returned, if it said so and was not well.
+    /// The exit status of the whole run, if reported and nonzero.
     pub status: Option<i64>,
 }
 
-/// Makes a boot of the iterations that were run in it, all but its series, which come beside it.
+/// Makes a boot of the iterations that were run in it, except for its series, which are returned beside it.
 pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
     let started = iterations.iter().filter_map(|it| it.started).min();
     let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
@@ -99,7 +99,7 @@ pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, 
     (boot, series, watched)
 }
 
-/// The first time at which something was noted, if nothing says when it began.
+/// The first recorded time, if the begin is not recorded.
 fn earliest(iterations: &[&Iteration]) -> u64 {
     let tests = iterations.iter().flat_map(|it| it.state.tests.values());
     tests.filter_map(|test| test.begin).min().unwrap_or(0)
@@ -129,7 +129,7 @@ fn log(iterations: &[&Iteration]) -> String {
     log
 }
 
-/// Adds what the benchmarks measured. What is no result is a problem instead.
+/// Adds what the benchmarks measured. A failed benchmark becomes a problem.
 fn results(iteration: &Iteration, boot: &mut Boot) {
     let number = iteration.number;
     for (name, read) in &iteration.benchmarks {
@@ -164,7 +164,7 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
     }
 }
 
-/// A boot in which nothing came to a result has failed.
+/// A boot without any result has failed.
 fn outcome(boot: &Boot, place: Place<'_>, iterations: &[&Iteration]) -> Outcome {
     let left_out = || boot.problems.iter().filter(|it| it.kind == ProblemKind::LeftOut);
     let mut benchmarks = iterations.iter().flat_map(|it| it.benchmarks.values());
@@ -180,8 +180,8 @@ fn outcome(boot: &Boot, place: Place<'_>, iterations: &[&Iteration]) -> Outcome 
     }
 }
 
-/// By how much counters span more than their benchmarks: mmtests reads them again only when its
-/// monitors were stopped, and what the kernel did meanwhile is in them.
+/// By how much counters span more than their benchmarks: mmtests reads them again only after its monitors
+/// were stopped, so they include what the kernel did meanwhile.
 fn spans(iterations: &[&Iteration]) -> Vec<String> {
     let mut more: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for iteration in iterations {
@@ -246,7 +246,7 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
         for (source, table) in tables {
             all.overflowed |= table.overflowed();
             let (times, columns) = table.finish();
-            // A sample alone is no series.
+            // A single sample is not a series.
             if times.len() > 1 && !columns.is_empty() {
                 all.series.push(Series {
                     workload: name.clone(),
@@ -262,8 +262,8 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
     all
 }
 
-/// Adds what mmtests kept of the kernel's files from before or after a benchmark. The text before
-/// begins series, the one after ends them, so that differences are those of the benchmark.
+/// Adds what mmtests kept of the kernel's files from before or after a benchmark. The text before begins
+/// series, and the text after ends them, so that differences are those of the benchmark.
 fn snapshot<'a>(
     test: &Test,
     after: bool,

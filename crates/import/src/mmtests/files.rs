@@ -1,5 +1,5 @@
-//! Files of a directory that anybody may have made: symbolic links lead nowhere else, nothing but
-//! regular files is opened, and what is packed is unpacked no further than to a limit.
+//! Reads files of an untrusted directory: symbolic links cannot lead outside, only regular files are opened,
+//! and unpacking is limited.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
 use sha2::{Digest, Sha256};
 
-/// No more entries than this are looked at in one directory.
+/// Most entries of a directory that are read.
 const MAX_ENTRIES: usize = 100_000;
-/// What unpacking `xz` may use; its own presets go up to 65 MiB.
+/// Memory limit for unpacking `xz`; its own presets need up to 65 MiB.
 const XZ_MEMORY: u64 = 128 << 20;
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 << 10;
@@ -23,20 +23,20 @@ const PACKED: [&str; 2] = [".gz", ".xz"];
 /// A regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, without the suffix that says how it is packed.
+    /// Its name, without the suffix for packing.
     pub name: String,
     /// Where it is, links resolved.
     pub path: PathBuf,
 }
 
-/// What lies in a directory.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Regular files in the order of their names.
     pub files: Vec<Entry>,
     /// Directories by their names.
     pub directories: BTreeMap<String, PathBuf>,
-    /// Names of what is neither, or can't be reached, with the reason.
+    /// Names of entries that are neither, or cannot be reached, with the reason.
     pub passed_over: Vec<(String, &'static str)>,
 }
 
@@ -64,7 +64,7 @@ impl Root {
         &self.path
     }
 
-    /// What lies in `directory`, which is this one or one below it.
+    /// The contents of `directory`, which is this one or one below it.
     ///
     /// # Errors
     /// When it can't be listed, or has more entries than anybody's logs have.
@@ -109,12 +109,12 @@ impl Root {
     }
 }
 
-/// A name without the suffix that says how a file is packed.
+/// A name without the suffix for packing.
 fn stem(name: &str) -> &str {
     PACKED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// A file as it is when unpacked; by its first bytes, for names deceive.
+/// A file, unpacked according to its first bytes, because names may be wrong.
 ///
 /// # Errors
 /// When it can't be opened.
@@ -146,7 +146,7 @@ pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// SHA-256 of a file as it lies there.
+/// SHA-256 of a file as stored.
 ///
 /// # Errors
 /// When it can't be read.

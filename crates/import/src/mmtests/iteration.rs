@@ -1,5 +1,5 @@
-//! One iteration, as far as it is small: what mmtests noted of it, what its benchmarks measured, what
-//! its files say of kernel and machine. Monitors are found, and read later.
+//! The small files of one iteration: mmtests' notes, the results of its benchmarks, facts of the kernel and
+//! machine. Monitors are found here, and read later.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use super::monitor::Monitor;
 use super::reboots::{self, Traces};
 use super::state::{self, State};
 
-/// No note, log or configuration is longer.
+/// Longest note, log or configuration.
 const MAX_TEXT: usize = 64 << 20;
-/// No more than this is read of one benchmark's files.
+/// Most bytes of one benchmark's files that are read.
 const MAX_LOGS: usize = 512 << 20;
-/// More of what mmtests says of a failure is not kept.
+/// Most letters of a failure message of mmtests that are kept.
 const MAX_REASON: usize = 300;
 
 /// Files with facts on kernel and machine.
@@ -34,17 +34,17 @@ pub struct Iteration {
     pub number: u32,
     /// When it began, seconds since 1970, if that is known.
     pub started: Option<u64>,
-    /// What mmtests noted.
+    /// mmtests' notes.
     pub state: State,
-    /// By what it shows which boot it belongs to.
+    /// What shows to which boot it belongs.
     pub traces: Traces,
     /// Its kernel and machine.
     pub facts: BootFacts,
-    /// The machine, where it is told whole.
+    /// The machine, where completely known.
     pub topology: Option<Topology>,
     /// The kernel's log.
     pub log: String,
-    /// The benchmarks by name: what they measured, or why that is no result.
+    /// The benchmarks by name: what they measured, or why there is no result.
     pub benchmarks: BTreeMap<String, Result<Parsed, String>>,
     /// The monitors that can be read.
     pub monitors: Vec<Found>,
@@ -61,13 +61,13 @@ pub struct Found {
     pub benchmark: String,
     /// Its name.
     pub name: String,
-    /// Which one it is.
+    /// Its kind.
     pub monitor: Monitor,
-    /// Where its file lies.
+    /// The path of its file.
     pub path: PathBuf,
 }
 
-/// Reads an iteration. Whatever of it can't be read is said.
+/// Reads an iteration. Whatever cannot be read is recorded.
 pub fn read(files: &layout::Iteration) -> Iteration {
     let mut unread = Vec::new();
     let digest = digest(files, &mut unread);
@@ -178,7 +178,7 @@ impl Iteration {
                 remarks => remarks.join("; "),
             }),
             Ok(parsed) => Ok(parsed),
-            // Its counters and its duration can be compared none the less.
+            // Its counters and its duration can still be compared.
             Err(unknown @ Unreadable::Unknown { .. }) => {
                 self.unread.push((format!("logs of {name}"), unknown.to_string()));
                 Ok(Parsed::default())
@@ -215,7 +215,7 @@ impl Iteration {
     }
 }
 
-/// The kernel's configuration is named after its release.
+/// Whether this is the kernel's configuration, which is named after its release.
 fn is_config(name: &str) -> bool {
     name.starts_with("kconfig-")
 }
@@ -226,8 +226,8 @@ fn last(state: &State) -> Option<u64> {
     ends.chain([state.start, state.finish]).flatten().max()
 }
 
-/// Why what a benchmark left is no result, as far as that can be seen from outside. `noted` says
-/// whether there are notes on the benchmarks at all, `failure` is what mmtests said of its own end.
+/// Why a benchmark has no result, as far as that is visible from outside. `noted` says whether there are
+/// notes on the benchmarks at all, `failure` is mmtests' own message about its end.
 fn refused(state: &State, name: &str, noted: bool, failure: Option<&str>) -> Option<String> {
     let test = state.tests.get(name).cloned().unwrap_or_default();
     if let Some(failure) = failure {

@@ -1,4 +1,4 @@
-//! Where things lie in a directory of logs: its runs, their iterations, the benchmarks of those.
+//! The layout of a directory of logs: its runs, their iterations, and their benchmarks.
 //!
 //! Three layouts are known. Since May 2019 a run is a directory with `iter-0`, `iter-1` and so on
 //! in it; for some days before, one without them. Earlier all runs lay in one directory, and their
@@ -11,20 +11,20 @@ use std::path::Path;
 
 use super::files::{Entry, Listing, Root};
 
-/// So deep, and no deeper, lie the files of a benchmark.
+/// Greatest depth of a benchmark's files.
 const MAX_DEPTH: usize = 4;
-/// No more files than this are read of one benchmark's.
+/// Most files of one benchmark that are read.
 const MAX_FILES: usize = 20_000;
-/// No more directories than this are looked into below those of the benchmarks.
+/// Most directories below those of the benchmarks that are read.
 const MAX_DIRECTORIES: usize = 20_000;
-/// No more iterations than this are read of one run.
+/// Most iterations of one run that are read.
 const MAX_ITERATIONS: usize = 10_000;
-/// Where the files of a benchmark lie in its directory: now, and in old logs.
+/// The place of a benchmark's files in its directory: now, and in old logs.
 const LOGS: [&str; 2] = ["logs", "noprofile"];
 /// The file that every iteration has.
 const TIMESTAMP: &str = "tests-timestamp";
 
-/// One run of mmtests: what one kernel did.
+/// One run of mmtests: the results of one kernel.
 #[derive(Debug)]
 pub struct Run {
     /// Its name.
@@ -40,22 +40,22 @@ pub struct Run {
 pub struct Iteration {
     /// Its number, from 0.
     pub number: u32,
-    /// Its files; in names of old logs the run's name is left out.
+    /// Its files; the run's name is removed from names of old logs.
     pub files: BTreeMap<String, Entry>,
-    /// For each benchmark the files that it left, named from where its logs begin.
+    /// For each benchmark its files, named from where its logs begin.
     pub benchmarks: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
-/// What was found in a directory.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub struct Layout {
     /// The runs, in the order of their names.
     pub runs: Vec<Run>,
-    /// Names of what belongs to no run, or can't be reached, with the reason.
+    /// Names of entries that belong to no run, or cannot be reached, with the reason.
     pub passed_over: Vec<(String, &'static str)>,
 }
 
-/// Finds what lies in `root`.
+/// Finds the runs in `root`.
 ///
 /// # Errors
 /// When a directory can't be listed.
@@ -94,7 +94,7 @@ fn iteration_number(name: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| plain)
 }
 
-/// The run that a file of the oldest layout tells of.
+/// The run to which a file of the oldest layout belongs.
 fn old_run(name: &str) -> Option<&str> {
     name.strip_prefix(TIMESTAMP)?.strip_prefix('-').filter(|run| !run.is_empty())
 }
@@ -248,7 +248,7 @@ impl Finder<'_> {
     }
 }
 
-/// Splits `REST-RUN`; of several runs that fit, the longest name is meant.
+/// Splits `REST-RUN`; if several runs match, the longest name wins.
 fn ending<'a, 'b>(name: &'a str, runs: &'b BTreeSet<String>) -> Option<(&'a str, &'b str)> {
     let fits = |run: &'b String| {
         let rest = name.strip_suffix(&**run)?.strip_suffix('-')?;

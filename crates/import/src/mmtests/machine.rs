@@ -1,17 +1,17 @@
-//! What the files of an iteration say of its machine and its kernel.
+//! Facts of the machine and the kernel from the files of an iteration.
 
 use std::collections::BTreeMap;
 
 use model::{BootFacts, Bytes, CpuSet, Node, Topology};
 
-/// No machine has more CPUs or nodes than this.
+/// Most CPUs or nodes of a machine.
 const MAX_NUMBER: u32 = 1 << 16;
 const KIB: u64 = 1 << 10;
 
 /// Texts of files by the names that they have in an iteration.
 pub type Texts = BTreeMap<&'static str, String>;
 
-/// The kernel as `kernel.version` (`uname -a`), the log and other files tell of it.
+/// The kernel according to `kernel.version` (`uname -a`), the log and other files.
 pub fn kernel(texts: &Texts) -> BootFacts {
     let text = |name| texts.get(name).map_or("", |text| &**text);
     let (release, version) = uname(text("kernel.version")).unwrap_or_default();
@@ -35,7 +35,7 @@ fn uname(text: &str) -> Option<(String, String)> {
     let mut rest: Vec<&str> = words.collect();
     if rest.last() == Some(&"GNU/Linux") {
         rest.pop();
-        // Machine, processor and platform are mostly the same.
+        // Machine, processor and platform are usually the same.
         let machine = rest.last().copied();
         while rest.last().is_some_and(|last| Some(*last) == machine || *last == "unknown") {
             rest.pop();
@@ -44,7 +44,7 @@ fn uname(text: &str) -> Option<(String, String)> {
     Some((release.to_owned(), rest.join(" ")))
 }
 
-/// What follows `start` at the head of a message of the kernel's log.
+/// The text after `start` at the head of a message of the kernel's log.
 fn logged<'a>(log: &'a str, start: &str) -> Option<&'a str> {
     log.lines().find_map(|line| {
         let message = match line.split_once("] ") {
@@ -55,7 +55,7 @@ fn logged<'a>(log: &'a str, start: &str) -> Option<&'a str> {
     })
 }
 
-/// Adds the machine's shape to `facts`, as far as it is told.
+/// Adds the machine's shape to `facts`, as far as known.
 pub fn shape(facts: &mut BootFacts, texts: &Texts, meminfo: &str, zoneinfo: &str) {
     let text = |name| texts.get(name).map_or("", |text| &**text);
     let nodes = topology(texts).map(|topology| (topology.cpus(), topology.nodes.len() as u32));
@@ -70,7 +70,7 @@ pub fn shape(facts: &mut BootFacts, texts: &Texts, meminfo: &str, zoneinfo: &str
     let kib = value(meminfo, "MemTotal").and_then(|value| value.strip_suffix("kB"));
     let kib = kib.and_then(|kib| kib.trim().parse::<u64>().ok());
     facts.memory = kib.unwrap_or(0).saturating_mul(KIB);
-    // Other architectures have pages of several sizes, and no file says which.
+    // Other architectures have several page sizes, and no file says which is used.
     if text("kernel.version").contains(" x86_64") {
         facts.page_size = 4 * KIB;
     }
@@ -81,8 +81,8 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
 }
 
-/// The machine as `numactl --hardware` tells of it. None where it is not told, or where CPUs or
-/// nodes have no consecutive numbers.
+/// The machine according to `numactl --hardware`. `None` where that is missing, or where CPUs or nodes are
+/// not numbered consecutively.
 pub fn topology(texts: &Texts) -> Option<Topology> {
     let mut nodes: BTreeMap<u32, Node> = BTreeMap::new();
     let mut in_distances = false;

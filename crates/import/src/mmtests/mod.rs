@@ -1,16 +1,16 @@
-//! Directories of logs that mmtests left: its runs become variants, its benchmarks workloads, its
-//! iterations iterations. What is in the files is taken, nothing that mmtests derives from them: no
-//! mean, no mark of significance.
+//! Imports directories of logs that mmtests left: its runs become variants, its benchmarks workloads, its
+//! iterations iterations. Only the contents of the files are used, nothing that mmtests derives from them:
+//! no mean, no mark of significance.
 //!
-//! Reading goes in two steps, so that no more than one boot is in memory at a time. [`Directory::read`]
-//! takes all that is small; [`Directory::boot`] reads the monitors of one boot, an iteration a core.
+//! Reading has two steps, so that at most one boot is in memory at a time. [`Directory::read`] reads all
+//! small files; [`Directory::boot`] reads the monitors of one boot, one iteration per core.
 //!
-//! The way of a directory: [`files`] opens what lies in it, [`layout`] says what is what,
-//! [`iteration`] reads one iteration ([`state`], [`machine`], [`benchmark`]), [`reboots`] tells which
-//! iterations are of one boot, [`boot`] makes a boot of them ([`monitor`], [`table`], [`blocks`]).
+//! The stages for a directory: [`files`] opens files, [`layout`] finds runs and iterations, [`iteration`]
+//! reads one iteration ([`state`], [`machine`], [`benchmark`]), [`reboots`] finds the iterations that share
+//! a boot, [`boot`] makes a boot of them ([`monitor`], [`table`], [`blocks`]).
 //!
-//! Whoever made the files may have meant ill: sizes, depths and counts are bounded, packed files are
-//! unpacked no further than to a limit, and no link leads out of the directory.
+//! The files are untrusted: sizes, depths and counts are bounded, unpacking is limited, and no link leads
+//! out of the directory.
 
 pub mod benchmark;
 mod blocks;
@@ -41,7 +41,7 @@ use iteration::Iteration;
 
 /// The tool, as experiments name it.
 pub const TOOL: &str = "mmtests";
-/// No activity log is longer.
+/// Longest activity log.
 const MAX_ACTIVITY: usize = 64 << 20;
 
 /// Why a directory can't be imported.
@@ -55,7 +55,7 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
-    /// Nothing in it is a run.
+    /// It contains no run.
     #[error(
         "{}: no run of mmtests is in it: give it work/log, or one run with iter-0 in it",
         path.display()
@@ -81,7 +81,7 @@ pub struct Directory {
 struct Run {
     name: String,
     started: Option<u64>,
-    /// What it returned, if it said so and was not well.
+    /// Its exit status, if reported and nonzero.
     status: Option<i64>,
     iterations: Vec<Iteration>,
 }
@@ -103,7 +103,7 @@ pub struct Summary {
     pub benchmarks: BTreeMap<String, usize>,
     /// The monitors that were read, with the numbers of their files and samples.
     pub monitors: BTreeMap<String, (usize, usize)>,
-    /// What there is to know of a benchmark's figures, and in how many iterations.
+    /// Notes on a benchmark's figures, and in how many iterations.
     pub remarks: BTreeMap<(String, String), usize>,
     /// What was not read, with the reason, and how often it is there.
     pub unread: BTreeMap<(String, String), usize>,
@@ -114,18 +114,18 @@ pub struct Summary {
 pub struct RunSummary {
     /// Its name.
     pub name: String,
-    /// Its kernel's release; empty if nothing tells.
+    /// Its kernel's release; empty if unknown.
     pub kernel: String,
     /// When it began, seconds since 1970, if that is known.
     pub started: Option<u64>,
     /// Numbers of the iterations of each of its boots.
     pub boots: Vec<Vec<u32>>,
-    /// What did not come to a result, and why.
+    /// What has no result, and why.
     pub left_out: Vec<String>,
 }
 
 impl Directory {
-    /// Reads all that is small in the directory at `path`: everything but monitors.
+    /// Reads all small files in the directory at `path`: everything but monitors.
     ///
     /// # Errors
     /// When it, or a directory in it, can't be read, or no run is in it.
@@ -152,7 +152,7 @@ impl Directory {
         Ok(Self { path: root.path().to_owned(), runs, boots, unread })
     }
 
-    /// The experiment that the runs are, under a name or that of the directory. The digest of all
+    /// The experiment that consists of the runs, named `name` or after the directory. The digest of all
     /// files is part of it.
     pub fn experiment(&self, name: Option<&str>) -> Experiment {
         let most = self.boots.iter().map(|place| place.replicate + 1).max();
@@ -252,7 +252,7 @@ impl Directory {
         self.runs.iter().flat_map(|run| &run.iterations)
     }
 
-    /// The machine, if all runs tell of the same; else one without nodes.
+    /// The machine, if all runs report the same; otherwise one without nodes.
     fn topology(&self) -> Topology {
         let mut all = self.iterations().map(|it| it.topology.as_ref());
         let first = all.next().flatten();
@@ -293,7 +293,7 @@ impl Directory {
         workloads.collect()
     }
 
-    /// What the monitors sampled of the kernel's files.
+    /// The kernel files that the monitors sampled.
     fn sources(&self) -> Vec<Source> {
         let monitors = self.iterations().flat_map(|it| &it.monitors);
         let names: BTreeSet<&str> = monitors.map(|found| found.monitor.source()).collect();
@@ -332,7 +332,7 @@ fn run(files: &layout::Run) -> Run {
     }
 }
 
-/// The boots of all runs, each of iterations that follow each other.
+/// The boots of all runs, each of consecutive iterations.
 fn boots(runs: &[Run]) -> Vec<Place> {
     let mut boots = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -360,7 +360,7 @@ fn variant(run: &Run) -> Variant {
     }
 }
 
-/// The kernel's release, if an iteration tells.
+/// The kernel's release, if an iteration has it.
 fn release(run: &Run) -> String {
     let mut releases = run.iterations.iter().map(|it| &it.facts.release);
     releases.find(|release| !release.is_empty()).cloned().unwrap_or_default()
@@ -378,7 +378,7 @@ fn left_out(run: &Run) -> Vec<String> {
     left_out.collect()
 }
 
-/// The directory's name; above `work/log`, which are named so everywhere, that of the checkout.
+/// The directory's name; for `work/log`, which is the same everywhere, the name of the checkout above.
 fn own_name(path: &Path) -> String {
     let names = path.ancestors().filter_map(Path::file_name);
     let own = names.map(|name| name.to_string_lossy()).find(|name| name != "log" && name != "work");

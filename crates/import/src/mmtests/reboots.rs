@@ -1,13 +1,13 @@
-//! Whether the machine was booted anew between two iterations of a run. mmtests does not do that by
-//! itself, but runs can be put together of several; and what was booted once is one boot, however
-//! often its benchmarks ran.
+//! Detects reboots between two iterations of a run. mmtests does not reboot by itself, but a run can be
+//! assembled from several. Iterations without a reboot between them belong to one boot, however often the
+//! benchmarks ran.
 
 use kernelfiles::vmstat;
 
-/// Traces by which an iteration shows which boot it belongs to.
+/// What shows to which boot an iteration belongs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traces {
-    /// A time in seconds since 1970, and how many seconds the machine was up then.
+    /// A time in seconds since 1970, and the uptime in seconds at that time.
     pub uptime: Option<(f64, f64)>,
     /// The last time at which the iteration was seen alive, seconds since 1970.
     pub last: Option<u64>,
@@ -17,7 +17,7 @@ pub struct Traces {
     pub log_end: Option<f64>,
 }
 
-/// Whether `later` belongs to another boot than `earlier`; none if nothing tells.
+/// Whether `later` belongs to another boot than `earlier`; `None` if unknown.
 pub fn rebooted(earlier: &Traces, later: &Traces) -> Option<bool> {
     let by_clock = || {
         let ((time, up), last) = later.uptime.zip(earlier.last)?;
@@ -29,8 +29,8 @@ pub fn rebooted(earlier: &Traces, later: &Traces) -> Option<bool> {
     by_clock().or_else(by_faults).or_else(by_log)
 }
 
-/// A time and the uptime then: what a monitor's `.start` file holds, seconds since 1970 and below
-/// them `/proc/uptime`.
+/// A time and the uptime then, from a monitor's `.start` file: seconds since 1970 and, on the next line,
+/// `/proc/uptime`.
 pub fn uptime(text: &str) -> Option<(f64, f64)> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<f64>);
     let (time, up) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -48,8 +48,8 @@ pub fn stamp(line: &str) -> Option<f64> {
     line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
 }
 
-/// Adds what a later text of the same kernel's log has more. The kernel keeps only the end of its
-/// log, so that both are needed.
+/// Adds the new lines of a later text of the same kernel's log. The kernel keeps only the end of its log, so
+/// both texts are needed.
 pub fn extend_log(log: &mut String, later: &str) {
     let Some(last) = log.lines().rev().find_map(stamp) else {
         later.clone_into(log);

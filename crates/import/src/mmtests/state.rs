@@ -1,17 +1,17 @@
-//! What mmtests notes around its benchmarks: when each began and ended and what it spent
-//! (`tests-timestamp`), and what files of the kernel said then (`tests-sysstate`). Old logs have
-//! both in one file; so both are read by one reader.
+//! mmtests' notes around its benchmarks: the begin, end and times of each (`tests-timestamp`), and the
+//! contents of kernel files then (`tests-sysstate`). Old logs have both in one file, so one reader reads
+//! both.
 
 use std::collections::BTreeMap;
 
-/// A benchmark as mmtests saw it from outside.
+/// mmtests' notes on a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Test {
     /// When it began, seconds since 1970.
     pub begin: Option<u64>,
     /// When it had ended and its monitors were stopped, likewise.
     pub end: Option<u64>,
-    /// What its driver returned: 0 is well.
+    /// The exit status of its driver.
     pub status: Option<i64>,
     /// User, system and elapsed seconds of its driver, as GNU time has them.
     pub spent: Option<[f64; 3]>,
@@ -21,29 +21,29 @@ pub struct Test {
     pub after: BTreeMap<String, String>,
 }
 
-/// An iteration as mmtests noted it.
+/// mmtests' notes on an iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// When it began, seconds since 1970.
     pub start: Option<u64>,
     /// When its last benchmark was done, likewise.
     pub finish: Option<u64>,
-    /// What all of it returned, in old logs.
+    /// The exit status of the whole run, in old logs.
     pub status: Option<i64>,
     /// The benchmarks by name.
     pub tests: BTreeMap<String, Test>,
-    /// What tools said of the machine, by their names: `numactl`, `lscpu`. In old logs.
+    /// The output of tools about the machine, by their names: `numactl`, `lscpu`. In old logs.
     pub machine: BTreeMap<String, String>,
 }
 
-/// Where lines that are no marks belong.
+/// The destination of lines that are not marks.
 enum Into {
     Nothing,
     File { test: String, path: String, after: bool },
     Machine(String),
 }
 
-/// Reads a file of marks and texts. What is neither is passed over.
+/// Reads a file of marks and texts. Anything else is skipped.
 pub fn parse(text: &str) -> State {
     let mut state = State::default();
     let mut current = String::new();
@@ -97,7 +97,7 @@ pub fn parse(text: &str) -> State {
     state
 }
 
-/// Words that stand before ` :: ` at the head of a line.
+/// Words that precede ` :: ` at the head of a line.
 fn is_mark(mark: &str) -> bool {
     const MARKS: [&str; 15] = [
         "start",
@@ -119,7 +119,7 @@ fn is_mark(mark: &str) -> bool {
     MARKS.contains(&mark)
 }
 
-/// Reads `BENCHMARK 1.00 user 2.00 system 3.00 elapsed`. Times that are no times are none.
+/// Reads `BENCHMARK 1.00 user 2.00 system 3.00 elapsed`. `None` for invalid times.
 fn time<'a>(words: &[&'a str]) -> Option<(&'a str, [f64; 3])> {
     let [test, user, "user", system, "system", elapsed, "elapsed"] = words else {
         return None;
@@ -132,7 +132,7 @@ fn time<'a>(words: &[&'a str]) -> Option<(&'a str, [f64; 3])> {
 }
 
 impl State {
-    /// Adds what `other` knows and this does not.
+    /// Adds what `other` has and this lacks.
     pub fn complete(&mut self, other: Self) {
         self.start = self.start.or(other.start);
         self.finish = self.finish.or(other.finish);
@@ -156,8 +156,8 @@ impl State {
     }
 }
 
-/// The earliest time of a log of activities, whose lines begin with seconds since 1970; and what
-/// the whole run returned, where the last line says so.
+/// The earliest time of an activity log, whose lines begin with seconds since 1970; and the exit status of
+/// the whole run, if the last line has it.
 pub fn activity(text: &str) -> (Option<u64>, Option<i64>) {
     let mut earliest = None;
     let mut status = None;

@@ -1,18 +1,18 @@
-//! A series in the making: a row a sample, a column a counter. Which column a value belongs to is
-//! guessed from the row before, for monitors print the same names in the same order again and again.
+//! Builds a series: one row per sample, one column per counter. The column of a value is predicted from the
+//! previous row, because monitors print the same names in the same order.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use store::Deltas;
 
-/// No more columns than this are kept of one source.
+/// Most columns of one source that are kept.
 const MAX_COLUMNS: usize = 65_536;
-/// Room is taken in pieces of so many values.
+/// Room is allocated in pieces of so many values.
 const PIECE: usize = 1 << 14;
 
-/// How many more values are kept of a boot. Whoever made the logs decides how long they are; how
-/// much memory they take is not theirs to decide.
+/// How many more values may be kept of a boot. The author of the logs controls their length, but must not
+/// control how much memory they take.
 #[derive(Debug)]
 pub struct Budget(AtomicUsize);
 
@@ -35,7 +35,7 @@ pub struct Table<'a> {
     times: Vec<u64>,
     columns: Vec<Deltas>,
     places: HashMap<String, usize>,
-    /// The column that should come next.
+    /// The column that is expected next.
     next: usize,
     /// Whether there was room for the current row.
     open: bool,
@@ -59,7 +59,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Begins a row. Time does not go back: where a clock was set back, rows stay where they are.
+    /// Begins a row. Time does not go back: where a clock was set back, the row gets the time of the
+    /// previous one.
     pub fn row(&mut self, time: u64) {
         self.next = 0;
         self.open = self.take(1 + self.columns.len());
@@ -68,8 +69,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Sets values of the current row in the columns that should come next, as long as they have none
-    /// and `value` knows one for their names.
+    /// Sets values of the current row in the columns that are expected next, as long as they have none and
+    /// `value` knows one for their names.
     pub fn go_on(&mut self, mut value: impl FnMut(&str) -> Option<i64>) {
         if !self.open {
             return;
@@ -87,7 +88,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Sets a value of the current row; of several of one name the first counts.
+    /// Sets a value of the current row; among several of one name the first counts.
     pub fn set(&mut self, name: &str, value: i64) {
         let mut value = Some(value);
         self.go_on(|next| value.take_if(|_| next == name));
@@ -109,7 +110,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Where the column of this name is. A new one has no values in the rows before. None if there is
+    /// The index of the column of this name. A new column has no values in earlier rows. `None` if there is
     /// no room for it.
     fn place(&mut self, name: &str, before: usize) -> Option<usize> {
         if let Some(&place) = self.places.get(name) {
@@ -144,12 +145,12 @@ impl<'a> Table<'a> {
         self.columns.is_empty()
     }
 
-    /// Whether something was dropped for want of room.
+    /// Whether something was dropped for lack of room.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// Times and columns; a column that ends early has no values from there on.
+    /// Times and columns; a column that ends early has no values after that.
     pub fn finish(mut self) -> (Vec<u64>, Vec<Deltas>) {
         let rows = self.times.len();
         for column in &mut self.columns {
@@ -161,7 +162,7 @@ impl<'a> Table<'a> {
     fn take(&mut self, values: usize) -> bool {
         if self.room < values {
             let piece = values.max(PIECE);
-            // Nothing is taken any more once something was dropped: no row is kept in part.
+            // Nothing is taken once something was dropped: no row is kept in part.
             if self.overflowed || !self.budget.take(piece) {
                 self.overflowed = true;
                 return false;

@@ -1,4 +1,4 @@
-//! Blocks that may be tables, with what stands over them.
+//! Blocks that may be tables, with their headers.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,17 @@ use crate::block::{Block, Lined, blocks};
 use crate::header::{self, Geometry, Header};
 use crate::row::Placed;
 
-/// A block that may be a table, with the header over it.
+/// A block that may be a table, with its header.
 pub struct Candidate {
     /// Its rows.
     pub block: Block,
     /// The names over them, if there are any.
     pub header: Option<Header>,
-    /// Where its columns stand; none if that can't be told.
+    /// The positions of its columns; `None` if unknown.
     pub geometry: Option<Geometry>,
 }
 
-/// All of a text.
+/// All candidates of a text.
 pub fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
     let mut top = 0;
     let found = blocks(lines).into_iter().filter(|block| !is_versions(block, lines));
@@ -48,7 +48,7 @@ pub fn candidates(lines: &[Lined<'_>]) -> Vec<Candidate> {
     kept
 }
 
-/// Whether a lone row is the names over the next one, as `kernel 6.10 6.12` is.
+/// Whether a single row is the names of the next one, as in `kernel 6.10 6.12`.
 fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
     let [(place, cells)] = row.block.rows.as_slice() else {
         return false;
@@ -58,8 +58,8 @@ fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
     over && row.header.is_none() && header::is_heading(label)
 }
 
-/// Whether a block is one line of versions, of which all but the first look like figures, as in
-/// `4.16.0-rc4 3.19`: names of columns.
+/// Whether a block is one line of versions, all but the first of which look like figures, as in `4.16.0-rc4
+/// 3.19`: names of columns.
 fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
     let version =
         |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
@@ -69,8 +69,8 @@ fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
     }
 }
 
-/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`.
-/// What could as well be a row is one under as many names, no higher than `top`.
+/// Whether a block's first row is names of columns that look like figures, as in `config 3.19 4.0`. A line
+/// that could also be a row is names if it is under as many names, no higher than `top`.
 fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
     let Some((place, cells)) = block.rows.first() else {
         return false;
@@ -84,14 +84,14 @@ fn is_header_row(block: &Block, lines: &[Lined<'_>], top: usize) -> bool {
     header::is_heading(word) && !(ambiguous && (!are_counts(cells) || is_named()))
 }
 
-/// Whether figures may be names of columns, as numbers of threads are: they grow.
+/// Whether figures may be names of columns, as numbers of threads are: they ascend.
 fn are_counts(cells: &[Placed]) -> bool {
     let value = |placed: &Placed| placed.cell.value.as_ref().map(|figure| figure.value);
     cells.windows(2).all(|two| value(&two[0]) < value(&two[1]))
 }
 
-/// Without names, a table with percentages is as wide as they say. Another is as wide as its widest
-/// rows, unless numbers before the values belong to labels, which are all different.
+/// The columns of a block without names. With percentages, these determine the width; otherwise the widest
+/// rows do, unless numbers before the values belong to labels that are all different.
 fn headless(block: &Block, lines: &[Lined<'_>], shapes: Vec<Geometry>) -> Option<Geometry> {
     let least = block.rows.iter().map(|(_, cells)| cells.len()).min()?;
     let widest = block.percent || !block.may_end_with_numbers(least);

@@ -1,4 +1,4 @@
-//! What looks like a table, or like a row of one, and is not read.
+//! Lists what looks like a table, or like a row of one, and was not read.
 
 use super::{BETWEEN_WORDS, NO_FIGURE, Reader, UNLABELLED};
 use crate::block::{Lined, MAX_ODD};
@@ -28,7 +28,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whatever else looks like a table.
+    /// Lists whatever else looks like a table.
     pub fn leftovers(&mut self) {
         let mut open: Option<(usize, usize)> = None;
         for place in 0..self.lines.len() {

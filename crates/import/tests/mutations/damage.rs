@@ -1,4 +1,4 @@
-//! What mail programs, people and scripts do to a line of a table.
+//! Damage to lines of a table by mail programs, people and scripts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,17 +12,17 @@ const NEAR: usize = 2;
 
 type Printed = (Option<String>, Option<String>);
 
-/// A text of which a line was damaged.
+/// A text with one damaged line.
 pub struct Damaged {
     /// How.
     pub what: String,
     /// The text.
     pub text: String,
-    /// Where each row of the text before stands now; nowhere if nothing is left of it.
+    /// The new place of each row of the old text; empty if nothing is left of it.
     pub places: BTreeMap<usize, Vec<usize>>,
-    /// Rows of the text before, and what may be read of them now; others are as they were.
+    /// Rows of the old text, and what may be read of them now; others are unchanged.
     pub wanted: Vec<(usize, Vec<Printed>)>,
-    /// Whether the names of columns may be others.
+    /// Whether the names of columns may change.
     pub renames: bool,
 }
 

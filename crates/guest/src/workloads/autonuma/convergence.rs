@@ -1,13 +1,13 @@
-//! Where memory and threads are: what each process says of itself, and the shares of all.
+//! The placement of memory and threads: each process's report, and the shares of all.
 
 use serde::{Deserialize, Serialize};
 
 use super::topology::Topology;
 
-/// What one process counts, by node number.
+/// The report of one process, by node number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
-    /// Pages of the sample that are there.
+    /// Sampled pages that are present.
     pub pages: Vec<u32>,
     /// Threads.
     pub threads: Vec<u32>,
@@ -21,7 +21,7 @@ impl Placement {
     }
 }
 
-/// Adds one on a node. What is on none, as a page not touched yet, is not counted.
+/// Counts one item on a node. Items on no node, such as untouched pages, are not counted.
 pub fn count(counts: &mut [u32], node: Option<usize>) {
     if let Some(count) = node.and_then(|node| counts.get_mut(node)) {
         *count += 1;
@@ -48,8 +48,8 @@ impl Convergence {
         Self { nodes, processes: vec![State::Silent; processes] }
     }
 
-    /// Takes what a process says, none when it has ended. Once all that run have spoken, gives the
-    /// series and their shares, 0 to 1.
+    /// Takes a process's report, `None` when it has ended. Once all running processes have reported, returns
+    /// the series and their shares, 0 to 1.
     pub fn update(&mut self, process: usize, placement: Option<Placement>) -> Vec<(String, f64)> {
         self.processes[process] = placement.map_or(State::Ended, State::Told);
         if self.processes.contains(&State::Silent) {
@@ -67,7 +67,7 @@ impl Convergence {
         pages.into_iter().chain(threads).collect()
     }
 
-    /// The share of each node in all counts; nothing if there are none.
+    /// The share of each node in all counts; empty if there are none.
     fn shares<'a>(
         &self,
         what: &str,

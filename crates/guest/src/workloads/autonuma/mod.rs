@@ -1,14 +1,12 @@
-//! The programs of autonuma-benchmark: processes whose threads zero memory that at first lies on
-//! one node. Where memory and threads go from there is automatic NUMA balancing's affair, and so is
-//! how long the work takes.
+//! The programs of autonuma-benchmark: processes whose threads zero memory that at first is all on one node.
+//! Automatic NUMA balancing decides where memory and threads go from there, and so how long the work takes.
 //!
-//! Each program is a phase. Its work is an amount, not a time. It reports what it took, and about
-//! once a second the share of memory and of threads on each node, which shows how they converge.
+//! Each program is a phase. Its work is an amount, not a time. It reports its times, and about once a second
+//! the share of memory and of threads on each node, which shows how they converge.
 //!
-//! Differences from the original (Andrea Arcangeli's numa01.c and numa02.c of 2012): sizes follow
-//! the machine; the first node is a parameter, not a draw, since a draw would be noise between
-//! boots; threads store words instead of calling `memset`, so that all C libraries and CPUs do the
-//! same work.
+//! Differences from the original (Andrea Arcangeli's numa01.c and numa02.c of 2012): sizes follow the
+//! machine; the first node is a parameter, not random, because a random one would be noise between boots;
+//! threads store words instead of calling `memset`, so that all C libraries and CPUs do the same work.
 
 mod convergence;
 mod process;
@@ -45,8 +43,8 @@ struct Options {
     /// The programs whose memory is first touched there.
     bound: Vec<Program>,
     interval: NonZeroU64,
-    /// The machine's, as its maker says: kernels keep different amounts to themselves, and would
-    /// be given different work.
+    /// As configured for the machine. Kernels reserve different amounts of memory, and would otherwise be
+    /// given different work.
     cpus: usize,
     memory: u64,
 }
@@ -85,7 +83,7 @@ impl Options {
 
 /// Whether this can be done on a machine, as far as that is known before.
 pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
-    // How many nodes there are the kernel's command line may change.
+    // The kernel's command line may change the number of nodes.
     Options::parse(arguments, &Topology { nodes: Vec::new() }).map(|_| ())
 }
 
@@ -106,7 +104,7 @@ fn run(
     topology: &Topology,
     reporter: &mut Reporter,
 ) -> Result<(), WorkloadError> {
-    // On one node the programs would run, and say nothing: figures that nobody should compare.
+    // On one node the programs would run, but their figures would be meaningless.
     if topology.nodes.len() < 2 {
         let nodes = topology.nodes.len();
         return Err(WorkloadError::Nodes { nodes, program: program.name() });
@@ -129,7 +127,7 @@ fn run(
     reporter.sample("CPU", 100.0 * spent.total() / elapsed)
 }
 
-/// Refuses memory that the first node does not have, before the OOM killer does.
+/// Refuses memory that the first node does not have, before the OOM killer acts.
 fn check_room(
     program: Program,
     plan: &Plan,
@@ -188,7 +186,7 @@ fn start(plan: &Plan) -> io::Result<Child> {
     Command::new(env::current_exe()?).args([PROCESS, &plan]).stdout(Stdio::piped()).spawn()
 }
 
-/// Sends on what a process says of itself, until it ends.
+/// Forwards a process's reports until it ends.
 fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Option<Placement>)>) {
     let placements = serde_json::Deserializer::from_reader(output).into_iter();
     for placement in placements.map_while(Result::ok) {
@@ -196,7 +194,7 @@ fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Op
             return;
         }
     }
-    // Nobody listens any more only when the workload has failed.
+    // The receiver is gone only if the workload has failed.
     let _ = sender.send((process, None));
 }
 

@@ -1,4 +1,4 @@
-//! One process of a program: its threads, and the look at where its memory and they are.
+//! One process of a program: its threads, and the observation of their and its memory's placement.
 
 use std::io::{self, Write};
 use std::panic::resume_unwind;
@@ -17,31 +17,31 @@ use super::topology::Topology;
 use crate::sys::{bind_memory, nodes_of};
 use crate::words::Words;
 
-/// Work is counted in steps of this many bytes, a huge page on x86. After each, a thread says on
-/// which CPU it is.
+/// Work is counted in steps of this many bytes, a huge page on x86. After each step, a thread reports its
+/// CPU.
 pub const STEP: usize = 2 << 20;
-/// Pages whose nodes are looked up.
+/// Number of pages whose nodes are looked up.
 const SAMPLE: usize = 512;
-/// The CPU of a thread that has not said one.
+/// The CPU of a thread that has not reported one.
 const NOWHERE: usize = usize::MAX;
-/// What fails when a look does.
+/// The operation that failed, for errors.
 const LOOKING: &str = "looking where memory and threads are";
 
-/// What a process does.
+/// The plan of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// How many threads it has.
     pub threads: usize,
-    /// Its memory: whole steps a thread.
+    /// Its memory: a whole number of steps per thread.
     pub bytes: usize,
     /// Whether every thread goes over the whole memory, or over a slice of its own.
     pub whole: bool,
     /// Steps that each thread zeroes.
     pub steps: u64,
-    /// The node on which all memory is touched before, by every thread; none: first touch is the
-    /// work's own.
+    /// The node on which all memory is touched before, by every thread; `None` if the work itself touches it
+    /// first.
     pub first_node: Option<usize>,
-    /// Milliseconds between two looks at memory and threads.
+    /// Milliseconds between two observations of memory and threads.
     pub interval: u64,
 }
 
@@ -61,8 +61,8 @@ pub fn main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     })
 }
 
-/// The part of `words` that begins with a huge page. The kernel joins mappings that adjoin: a huge
-/// page across the border would come with the first touch of a thread's stack, on any node.
+/// The part of `words` that begins with a huge page. The kernel merges adjacent mappings: a huge page across
+/// the border would be allocated by the first touch of a thread's stack, on any node.
 fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
     let start = words.as_ptr().align_offset(STEP);
     &words[start..start + bytes / size_of::<AtomicU64>()]
@@ -70,8 +70,8 @@ fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
 
 /// Runs the threads, and calls `look` with their CPUs at each interval and at the end.
 ///
-/// The looking is done by the main thread, which has nothing else to do: it wakes up once an
-/// interval, and asks the kernel about a few hundred pages.
+/// The main thread, which is otherwise idle, does this: it wakes up once per interval, and asks the kernel
+/// about a few hundred pages.
 fn carry_out(
     plan: &Plan,
     memory: &[AtomicU64],
@@ -79,7 +79,7 @@ fn carry_out(
 ) -> Result<(), WorkloadError> {
     let cpus: Vec<AtomicUsize> = (0..plan.threads).map(|_| AtomicUsize::new(NOWHERE)).collect();
     let slices = memory.chunks(memory.len() / plan.threads);
-    // Each thread holds a sender as long as it lives, and sends nothing.
+    // Each thread holds a sender until it ends, and sends nothing.
     let (alive, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let mut workers = Vec::new();
@@ -125,8 +125,8 @@ fn work(
     Ok(())
 }
 
-/// Stores each word. These are atomics because threads zero the same words; on x86 they are plain
-/// stores, and unlike those of a `memset` always of 8 bytes.
+/// Stores each word. The words are atomic because threads zero the same ones; on x86 these are plain stores,
+/// and unlike those of `memset` always of 8 bytes.
 fn zero(words: &[AtomicU64]) {
     for word in words {
         word.store(0, Relaxed);
@@ -159,7 +159,7 @@ mod tests {
         Plan { threads: 2, bytes: 4 * STEP, whole, steps: 5, first_node: None, interval: 1 }
     }
 
-    /// Runs a plan over memory of ones, and gives the share of it that is zero then.
+    /// Runs a plan over memory of ones, and returns the share of zeros afterwards.
     fn zeroed(plan: &Plan) -> f64 {
         let memory = Words::anonymous(plan.bytes).unwrap();
         memory.iter().for_each(|word| word.store(1, Relaxed));

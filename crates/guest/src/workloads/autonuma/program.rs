@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::super::{WorkloadError, refused};
 use super::process::{Plan, STEP};
 
-/// One of the programs, by the names that the field's tables have.
+/// One of the programs, by its usual name in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Two processes, each with half as many threads as there are CPUs; every thread zeroes all of
@@ -14,18 +14,18 @@ pub enum Program {
     Numa01,
     /// As `NUMA01`, but each thread zeroes a slice of its own.
     Numa01ThreadLocal,
-    /// One process with a thread a CPU; each zeroes a slice of its own, first touched by itself.
+    /// One process with a thread per CPU; each zeroes a slice of its own, which it touches first.
     Numa02,
     /// As `NUMA02`, with half as many threads.
     Numa02Smt,
 }
 
-/// How much there is to do.
+/// The amount of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// How often a thread goes over its part of the memory.
     pub passes: Passes,
-    /// All passes are multiplied by it.
+    /// A factor for all passes.
     pub scale: f64,
     /// Memory of one process of `NUMA01`, in percent of what a node has on average.
     pub share: f64,
@@ -36,7 +36,7 @@ pub struct Work {
 pub struct Passes([f64; 4]);
 
 impl Default for Work {
-    /// The original's passes. Three tenths of a node let both processes lie on one, and leave room
+    /// The original's passes. With three tenths of a node, both processes fit on one node, and leave room
     /// for the kernel.
     fn default() -> Self {
         Self { passes: Passes([50.0, 1000.0, 800.0, 800.0]), scale: 1.0, share: 30.0 }
@@ -44,7 +44,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Says what is wrong with it.
+    /// Reports invalid values.
     pub fn check(&self) -> Result<(), WorkloadError> {
         if !(self.scale > 0.0 && self.scale <= 1e6) {
             return Err(refused("scale", self.scale, "above 0, at most 1000000"));
@@ -74,7 +74,7 @@ impl FromStr for Passes {
 }
 
 impl Program {
-    /// All programs, in the order of the field's tables.
+    /// All programs, in the usual order of tables.
     pub const ALL: [Self; 4] =
         [Self::Numa01, Self::Numa01ThreadLocal, Self::Numa02, Self::Numa02Smt];
 
@@ -93,7 +93,7 @@ impl Program {
         if self.is_pair() { 2 } else { 1 }
     }
 
-    /// Whether it is two processes that share the machine.
+    /// Whether it has two processes that share the machine.
     const fn is_pair(self) -> bool {
         matches!(self, Self::Numa01 | Self::Numa01ThreadLocal)
     }
@@ -103,7 +103,7 @@ impl Program {
     pub fn plan(self, work: &Work, cpus: usize, memory: u64) -> Plan {
         let half = cpus / 2;
         let threads = if self == Self::Numa02 { cpus } else { half }.max(1);
-        // The original has 3 GiB a process, and 1 GiB.
+        // The original has 3 GiB per process, and 1 GiB.
         let part = if self.is_pair() { 1.0 } else { 3.0 };
         let bytes = (memory as f64 * work.share / 100.0 / part) as usize;
         let unit = STEP * threads;

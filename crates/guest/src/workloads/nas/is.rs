@@ -1,8 +1,7 @@
-//! IS, "integer sort": ranks integer keys, ten times, each time with two keys changed. Random access
-//! to memory. Keys are sorted into buckets first, of which each thread then takes the next.
+//! IS, "integer sort": ranks integer keys, ten times, each time with two keys changed. Random access to
+//! memory. Keys are first sorted into buckets, which threads then take in turn.
 //!
-//! NASA's programs have keys of 8 bytes in class D; here they are always of 4, in which all ranks
-//! have room.
+//! NASA's programs have 8-byte keys in class D; here keys always have 4 bytes, which suffice for all ranks.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -25,8 +24,8 @@ fn size(class: Class) -> [u32; 3] {
     class.pick([[16, 11, 9], [20, 16, 10], [23, 19, 10], [25, 21, 10], [27, 23, 10], [31, 27, 10]])
 }
 
-/// A key whose rank is known: where it is, and its rank in iteration 0, from which it rises or falls
-/// by 1 an iteration.
+/// A key whose rank is known: its place, and its rank in iteration 0, which rises or falls by 1 per
+/// iteration.
 type Known = (usize, i64, i64);
 
 fn official(class: Class) -> [Known; 5] {
@@ -79,15 +78,15 @@ pub fn bytes(class: Class) -> u64 {
 /// What the threads share.
 struct Sort {
     known: [Known; 5],
-    /// How many different keys there can be.
+    /// Number of possible keys.
     values: usize,
     buckets: usize,
-    /// The number of a key's bits that don't tell its bucket.
+    /// The number of a key's bits below those of its bucket.
     shift: u32,
     keys: HalfWords,
     /// The keys by buckets.
     sorted: HalfWords,
-    /// For each key, how many there are up to it.
+    /// For each key, the number of keys up to it.
     ranks: HalfWords,
     /// Keys of each thread in each bucket.
     counts: HalfWords,
@@ -104,7 +103,7 @@ pub fn run(class: Class, team: &Team, stages: &Stages<'_>) -> Result<Outcome, Wo
         sort.fill(member);
         stages.begin(member, Stage::WarmUp);
         sort.rank(member, 1);
-        // Not counted, as it is not timed.
+        // The warm-up is not timed, so its failures do not count.
         member.alone(|| sort.failures.lock().expect("nobody panics").clear());
         stages.begin(member, Stage::Steady);
         for iteration in 1..=ITERATIONS {
@@ -158,7 +157,7 @@ impl Sort {
             self.keys[iteration + ITERATIONS].set((self.values - iteration) as u32);
             self.next_bucket.store(0, Relaxed);
         });
-        // Later they are still the same: only the next iteration changes keys.
+        // Keys stay the same until the next iteration changes some.
         self.count(member);
         member.wait();
         self.distribute(member);
@@ -202,19 +201,19 @@ impl Sort {
         }
     }
 
-    /// A bucket that nobody has had: their sizes differ much.
+    /// A bucket that no thread has taken yet. Threads take them one by one, because their sizes differ much.
     fn take_bucket(&self) -> Option<usize> {
         let bucket = self.next_bucket.fetch_add(1, Relaxed);
         (bucket < self.buckets).then_some(bucket)
     }
 
-    /// Where a bucket's keys are in `sorted`.
+    /// The places of a bucket's keys in `sorted`.
     fn places(&self, bucket: usize) -> Range<usize> {
         let start = bucket.checked_sub(1).map_or(0, |before| self.ends[before].get());
         start as usize..self.ends[bucket].get() as usize
     }
 
-    /// Counts the keys up to each that belongs into a bucket.
+    /// Counts the keys up to each key of a bucket.
     fn rank_bucket(&self, bucket: usize) {
         let places = self.places(bucket);
         let ranks = &self.ranks[bucket << self.shift..(bucket + 1) << self.shift];
@@ -248,14 +247,15 @@ impl Sort {
         }
     }
 
-    /// Puts all keys in order by their ranks, and sees whether they are.
+    /// Puts all keys in order by their ranks, and checks the order.
     fn place(&self, member: &Member<'_>) {
         member.alone(|| self.next_bucket.store(0, Relaxed));
         while let Some(bucket) = self.take_bucket() {
             for key in &self.sorted[self.places(bucket)] {
                 let key = key.get();
                 let rank = &self.ranks[key as usize];
-                // More keys than were counted would go below all ranks, and are out of order then.
+                // If there are more keys than counted, ranks would fall below all others, and the order is
+                // wrong then.
                 rank.set(rank.get().saturating_sub(1));
                 self.keys[rank.get() as usize].set(key);
             }

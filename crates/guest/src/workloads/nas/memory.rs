@@ -1,8 +1,7 @@
-//! Arrays that the threads of a team share: mapped at once, backed by pages as threads touch them.
+//! Arrays that the threads of a team share: mapped at once, backed by pages when threads touch them.
 //!
-//! Elements are atomics, so that no barrier left out could be worse than a wrong result, and wrong
-//! results are found by verification. Loads and stores are relaxed, which are plain moves on x86;
-//! what orders them is the team's barriers.
+//! Elements are atomics, so that a missing barrier can only cause a wrong result, which verification finds.
+//! Loads and stores are relaxed, which are plain moves on x86; the team's barriers order them.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -12,7 +11,7 @@ use crate::words::{HalfWords, Words};
 
 /// An element of a shared array.
 pub trait Element {
-    /// What it holds.
+    /// The type of its value.
     type Value;
 
     /// Reads it.

@@ -1,7 +1,6 @@
-//! EP, IS, CG, MG and LU of the NAS Parallel Benchmarks, in threads, after their specification
-//! (Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D
-//! and what is timed after NPB 3). Each verifies its result by the official values, and without that
-//! there is no figure.
+//! EP, IS, CG, MG and LU of the NAS Parallel Benchmarks, with threads, after their specification (Bailey et
+//! al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D and what is timed
+//! after NPB 3). Each verifies its result by the official values, and reports no figure if that fails.
 //!
 //! | phase, after `ep.S-` | what happens |
 //! | --- | --- |
@@ -33,9 +32,9 @@ use self::team::Team;
 use super::reporter::Reporter;
 use super::{WorkloadError, list, options, refused, value_of, within};
 
-/// Percent of the machine's memory that a benchmark may want. The rest is the kernel's.
+/// The share of the machine's memory in percent that a benchmark may use. The rest is the kernel's.
 const ROOM: u64 = 85;
-/// More threads than this nobody has CPUs for.
+/// Most threads.
 const MOST_THREADS: usize = 4096;
 
 /// The size of a problem, from a sample's to a supercomputer's.
@@ -52,7 +51,7 @@ enum Class {
 impl Class {
     const ALL: [Self; 6] = [Self::S, Self::W, Self::A, Self::B, Self::C, Self::D];
 
-    /// This class's value of what is given for all.
+    /// This class's element of values given for all classes.
     fn pick<T: Copy>(self, values: [T; Self::ALL.len()]) -> T {
         values[self as usize]
     }
@@ -123,25 +122,25 @@ impl FromStr for Benchmark {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Outcome {
     /// Operations of the timed part in millions, as the official programs count them.
     millions: f64,
     /// Why the result is not the official one.
     verdict: Result<(), String>,
-    /// What there was to see.
+    /// A remark on the result.
     remark: String,
 }
 
 /// The command line.
 struct Options {
-    /// None: all that fit.
+    /// Empty for all that fit.
     benchmarks: Vec<Benchmark>,
     class: Class,
     threads: usize,
     /// Bytes of the machine.
     memory: u64,
-    /// The user's own, to be run instead.
+    /// The user's own programs, which are run instead.
     programs: Vec<PathBuf>,
 }
 
@@ -168,7 +167,7 @@ impl Options {
             }
             Ok(true)
         })?;
-        // Of the user's own there are more than of ours, and of other classes.
+        // The user's programs may include other benchmarks and classes than ours.
         if found.programs.is_empty() {
             if !benchmarks.is_empty() {
                 found.benchmarks = list("benchmarks", &benchmarks)?;
@@ -183,7 +182,7 @@ impl Options {
         Ok(found)
     }
 
-    /// The benchmarks to run, and why some of all are not.
+    /// The benchmarks to run, and why others are not run.
     fn fitting(&self) -> Result<(Vec<Benchmark>, Vec<String>), WorkloadError> {
         let why_not = |benchmark: Benchmark| {
             let wanted = benchmark.bytes(self.class, self.threads);
@@ -253,7 +252,7 @@ fn run(
     report(&name, outcome, taken, threads, reporter)
 }
 
-/// Reports what a run took, if its result is right.
+/// Reports the times of a run, if its result is right.
 fn report(
     name: &str,
     outcome: Outcome,
@@ -278,7 +277,7 @@ mod tests {
     use super::*;
     use crate::workloads::tests::manifest;
 
-    /// Runs a benchmark, verified, and gives the lines it reports.
+    /// Runs a benchmark with verification, and returns the lines it reports.
     fn lines(benchmark: Benchmark, class: Class, threads: usize) -> Vec<String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut reporter = Reporter::to(file.reopen().unwrap());

@@ -1,5 +1,5 @@
-//! Programs of the NAS Parallel Benchmarks that the user has built: they are run, and their figures are
-//! those that they print, if they find their results right.
+//! Runs programs of the NAS Parallel Benchmarks that the user has built. Their printed figures count if they
+//! verify their results.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::super::reporter::Reporter;
 /// The longest name of a phase (`flight::protocol`).
 const MAX_NAME: usize = flight::protocol::MAX_NAME;
 
-/// What a program prints of itself when it is done.
+/// The report that a program prints at its end.
 #[derive(Debug, PartialEq)]
 struct Report {
     /// The benchmark and its class, such as `cg.C`.
@@ -40,8 +40,8 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// Runs the programs one after the other. Of several those count that find their results right, and
-/// what is wrong with the others is noted; of one, or of none, it is an error.
+/// Runs the programs one after the other. Among several, those that verify their results count, and the
+/// failures of the others are noted; with a single program, or if none succeeds, a failure is an error.
 pub fn run(
     programs: &[PathBuf],
     threads: usize,
@@ -50,7 +50,7 @@ pub fn run(
     let mut failures = Vec::new();
     for program in programs {
         match run_one(program, threads, reporter) {
-            // The reporter's: nobody listens any more.
+            // The reporter's error: nobody listens any more.
             Err(error @ WorkloadError::Io { .. }) => return Err(error),
             Err(error) => failures.push(error),
             Ok(()) => {}
@@ -71,7 +71,7 @@ pub fn run(
     }
 }
 
-/// Runs a program, all of it in one phase, for it does not tell its parts.
+/// Runs a program, all of it in one phase, because it does not report its parts.
 fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     reporter.phase(&phase(program))?;
     let output = Program::new(program).env("OMP_NUM_THREADS", threads.to_string()).run();
@@ -92,7 +92,7 @@ fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<()
     reporter.sample(&format!("System {name}"), output.spent.system)
 }
 
-/// The name of the program's phase: its own, as far as phases can have it.
+/// The name of the program's phase: its file name, as far as that is a valid phase name.
 fn phase(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
@@ -132,7 +132,7 @@ fn parse(output: &str) -> Result<Report, Unusable> {
         let value = value.ok().filter(|value| value.is_finite() && *value >= 0.0);
         value.ok_or(Unusable::Strange(name))
     };
-    // The C++ programs of GMAP call it by another name.
+    // The C++ programs of GMAP use another name.
     let class = field("Class").or_else(|missing| field("class_npb").map_err(|_| missing))?;
     if class.len() != 1 || !letters(&class) {
         return Err(Unusable::Strange("Class"));
@@ -207,8 +207,8 @@ mod tests {
     /// The same of several by their names.
     fn lines_of(scripts: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
-        // By another process: a child that another test starts could hold our file open, and what is
-        // open for writing does not run.
+        // Written by another process: a child that another test starts could hold our file open, and a file
+        // open for writing cannot be executed.
         let write = r#"printf '#!/bin/sh\n%s' "$1" > "$0"; chmod 755 "$0""#;
         let programs = scripts.iter().map(|(name, script)| {
             let program = directory.path().join(name);

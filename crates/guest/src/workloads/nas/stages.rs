@@ -1,5 +1,4 @@
-//! The parts of a benchmark's run, each a phase: what comes before the specification's timer, and
-//! what it times.
+//! The stages of a benchmark's run, each a phase: those before the specification's timer, and the timed one.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +14,9 @@ use crate::sys::{CpuTime, own_time};
 pub enum Stage {
     /// Arrays are first touched and filled.
     Fill,
-    /// What is timed is done once, or once in part.
+    /// The timed work is done once, or once in part.
     WarmUp,
-    /// What is timed.
+    /// The timed work.
     Steady,
     /// The result is verified.
     Verify,
@@ -34,10 +33,10 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What the timed part took.
+/// The times of the timed stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
-    /// Seconds on the clock.
+    /// Elapsed seconds.
     pub elapsed: f64,
     /// Of all threads together.
     pub cpu: CpuTime,
@@ -63,12 +62,12 @@ impl<'a> Stages<'a> {
         Self(Mutex::new(Progress { name: name.to_owned(), reporter, result, started: None, taken }))
     }
 
-    /// Begins a stage once all members are here. Between stages nobody works.
+    /// Begins a stage once all members have arrived. Between stages no thread works.
     pub fn begin(&self, member: &Member<'_>, stage: Stage) {
         member.alone(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).begin(stage));
     }
 
-    /// What the timed part took.
+    /// The times of the timed stage.
     ///
     /// # Errors
     /// When the phases could not be reported.

@@ -1,5 +1,5 @@
-//! Threads that do the same work on parts of shared arrays, as those of OpenMP do with static
-//! schedules. They wait for each other asleep: in exact mode waiting would otherwise be counted.
+//! Threads that do the same work on parts of shared arrays, like OpenMP with static schedules. They sleep
+//! while they wait for each other: in exact mode spinning would be counted.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use std::thread;
 
 use super::memory::Element;
 
-/// Most numbers that are added up at a time.
+/// Most numbers that are summed at a time.
 const WIDEST: usize = 16;
 
 /// What the threads share.
 pub struct Team {
     barrier: Barrier,
-    /// Each member's contribution to a sum, in two banks by turns: while some still read one, others
-    /// fill the other.
+    /// Each member's contribution to a sum, in two alternating banks: while some members still read one,
+    /// others fill the other.
     parts: Vec<[[AtomicU64; WIDEST]; 2]>,
     progress: Vec<Progress>,
 }
 
-/// How many steps a member has done.
+/// The number of steps a member has done.
 #[derive(Default)]
 struct Progress {
     steps: Mutex<usize>,
@@ -67,7 +67,7 @@ impl Team {
     }
 }
 
-/// Ends the process when its thread panics: the others would wait for it for ever.
+/// Ends the process when its thread panics: otherwise the others would wait for ever.
 struct EndTogether;
 
 impl Drop for EndTogether {
@@ -84,23 +84,23 @@ impl Member<'_> {
         self.team.threads()
     }
 
-    /// Waits until all members are here.
+    /// Waits until all members have arrived.
     pub fn wait(&self) {
         self.team.barrier.wait();
     }
 
-    /// This member's share of `count` things: parts follow each other, and differ by 1 at most.
+    /// This member's share of `count` items: shares are consecutive, and differ by at most 1.
     pub fn share(&self, count: usize) -> Range<usize> {
         share(count, self.number, self.threads())
     }
 
-    /// This member's share of the things in `range`.
+    /// This member's share of the items in `range`.
     pub fn share_of(&self, range: Range<usize>) -> Range<usize> {
         let share = self.share(range.len());
         range.start + share.start..range.start + share.end
     }
 
-    /// Lets the first member do something while all others wait for it.
+    /// Runs `work` in the first member while all others wait.
     pub fn alone(&self, work: impl FnOnce()) {
         self.wait();
         if self.number == 0 {
@@ -109,7 +109,7 @@ impl Member<'_> {
         self.wait();
     }
 
-    /// Adds up what all members have, always in the same order; and is a barrier.
+    /// Sums the contributions of all members, always in the same order. It is also a barrier.
     pub fn sum<const N: usize>(&self, own: [f64; N]) -> [f64; N] {
         const { assert!(N <= WIDEST) };
         let bank = self.bank.replace(1 - self.bank.get());
@@ -126,7 +126,7 @@ impl Member<'_> {
         sum
     }
 
-    /// Says that this member has done one more step.
+    /// Records that this member has done one more step.
     pub fn step(&self) {
         let own = &self.team.progress[self.number];
         *own.steps.lock().unwrap_or_else(PoisonError::into_inner) += 1;

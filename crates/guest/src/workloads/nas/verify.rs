@@ -3,9 +3,9 @@
 /// Takes `found` for `official` if they differ by `epsilon` of the latter at most.
 ///
 /// # Errors
-/// Both, where they differ more, or `found` is no number.
+/// Both values, if they differ more, or `found` is not a number.
 pub fn check(what: &str, found: f64, official: f64, epsilon: f64) -> Result<(), String> {
-    // Not the other way round: a NaN is no match.
+    // Not the other way round: a NaN must not match.
     match ((found - official) / official).abs() <= epsilon {
         true => Ok(()),
         false => Err(format!("{what} is {found:.13e}, and the official value {official:.13e}")),

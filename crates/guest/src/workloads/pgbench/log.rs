@@ -1,4 +1,4 @@
-//! What pgbench prints and logs (pgbench(1), "Per-Transaction Logging").
+//! Output and logs of pgbench (pgbench(1), "Per-Transaction Logging").
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -12,11 +12,11 @@ pub fn processed(report: &str) -> Option<u64> {
     let mut lines = report.lines();
     let rest =
         lines.find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
-    // Some reports say of how many it is.
+    // Some reports add the intended number.
     rest.split(['/', ' ']).next()?.parse().ok()
 }
 
-/// What was done in a window of a run.
+/// The transactions in a window of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Transactions a second.
@@ -25,13 +25,13 @@ pub struct Rate {
     pub ended: u64,
 }
 
-/// Transactions, one each.
+/// All transactions of a run.
 pub struct Log {
     /// How many bytes may still be read.
     room: u64,
-    /// When each was done, in microseconds since 1970.
+    /// The end of each, in microseconds since 1970.
     ends: Vec<u64>,
-    /// What it took, in microseconds.
+    /// The latency of each, in microseconds.
     latencies: Vec<u64>,
 }
 
@@ -42,11 +42,11 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Adds what a log holds: a line a transaction with its client, its number, what it took in
-    /// microseconds, its script, and when it was done, in seconds and microseconds.
+    /// Adds a log: a line per transaction with its client, its number, its latency in microseconds, its
+    /// script, and its end, in seconds and microseconds.
     ///
     /// # Errors
-    /// When a line is none, or there are too many, in words.
+    /// When a line is invalid, or there are too many, in words.
     pub fn read(&mut self, log: impl Read) -> Result<(), String> {
         let mut log = BufReader::new(log);
         let mut line = Vec::new();
@@ -75,8 +75,7 @@ impl Log {
         self.ends.len()
     }
 
-    /// What was done in each of so many windows, beginning a run's length before the last
-    /// transaction.
+    /// The rates in so many windows, which begin a run's length before the last transaction.
     pub fn rates(&self, seconds: u32, windows: u32) -> Vec<Rate> {
         let Some(last) = self.ends.iter().max() else {
             return Vec::new();
@@ -84,7 +83,7 @@ impl Log {
         let window = u64::from(seconds) * 1_000_000 / u64::from(windows);
         let mut counts = vec![0u32; windows as usize];
         for end in &self.ends {
-            // A transaction from before the first is one that a slow start has moved there.
+            // A transaction before the first window was shifted there by a slow start.
             let back = ((last - end) / window).min(u64::from(windows) - 1);
             counts[windows as usize - 1 - back as usize] += 1;
         }
@@ -95,8 +94,8 @@ impl Log {
         (0..).zip(&counts).map(rate).collect()
     }
 
-    /// The time, in milliseconds, within which so many percent of the transactions were done: the
-    /// smallest that was enough (nearest rank).
+    /// The latency in milliseconds that so many percent of the transactions did not exceed: the smallest
+    /// such one (nearest rank).
     pub fn percentile(&mut self, percent: f64) -> Option<f64> {
         self.latencies.sort_unstable();
         let rank = (percent / 100.0 * self.latencies.len() as f64).ceil() as usize;
@@ -105,7 +104,7 @@ impl Log {
     }
 }
 
-/// What a transaction took and when it was done, both in microseconds.
+/// The latency and the end of a transaction, both in microseconds.
 fn transaction(line: &str) -> Option<(u64, u64)> {
     if !line.ends_with('\n') {
         return None;

@@ -1,4 +1,4 @@
-//! Transactions of a PostgreSQL database, by so many clients: PostgreSQL's own pgbench, read-only
+//! Transactions of a PostgreSQL database by a number of clients: PostgreSQL's own pgbench, read-only
 //! (`select-only`) or reading and writing (`tpcb-like`).
 //!
 //! | phase | what happens |
@@ -7,9 +7,10 @@
 //! | `warmup-N` | N clients, not counted |
 //! | `steady-N` | N clients, counted |
 //!
-//! The rate is that of each fortieth of a steady phase, or of 2 seconds if that is longer; latencies are
-//! of all its transactions. What pgbench says it did, what its log holds, and what the server counted
-//! must agree. All figures are reported between phases, whose names would else be part of theirs.
+//! A rate is reported for each fortieth of a steady phase, or for each 2 seconds if that is longer;
+//! latencies are over all its transactions. pgbench's own count, its log, and the server's count must agree.
+//! All figures are reported between phases, because the names of phases would otherwise become part of their
+//! names.
 
 mod log;
 mod server;
@@ -31,19 +32,19 @@ use server::Server;
 /// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
 /// accounts: 61 accounts fit on a page of 8 KiB, and 366 on one of the index.
 const UNIT: f64 = (100_000 / 61 + 100_000 / 366) as f64 * 8192.0;
-/// So many rates are reported of a steady phase, each of at least so many seconds: from 20 on, whether it
-/// begins with a warm-up can be told.
+/// The number of rates reported for a steady phase, and the least seconds of each. With 20 or more rates,
+/// warm-up can be detected.
 const WINDOWS: (u32, u32) = (40, 2);
-/// Latencies that are reported, in percent of the transactions that were at least as quick.
+/// The reported latencies, as percentiles of the transactions.
 const PERCENTILES: [(&str, f64); 4] =
     [("lat-p50", 50.0), ("lat-p95", 95.0), ("lat-p99", 99.0), ("lat-max", 100.0)];
-/// What else may commit transactions meanwhile: pgbench asks for the size of its tables, we for the
-/// count, the server cleans up. So many, and one of so many, are no disagreement.
+/// Other transactions that may be committed meanwhile: pgbench queries the size of its tables, we query the
+/// count, the server cleans up. This number, or one in this many, is not a disagreement.
 const OTHERS: (u64, u64) = (100, 100);
 
 /// The longest phase, in seconds: pgbench logs each transaction of it.
 const LONGEST: u32 = 3600;
-/// pgbench that takes so many seconds longer than it was told to hangs.
+/// pgbench is considered hung if it takes so many seconds longer than requested.
 const PATIENCE: u32 = 300;
 
 /// The command line.
@@ -112,8 +113,8 @@ impl Options {
     }
 }
 
-/// Numbers of clients as the field's tables have them: 1, 5, 12, 21, 30, then every 18, below the
-/// most, which is the last.
+/// The usual numbers of clients in tables: 1, 5, 12, 21, 30, then every 18, below the most, which is the
+/// last.
 fn steps(most: u32) -> Vec<u32> {
     let steps = [1, 5, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&clients| clients < most).chain([most]).collect()
@@ -127,7 +128,7 @@ pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), Workloa
     fits_on_disk(("size", options.size), wanted, machine)
 }
 
-/// Makes the database, and lets each number of clients work with it.
+/// Makes the database, and runs each number of clients.
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
@@ -157,7 +158,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     server.stop()
 }
 
-/// What pgbench may take that is to run for so many seconds.
+/// The time limit of a pgbench run of so many seconds.
 fn limit(seconds: u32) -> Duration {
     Duration::from_secs((seconds + PATIENCE).into())
 }
@@ -177,7 +178,7 @@ fn report(
     }
     let still = rates.iter().filter(|rate| rate.value <= 0.0).count();
     if still > 0 {
-        // A rate of 0 has no harmonic mean: nobody should wonder where that is.
+        // A rate of 0 has no harmonic mean; the note explains why it is missing.
         reporter.note(&format!(
             "{}: no transaction was done in {still} of {windows} parts of the steady phase",
             count(clients as usize, "client")
@@ -191,14 +192,14 @@ fn report(
     Ok(())
 }
 
-/// Guest time of microseconds since 1970, by what both clocks say now.
+/// Converts microseconds since 1970 into guest time, by the current difference between both clocks.
 fn since_boot() -> impl Fn(u64) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let (now, up) = (now.as_micros() as u64, boot_time());
     move |then| up.saturating_sub(1000 * now.saturating_sub(then))
 }
 
-/// All logs of one run, which pgbench writes by thread, and removes them.
+/// Reads all logs of one run, which pgbench writes per thread, and removes them.
 fn read_logs(place: &Path, prefix: &str) -> Result<Log, WorkloadError> {
     let mut log = Log::default();
     for entry in fs::read_dir(place).while_(place.display().to_string())? {

@@ -1,4 +1,4 @@
-//! A PostgreSQL server with a database of its own, run as the user that it insists on.
+//! A PostgreSQL server with a database of its own, run as the user that it requires.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,24 @@ use std::time::Duration;
 use super::super::program::{Program, ProgramError, end_of};
 use super::super::{While, WorkloadError};
 
-/// Where Debian has the programs of this version.
+/// The directory of this version's programs in Debian.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// The user, in the user space's `/etc/passwd`.
 const USER: &str = "postgres";
 const ACCOUNTS: &str = "/etc/passwd";
-/// Where clients meet the server.
+/// The directory of the server's sockets.
 const SOCKETS: &str = "/tmp";
-/// The database, which is there from the start.
+/// The database, which exists from the start.
 const DATABASE: &str = "postgres";
-/// Returns when no client is left but the one that asks. What a connection did the server counts in
-/// full only as its process ends, which may be after the client has (`pgstat_report_stat`).
+/// Returns when no other client is connected. The server counts the transactions of a connection completely
+/// only when its process ends, which may be after the client has (`pgstat_report_stat`).
 const CLIENTS_LEFT: &str = "DO $$ BEGIN \
     WHILE EXISTS (SELECT FROM pg_stat_activity \
         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) \
     LOOP PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$";
-/// More than the server takes to recover.
+/// An upper limit for the server's recovery.
 const PATIENCE: &str = "600";
-/// More than its processes take to end once their clients have.
+/// An upper limit for the end of its processes after their clients.
 const FAREWELL: Duration = Duration::from_secs(300);
 
 /// A running server.
@@ -36,8 +36,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a database in the directory `place`, which is made, and starts a server of it for so many
-    /// clients. A fifth of the memory is its own, as the field has it.
+    /// Makes the directory `place` with a database, and starts a server for so many clients. Its shared
+    /// buffers are a fifth of the memory, as usual.
     pub fn start(place: &Path, memory: u64, clients: u32) -> Result<Self, WorkloadError> {
         let accounts = fs::read_to_string(ACCOUNTS).while_(ACCOUNTS)?;
         let no_user = || io::Error::new(io::ErrorKind::NotFound, format!("no user {USER}"));
@@ -77,8 +77,8 @@ impl Server {
         program.args(arguments).args([DATABASE])
     }
 
-    /// Transactions that the server has counted in the database since it was made
-    /// (`pg_stat_database`), those of all clients that are done.
+    /// Transactions that the server has counted in the database since it was made (`pg_stat_database`),
+    /// including all clients that have ended.
     pub fn commits(&self) -> Result<i64, ProgramError> {
         let query =
             format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{DATABASE}'");
@@ -90,12 +90,12 @@ impl Server {
         })
     }
 
-    /// Writes what it has changed to the disk, which it would else do some time later.
+    /// Writes its changes to the disk, which it would otherwise do some time later.
     pub fn checkpoint(&self) -> Result<(), ProgramError> {
         self.psql(&["CHECKPOINT"]).run().map(drop)
     }
 
-    /// What has the server do these commands, one after the other.
+    /// psql that runs these commands, one after the other.
     fn psql(&self, commands: &[&str]) -> Program {
         let how = ["-h", SOCKETS, "-U", USER, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
         let commands = commands.iter().flat_map(|command| ["-c", *command]);
@@ -119,8 +119,8 @@ impl Server {
     }
 }
 
-/// The server's settings as options of its command line. Three quarters of the memory are said to
-/// cache its files, as the field has it.
+/// The server's settings as options of its command line. It assumes that three quarters of the memory cache
+/// its files, as usual.
 fn settings(memory: u64, clients: u32) -> String {
     let mib = memory >> 20;
     let settings = [
@@ -129,7 +129,7 @@ fn settings(memory: u64, clients: u32) -> String {
         format!("shared_buffers={}MB", (mib / 5).max(1)),
         format!("effective_cache_size={}MB", (mib * 3 / 4).max(1)),
         format!("max_connections={}", clients + 10),
-        // Compiled queries are those of the distribution's build, not of the kernel.
+        // Compiled queries depend on the distribution's build, not on the kernel.
         "jit=off".to_owned(),
     ];
     settings.map(|setting| format!("-c {setting}")).join(" ")

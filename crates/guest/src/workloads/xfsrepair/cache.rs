@@ -1,13 +1,13 @@
-//! What `xfs_repair -vv` prints: a line for each thing it begins, and after each phase what its
-//! buffer cache holds, a hash table.
+//! Parses the output of `xfs_repair -vv`: a line for each step, and after each phase the contents of its
+//! buffer cache, a hash table.
 
 use std::fmt;
 
 /// The phases there are, each begun by a line `Phase N - ...`.
 const PHASES: usize = 7;
-/// How a report on the cache begins.
+/// The beginning of a report on the cache.
 const REPORT: &str = "libxfs_bcache:";
-/// No report has more lines of buckets (xfsprogs, `libxfs/cache.c`: 20 and one for all longer).
+/// Most lines of buckets in a report (xfsprogs, `libxfs/cache.c`: 20 and one for all longer).
 const MAX_BUCKETS: usize = 64;
 
 /// The buffer cache at the end of a repair.
@@ -15,13 +15,13 @@ const MAX_BUCKETS: usize = 64;
 pub struct Cache {
     /// Buckets of the hash table.
     pub buckets: u64,
-    /// The most entries there were at a time.
+    /// The largest number of entries at a time.
     pub entries: u64,
     /// Look-ups that found their entry.
     pub hits: u64,
     /// Look-ups that did not.
     pub misses: u64,
-    /// How many buckets have so many entries, in the order of the report.
+    /// How many buckets have how many entries, in the order of the report.
     pub chains: Vec<Chains>,
 }
 
@@ -30,7 +30,7 @@ pub struct Cache {
 pub struct Chains {
     /// Entries in each of them.
     pub entries: u64,
-    /// Whether it is more than `entries`.
+    /// Whether the number is larger than `entries`.
     pub more: bool,
     /// How many buckets these are.
     pub buckets: u64,
@@ -43,7 +43,7 @@ impl Cache {
         (lookups > 0.0).then(|| 100.0 * self.hits as f64 / lookups)
     }
 
-    /// Entries of the fullest bucket, as far as the report tells.
+    /// Entries of the fullest bucket, as far as reported.
     pub fn longest(&self) -> u64 {
         let filled = self.chains.iter().filter(|chains| chains.buckets > 0);
         filled.map(|chains| chains.entries + u64::from(chains.more)).max().unwrap_or(0)
@@ -64,7 +64,7 @@ impl fmt::Display for Cache {
 /// Reads the last report of a repair that went through all phases.
 ///
 /// # Errors
-/// When the text tells of no such repair; what is missing.
+/// When the text has no such repair; says what is missing.
 pub fn last_report(text: &str) -> Result<Cache, String> {
     let mut phases = 0;
     let mut report: Option<Cache> = None;
@@ -90,7 +90,7 @@ pub fn last_report(text: &str) -> Result<Cache, String> {
     }
 }
 
-/// Adds a line of a report, if it is one; none if its number can't be read.
+/// Adds a line of a report, if it is one; `None` if its number cannot be read.
 fn add(report: &mut Cache, line: &str) -> Option<()> {
     if let Some(rest) = line.strip_prefix("Hash buckets with") {
         if report.chains.len() < MAX_BUCKETS {

@@ -1,23 +1,23 @@
-//! What `fs_mark` prints: remarks, names of columns, then a line for each round.
+//! Parses the output of `fs_mark`: remarks, names of columns, then a line for each round.
 
 /// One round of creating files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// Files there are now, those of the rounds before included.
+    /// Number of files so far, including earlier rounds.
     pub count: u64,
-    /// Files made in a second.
+    /// Files created per second.
     pub rate: f64,
 }
 
 /// The columns, in their order.
 const COLUMNS: [&str; 5] = ["FSUse%", "Count", "Size", "Files/sec", "App Overhead"];
-/// No more rounds than this are read.
+/// Most rounds that are read.
 const MAX_ROUNDS: usize = 10_000;
 
 /// Reads the rounds.
 ///
 /// # Errors
-/// When the text is no output of `fs_mark`; what is wrong with it.
+/// When the text is not output of `fs_mark`; says what is wrong with it.
 pub fn rounds(text: &str) -> Result<Vec<Round>, String> {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

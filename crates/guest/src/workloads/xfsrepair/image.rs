@@ -1,4 +1,4 @@
-//! The file system in a file: made, mounted through a loop device, damaged.
+//! The file system image: made, mounted through a loop device, damaged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,9 +13,9 @@ use super::super::{While, WorkloadError};
 use crate::kmsg::KernelLog;
 use crate::sys::{attach_loop_device, detach_loop_device, free_loop_device};
 
-/// What the kernel may have to say of a mount, in bytes.
+/// Most bytes of the kernel's log on a mount.
 const LOG: usize = 64 << 10;
-/// Of which so many lines are told.
+/// Most lines of it that are reported.
 const LINES: usize = 3;
 /// The first bytes of an XFS (`fs/xfs/libxfs/xfs_format.h`, `XFS_SB_MAGIC`).
 const MAGIC: &[u8] = b"XFSB";
@@ -43,7 +43,7 @@ pub fn make(path: &Path, bytes: u64, log: &str) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// A mounted image. Whatever happens, it is unmounted in the end.
+/// A mounted image. It is unmounted in every case.
 pub struct Mounted {
     place: PathBuf,
     device: File,
@@ -71,8 +71,7 @@ impl Mounted {
         match mount(&loop_device, place, "xfs", flags, None) {
             Ok(()) => it.busy = true,
             Err(error) => {
-                // Or else the disk that the image is on would stay in use. There is an error to be
-                // told already.
+                // Otherwise the disk of the image would stay in use. There already is an error to report.
                 let _ = detach_loop_device(&it.device);
                 let said = it.errors("").join("; ");
                 let said =
@@ -96,8 +95,8 @@ impl Mounted {
 
     /// Unmounts the image.
     ///
-    /// What of it could not be written is lost without a word to any program: only the kernel's log
-    /// tells. So an error in it is an error.
+    /// Failed writes are not reported to any program, only in the kernel's log. So an error there is an
+    /// error.
     pub fn unmount(mut self) -> Result<(), WorkloadError> {
         self.let_go().while_(format!("unmounting {}", self.place.display()))?;
         rustix::fs::sync();
@@ -111,7 +110,7 @@ impl Mounted {
         }
     }
 
-    /// The first lines of the kernel's log since the mount that are about it and have `part`.
+    /// The first lines of the kernel's log since the mount that are about it and contain `part`.
     fn errors(&mut self, part: &str) -> Vec<String> {
         let mut lines = Vec::new();
         let name = &self.name;
@@ -135,16 +134,15 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // There is an error to be told already, or nothing left to do.
+        // There already is an error to report, or nothing is left to do.
         let _ = self.let_go();
     }
 }
 
-/// Overwrites the header of inodes (AGI) of the first `groups` allocation groups with zeros, and
-/// returns how many these were.
+/// Overwrites the inode header (AGI) of the first `groups` allocation groups with zeros, and returns their
+/// number.
 ///
-/// Where it is: `fs/xfs/libxfs/xfs_format.h`, `struct xfs_dsb` and `XFS_AGI_DADDR`; numbers are
-/// big-endian.
+/// Its place: `fs/xfs/libxfs/xfs_format.h`, `struct xfs_dsb` and `XFS_AGI_DADDR`; numbers are big-endian.
 pub fn damage(path: &Path, groups: u32) -> io::Result<u32> {
     let image = OpenOptions::new().read(true).write(true).open(path)?;
     let mut superblock = [0; 512];

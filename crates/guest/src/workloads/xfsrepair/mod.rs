@@ -1,6 +1,6 @@
-//! A huge file system, of which little is real: a sparse image is filled with small files by
-//! `fs_mark`, then `xfs_repair` goes over it, whose buffer cache is a hash table with as much memory
-//! as it is given. The test of Dave Chinner's report of 2015 on NUMA balancing.
+//! A huge, sparse file system: an image is filled with small files by `fs_mark`, then `xfs_repair` checks
+//! it. Its buffer cache is a hash table of a given size in memory. The test of Dave Chinner's report of 2015
+//! on NUMA balancing.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use cache::Cache;
 use image::Mounted;
 
 const GIB: u64 = 1 << 30;
-/// Buckets that the report gave the buffer cache of a machine with 16 GiB.
+/// Number of buckets in the report, for the buffer cache of a machine with 16 GiB.
 const BUCKETS: u64 = 101_073;
 
 /// The command line.
@@ -44,13 +44,13 @@ struct Options {
     threads: u64,
     /// Files of a thread in a round.
     files: u64,
-    /// Of these in a subdirectory.
+    /// Files of these in a subdirectory.
     spread: u64,
     rounds: u64,
     bytes: u64,
     /// Options `-o` of `xfs_repair`.
     suboptions: Vec<String>,
-    /// Allocation groups to be damaged.
+    /// Number of allocation groups to damage.
     damage: u32,
 }
 
@@ -86,7 +86,7 @@ impl Options {
             found.threads = cpus;
         }
         if !["", "memory"].contains(&bhash.as_str()) {
-            // xfs_repair takes anything, and says nothing.
+            // xfs_repair accepts anything without a message.
             value_of::<u64>("bhash", &bhash)?;
         }
         if !stride.is_empty() && stride.parse::<i64>().is_err() {
@@ -95,7 +95,7 @@ impl Options {
         let all = memory as f64 / f64::from(1 << 20) * per_mib;
         found.files = ((all / (found.threads * found.rounds) as f64).round() as u64).max(1);
         if bhash == "memory" {
-            // Below the least that the program takes it would keep to its own choice.
+            // Below its minimum the program would use its own default.
             let share = u128::from(BUCKETS) * u128::from(memory) / u128::from(16 * GIB);
             bhash = share.max(64).to_string();
         }
@@ -105,7 +105,7 @@ impl Options {
         Ok(found)
     }
 
-    /// Files that all threads make in all rounds.
+    /// Number of files of all threads in all rounds.
     fn total(&self) -> u64 {
         self.files * self.rounds * self.threads
     }
@@ -123,13 +123,13 @@ impl Options {
             numbers.into_iter().flat_map(|(name, value)| [name.into(), value.to_string()]);
         let directories = (0..self.threads)
             .flat_map(|thread| ["-d".into(), place.join(thread.to_string()).display().to_string()]);
-        // It leaves a log in its directory.
+        // It leaves a log in its working directory.
         Program::new("fs_mark").args(numbers.chain(directories)).directory(&self.directory)
     }
 }
 
-/// Bytes of a size as `mkfs.xfs` takes it (its manual): a number, of sectors with s, of blocks with b,
-/// or with k, m, g, t or p. Sectors and blocks have the sizes that it gives them by itself.
+/// Bytes of a size in the format of `mkfs.xfs` (its manual): a number, optionally with the suffix s for
+/// sectors, b for blocks, or k, m, g, t or p. Sectors and blocks have its default sizes.
 fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
     let number = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let shift = match &*text[number.len()..].to_ascii_lowercase() {
@@ -151,8 +151,8 @@ fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
     bytes.ok_or_else(|| refused(name, text, "too large"))
 }
 
-/// ext4 has no larger files (<https://docs.kernel.org/filesystems/ext4/overview.html>: 2^32 blocks of
-/// 4 KiB).
+/// The largest file of ext4 (<https://docs.kernel.org/filesystems/ext4/overview.html>: 2^32 blocks of 4
+/// KiB).
 const EXT4_FILE: u64 = 16 << 40;
 
 /// Whether this can be done on a machine, as far as that is known before.
@@ -164,7 +164,7 @@ pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), Workloa
         let why = "ext4 has files below 16 TiB: use xfs for the disk";
         return Err(refused("size", options.size, why));
     }
-    // How much of the image is real shows when it is made.
+    // How much of the image is allocated shows when it is made.
     fits_on_disk(("size", options.size), (&options.directory, 0), machine)
 }
 
@@ -239,7 +239,7 @@ fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), 
 /// Repairs the image.
 fn repair(options: &Options, image: &Path, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     let given = options.suboptions.iter().flat_map(|option| ["-o", option.as_str()]);
-    // Told twice to be verbose, it tells of its cache. What it has to say is on standard error.
+    // With two `-v` it reports on its cache. It prints on standard error.
     let program = Program::new("xfs_repair").args(["-v", "-v"]).args(given);
     let output = program.args([image]).together().run()?;
     let cache = cache::last_report(&output.text).map_err(garbage("xfs_repair"))?;
@@ -270,13 +270,13 @@ fn report(cache: &Cache, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     reporter.note(&cache.to_string())
 }
 
-/// A look for damage, which fails if there is any. Reading ahead would cost a great number of
-/// threads, some for each allocation group.
+/// A check for damage, which fails if there is any. Prefetching would start a great number of threads, some
+/// for each allocation group.
 fn look(image: &Path) -> Program {
     Program::new("xfs_repair").args(["-n", "-P"]).args([image]).together()
 }
 
-/// Makes sure that nothing is left to repair, and nothing was lost.
+/// Checks that nothing is left to repair, and nothing was lost.
 fn verify(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> {
     look(image).run()?;
     let mounted = Mounted::new(image, place, MountFlags::RDONLY)?;

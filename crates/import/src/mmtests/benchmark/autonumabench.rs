@@ -1,7 +1,7 @@
 //! autonumabench: processor and elapsed time of programs that test NUMA balancing.
 //!
-//! Three layouts: `time-TEST-N` (since December 2025), `autonumabench-TEST-N.time` (since
-//! September 2019), and one `time.TEST` (since 2012).
+//! Three layouts: `time-TEST-N` (since December 2025), `autonumabench-TEST-N.time` (since September 2019),
+//! and a single `time.TEST` (since 2012).
 
 use model::Metric;
 
@@ -32,8 +32,8 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     single(logs, gather)
 }
 
-/// Takes back the figures of a program that says in its own log that it did not run: on a machine
-/// with one node all of them do, and `time` measured the refusal.
+/// Discards the figures of a program whose own log says that it did not run. On a machine with one node no
+/// program runs, and `time` measures the refusal.
 fn refuse(logs: &Logs, files: &mut [Timed<'_>]) {
     for file in files {
         let log = logs.text(&format!("autonumabench-{}-{}.log", file.label, file.iteration));

@@ -1,7 +1,7 @@
 //! bonnie++: latencies and rates of reading, writing and creating files.
 //!
-//! Files `bonnie-detail`, a line for each measured latency, and `bonnie`, what the program prints,
-//! with a line of figures separated by commas; until June 2019 `bonnie-detail.N` and `bonnie.N`, one a
+//! Files: `bonnie-detail` with a line for each measured latency, and `bonnie` with the program's output,
+//! which has a line of comma-separated figures; until June 2019 `bonnie-detail.N` and `bonnie.N`, one per
 //! repetition, and for some time `bonnie++-detail` and `bonnie++`. mmtests has a table of each; the
 //! latencies come first here.
 
@@ -13,7 +13,7 @@ use super::gather::{FOUR, Gather, TWO, metric, primary};
 use super::time::number;
 use super::{Logs, Unreadable};
 
-/// What the lines of `bonnie-detail` begin with, and the labels of their latencies.
+/// Prefixes of the lines of `bonnie-detail`, and the labels of their latencies.
 const LATENCIES: [(&str, &str); 12] = [
     ("pc", "SeqOut:char"),
     ("wr", "SeqOut:block"),
@@ -64,7 +64,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(!detail.is_empty() || !figures.is_empty())
 }
 
-/// The file whose name ends so, or those of repetitions, in their order.
+/// The file with this suffix, or those of repetitions, in order.
 fn files<'a>(logs: &'a Logs, suffix: &str) -> Vec<Cow<'a, str>> {
     let names = ["bonnie", "bonnie++"].map(|name| format!("{name}{suffix}"));
     if let Some(one) = names.iter().find_map(|name| logs.text(name)) {
@@ -102,10 +102,10 @@ fn is_figures(line: &str) -> bool {
     word > 0 && line[word..].starts_with(',')
 }
 
-/// The rates of a line. What was too quick to measure is `+++++`; that and 0 are none.
+/// The rates of a line. `+++++` means too quick to measure; that and 0 are left out.
 fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     let figures: Vec<&str> = line.split(',').take(64).collect();
-    // The first figure is the format's version; it had none to 1.03, and there is the host's name.
+    // The first figure is the format's version; up to 1.03 there was none, and the host's name comes first.
     let lacking = match figures[0] {
         "1.98" => Some(0),
         "1.96" | "1.97" => Some(2),

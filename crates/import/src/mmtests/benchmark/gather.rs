@@ -6,9 +6,9 @@ use model::{Better, Mean, Metric, ONCE, Rows};
 
 use super::{Parsed, ParsedSample, Unreadable};
 
-/// No benchmark has more values than this in an iteration: 80 minutes of a latency every 5 ms.
+/// Most values of a benchmark in an iteration: 80 minutes of a latency every 5 ms.
 pub const MAX_SAMPLES: u32 = 1_000_000;
-/// More remarks than this are counted, not kept.
+/// Most remarks that are kept; others are counted.
 const MAX_REMARKS: usize = 100;
 /// Decimals of most of mmtests' tables.
 pub const TWO: u8 = 2;
@@ -49,7 +49,7 @@ pub struct Gather {
     parsed: Parsed,
     /// How many values there are.
     measured: u32,
-    /// How many remarks were not kept.
+    /// Number of remarks that were not kept.
     unsaid: usize,
 }
 

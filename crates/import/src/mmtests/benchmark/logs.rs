@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// The files that a benchmark left in one iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// What is in them, unpacked, by their paths below `iter-N/BENCHMARK/logs`; in old layouts
-    /// below the benchmark's directory.
+    /// Their contents, unpacked, by their paths below `iter-N/BENCHMARK/logs`; in old layouts below the
+    /// benchmark's directory.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -15,7 +15,7 @@ pub struct Logs {
 const OUTER: [&str; 5] = ["logs/", "noprofile/", "default/", "base/", "transhuge/"];
 
 impl Logs {
-    /// The logs themselves, without what profilers and monitors left in directories beside them.
+    /// The logs themselves, without the directories of profilers and monitors beside them.
     fn named(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().filter_map(|(path, bytes)| {
             let mut name = path.as_str();
@@ -34,8 +34,7 @@ impl Logs {
         self.named().find(|(known, _)| *known == name).map(|(_, bytes)| text(bytes))
     }
 
-    /// The logs whose names begin and end so, in the order of tables: by what is between, which is
-    /// given with the text.
+    /// The logs with this prefix and suffix, each as the part between and the text, in the order of tables.
     pub(super) fn between(&self, prefix: &str, suffix: &str) -> Vec<(&str, Cow<'_, str>)> {
         let between = |(name, bytes)| {
             let middle = part(name, prefix, suffix)?;
@@ -51,13 +50,12 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// What stands between `prefix` and `suffix`; none if that is nothing.
+/// The part between `prefix` and `suffix`; `None` if that is empty.
 fn part<'a>(name: &'a str, prefix: &str, suffix: &str) -> Option<&'a str> {
     name.strip_prefix(prefix)?.strip_suffix(suffix).filter(|part| !part.is_empty())
 }
 
-/// The order of labels in a table, that of `sort -n`: by the number that they begin with, if any,
-/// then by their letters.
+/// The order of labels in a table, that of `sort -n`: by leading number, if any, then by letters.
 pub(super) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
     let number = |label: &str| {
         let digits = label.bytes().take_while(u8::is_ascii_digit).count();

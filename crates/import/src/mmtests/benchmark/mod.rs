@@ -1,6 +1,6 @@
-//! What a benchmark's logs say that it measured: its metrics, in the order and under the names in
-//! which mmtests prints them, and their samples. One file a benchmark; where the logs lie is for
-//! others. `docs/mmtests.md` tells how each row comes about.
+//! Parses the logs of a benchmark: its metrics, in mmtests' order and under mmtests' names, and their
+//! samples. There is one file per benchmark. Other modules find the logs. `docs/mmtests.md` explains how
+//! each row is computed.
 
 mod autonumabench;
 mod bonniepp;
@@ -31,7 +31,7 @@ pub struct Parsed {
     pub metrics: Vec<Metric>,
     /// Their values, in the order of the tables. All are finite.
     pub samples: Vec<ParsedSample>,
-    /// What was left out and why, and what is to be known of the figures, for people.
+    /// What was left out and why, and notes on the figures, for people.
     pub remarks: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct ParsedSample {
 /// Why a benchmark's logs could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// Nobody here knows the benchmark.
+    /// The benchmark is unknown.
     #[error("`{benchmark}` is not one of the benchmarks that are read: {}", KNOWN.join(", "))]
     Unknown {
         /// Its name.
@@ -63,10 +63,10 @@ pub enum Unreadable {
         /// The benchmark.
         benchmark: &'static str,
     },
-    /// More values than any run has.
+    /// There are more values than any run has.
     #[error("there are more than {} values", gather::MAX_SAMPLES)]
     TooMany,
-    /// A line that can't be what the benchmark has written.
+    /// A line that the benchmark cannot have written.
     #[error("{file}, line {line}: {why}")]
     Line {
         /// The log.
@@ -122,7 +122,7 @@ pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
     }
 }
 
-/// The benchmark that a directory of this name is of.
+/// The benchmark to which a directory of this name belongs.
 fn known(mut name: &str) -> Option<&'static str> {
     loop {
         let same = match name {

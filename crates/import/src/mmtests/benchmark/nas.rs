@@ -1,8 +1,8 @@
 //! The NAS parallel benchmarks, with OpenMP or MPI.
 //!
-//! Two layouts: `time-KERNEL.CLASS-N` (since December 2025), and before it the time that each
-//! program prints itself in `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program
-//! that says that its result is wrong does not count.
+//! Two layouts: `time-KERNEL.CLASS-N` (since December 2025), and before that the time that each program
+//! prints itself in `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program that reports a
+//! wrong result does not count.
 
 use super::gather::{Gather, primary, seconds};
 use super::time::number;
@@ -31,13 +31,13 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
 /// Why a time does not count.
 const WRONG: &str = "the program found its own result wrong";
 
-/// Whether a program does not say that its result is wrong.
+/// Whether a program does not report a wrong result.
 fn is_right(log: &str) -> bool {
     !log.lines().any(|line| line.contains("UNSUCCESSFUL") || line.contains("VERIFICATION FAILED"))
 }
 
-/// The layouts where the programs' own times are read. The kernel with its class is the metric: so
-/// are the operations called.
+/// The layouts with the programs' own times. The kernel with its class is the metric, as in the names of the
+/// operations.
 fn printed(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let mut any = false;
     for (name, log) in logs.between("", "") {

@@ -9,9 +9,9 @@ use model::Better;
 use super::gather::{Gather, TWO, metric, primary};
 use super::{Logs, Unreadable};
 
-/// The first rounds of a batch size are left out.
+/// Number of first rounds of a batch size that are left out.
 const WARM_UP: u32 = 2;
-/// What is to be known of every figure.
+/// A note on every figure.
 const ONE_MORE: &str = "pagealloc allocates one page more than a batch has and divides by the \
                         batch: of batches of B, multiply by B / (B + 1)";
 
@@ -59,9 +59,9 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
 struct Line {
     order: u32,
     batch: u64,
-    /// Cycles a page.
+    /// Cycles per page.
     alloc: f64,
-    /// Cycles a page.
+    /// Cycles per page.
     free: f64,
 }
 

@@ -1,9 +1,8 @@
-//! pgbench: transactions a second of a PostgreSQL database.
+//! pgbench: transactions per second of a PostgreSQL database.
 //!
-//! Files `pgbench-transactions-CLIENTS.log`, before May 2019 `pgbench-transactions-CLIENTS-1`: a line
-//! for about each second, of which the first two figures count, the time in seconds and the
-//! transactions since the line before. What pgbench itself prints is beside them, before May 2019
-//! in `pgbench-raw-CLIENTS`.
+//! Files `pgbench-transactions-CLIENTS.log`, before May 2019 `pgbench-transactions-CLIENTS-1`: one line for
+//! about each second. Its first two figures count: the time in seconds, and the transactions since the
+//! previous line. pgbench's own output is beside them, before May 2019 in `pgbench-raw-CLIENTS`.
 
 use model::{Better, count};
 
@@ -17,7 +16,7 @@ const WINDOW: usize = 4;
 const SKIPPED: usize = 7;
 /// Lines before the first window of logs from before May 2019.
 const OLD_SKIPPED: usize = 9;
-/// What stands first on a line is no time of day if it is below this; it was in 2001.
+/// The first figure of a line below this is not a time of day; this was in 2001.
 const EARLIEST: f64 = 1e9;
 
 /// Reads the logs; false if there are none.
@@ -50,7 +49,7 @@ pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(!files.is_empty() || !old.is_empty())
 }
 
-/// Whether `time` says that pgbench failed; there is a remark then.
+/// Whether `time` reports that pgbench failed; adds a remark then.
 fn failed(logs: &Logs, clients: &str, time: &str, gather: &mut Gather) -> bool {
     let failure = logs.text(time).and_then(|time| runs(&time).into_iter().find_map(Result::err));
     if let Some(why) = &failure {
@@ -66,7 +65,7 @@ fn add(clients: &str, rates: Vec<f64>, gather: &mut Gather) -> Result<(), Unread
     rates.into_iter().try_for_each(|rate| gather.sample("txn", clients, rate))
 }
 
-/// The lines of a log that can be read; of others there is a remark.
+/// The readable lines of a log; adds a remark about others.
 fn lines(text: &str, name: &str, gather: &mut Gather) -> Vec<Line> {
     let lines: Vec<Option<Line>> = text.lines().map(read_line).collect();
     let bad = lines.iter().filter(|line| line.is_none()).count();
@@ -76,14 +75,14 @@ fn lines(text: &str, name: &str, gather: &mut Gather) -> Vec<Line> {
     lines.into_iter().flatten().collect()
 }
 
-/// The mean rate of each window in logs from before May 2019, as if each line were of a second.
+/// The mean rate of each window in logs from before May 2019, as if each line covered a second.
 fn old_rates(lines: &[Line]) -> Vec<f64> {
     let windows = lines.get(OLD_SKIPPED..).unwrap_or_default().chunks_exact(WINDOW);
     let sum = |window: &[Line]| window.iter().map(|line| line.transactions).sum::<f64>();
     windows.map(|window| sum(window) / WINDOW as f64).collect()
 }
 
-/// The rate of a whole run, as pgbench prints it, with the time that it takes to connect.
+/// The rate of a whole run, as pgbench prints it, including the time to connect.
 fn whole(logs: &Logs, clients: &str) -> Vec<f64> {
     let printed = logs.text(&format!("pgbench-raw-{clients}"));
     let rate = |line: &str| {
@@ -107,8 +106,8 @@ fn read_line(line: &str) -> Option<Line> {
     (line.seconds >= EARLIEST).then_some(line)
 }
 
-/// The rate of each window but the first. A window's time is since the last line of the one before
-/// it; one in which the clock stood still has no rate.
+/// The rate of each window but the first. A window begins with the last line of the one before it; one
+/// without progress of the clock has no rate.
 fn rates(lines: &[Line]) -> Vec<f64> {
     let windows: Vec<&[Line]> =
         lines.get(SKIPPED..).unwrap_or_default().chunks_exact(WINDOW).collect();

@@ -1,7 +1,7 @@
-//! stutter and stutterp: how long it takes to map, touch and unmap memory while others use it up.
+//! stutter and stutterp: the time to map, touch and unmap memory under memory pressure.
 //!
-//! Files `mmap-latency.log` and `mmap-latency-WORKERS.log`: lines of a number of measurements and
-//! what each took on average, in nanoseconds.
+//! Files `mmap-latency.log` and `mmap-latency-WORKERS.log`: each line has a number of measurements and their
+//! average in nanoseconds.
 
 use std::num::NonZeroU32;
 
@@ -10,11 +10,11 @@ use model::{Better, Metric, Rows, count};
 use super::gather::{FOUR, Gather, MAX_SAMPLES, metric, primary};
 use super::{Logs, Unreadable};
 
-/// More digits of a number that is refused are not told.
+/// Most digits of a refused number that are printed.
 const MAX_DIGITS: usize = 24;
 
-/// Reads the logs of stutterp; false if there are none. Whole microseconds, as mmtests prints them;
-/// it says that they are milliseconds.
+/// Reads the logs of stutterp; false if there are none. Whole microseconds, as mmtests prints them, though
+/// it labels them milliseconds.
 pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     gather.metric(primary(metric("mmap", "us", Better::Lower, FOUR)));
     let files = logs.between("mmap-latency-", ".log");
@@ -38,7 +38,7 @@ pub fn read_old(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
 /// Adds each average with the number of its measurements.
 ///
 /// # Errors
-/// When that is none, or more than any run has.
+/// When that number is invalid, or more than any run has.
 fn add(
     file: &str,
     text: &str,

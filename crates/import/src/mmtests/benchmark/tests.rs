@@ -1,5 +1,5 @@
-//! What is refused, what is told, and what hostile logs do. That the tables are those of mmtests is
-//! tested where tables are made.
+//! What is refused, what is remarked on, and what hostile logs do. Tests of the tables check that they are
+//! those of mmtests.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn a_program_that_refused_to_run_has_no_figures() {
         &[
             ("time-NUMA01-1", FAILED),
             ("autonumabench-NUMA01-1.log", "AUTONUMA\nAbort: This machine has less than 2 nodes\n"),
-            // The status was lost in a pipe; the log tells.
+            // The status was lost in a pipe; the log has it.
             ("time-NUMA02-1", TIME),
             ("autonumabench-NUMA02-1.log", "Abort: This machine has less than 2 nodes\n"),
             ("time-NUMA02-2", TIME),

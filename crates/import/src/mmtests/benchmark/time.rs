@@ -10,14 +10,14 @@ pub struct Times {
     pub user: f64,
     /// Processor time in the kernel.
     pub system: f64,
-    /// Time on the clock.
+    /// Elapsed time.
     pub elapsed: f64,
-    /// Processor time in percent of time on the clock; `time` does not always know it.
+    /// Processor time in percent of elapsed time; `time` does not always know it.
     pub cpu: Option<f64>,
 }
 
-/// The commands that a text tells of. Of one that failed or was killed, and of a line that can't be
-/// read, what the text says.
+/// The commands that a text reports. For one that failed or was killed, and for a line that cannot be read,
+/// the text.
 pub fn runs(text: &str) -> Vec<Result<Times, String>> {
     let mut runs = Vec::new();
     let mut failed: Option<String> = None;
@@ -35,7 +35,7 @@ pub fn runs(text: &str) -> Vec<Result<Times, String>> {
     runs
 }
 
-/// How `time` begins to tell that a command did not succeed.
+/// Prefixes of lines in which `time` reports that a command failed.
 const FAILURES: [&str; 3] =
     ["Command exited with non-zero status", "Command terminated by", "Command stopped by"];
 
@@ -63,12 +63,12 @@ fn clock(text: &str) -> Option<f64> {
         return None;
     }
     let total = hours * 3600.0 + minutes * 60.0 + number(seconds)?;
-    // No digits but those that were printed: sums of such figures round as theirs do.
+    // Exactly the digits that were printed, so that sums of such figures round as mmtests' do.
     let decimals = seconds.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{total:.decimals$}").parse().ok().filter(|seconds: &f64| seconds.is_finite())
 }
 
-/// A number as it stands in logs: digits, and maybe a point and more digits. Nothing below 0.
+/// A number in a log: digits, optionally with a point and more digits. Never negative.
 pub fn number(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let short = text.len() <= 40;

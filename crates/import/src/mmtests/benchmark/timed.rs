@@ -7,18 +7,18 @@ use super::logs::in_order;
 use super::time::{Times, runs};
 use super::{Logs, Unreadable};
 
-/// What one command took, or why that does not count.
+/// The times of one command, or why they do not count.
 pub struct Timed<'a> {
     /// What was run.
     pub label: &'a str,
-    /// The which time.
+    /// Its repetition.
     pub iteration: u32,
-    /// What it took.
+    /// Its times.
     pub times: Result<Times, String>,
 }
 
 impl Timed<'_> {
-    /// What it took, if that counts; otherwise there is a remark.
+    /// Its times, if they count; otherwise adds a remark.
     pub fn counted(&self, gather: &mut Gather) -> Option<Times> {
         let Self { label, iteration, times } = self;
         match times {
@@ -51,7 +51,7 @@ pub fn files<'a>(
     files
 }
 
-/// The only file of what was run once.
+/// The only file of a command that was run once.
 pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a> {
     let times = match runs(&text).as_slice() {
         [times] => times.clone(),
@@ -64,7 +64,7 @@ pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a
 /// One of the times.
 pub type Reading = fn(&Times) -> f64;
 
-/// Adds what counts: for each label the times with these names of metrics.
+/// Adds the times that count: for each label the times with these names of metrics.
 ///
 /// # Errors
 /// When there are too many.

@@ -1,6 +1,6 @@
-//! `iostat -x`: what devices did each second. Columns are taken by their names, for versions of the
-//! tool order them differently; colours are left out. The time stands before each line. The first
-//! report tells of all the time since the boot, and is passed over.
+//! `iostat -x`: activity of devices each second. Columns are found by name, because versions of the tool
+//! order them differently; colours are ignored. The time is before each line. The first report covers all
+//! the time since the boot, and is skipped.
 
 use super::{Clock, millionths, plain, stamped};
 use crate::mmtests::table::Table;

@@ -1,5 +1,5 @@
-//! Monitors: what mmtests let run beside its benchmarks. Those that print files of the kernel again
-//! and again (`sampled`), and tools with a text of their own, a file each.
+//! Monitors: what mmtests runs beside its benchmarks. Some print files of the kernel repeatedly (`sampled`);
+//! others are tools with a format of their own, one module each.
 
 mod iostat;
 mod mpstat;
@@ -15,14 +15,14 @@ use model::Source;
 use super::blocks::Blocks;
 use super::table::Table;
 
-/// No more text than this is read of one monitor: a day of `/proc/zoneinfo` every second.
+/// Most bytes of one monitor that are read: a day of `/proc/zoneinfo` every second.
 const MAX_TEXT: u64 = 4 << 30;
 /// A second in nanoseconds.
 const SECOND: f64 = 1e9;
 /// Figures of tools are kept in millionths.
 const MILLION: f64 = 1e6;
 
-/// A monitor that is understood.
+/// A supported monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Monitor {
     /// It prints a file of the kernel, or one for each node.
@@ -71,22 +71,22 @@ impl Monitor {
     }
 }
 
-/// When the series begin, seconds since 1970; their times count from there.
+/// When the series begin, seconds since 1970; their times are relative to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(pub u64);
 
 impl Clock {
-    /// Nanoseconds since the beginning, 0 before.
+    /// Nanoseconds since then, 0 before.
     pub fn at(self, seconds: f64) -> u64 {
-        // The difference first: nanoseconds since 1970 are more than an f64 tells apart.
+        // Subtract first: nanoseconds since 1970 exceed the precision of an f64.
         ((seconds - self.0 as f64) * SECOND) as u64
     }
 }
 
-/// Reads what a monitor printed, as far as it can be read.
+/// Reads what a monitor printed, as far as possible.
 ///
 /// # Errors
-/// When not all of it could be: what is in `table` counts none the less.
+/// When part of it could not be read: what is in `table` still counts.
 pub fn read(
     monitor: Monitor,
     text: impl Read,
@@ -136,8 +136,8 @@ fn lines(blocks: &mut Blocks<impl Read>, mut line: impl FnMut(&str)) -> io::Resu
     Ok(())
 }
 
-/// A line without what some monitors put before each: the time now, since they began and since the
-/// line before, all in seconds; and the first of these.
+/// A line without the prefix of some monitors: the time now, since they began and since the previous line,
+/// all in seconds. Also returns the first of these.
 fn stamped(line: &str) -> (Option<f64>, &str) {
     let parts = line.split_once(" -- ").or(line.strip_suffix(" --").map(|head| (head, "")));
     let Some((head, rest)) = parts else {
@@ -150,14 +150,14 @@ fn stamped(line: &str) -> (Option<f64>, &str) {
     }
 }
 
-/// The time of a line `time: 1700000000`, seconds since 1970, and what else it says.
+/// The time of a line `time: 1700000000`, seconds since 1970, and the rest of the line.
 fn time(line: &str) -> Option<(f64, &str)> {
     let rest = line.strip_prefix("time: ")?.trim();
     let (time, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     time.parse().ok().filter(|time: &f64| time.is_finite()).map(|time| (time, rest))
 }
 
-/// A figure in millionths; some locales have a comma where others have a point.
+/// A figure in millionths; some locales use a comma as decimal point.
 fn millionths(word: &str) -> Option<i64> {
     let figure: f64 = match word.contains(',') {
         true => word.replace(',', ".").parse().ok()?,
@@ -166,7 +166,7 @@ fn millionths(word: &str) -> Option<i64> {
     figure.is_finite().then(|| (figure * MILLION).round() as i64)
 }
 
-/// A line without the sequences that colour a terminal.
+/// A line without terminal colour sequences.
 fn plain(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let mut text = parts.next().unwrap_or_default().to_owned();

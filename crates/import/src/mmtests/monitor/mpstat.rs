@@ -1,5 +1,4 @@
-//! `mpstat -P ALL -u`: what each CPU's time was spent on, in percent. A `time:` line stands before
-//! each report.
+//! `mpstat -P ALL -u`: how each CPU's time was spent, in percent. A `time:` line precedes each report.
 
 use super::{Clock, millionths, plain, time};
 use crate::mmtests::table::Table;
@@ -8,7 +7,7 @@ use crate::mmtests::table::Table;
 #[derive(Default)]
 pub struct Reader {
     time: Option<f64>,
-    /// The words of the header, and where among them the CPU stands; none outside a report.
+    /// The words of the header, and the index of the CPU among them; `None` outside a report.
     header: Option<(Vec<String>, usize)>,
 }
 

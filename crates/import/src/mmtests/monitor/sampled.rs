@@ -1,12 +1,12 @@
-//! Files of the kernel printed again and again: `time: SECONDS` and the file; where each node has
-//! one of its own, `node: NUMBER` before each.
+//! Files of the kernel printed repeatedly: `time: SECONDS` and the file; where each node has a file of its
+//! own, `node: NUMBER` precedes each.
 
 use model::Source;
 
 use super::{Clock, stamped, time};
 use crate::mmtests::table::Table;
 
-/// No file of the kernel is longer.
+/// Longest file of the kernel.
 const MAX_FILE: usize = 16 << 20;
 
 /// Reads samples line by line.
@@ -14,13 +14,13 @@ pub struct Reader {
     source: Source,
     clock: Clock,
     begun: bool,
-    /// The node that the text is of; empty if there is one file for all.
+    /// The node of the text; empty if there is one file for all.
     part: String,
     text: String,
 }
 
 impl Reader {
-    /// A reader of `source`, with times that count from `clock`.
+    /// A reader of `source`; times are relative to `clock`.
     pub fn new(source: Source, clock: Clock) -> Self {
         Self { source, clock, begun: false, part: String::new(), text: String::new() }
     }

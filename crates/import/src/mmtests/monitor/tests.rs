@@ -168,7 +168,7 @@ const ALL: [Monitor; 7] = [
 ];
 
 proptest! {
-    /// The fast way through the text leads to the same figures as the plain one.
+    /// The fast path through the text gives the same figures as the plain one.
     #[test]
     fn fast_and_plain_reading_agree(text in any_vmstat()) {
         let mut samples: Vec<(String, Vec<(String, i64)>)> = Vec::new();
@@ -231,7 +231,7 @@ proptest! {
     }
 }
 
-/// Whoever reads series knows by their source that these are in millionths.
+/// Readers of series recognise figures in millionths by their source.
 #[test]
 fn sources_of_tools_are_known() {
     let tools = ["mpstat", "iostat", "top", "vmstat"].map(|name| Monitor::named(name).unwrap());

@@ -1,5 +1,5 @@
-//! `vmstat`, the tool: a line a second below a header. The time stands before each line. The first
-//! line tells of all the time since the boot, and is passed over.
+//! `vmstat`, the tool: one line per second below a header. The time is before each line. The first line
+//! covers all the time since the boot, and is skipped.
 
 use super::{Clock, millionths, stamped};
 use crate::mmtests::table::Table;

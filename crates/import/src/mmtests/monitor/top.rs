@@ -1,5 +1,5 @@
-//! `top -b`: shares of a CPU that processes had, in percent; those of one name are added up. A line
-//! `time: SECONDS short|full` stands before each report; a short one leaves out who had nothing.
+//! `top -b`: CPU shares of processes, in percent; those of the same name are added up. A line `time: SECONDS
+//! short|full` precedes each report; a short one omits idle processes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::{Clock, millionths, plain, time};
 use crate::mmtests::table::Table;
 
 const SHARE: &str = "%CPU";
-/// No more names than this are kept of one report.
+/// Most names of one report that are kept.
 const MAX_NAMES: usize = 4096;
 
 /// Reads reports line by line.
@@ -19,9 +19,9 @@ pub struct Reader {
 /// A report so far.
 struct Report {
     time: f64,
-    /// Whether who is not there had nothing.
+    /// Whether processes that are missing were idle.
     short: bool,
-    /// Where share and command stand, once the header is past.
+    /// The indices of share and command, after the header.
     places: Option<(usize, usize)>,
     shares: BTreeMap<String, i64>,
 }

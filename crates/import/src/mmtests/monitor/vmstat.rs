@@ -1,5 +1,5 @@
-//! `/proc/vmstat` again and again: by far the most text there is, so the one whose reading is made
-//! fast. Names come in the same order each time, so the next one is compared instead of sought.
+//! `/proc/vmstat` printed repeatedly. This is by far the most text, so reading it is optimised. Names come
+//! in the same order each time, so each is compared with the expected one instead of looked up.
 
 use super::{Clock, stamped, time};
 use crate::mmtests::table::Table;
@@ -7,12 +7,12 @@ use crate::mmtests::table::Table;
 /// Reads samples from blocks of whole lines.
 pub struct Reader {
     clock: Clock,
-    /// Whether a time was there: what comes before it is of no known time.
+    /// Whether a time was read: the time of what precedes it is unknown.
     begun: bool,
 }
 
 impl Reader {
-    /// A reader of times that count from `clock`.
+    /// A reader with times relative to `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { clock, begun: false }
     }
@@ -48,10 +48,10 @@ impl Reader {
     }
 }
 
-/// The value of the line `name value` with which `text` begins, and what follows it. None if it
-/// begins otherwise, or with a value that is not plain digits.
+/// The value of the line `name value` at the start of `text`, and the text after it. `None` if it starts
+/// otherwise, or with a value that is not plain digits.
 fn counter<'a>(name: &str, text: &'a [u8]) -> Option<(i64, &'a [u8])> {
-    /// So many digits are less than 2^63.
+    /// Numbers with so many digits are less than 2^63.
     const DIGITS: usize = 18;
     let digits = text.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
     let mut value = 0;

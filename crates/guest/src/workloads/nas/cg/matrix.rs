@@ -10,7 +10,7 @@ use super::super::team::Member;
 use super::Problem;
 use crate::words::{HalfWords, Words};
 
-/// The smallest of the weights, and what is added to the diagonal.
+/// The smallest of the weights, also added to the diagonal.
 const CONDITION: f64 = 0.1;
 const SEED: u64 = 314_159_265;
 /// A vector's element in its own row.
@@ -23,11 +23,11 @@ pub struct Matrix {
     most: usize,
     values: Words,
     columns: HalfWords,
-    /// Where each row starts and ends in `values`. Rows of a thread follow each other; behind them is
-    /// some room left, for it is not known before how many products fall on one place.
+    /// The start and end of each row in `values`. Rows of a thread are consecutive; some room is left after
+    /// them, because the number of products per place is not known before.
     starts: HalfWords,
     ends: HalfWords,
-    /// What each thread has room for.
+    /// The room of each thread.
     rooms: HalfWords,
     /// The vectors: how many elements each has, where they are, their values, and the weight.
     lengths: HalfWords,
@@ -94,10 +94,10 @@ impl Matrix {
         member.wait();
     }
 
-    /// Draws the vectors of these rows. How many numbers a vector takes is known when they are
-    /// drawn, so all vectors before are drawn too.
+    /// Draws the vectors of these rows. The number of random numbers per vector is known only after drawing
+    /// it, so all preceding vectors are drawn too.
     fn draw_vectors(&self, rows: Range<usize>) {
-        // The first number of the sequence is drawn for nothing.
+        // The first number of the sequence is skipped.
         let mut random = Random::new(SEED).skip(1);
         let size = self.problem.rows.next_power_of_two() as f64;
         let ratio = CONDITION.powf(1.0 / self.problem.rows as f64);
@@ -133,7 +133,7 @@ impl Matrix {
         }
     }
 
-    /// Where the elements of a vector are kept.
+    /// The slots of a vector's elements.
     fn slots(&self, vector: usize) -> Range<usize> {
         let start = vector * self.most;
         start..start + self.lengths[vector].get() as usize
@@ -162,7 +162,7 @@ impl Matrix {
         Touching { starts, vectors }
     }
 
-    /// Adds up what the outer products of `vectors` have in a row, by columns.
+    /// Adds up the contributions of the outer products of `vectors` to a row, by columns.
     fn multiply_out(&self, row: usize, vectors: &[u32], products: &mut Vec<(u32, f64)>) {
         products.clear();
         for vector in vectors.iter().map(|&vector| vector as usize) {

@@ -15,14 +15,14 @@ use crate::words::Words;
 const STEPS: usize = 25;
 const EPSILON: f64 = 1e-10;
 
-/// What a class asks for.
+/// The parameters of a class.
 #[derive(Clone, Copy)]
 struct Problem {
     rows: usize,
     /// Elements of the random vectors that the matrix is made of.
     nonzeros: usize,
     iterations: usize,
-    /// By how much the eigenvalues are moved.
+    /// The shift of the eigenvalues.
     shift: f64,
 }
 
@@ -113,7 +113,7 @@ impl Vectors {
         self.x.len()
     }
 
-    /// One inverse iteration. Returns the product of `x` before and the solution `z`.
+    /// One inverse iteration. Returns the product of the previous `x` and the solution `z`.
     fn iterate(&self, member: &Member<'_>, matrix: &Matrix) -> f64 {
         self.solve(member, matrix);
         let share = member.share(self.rows());
@@ -126,7 +126,7 @@ impl Vectors {
         product
     }
 
-    /// Approximates `z` in `matrix z = x`, and returns the norm of what is left.
+    /// Approximates `z` in `matrix z = x`, and returns the norm of the residual.
     fn solve(&self, member: &Member<'_>, matrix: &Matrix) -> f64 {
         let Self { x, z, p, q, r } = self;
         let share = member.share(self.rows());
@@ -141,7 +141,7 @@ impl Vectors {
             for row in share.clone() {
                 q[row].set(matrix.times(row, p));
             }
-            // All have read `p` when the sum is there.
+            // All threads have read `p` when the sum is complete.
             let [product] = member.sum([dot(p, q, share.clone())]);
             let alpha = rho / product;
             for row in share.clone() {
@@ -162,7 +162,7 @@ impl Vectors {
     }
 }
 
-/// The part of a scalar product that falls on some rows.
+/// The contribution of some rows to a scalar product.
 fn dot(a: &Words, b: &Words, rows: std::ops::Range<usize>) -> f64 {
     a[rows.clone()].iter().zip(&b[rows]).map(|(a, b)| a.get() * b.get()).sum()
 }

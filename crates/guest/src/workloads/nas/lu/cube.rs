@@ -1,5 +1,5 @@
-//! The cube of LU: its fields, the residual of the flow's equations, and the two sweeps through all
-//! points that lower it.
+//! The cube of LU: its fields, the residual of the flow's equations, and the two sweeps over all points that
+//! reduce it.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::super::team::Member;
 use super::flow::{Axis, Block, State, exact, multiply, pressure, solve};
 use crate::words::Words;
 
-/// By how much more than what the equations ask for points are changed.
+/// The relaxation factor: points are changed by this multiple of what the equations ask for.
 const OVER: f64 = 1.2;
 
 /// A state for each point of a cube.
@@ -56,7 +56,7 @@ impl Line {
         Self { states: vec![[0.0; 5]; side], residual: vec![[0.0; 5]; side] }
     }
 
-    /// Adds what the derivatives along a line of `from` contribute to the inner points of `to`.
+    /// Adds the contribution of derivatives along a line of `from` to the inner points of `to`.
     fn differ<const FLOW: usize>(
         &mut self,
         axis: Axis<FLOW>,
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// The fields, and what the equations need. Places are (z, y, x).
+/// The fields, and the parameters of the equations. Places are (z, y, x).
 pub struct Cube {
     side: usize,
     /// The time step.
@@ -85,14 +85,14 @@ pub struct Cube {
     z: Axis<3>,
     /// The solution.
     solution: Field,
-    /// What the equations leave of it, and then the changes by which it is corrected.
+    /// The residual of the solution, and then the changes by which it is corrected.
     residual: Field,
-    /// What the equations leave of the exact solution.
+    /// The residual of the exact solution.
     forcing: Field,
 }
 
 impl Cube {
-    /// Room for a cube with so many points along each side, for steps of this length.
+    /// Allocates a cube with so many points along each side, for time steps of length `step`.
     pub fn of(side: usize, step: f64) -> Result<Self, WorkloadError> {
         Ok(Self {
             side,
@@ -111,7 +111,7 @@ impl Cube {
         3 * 5 * 8 * (side as u64).pow(3)
     }
 
-    /// All places but those on the surface.
+    /// All places except those on the surface.
     fn inside(&self) -> Range<usize> {
         1..self.side - 1
     }
@@ -124,7 +124,7 @@ impl Cube {
         })
     }
 
-    /// The places of this thread's planes but those on the surface.
+    /// The places of this thread's planes except those on the surface.
     fn own_inside(&self, member: &Member<'_>) -> impl Iterator<Item = [usize; 3]> {
         self.places(member.share_of(self.inside()), self.inside())
     }
@@ -160,7 +160,7 @@ impl Cube {
         member.wait();
     }
 
-    /// Makes the forcing, with which the exact solution leaves no residual.
+    /// Computes the forcing, with which the exact solution has no residual.
     pub fn force(&self, member: &Member<'_>, line: &mut Line) {
         for place in self.places(member.share(self.side), 0..self.side) {
             self.residual.set(place, self.exact(place));
@@ -170,7 +170,7 @@ impl Cube {
         self.differ(member, &self.residual, &self.forcing, line);
     }
 
-    /// Makes the residual of the solution.
+    /// Computes the residual of the solution.
     pub fn make_residual(&self, member: &Member<'_>, line: &mut Line) {
         for place in self.places(member.share(self.side), 0..self.side) {
             self.residual.set(place, self.forcing.get(place).map(|variable| -variable));
@@ -179,7 +179,7 @@ impl Cube {
         self.differ(member, &self.solution, &self.residual, line);
     }
 
-    /// Adds what the equations make of a field: along x and y by planes, then along z.
+    /// Applies the equations to a field: along x and y by planes, then along z.
     fn differ(&self, member: &Member<'_>, from: &Field, to: &Field, line: &mut Line) {
         for z in member.share_of(self.inside()) {
             for y in self.inside() {
@@ -216,8 +216,8 @@ impl Cube {
         self.make_residual(member, line);
     }
 
-    /// Solves the lower triangular part: each point after those before it. Threads have parts of each
-    /// plane, and follow each other plane by plane.
+    /// Solves the lower triangular part: each point after those before it. Threads have parts of each plane,
+    /// and follow each other plane by plane.
     fn sweep_up(&self, member: &Member<'_>, sweep: usize) {
         let done = sweep * self.inside().len();
         for z in self.inside() {
@@ -264,7 +264,7 @@ impl Cube {
         self.residual.add(place, less.map(|change| -change));
     }
 
-    /// What the changes of three neighbours, along z, y and x, do to a point.
+    /// The effect on a point of the changes of three neighbours, along z, y and x.
     fn others(&self, places: [[usize; 3]; 3], side: f64) -> State {
         let [z, y, x] = places.map(|place| (self.solution.get(place), self.residual.get(place)));
         let parts = [
@@ -275,7 +275,7 @@ impl Cube {
         std::array::from_fn(|m| parts[0][m] + parts[1][m] + parts[2][m])
     }
 
-    /// What a point's own change does to it.
+    /// The effect on a point of its own change.
     fn own(&self, place: [usize; 3]) -> Block {
         let state = self.solution.get(place);
         let mut block = [[0.0; 5]; 5];
@@ -291,7 +291,7 @@ impl Cube {
         self.norms(member, |place| self.residual.get(place))
     }
 
-    /// The root mean squares of what the solution is off.
+    /// The root mean squares of the error of the solution.
     pub fn errors(&self, member: &Member<'_>) -> State {
         self.norms(member, |place| {
             let (exact, found) = (self.exact(place), self.solution.get(place));
@@ -336,7 +336,7 @@ impl Cube {
     }
 }
 
-/// Interpolates between all faces of a cube, from what each pair of them makes of a place.
+/// Interpolates between all faces of a cube, given the interpolation between each pair.
 fn blend([a, b, c]: [State; 3]) -> State {
     std::array::from_fn(|m| {
         let (a, b, c) = (a[m], b[m], c[m]);

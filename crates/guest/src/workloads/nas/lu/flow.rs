@@ -2,8 +2,8 @@
 //! artificial dissipation, on a cube of side 1 (RNR-94-007, sections 2.4 and 3.6). States are
 //! conserved variables: density, three momenta, energy.
 //!
-//! Derivatives along x, y and z differ in the momentum that carries the flow and in coefficients,
-//! and so one code does all three.
+//! Derivatives along x, y and z differ only in the momentum that carries the flow and in coefficients, so
+//! one function handles all three.
 
 /// The five variables at a point.
 pub type State = [f64; 5];
@@ -19,9 +19,9 @@ const C4: f64 = 1.0;
 const C5: f64 = 1.4;
 const C34: f64 = C3 * C4;
 const C1345: f64 = C1 * C3 * C4 * C5;
-/// Viscosity along the flow is that much of the one across.
+/// Viscosity along the flow, relative to that across it.
 const ALONG: f64 = 4.0 / 3.0;
-/// Of the fourth differences: a quarter of the largest of the second differences' weights.
+/// The weight of fourth differences: a quarter of the largest weight of second differences.
 const DISSIPATION: f64 = 0.25;
 
 /// The coefficients of the exact solution, a polynomial of degree 4 in each coordinate without
@@ -74,7 +74,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         Self { first: steps / 2.0, second: steps * steps, side: steps, added }
     }
 
-    /// Adds what derivatives along a line contribute to the residual at its inner points.
+    /// Adds the contribution of derivatives along a line to the residual at its inner points.
     pub fn differ(&self, line: &[State], residual: &mut [State]) {
         debug_assert!(line.len() > 6 && residual.len() == line.len());
         let last = line.len() - 1;
@@ -95,7 +95,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         }
     }
 
-    /// What flows through a point.
+    /// The flux at a point.
     fn flux(&self, state: &State) -> State {
         let speed = state[FLOW] / state[0];
         let kinetic = kinetic(state);
@@ -167,8 +167,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         block
     }
 
-    /// What a neighbour's change does in a time step: that of the point before (`side` -1) or of the
-    /// one after (1).
+    /// The effect of a neighbour's change in a time step: of the point before (`side` -1) or after (1).
     pub fn neighbour(&self, state: &State, step: f64, side: f64) -> Block {
         let mut block = self.convection(state);
         let viscosity = self.viscosity(state);
@@ -180,7 +179,7 @@ impl<const FLOW: usize> Axis<FLOW> {
         block
     }
 
-    /// Adds what a point's own change does in a time step.
+    /// Adds the effect of a point's own change in a time step.
     pub fn add_own(&self, state: &State, step: f64, block: &mut Block) {
         for (row, viscous) in block.iter_mut().zip(self.viscosity(state)) {
             for (value, viscous) in row.iter_mut().zip(viscous) {
@@ -190,7 +189,7 @@ impl<const FLOW: usize> Axis<FLOW> {
     }
 }
 
-/// The fourth difference of a variable; near the ends what of it lies inside.
+/// The fourth difference of a variable; near the ends only its inner part.
 fn fourth(line: &[State], at: usize, m: usize) -> f64 {
     let last = line.len() - 1;
     let value = |at: usize| line[at][m];

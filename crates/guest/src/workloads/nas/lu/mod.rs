@@ -1,10 +1,9 @@
-//! LU, "lower-upper": steps towards the steady state of a flow by symmetric successive
-//! over-relaxation. Two sweeps a step go through all points in an order that threads keep by waiting
-//! for each other, plane by plane.
+//! LU, "lower-upper": steps towards the steady state of a flow by symmetric successive over-relaxation. Two
+//! sweeps per step visit all points in order; threads keep the order by waiting for each other, plane by
+//! plane.
 //!
-//! NASA's programs keep the blocks of a plane, of 5 by 5 numbers each, from where they are made to
-//! where they are used, and density and kinetic energy by points; here all that is computed when
-//! needed, which takes less memory.
+//! NASA's programs store the blocks of a plane, of 5 by 5 numbers each, from computation to use, and density
+//! and kinetic energy for each point; here all that is recomputed when needed, which takes less memory.
 
 mod cube;
 mod flow;
@@ -32,8 +31,7 @@ fn size(class: Class) -> (usize, usize, f64) {
     ])
 }
 
-/// What is verified: the root mean squares of the residuals and of the errors, and the surface
-/// integral.
+/// The verified figures: the root mean squares of the residuals and of the errors, and the surface integral.
 #[derive(Clone, Copy)]
 struct Figures {
     residuals: State,

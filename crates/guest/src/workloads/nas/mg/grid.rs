@@ -1,5 +1,5 @@
-//! A cubic periodic grid, and the four operators between grids: 27-point stencils whose weights
-//! depend on the distance alone, so that sums over edges and corners serve neighbours too.
+//! A cubic periodic grid, and the four operators between grids: 27-point stencils whose weights depend on
+//! distance only, so that sums over edges and corners are shared by neighbours.
 //!
 //! Each thread computes a share of the planes. Every operator returns when all threads are done.
 
@@ -14,7 +14,7 @@ use crate::words::Words;
 /// Weights of a stencil by distance: the centre, faces, edges, corners.
 pub type Weights = [f64; 4];
 
-/// A grid with a border one point wide on each side that repeats the other side.
+/// A grid with a border of one point on each side that repeats the opposite side.
 pub struct Grid {
     /// Points along each side, with the border.
     side: usize,
@@ -44,7 +44,7 @@ impl Sums {
     }
 }
 
-/// Adds up rows into `sums`, or as much of them as rows have.
+/// Adds up rows into `sums`, as far as rows reach.
 fn add<const N: usize>(sums: &mut [f64], rows: [&[AtomicU64]; N]) {
     for (x, sum) in sums[..rows[0].len()].iter_mut().enumerate() {
         *sum = rows.iter().map(|row| row[x].get()).sum();
@@ -86,7 +86,7 @@ impl Grid {
         member.wait();
     }
 
-    /// Copies what is inside to the border on the other side.
+    /// Copies the inner points to the border on the opposite side.
     pub fn wrap(&self, member: &Member<'_>) {
         let last = self.side - 2;
         for z in member.share_of(self.inside()) {
@@ -105,7 +105,7 @@ impl Grid {
         member.wait();
     }
 
-    /// The root of the mean square of all points inside.
+    /// The root mean square of all inner points.
     pub fn norm(&self, member: &Member<'_>) -> f64 {
         let planes = member.share_of(self.inside());
         let rows = planes.flat_map(|z| self.inside().map(move |y| self.row(z, y)));
@@ -114,7 +114,7 @@ impl Grid {
         (sum / (self.inside().len() as f64).powi(3)).sqrt()
     }
 
-    /// Becomes `right - A solution`. The faces' weight in `a` is 0, and not used.
+    /// Sets the grid to `right - A solution`. The faces' weight in `a` is 0, and is not used.
     pub fn residual(
         &self,
         member: &Member<'_>,
@@ -139,8 +139,8 @@ impl Grid {
         self.wrap(member);
     }
 
-    /// Adds `C residual`, an approximate solution of what is left. The corners' weight in `c` is 0,
-    /// and not used.
+    /// Adds `C residual`, an approximate solution for the residual. The corners' weight in `c` is 0, and is
+    /// not used.
     pub fn smooth(&self, member: &Member<'_>, residual: &Self, c: Weights, sums: &mut Sums) {
         for z in member.share_of(self.inside()) {
             for y in self.inside() {
@@ -158,8 +158,8 @@ impl Grid {
         self.wrap(member);
     }
 
-    /// Becomes the projection of a grid twice as fine: each neighbour counts half of what the one
-    /// before it in distance counts.
+    /// Sets the grid to the projection of a grid twice as fine: each neighbour counts half as much as the
+    /// next nearer one.
     pub fn project(&self, member: &Member<'_>, fine: &Self, sums: &mut Sums) {
         for z in member.share_of(self.inside()) {
             for y in self.inside() {
@@ -179,8 +179,8 @@ impl Grid {
         self.wrap(member);
     }
 
-    /// Adds the interpolation of a grid half as fine, with its border: between its points the mean of
-    /// the two, four or eight around.
+    /// Adds the interpolation of a grid half as fine, with its border: between its points the mean of the
+    /// two, four or eight around.
     pub fn interpolate(&self, member: &Member<'_>, coarse: &Self, sums: &mut Sums) {
         let between = 0..coarse.side - 1;
         for z in member.share(between.len()) {

@@ -1,5 +1,5 @@
-//! MG, "multigrid": V-cycles for a Poisson problem on a periodic cube, whose right-hand side is 0 but
-//! for twenty points. Long and short distances in memory, on grids from large to tiny.
+//! MG, "multigrid": V-cycles for a Poisson problem on a periodic cube, whose right-hand side is 0 except at
+//! twenty points. Short and long strides in memory, on grids from large to tiny.
 
 mod grid;
 
@@ -26,7 +26,7 @@ fn size(class: Class) -> (usize, usize) {
     class.pick([(32, 4), (128, 4), (256, 4), (256, 20), (512, 20), (1024, 50)])
 }
 
-/// The approximate inverse by which solutions are made smooth.
+/// The approximate inverse that smooths solutions.
 fn smoother(class: Class) -> Weights {
     match class {
         Class::S | Class::W | Class::A => [-3.0 / 8.0, 1.0 / 32.0, -1.0 / 64.0, 0.0],
@@ -34,7 +34,7 @@ fn smoother(class: Class) -> Weights {
     }
 }
 
-/// The norm of the residual at last.
+/// The final norm of the residual.
 fn official(class: Class) -> f64 {
     class.pick([
         0.5307707005734e-04,
@@ -68,7 +68,7 @@ struct Cube {
     r: Vec<Grid>,
     /// The right-hand side.
     v: Grid,
-    /// What the threads have found together of where it is not 0.
+    /// The places of the right-hand side that are not 0, collected from all threads.
     extremes: Mutex<Extremes>,
 }
 
@@ -140,8 +140,8 @@ impl Cube {
         u[top].smooth(member, &r[top], *c, sums);
     }
 
-    /// The solution becomes 0, and the right-hand side what it is at first: of a random number for
-    /// each point, the points of the smallest are -1 and those of the largest 1.
+    /// Resets the solution to 0, and the right-hand side to its initial state: each point gets a random
+    /// number; the points with the smallest are -1 and those with the largest 1.
     fn reset(&self, member: &Member<'_>) {
         self.finest(&self.u).clear(member);
         self.v.clear(member);
@@ -167,7 +167,7 @@ impl Cube {
     }
 }
 
-/// The points with the smallest and the largest numbers, each in order from the outermost on.
+/// The points with the smallest and the largest numbers, each ordered from the most extreme.
 #[derive(Default)]
 struct Extremes {
     lowest: Vec<(f64, [usize; 3])>,
