@@ -8,6 +8,9 @@ use crate::notes::Note;
 use crate::table::{decimal, marks, signed};
 use crate::verdicts::short;
 
+/// Which instructions are meant. Verdicts of exact mode are on the kernel's alone.
+const ALL: &str = "instructions of kernel and user together";
+
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 34;
 
@@ -25,7 +28,7 @@ pub fn text(comparison: &Comparison) -> Option<String> {
     });
     let sources = comparison.cross_check_sources.as_ref().map(|Sources { measured, exact }| {
         let (measured, exact) = (escape(measured), escape(exact));
-        wrap("", &format!("Side by side: measured {measured}, exact {exact}"))
+        wrap("", &format!("Side by side: measured {measured}, exact {exact}; {ALL}"))
     });
     let parts = sources.into_iter().chain([tables]).chain(meanings);
     (!cross_checks.is_empty()).then(|| parts.collect())
@@ -52,7 +55,7 @@ pub fn sentences(comparison: &Comparison) -> Option<Vec<Note>> {
         Note::on("gains", &row.variant, text)
     };
     let sources = cross_check_sources.iter().map(|Sources { measured, exact }| {
-        let text = format!("measured {}, exact {}", escape(measured), escape(exact));
+        let text = format!("measured {}, exact {}; {ALL}", escape(measured), escape(exact));
         Note::on_all("experiments", text)
     });
     let readings = readings(cross_checks).into_iter().map(|reading| {
