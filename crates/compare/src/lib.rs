@@ -60,7 +60,7 @@ pub use notes::{
     Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes, Unmeasured,
 };
 pub use oddities::{Odd, Oddity, Peak};
-pub use phases::{NoPhase, with_phases};
+pub use phases::{ALL_PHASES, NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
 pub use steady::Part;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{Boot, Experiment};
 
 /// The word for all phases.
-const ALL: &str = "all";
+pub const ALL_PHASES: &str = "all";
 
 /// A requested phase that no workload has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn with_phases<'a>(
     let chunks = boots.into_iter().flat_map(|boot| &boot.chunks);
     let seen: BTreeSet<(&str, &str)> =
         chunks.map(|chunk| (&*chunk.workload, &*chunk.phase)).collect();
-    let all = asked.iter().any(|phase| phase == ALL);
+    let all = asked.iter().any(|phase| phase == ALL_PHASES);
     if let Some(unknown) = asked.iter().find(|it| !all && !seen.iter().any(|(_, is)| is == it)) {
         let known: BTreeSet<&str> = seen.iter().map(|(_, phase)| *phase).collect();
         let known = known.into_iter().filter(|phase| !phase.is_empty()).map(str::to_owned);

@@ -351,9 +351,9 @@ pub struct ExplainArgs {
         conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "top", "format", "output"]
     )]
     pub counter: Option<String>,
-    /// Rows of each ranking in the text
-    #[arg(long, value_name = "ROWS", default_value_t = 10)]
-    pub top: usize,
+    /// Rows of each ranking in the text [default: 10]
+    #[arg(long, value_name = "ROWS")]
+    pub top: Option<usize>,
     /// How to print
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,
@@ -417,7 +417,7 @@ pub struct TableArgs {
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
     /// Direction for rows where it cannot be inferred
-    #[arg(long, value_enum, requires = "baseline")]
+    #[arg(long, value_enum, requires = "baseline", conflicts_with = "check")]
     pub better: Option<BetterArg>,
     /// Recompute the printed percentages, and list those that do not follow from the values
     #[arg(long, conflicts_with = "baseline")]

@@ -95,6 +95,10 @@ fn options_that_contradict_each_other_are_refused() {
         (&["kernel", "add", "debian:6.1", "--modules", "/lib"], "--modules"),
         (&["explain", "old", "old"], "the same on both sides"),
         (&["compare", "--full", "--format", "json"], "--full"),
+        (&["compare", "--phase", "all", "--phase", "fill"], "--phase all"),
+        (&["explain", "old", "new", "--top", "3", "--format", "json"], "--top"),
+        (&["table", "--check", "--better", "lower"], "--better"),
+        (&["run", "--kernels", "6.1", "--set", "share=9", "--set", "share=10"], "twice"),
         (&["compare", "--margin", "101%"], "below 100"),
     ] {
         let error = place.refused(arguments);

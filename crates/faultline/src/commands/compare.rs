@@ -28,6 +28,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     if args.full && args.format != Format::Text {
         return Err(Failure::Usage("--full is for --format text: the others have all".into()));
     }
+    if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
+        return Err(Failure::Usage("--phase all names all phases: name no other".into()));
+    }
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     if args.experiments.len() > 1 {

@@ -35,11 +35,17 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Rows of each ranking in the text.
+const TOP: usize = 10;
+
 fn explain_difference(
     store: Option<PathBuf>,
     args: &ExplainArgs,
     [base, new]: [&str; 2],
 ) -> Result<ExitCode, Failure> {
+    if args.top.is_some() && args.format != ExplainFormat::Text {
+        return Err(Failure::Usage("--top is for --format text: the others have all rows".into()));
+    }
     if base == new {
         return Err(Failure::Usage(format!(
             "`{base}` is the same on both sides: name two variants"
@@ -83,7 +89,9 @@ fn explain_difference(
         return Err(Failure::Usage(message));
     }
     let text = match args.format {
-        ExplainFormat::Text => report::explain(&explanation, &headlines(), phase, args.top),
+        ExplainFormat::Text => {
+            report::explain(&explanation, &headlines(), phase, args.top.unwrap_or(TOP))
+        }
         ExplainFormat::Json => {
             report::explain_json(&explanation).map_err(|error| Failure::Host(error.to_string()))?
         }

@@ -1,5 +1,6 @@
 //! `faultline run`: carries out an experiment.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, exit};
@@ -246,8 +247,11 @@ pub fn workload(
     iterations: u32,
 ) -> Result<WorkloadUse, Failure> {
     let mut manifest = workloads::find(name).map_err(refused)?;
-    workloads::set_parameters(&mut manifest, parameters.iter().cloned().collect())
-        .map_err(refused)?;
+    let values: BTreeMap<String, String> = parameters.iter().cloned().collect();
+    if values.len() < parameters.len() {
+        return Err(Failure::Usage("--set names a parameter twice".into()));
+    }
+    workloads::set_parameters(&mut manifest, values).map_err(refused)?;
     if iterations == 0 {
         return Err(Failure::Usage("--iterations wants 1 or more".into()));
     }
