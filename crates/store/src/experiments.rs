@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use model::Experiment;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::checksums::{self, BootEntry, ExperimentSums, Numbers, StoreSums};
+use crate::checksums::{self, BootEntry, ExperimentSums, Numbers, StoreSums, differs};
 use crate::{Error, Store, Trouble};
 
 const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
@@ -119,6 +119,27 @@ impl Store {
                 Ok(experiment_row(id, row(transaction, id, &sums)?, &sums.boots))
             });
             rows.collect()
+        })
+    }
+
+    /// Whether the boots of an experiment are there, each with the outcome that is listed of it. What they
+    /// hold is not read.
+    ///
+    /// # Errors
+    /// When one is not, or the store fails.
+    pub fn check_listed(&self, id: ExperimentId) -> Result<(), Error> {
+        self.read(|transaction| {
+            let sql = "SELECT outcome, superseded FROM boots WHERE id = ? AND experiment = ?";
+            let mut statement = transaction.prepare_cached(sql)?;
+            for entry in ExperimentSums::read(transaction, id)?.boots {
+                let found = statement
+                    .query_row([entry.id, id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                if found != Some((entry.outcome.clone(), entry.superseded)) {
+                    return Err(differs(format!("the row of boot {}", entry.boot())));
+                }
+            }
+            Ok(())
         })
     }
 

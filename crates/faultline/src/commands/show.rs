@@ -29,6 +29,9 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
     // Of a damaged store the rest is listed all the same.
     let sizes = store.sizes().unwrap_or_default();
     print(&list::experiments(&rows, &sizes, &remarks))?;
+    for row in &rows {
+        store.check_listed(row.id)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

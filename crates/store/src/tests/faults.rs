@@ -165,3 +165,27 @@ fn what_is_not_there_is_named() {
     let orphan = store.keep_boot(crate::ExperimentId(9), &boot("6.1", 0, Outcome::Complete));
     assert!(orphan.unwrap_err().to_string().contains("no experiment `9`"));
 }
+
+#[test]
+fn a_boot_that_is_gone_or_changed_is_missed_in_lists() {
+    for sql in [
+        "DELETE FROM boots WHERE id = 2",
+        "UPDATE boots SET outcome = 'failed' WHERE id = 2",
+        "UPDATE boots SET superseded = TRUE WHERE id = 2",
+        "UPDATE boots SET experiment = 2 WHERE id = 2",
+    ] {
+        let place = Place::new();
+        let mut store = place.open();
+        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let other = store.keep_experiment(&experiment("other")).unwrap();
+        for replicate in 0..2 {
+            store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
+        }
+        assert!(store.check_listed(id).is_ok());
+        let plain = place.plain();
+        plain.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
+        let error = store.check_listed(id).unwrap_err().to_string();
+        assert!(error.contains("damage in the row of boot b2"), "{sql}: {error}");
+        assert!(store.check_listed(other).is_ok());
+    }
+}
