@@ -15,7 +15,6 @@ use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
 use crate::disks::{self, Contents, DiskError};
 use crate::guest::Guest;
 use crate::job::{self, JobError};
-use crate::metrics;
 use crate::out_of_tree::{self, OutOfTree};
 use crate::schedule::Slot;
 use crate::userspace;
@@ -133,7 +132,6 @@ impl Bootable<'_> {
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
         boot.notes.extend(notes);
-        boot.notes.extend(metrics::differences(self.experiment, &boot));
         boot.problems.extend(self.unsupported());
         Ok(boot)
     }

@@ -16,7 +16,7 @@ use crate::conclude::digest;
 use crate::exact;
 use crate::guest::Guest;
 use crate::out_of_tree::OutOfTree;
-use crate::run::{Lab, RunError, RunOptions};
+use crate::run::{Lab, RunError, RunOptions, lock};
 use crate::salvage::remove;
 use crate::schedule::Slot;
 use crate::symbols::Known;
@@ -111,11 +111,14 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
-        let _lock = self.lock()?;
+        let _lock = lock(&self.scratch)?;
+        for &id in ids {
+            self.replayable(id)?;
+        }
         self.replay_all(ids, keep, options, watch)
     }
 
-    /// The same where the lock is held.
+    /// The same where the lock is held, and the boots are known to be of exact mode.
     pub(crate) fn replay_all(
         &self,
         ids: &[BootId],
@@ -123,9 +126,6 @@ impl Lab {
         options: RunOptions,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Replayed>, ReplayError> {
-        for &id in ids {
-            self.replayable(id)?;
-        }
         let guest = &self.guest;
         let mut ids = ids.iter().copied();
         let mut replayed = Vec::new();

@@ -123,7 +123,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         check(experiment)?;
-        let _lock = self.lock()?;
+        let _lock = lock(&self.scratch)?;
         salvage(&mut self.store, &self.scratch, &mut |line| watch(Progress::Remark(line)))?;
         let experiment =
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
@@ -186,11 +186,6 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
-    }
-
-    /// Takes the lock that keeps a second run off this scratch directory.
-    pub(crate) fn lock(&self) -> Result<File, RunError> {
-        lock(&self.scratch)
     }
 
     fn kernels(

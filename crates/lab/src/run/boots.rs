@@ -128,7 +128,9 @@ impl Lab {
                 };
                 running -= 1;
                 let directory = shared.directory(attempt.due);
-                let kept = ended.and_then(|Ended { boot, wall, verified }| {
+                let kept = ended.and_then(|Ended { mut boot, wall, verified }| {
+                    let differences = metrics::differences(context.experiment, &boot);
+                    boot.notes.extend(differences.iter().cloned());
                     if let Outcome::Invalid(how) = &boot.outcome
                         && attempt.repeats < REPEATS
                     {
@@ -137,9 +139,10 @@ impl Lab {
                         queue.push_front(Attempt { repeats: attempt.repeats + 1, ..attempt });
                         return Ok(remove(&directory)?);
                     }
-                    for difference in metrics::differences(context.experiment, &boot) {
-                        if told_of.insert(difference.clone()) {
+                    for difference in differences {
+                        if !told_of.contains(&difference) {
                             watch(Progress::Remark(&difference));
+                            told_of.insert(difference);
                         }
                     }
                     match options.retry_failed {
