@@ -23,7 +23,7 @@ pub struct Headline {
     pub function: Option<Holder>,
     /// Whether these are the instructions at equal entries.
     pub at_equal_entries: bool,
-    /// Whether call paths were recorded.
+    /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
     /// Whether there are seeds enough to list functions by themselves.
     pub listed: bool,
@@ -59,10 +59,13 @@ pub fn headlines(
         let kernel = *hidden.unwrap_or(&section.totals.kernel);
         let at_equal_entries = hidden.is_some();
         let is_beyond = kernel.beyond_luck() == Some(true);
-        let paths = paths(phase);
-        let followed = paths.followed;
-        let function = || if followed { by_calls(section, &paths) } else { own(section) };
-        let function = is_beyond.then(function).flatten();
+        let paths = is_beyond.then(|| paths(phase));
+        let followed = paths.as_ref().is_some_and(|paths| paths.followed);
+        let holder = |paths: Paths| match paths.followed {
+            true => by_calls(section, &paths),
+            false => own(section),
+        };
+        let function = paths.and_then(holder);
         let phase = phase.to_owned();
         Headline { phase, kernel, function, at_equal_entries, followed, listed }
     };

@@ -8,7 +8,7 @@ use model::Mode;
 use report::escape;
 use store::{Detail, ExperimentId, ExperimentRow, Store};
 
-use super::compare::{as_asked, counted_detail, judging_of, no_phase, place_of, series_detail};
+use super::compare::{SAMPLED, as_counted, baseline, counted_detail, judging_of};
 use super::{chosen, write_out};
 use crate::args::{CompareArgs, Format};
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
         }
         ids.push(id);
     }
-    let read = |detail: fn(Mode) -> Detail<'static>| -> Result<Vec<Across>, Failure> {
+    let read = |detail: &dyn Fn(Mode) -> Detail<'static>| -> Result<Vec<Across>, Failure> {
         let all = ids.iter().map(|id| {
             let experiment = store.experiment(*id)?;
             let kept = store.boots(*id, detail(experiment.mode))?;
@@ -35,26 +35,19 @@ pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
         });
         all.collect()
     };
-    let all = read(counted_detail)?;
+    let all = read(&counted_detail)?;
     let head = head(&store.experiments()?, &all);
-    let (mut experiment, mut kept) = across(&all).map_err(|wrong| refusal(&ids, &wrong))?;
-    let baseline = match &args.baseline {
-        Some(name) => place_of(&experiment, name)?,
-        None => 0,
-    };
-    if !args.phase.is_empty() {
-        let boots = kept.iter().map(|kept| &kept.boot);
-        experiment =
-            ::compare::with_phases(&experiment, boots, &args.phase).map_err(|no| no_phase(&no))?;
-    }
-    as_asked(&mut experiment, args);
+    let (experiment, mut kept) = across(&all).map_err(|wrong| refusal(&ids, &wrong))?;
+    let baseline = baseline(&experiment, args)?;
+    let experiment = as_counted(&experiment, &kept, args)?;
     let compared = |kept: &[store::Kept]| {
         let results = lab::results(&experiment, kept);
         ::compare::compare(&results, baseline, &judging_of(&results, args))
     };
     let mut comparison = compared(&kept);
     if comparison.lacks_series() {
-        (_, kept) = across(&read(series_detail)?).map_err(|wrong| refusal(&ids, &wrong))?;
+        (_, kept) =
+            across(&read(&|_| Detail::Series(&SAMPLED))?).map_err(|wrong| refusal(&ids, &wrong))?;
         comparison = compared(&kept);
     }
     let text = match args.format {

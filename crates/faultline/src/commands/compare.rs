@@ -22,7 +22,7 @@ const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
 /// The same where the time between samples matters: processor times change whenever the sampler looks,
 /// and so tell when it did.
-const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
+pub const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.full && args.format != Format::Text {
@@ -38,17 +38,9 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     }
     let id = find(&store, args.experiments.first().map(String::as_str))?;
     let experiment = store.experiment(id)?;
-    let baseline = match &args.baseline {
-        Some(name) => place_of(&experiment, name)?,
-        None => 0,
-    };
+    let baseline = baseline(&experiment, args)?;
     let kept = results(&store, id, experiment.mode)?;
-    let mut counted = match args.phase.as_slice() {
-        [] => experiment.clone(),
-        phases => with_phases(&experiment, kept.iter().map(|kept| &kept.boot), phases)
-            .map_err(|no| no_phase(&no))?,
-    };
-    as_asked(&mut counted, args);
+    let counted = as_counted(&experiment, &kept, args)?;
     let mut own = lab::results(&counted, &kept);
     let mut judging = judging_of(&own, args);
     let mut comparison = ::compare::compare(&own, baseline, &judging);
@@ -154,7 +146,7 @@ fn note(store: &Store, id: ExperimentId) -> Result<String, Failure> {
 }
 
 /// Lets iterations of warm-up count where that is asked for.
-pub fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
+fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
     if args.warmup == Some(Warmup::Include) {
         experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
     }
@@ -169,6 +161,26 @@ pub fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
         warm_up_counts: asked.unwrap_or(judging.warm_up_counts),
         ..judging
     }
+}
+
+/// The place of the baseline among the variants: the first, unless another is asked for.
+pub fn baseline(experiment: &Experiment, args: &CompareArgs) -> Result<usize, Failure> {
+    args.baseline.as_ref().map_or(Ok(0), |name| place_of(experiment, name))
+}
+
+/// The experiment with the phases and iterations counted that are asked for.
+pub fn as_counted(
+    experiment: &Experiment,
+    kept: &[Kept],
+    args: &CompareArgs,
+) -> Result<Experiment, Failure> {
+    let mut counted = match args.phase.as_slice() {
+        [] => experiment.clone(),
+        phases => with_phases(experiment, kept.iter().map(|kept| &kept.boot), phases)
+            .map_err(|no| no_phase(&no))?,
+    };
+    as_asked(&mut counted, args);
+    Ok(counted)
 }
 
 /// A phase is asked for that there is not.
@@ -208,11 +220,6 @@ pub fn counted_detail(mode: Mode) -> Detail<'static> {
         Mode::Measured => Detail::Ends(&COUNTED),
         Mode::Exact => Detail::Profiles(&COUNTED),
     }
-}
-
-/// What is read of them where ends of series are not enough.
-pub fn series_detail(_: Mode) -> Detail<'static> {
-    Detail::Series(&SAMPLED)
 }
 
 /// What boots that failed printed, as many as are shown.
