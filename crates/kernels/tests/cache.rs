@@ -6,30 +6,13 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fixture::{bzimage, deb, gzip, kernel, vmlinux, write};
+use fixture::{Bench, bzimage, deb, gzip, kernel, vmlinux, write};
 use kernels::out_of_tree::Source;
-use kernels::{Cache, Error, Files, Request};
-use tempfile::TempDir;
+use kernels::{Error, Files, Request};
 
 const RELEASE: &str = "6.1.0-9-cloud-amd64";
 
-/// A cache and a directory for packages, removed after the test.
-struct Bench {
-    directory: TempDir,
-    cache: Cache,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path().join("cache"));
-        Self { directory, cache }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
     /// A package like Debian's up to 6.18.
     fn whole_deb(&self, image: &[u8]) -> PathBuf {
         let tree = self.path("tree");

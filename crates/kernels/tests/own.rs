@@ -7,11 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixture::{bzimage, exporting, gzip, kernel, vmlinux, write};
+use fixture::{Bench, bzimage, exporting, gzip, kernel, vmlinux, write};
 use kernels::out_of_tree::Source;
-use kernels::{Cache, Error, Files, Request};
+use kernels::{Error, Files, Request};
 use model::Kernel;
-use tempfile::TempDir;
 
 const RELEASE: &str = "6.12.1-mine";
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
@@ -20,20 +19,9 @@ const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
 const EXPORTS: [(&str, u64); 2] =
     [("kfree", 0xffff_ffff_8120_0000), ("vfree", 0xffff_ffff_8130_0040)];
 
-struct Bench {
-    directory: TempDir,
-    cache: Cache,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path().join("cache"));
-        Self { directory, cache }
-    }
-
     fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.directory.path().join(name);
+        let path = self.path(name);
         write(&path, bytes.as_ref());
         path
     }
