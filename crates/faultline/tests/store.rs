@@ -265,6 +265,10 @@ fn variants_of_several_experiments_stand_side_by_side_if_all_ran_the_same() {
     let (code, out, error) = faultline(&path, &["compare", "1", "later", "--full"]);
     assert_eq!((code, error.as_str()), (Some(0), ""));
     insta::assert_snapshot!(timeless(&out));
+    let names = ["compare", "1", "later", "--names", "mmtests:2023-05"];
+    let (_, out, _) = faultline(&path, &names);
+    assert!(out.contains("elsp-NUMA01") && !out.contains("Elapsed-NUMA01"), "{out}");
+    assert!(out.contains(&format!("--store {} compare 1 3 --full", path.display())), "{out}");
     let (code, out, error) = faultline(&path, &["compare", "1", "2"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
     insta::assert_snapshot!(error);

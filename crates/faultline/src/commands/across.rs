@@ -14,7 +14,7 @@ use crate::args::{CompareArgs, Format};
 use crate::failure::Failure;
 use crate::list::moment;
 
-pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
+pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !matches!(args.format, Format::Text | Format::Json) {
         let message = "several experiments are compared as text or JSON: no file runs them again";
         return Err(Failure::Usage(message.into()));
@@ -50,6 +50,9 @@ pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
             across(&read(&|_| Detail::Series(&SAMPLED))?).map_err(|wrong| refusal(&ids, &wrong))?;
         comparison = compared(&kept);
     }
+    if let Some(at) = args.names {
+        comparison.use_mmtests_names(&experiment, at);
+    }
     let text = match args.format {
         Format::Json => {
             eprint!("{head}");
@@ -57,8 +60,8 @@ pub fn compare(store: &Store, args: &CompareArgs) -> Result<ExitCode, Failure> {
         }
         _ if args.full => format!("{head}\n{}", report::text(&comparison)),
         _ => {
-            let names = args.experiments.join(" ");
-            let full = format!("faultline compare {names} --full");
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            let full = format!("faultline{named} compare {} --full", ids.join(" "));
             format!("{head}\n{}", report::brief(&comparison, &full))
         }
     };

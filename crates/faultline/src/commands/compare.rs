@@ -34,7 +34,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
     if args.experiments.len() > 1 {
-        return across::compare(&store, args);
+        return across::compare(&store, &named, args);
     }
     let id = find(&store, args.experiments.first().map(String::as_str))?;
     let experiment = store.experiment(id)?;
