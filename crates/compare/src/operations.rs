@@ -173,7 +173,7 @@ fn tell_from_all(operations: &mut [Operation<'_>], mode: Mode) {
     }
 }
 
-/// Whether this is the name of what exact mode itself counts.
+/// Whether exact mode counts this metric itself.
 fn is_instructions(metric: &str, mode: Mode) -> bool {
     mode == Mode::Exact && metric == INSTRUCTIONS
 }

@@ -58,7 +58,7 @@ pub struct Beginnings {
     pub longest: usize,
     /// How many still change at their end.
     pub never: usize,
-    /// The mean over boots of what precedes the steady state; `None` where that is not sure.
+    /// Mean over boots of the values before the steady state; `None` where warm-up is not sure.
     pub before: Option<f64>,
     /// The mean over boots of the steady state, likewise.
     pub steady: Option<f64>,

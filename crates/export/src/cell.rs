@@ -66,7 +66,7 @@ impl<'a> Cell<'a> {
         if number.is_finite() { Self::Number(number) } else { Self::Null }
     }
 
-    /// An amount of something of which a machine has at least one; 0 means unknown and gives nothing.
+    /// An amount that is never 0 on a machine, such as its CPUs: 0 means unknown, and gives nothing.
     pub fn amount(amount: u64) -> Self {
         match amount {
             0 => Self::Null,

@@ -10,7 +10,7 @@ use crate::patch::{Content, Record};
 
 /// The most characters shown of a frame's content...
 const MAX_SHOWN: usize = 160;
-/// ... of which at most this many, at the start, are the same in both.
+/// ... and the most of them that precede the first difference.
 const MAX_SHARED: usize = 60;
 
 /// The first frame in which two recordings differ.

@@ -45,7 +45,7 @@ enum Law {
 pub enum Slack {
     /// For events, summed when read.
     Events,
-    /// For events of which only the end may be counted.
+    /// For events that begin before the first cut and are counted after it.
     Begun,
     /// For figures of nodes and zones.
     Folded,

@@ -140,7 +140,7 @@ fn is_init() -> bool {
     process::id() == 1
 }
 
-/// At most one pipe buffer of what is available now.
+/// Reads what is available now, at most 64 KiB, which a pipe holds.
 fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 64 << 10];
     let length = match pipe.read(&mut bytes) {
