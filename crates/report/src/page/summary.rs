@@ -10,7 +10,7 @@ use super::{Explained, figure, short};
 use crate::ascii::excerpt;
 use crate::exact;
 use crate::explain::view;
-use crate::table::{decimal, signed};
+use crate::table::{NOTHING, decimal, signed};
 use crate::verdicts::{in_percent, more_boots};
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
@@ -115,7 +115,7 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
 /// Why there are no judgements.
 fn nothing(comparison: &Comparison) -> &'static str {
     match (comparison.tables.is_empty(), comparison.variants.len()) {
-        (true, _) => "No boot that counts measured anything: there is nothing to compare.",
+        (true, _) => NOTHING,
         (_, 0 | 1) => "One variant alone is compared with nothing.",
         _ => "No metric that both sides measured has a good direction: nothing is judged.",
     }
@@ -164,14 +164,8 @@ impl Judgement<'_> {
             Mode::Measured => self.row.gains.get(self.column).copied().flatten()?,
             Mode::Exact => exact::percent(self.row, self.column)?,
         };
-        let floor = self.floor_percent().unwrap_or(0.0);
+        let floor = exact::floor_percent(self.row, self.column).unwrap_or(0.0);
         Some(Gain { gain, low: gain - floor, high: gain + floor })
-    }
-
-    /// The luck floor in percent of the baseline's figure.
-    fn floor_percent(&self) -> Option<f64> {
-        let floor = self.row.floors.get(self.column).copied().flatten()?;
-        Some(100.0 * floor / self.value(0)?.abs()).filter(|percent| percent.is_finite())
     }
 }
 
@@ -323,7 +317,7 @@ fn has_several_workloads(comparison: &Comparison) -> bool {
 
 /// The interval of the gain, or the luck floor.
 fn uncertainty(it: &Judgement<'_>) -> String {
-    match (it.evidence(), it.gain(), it.floor_percent()) {
+    match (it.evidence(), it.gain(), exact::floor_percent(it.row, it.column)) {
         (Some(_), Some(Gain { low, high, .. }), _) => {
             let [low, high] = [low, high].map(|end| figure(&decimal(Some(end), 2)));
             format!("{low} to {high} %")
