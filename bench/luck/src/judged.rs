@@ -115,10 +115,10 @@ impl Judged {
     fn floor(&mut self, row: &Row) {
         let place = match row.statistic {
             Statistic::Equal => 1,
-            it if it.is_mean() && row.verdicts[1].is_some() => 0,
+            it if it.is_mean() && row.verdict(1).is_some() => 0,
             _ => return,
         };
-        if let (Some(floor), Some(base)) = (row.floors[1], row.values[0]) {
+        if let (Some(floor), Some(base)) = (row.floor(1), row.value(0)) {
             self.floors[place].push(100.0 * floor / base);
         }
     }

@@ -52,7 +52,7 @@ pub fn table(
                     let times = boots.iter().map(|spent| spent.times(time));
                     Variation::of(&times.collect::<Vec<_>>())
                 });
-                Row { variation: variation.collect(), ..row }
+                row.with_variation(variation)
             }
         }
     });
@@ -75,7 +75,7 @@ pub fn table(
         part: steady.within.then_some(Part::Whole),
         warm_ups: Vec::new(),
         oddities: Vec::new(),
-        rows: rows.into_iter().filter(|row| row.values.iter().any(Option::is_some)).collect(),
+        rows: rows.into_iter().filter(|row| row.values().any(|value| value.is_some())).collect(),
     }
 }
 
@@ -136,9 +136,9 @@ mod tests {
             None,
             &Judging::default(),
         );
-        let values: Vec<_> = table.rows.iter().map(|row| row.values[0]).collect();
+        let values: Vec<_> = table.rows.iter().map(|row| row.value(0)).collect();
         assert_eq!(values, [Some(6.0), Some(0.0), Some(12.0)]);
-        assert_eq!(table.rows[0].values[1], None);
+        assert_eq!(table.rows[0].value(1), None);
         assert_eq!(table.pooled[0].iterations, [2, 2]);
     }
 

@@ -6,7 +6,7 @@ use model::Better;
 use stats::Estimate;
 
 use crate::luck::{Entry, LEVEL, Seeds, estimate, listed};
-use crate::{Difference, Judging, Row, Verdict};
+use crate::{Basis, Difference, Judging, Row, Verdict};
 
 /// A row of means, and the seeds behind it.
 pub struct Held {
@@ -42,7 +42,7 @@ impl Held {
 pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     let mut differences: Vec<Vec<Option<Difference>>> = held.iter().map(differences).collect();
     together(held, &mut differences);
-    for column in 0..rows.first().map_or(0, |row| row.values.len().saturating_sub(1)) {
+    for column in 0..rows.first().map_or(0, |row| row.cells.len().saturating_sub(1)) {
         let list = held.iter().zip(&mut differences).filter(|(it, _)| it.role == Role::Listed);
         let entries = list.filter_map(|(held, differences)| {
             let values = held.seeds[column].each_ref().map(|seeds| seeds.values().to_vec());
@@ -52,9 +52,10 @@ pub fn judge(rows: &mut [Row], held: &[Held], judging: &Judging) {
     }
     for (held, differences) in held.iter().zip(&differences) {
         for (column, difference) in differences.iter().enumerate() {
-            let row = &mut rows[held.row];
-            row.floors[column + 1] = difference.and_then(|it| it.floor);
-            row.beyond_luck[column + 1] = difference.and_then(|it| it.beyond_luck());
+            rows[held.row].cells[column + 1].basis = Basis::Exact {
+                floor: difference.and_then(|it| it.floor),
+                beyond_luck: difference.and_then(|it| it.beyond_luck()),
+            };
         }
     }
     for (held, own) in held.iter().zip(&differences) {
@@ -99,8 +100,8 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
 
 /// Verdicts on a row, column by column.
 fn give(row: &mut Row, differences: &[Option<Difference>], judging: &Judging) {
-    for (verdict, difference) in row.verdicts.iter_mut().skip(1).zip(differences) {
-        *verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));
+    for (cell, difference) in row.cells.iter_mut().skip(1).zip(differences) {
+        cell.verdict = Some(Verdict::of(Better::Lower, difference.as_ref(), judging.margin));
     }
 }
 
@@ -114,13 +115,13 @@ fn overrule(
     judging: &Judging,
 ) {
     for (column, difference) in (1..).zip(differences) {
-        let [base, new] = [0, column].map(|column| rows[total].values[column]);
+        let [base, new] = [0, column].map(|column| rows[total].value(column));
         let (Some(difference), Some(base), Some(new)) = (difference, base, new) else { continue };
-        let all = Difference { base, new, floor: rows[total].floors[column] };
+        let all = Difference { base, new, floor: rows[total].floor(column) };
         let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
         if all.hides(difference) && verdict != Verdict::Same {
-            rows[equal].verdicts[column] = Some(verdict);
-            rows[total].verdicts[column] = None;
+            rows[equal].cells[column].verdict = Some(verdict);
+            rows[total].cells[column].verdict = None;
         }
     }
 }
@@ -152,7 +153,7 @@ mod tests {
             Held { row: 1, seeds: vec![equal.map(seeds)], role: Role::Equal(0) },
         ];
         judge(&mut rows, &held, &Judging::default());
-        [rows[0].verdicts[1], rows[1].verdicts[1]]
+        [rows[0].verdict(1), rows[1].verdict(1)]
     }
 
     const LUCKY: [f64; 5] = [100.0, 120.0, 90.0, 105.0, 85.0];
@@ -177,7 +178,7 @@ mod tests {
         let mut rows = vec![row(Statistic::Amean, [&[100.0; 5], &[100.05; 5]])];
         let held = [Held::new(0, &[seeds(&[100.0; 5]), seeds(&[100.05; 5])], Role::Total)];
         judge(&mut rows, &held, &judging);
-        assert_eq!((rows[0].verdicts[1], rows[0].floors[1]), (Some(Same), Some(0.1)));
+        assert_eq!((rows[0].verdict(1), rows[0].floor(1)), (Some(Same), Some(0.1)));
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &least]), [Some(Same), None]);
         // What the total says is said there.
         assert_eq!(verdicts([&steady, &dearer], [&steady, &dearer]), [Some(Regression), None]);
@@ -202,7 +203,7 @@ mod tests {
                 held.push(Held::new(number, &slices.map(seeds), Role::Total));
             }
             judge(&mut rows, &held, &judging);
-            rows.iter().any(|row| row.verdicts[1] != Some(Verdict::Same))
+            rows.iter().any(|row| row.verdict(1) != Some(Verdict::Same))
         });
         let share = found.count() as f64 / TABLES as f64;
         assert!(share < LEVEL + 4.0 * (LEVEL / TABLES as f64).sqrt(), "{share}");

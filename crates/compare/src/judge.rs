@@ -37,11 +37,12 @@ pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &
     for number in verdicts {
         let row = &mut rows[number];
         let Some(better) = row.better else { continue };
-        for (verdict, evidence) in row.verdicts.iter_mut().zip(&mut row.evidence).skip(1) {
-            if let Some(evidence) = evidence {
+        for cell in row.cells.iter_mut().skip(1) {
+            if let Some(evidence) = cell.evidence_mut() {
                 evidence.needed = needed(evidence, judging, comparisons);
             }
-            *verdict = Some(evidence.map_or(Verdict::Undecided, |it| it.verdict(better, judging)));
+            let verdict = cell.evidence().map(|it| it.verdict(better, judging));
+            cell.verdict = Some(verdict.unwrap_or(Verdict::Undecided));
         }
     }
 }
@@ -53,8 +54,8 @@ type Place = (usize, usize);
 fn comparisons(rows: &[Row], numbers: &[usize], kind: impl Fn(&Evidence) -> bool) -> Vec<Place> {
     let mut places = Vec::new();
     for &row in numbers {
-        let columns = rows[row].evidence.iter().enumerate();
-        let known = columns.filter(|(_, it)| it.as_ref().is_some_and(&kind));
+        let columns = rows[row].cells.iter().enumerate();
+        let known = columns.filter(|(_, cell)| cell.evidence().is_some_and(&kind));
         places.extend(known.map(|(column, _)| (row, column)));
     }
     places
@@ -62,9 +63,9 @@ fn comparisons(rows: &[Row], numbers: &[usize], kind: impl Fn(&Evidence) -> bool
 
 fn adjust(rows: &mut [Row], places: &[Place], method: impl Fn(&[Evidence]) -> Vec<f64>) {
     let known: Vec<Evidence> =
-        places.iter().filter_map(|&(row, column)| rows[row].evidence[column]).collect();
+        places.iter().filter_map(|&(row, column)| rows[row].evidence(column)).collect();
     for (&(row, column), p) in places.iter().zip(method(&known)) {
-        if let Some(evidence) = &mut rows[row].evidence[column] {
+        if let Some(evidence) = rows[row].cells[column].evidence_mut() {
             evidence.p = p;
         }
     }
@@ -86,7 +87,7 @@ fn resolve(rows: &mut [Row], places: &[Place], alpha: f64, least: impl Fn(&Evide
     // Almost all comparisons have as many boots.
     let mut known: Vec<(usize, Option<f64>)> = Vec::new();
     for &(row, column) in places {
-        let Some(evidence) = &mut rows[row].evidence[column] else { continue };
+        let Some(evidence) = rows[row].cells[column].evidence_mut() else { continue };
         if least(evidence) > alpha {
             continue;
         }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     fn verdict(base: &[f64], new: &[f64]) -> Verdict {
-        judged(vec![row(&[base, new])], &JUDGING)[0].verdicts[1].unwrap()
+        judged(vec![row(&[base, new])], &JUDGING)[0].verdict(1).unwrap()
     }
 
     const STEADY: [f64; 5] = [100.0, 100.2, 99.9, 100.1, 99.8];
@@ -199,20 +200,23 @@ mod tests {
             vec![Row { better: Some(Better::Higher), ..row(&[&STEADY, &scaled(1.03)]) }],
             &JUDGING,
         );
-        assert_eq!(rows[0].verdicts, [None, Some(Verdict::Improvement)]);
+        assert_eq!(
+            [0, 1].map(|column| rows[0].verdict(column)),
+            [None, Some(Verdict::Improvement)]
+        );
     }
 
     /// However certain it is: 0.5 % is below a margin of 1 %, and above one of 0.2 %.
     #[test]
     fn a_certain_difference_inside_the_margin_is_none() {
         let row = row(&[&STEADY, &scaled(1.005)]);
-        assert!(row.evidence[1].unwrap().p_alone < 0.001);
+        assert!(row.evidence(1).unwrap().p_alone < 0.001);
         let verdict = |margin| {
             let judging = Judging { margin, ..JUDGING };
             let row = self::row(&[&STEADY, &scaled(1.005)]);
             let figures = [&STEADY[..], &scaled(1.005)]
                 .map(|values| BootFigures::new((0..).zip(values.iter().copied().map(Some))));
-            judged(vec![row.against_boots(&figures, &judging)], &judging)[0].verdicts[1]
+            judged(vec![row.against_boots(&figures, &judging)], &judging)[0].verdict(1)
         };
         assert_eq!(verdict(0.01), Some(Verdict::Same));
         assert_eq!(verdict(0.002), Some(Verdict::Regression));
@@ -223,11 +227,11 @@ mod tests {
         let base = [100.0, 110.0, 95.0, 104.0];
         let new = [103.0, 101.0, 99.0, 108.0];
         let rows = judged(vec![row(&[&base, &new])], &JUDGING);
-        assert_eq!(rows[0].verdicts[1], Some(Verdict::Undecided));
-        let Evidence { visible, needed, boots, .. } = rows[0].evidence[1].unwrap();
+        assert_eq!(rows[0].verdict(1), Some(Verdict::Undecided));
+        let Evidence { visible, needed, boots, .. } = rows[0].evidence(1).unwrap();
         assert_eq!(boots, [4, 4]);
         // So many would see 1 %, and 4 see what they say: R's and our own power, one from the other.
-        let sd = rows[0].evidence[1].unwrap().error * 2.0;
+        let sd = rows[0].evidence(1).unwrap().error * 2.0;
         let power = |n: usize, effect: f64| {
             stats::power(Design::Paired, n, sd, effect.ln_1p(), 0.05).unwrap()
         };
@@ -258,8 +262,14 @@ mod tests {
         for (base, new) in [(0, 0), (1, 1), (2, 2), (0, 5), (5, 2), (1, 5)] {
             let (base, new) = (vec![1.0; base], vec![9.0; new]);
             let rows = judged(vec![row(&[&base, &new])], &JUDGING);
-            assert_eq!(rows[0].verdicts, [None, Some(Verdict::Undecided)]);
-            assert_eq!(rows[0].lacking[1], Some(crate::NoEvidence::Boots([base.len(), new.len()])));
+            assert_eq!(
+                [0, 1].map(|column| rows[0].verdict(column)),
+                [None, Some(Verdict::Undecided)]
+            );
+            assert_eq!(
+                rows[0].no_evidence(1),
+                Some(crate::NoEvidence::Boots([base.len(), new.len()]))
+            );
         }
     }
 
@@ -270,17 +280,17 @@ mod tests {
         let new = [108.0, 113.0, 103.0, 107.0];
         let one = || row(&[&base, &new]);
         let alone = judged(vec![one()], &JUDGING);
-        assert_eq!(alone[0].verdicts[1], Some(Verdict::Regression));
+        assert_eq!(alone[0].verdict(1), Some(Verdict::Regression));
         let among = judged((0..8).map(|_| one()).collect(), &JUDGING);
-        assert_eq!(among[0].verdicts[1], Some(Verdict::Undecided));
-        let [alone, among] = [&alone[0], &among[0]].map(|row| row.evidence[1].unwrap());
+        assert_eq!(among[0].verdict(1), Some(Verdict::Undecided));
+        let [alone, among] = [&alone[0], &among[0]].map(|row| row.evidence(1).unwrap());
         assert!((among.p / alone.p - 8.0).abs() < 1e-9 && among.p_alone == alone.p_alone);
         assert!(among.visible > alone.visible && among.needed > alone.needed);
         let mut others: Vec<Row> = (0..8).map(|_| one()).collect();
         judge(&mut others, |_| false, &JUDGING);
         // All eight being discoveries, none is a false one for being among the others.
-        assert_eq!(others[0].evidence[1].unwrap().p, alone.p_alone);
-        assert_eq!((others[0].verdicts[1], others[0].evidence[1].unwrap().needed), (None, None));
+        assert_eq!(others[0].evidence(1).unwrap().p, alone.p_alone);
+        assert_eq!((others[0].verdict(1), others[0].evidence(1).unwrap().needed), (None, None));
     }
 
     /// Counters as a kernel had them in boots of its own: events of 35 pages that happen or not, seen
@@ -300,7 +310,7 @@ mod tests {
             ];
             rows.extend((0..8).map(|_| pair([100.0, 110.0], [108.0, 101.0])));
             judge(&mut rows, |_| false, &JUDGING);
-            rows.iter().map(|row| row.evidence[1].unwrap()).collect::<Vec<Evidence>>()
+            rows.iter().map(|row| row.evidence(1).unwrap()).collect::<Vec<Evidence>>()
         };
         let three = judged(3);
         assert!(three[..4].iter().all(|it| it.p_alone < 0.001 && it.p > 0.09), "{three:?}");
@@ -318,7 +328,7 @@ mod tests {
         let still = || row(&[&[0.0; 4], &[0.0; 4]]);
         let mut rows = vec![moving(), still(), still(), still()];
         judge(&mut rows, |_| false, &JUDGING);
-        let [moving, still] = [0, 1].map(|number| rows[number].evidence[1].unwrap());
+        let [moving, still] = [0, 1].map(|number| rows[number].evidence(1).unwrap());
         assert_eq!((moving.p, still.p, still.visible), (moving.p_alone, 1.0, None));
     }
 

@@ -64,7 +64,7 @@ pub use phases::{ALL_PHASES, NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
 pub use sequential::Look;
 pub use steady::Part;
-pub use table::{Kind, Pool, Row, Statistic, Table};
+pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
 pub use warmup::{Beginnings, Repeated, WarmUp};
 
 /// A boot as it was kept.
@@ -215,7 +215,7 @@ impl Comparison {
     pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
         self.tables.iter().flat_map(move |table| {
             let rows = table.rows.iter();
-            rows.filter_map(move |row| Some((table, row, (*row.verdicts.get(column)?)?)))
+            rows.filter_map(move |row| Some((table, row, row.verdict(column)?)))
         })
     }
 }

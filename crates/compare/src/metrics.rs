@@ -64,7 +64,9 @@ pub fn table(
         }
         Some(wanted) => judge_by_luck(used, columns, wanted, &lines, &mut rows, judging),
     }
-    rows.retain(|row| row.statistic != Statistic::Equal || row.values.iter().any(Option::is_some));
+    rows.retain(|row| {
+        row.statistic != Statistic::Equal || row.values().any(|value| value.is_some())
+    });
     Table {
         workload: workload.name.clone(),
         kind: Kind::Metrics,
@@ -103,11 +105,11 @@ fn judge_by_luck(
                 let seeds = columns.iter().skip(1);
                 let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
                 let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
-                let base = rows[total].values[0];
-                rows[number].values[0] = base;
+                let base = rows[total].value(0);
+                rows[number].cells[0].value = base;
                 for (column, [of_base, own]) in (1..).zip(&seeds) {
                     let change = own.against(of_base).map(|it| it.change());
-                    rows[number].values[column] =
+                    rows[number].cells[column].value =
                         base.zip(change).map(|(base, change)| base + change);
                 }
                 rows[number].take_gains();
@@ -124,7 +126,10 @@ fn judge_by_luck(
     crate::exact::judge(rows, &held, judging);
     for (number, (part, statistic)) in lines.iter().enumerate() {
         if let (Statistic::Luck, Some(mean)) = (statistic, mean_of(part)) {
-            rows[number].values = rows[mean].floors.clone();
+            let floors: Vec<_> = (0..columns.len()).map(|it| rows[mean].floor(it)).collect();
+            for (cell, floor) in rows[number].cells.iter_mut().zip(floors) {
+                cell.value = floor;
+            }
         }
     }
 }
@@ -254,9 +259,8 @@ impl<'a> Part<'a> {
                     let values = boots.iter().map(|boot| boot.counted.values.clone());
                     Variation::of(&values.collect::<Vec<_>>())
                 };
-                let variation = self.operation.columns.iter().map(groups).collect();
-                let row = row.against_boots(&self.operation.figures(), judging);
-                Row { variation, ..row }
+                row.against_boots(&self.operation.figures(), judging)
+                    .with_variation(self.operation.columns.iter().map(groups))
             }
         }
     }

@@ -174,15 +174,15 @@ fn resolutions(
         means.map(move |row| {
             let same = |it: &&Row| (&it.metric, it.statistic) == (&row.metric, row.statistic);
             let pooled = pool.and_then(|table| table.rows.iter().find(same));
-            let variation = pooled.and_then(|row| row.variation[0]).unwrap_or_default();
-            let evidence = row.evidence.get(1).copied().flatten();
-            let verdict = row.verdicts.get(1).copied().flatten();
+            let variation = pooled.and_then(|row| row.variation(0)).unwrap_or_default();
+            let evidence = row.evidence(1);
+            let verdict = row.verdict(1);
             Resolution {
                 workload: table.workload.clone(),
                 metric: row.metric.clone(),
                 unit: row.unit.clone(),
                 primary: verdict.is_some(),
-                mean: pooled.and_then(|row| row.values[0]),
+                mean: pooled.and_then(|row| row.value(0)),
                 decimals: row.decimals,
                 between: variation.between,
                 within: variation.within,
@@ -221,13 +221,13 @@ fn claims(comparison: &Comparison, family: Family) -> Claims {
     let alpha = comparison.judging.alpha();
     for table in &comparison.tables {
         for row in &table.rows {
-            let verdict = row.verdicts.get(1).copied().flatten();
+            let verdict = row.verdict(1);
             let own = match (table.kind, verdict) {
                 (Kind::Counters, _) => Family::Counters,
                 (_, Some(_)) => Family::Primary,
                 (_, None) => Family::Secondary,
             };
-            let Some(evidence) = row.evidence.get(1).copied().flatten() else { continue };
+            let Some(evidence) = row.evidence(1) else { continue };
             if own != family {
                 continue;
             }

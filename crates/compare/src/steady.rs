@@ -240,7 +240,7 @@ mod tests {
         let table = |kind| tables.iter().find(|table| table.kind == kind).unwrap();
         let [durations, counters] = [Kind::Duration, Kind::Counters].map(table);
         let faults = counters.rows.iter().find(|row| row.metric == "Major Faults").unwrap();
-        ([durations.part, counters.part], faults.values[1])
+        ([durations.part, counters.part], faults.value(1))
     }
 
     fn boots(samples: u32, timed: bool, seconds: &[u64]) -> Vec<Boot> {
@@ -369,7 +369,7 @@ mod tests {
                 (table.pooled[0].warmup, table.pooled[0].iterations[0], table.part),
                 (4, 26, None)
             );
-            table.rows.iter().find(|row| row.metric == name).unwrap().values[1]
+            table.rows.iter().find(|row| row.metric == name).unwrap().value(1)
         };
         assert_eq!(value(Kind::Duration, "Elapsed"), Some(26.0));
         assert_eq!(value(Kind::Counters, "Major Faults"), Some(26.0 * 1000.0));

@@ -120,10 +120,9 @@ fn is_none(warmup: &u32) -> bool {
 }
 
 /// One line of a table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The part of the table that it stands in, such as `Reclaim`; none in a table without parts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
     /// The metric with its label and phase, such as `Elapsed-NUMA01`, or the counter's label.
     pub metric: String,
@@ -134,32 +133,49 @@ pub struct Row {
     /// What the values are. In tables of durations and counters the mean over boots; a percentage
     /// there is one of means.
     pub statistic: Statistic,
-    /// One value a column.
-    pub values: Vec<Option<f64>>,
-    /// Gain over the baseline in percent, one a column; positive is better.
-    pub gains: Vec<Option<f64>>,
-    /// The verdict on each column's difference from the baseline: in exact mode, on rows of means
-    /// with a good direction. None for the baseline.
-    pub verdicts: Vec<Option<Verdict>>,
-    /// The luck floor of each column's difference from the baseline, in exact mode, on rows of
-    /// means; none if it is not known.
-    pub floors: Vec<Option<f64>>,
-    /// Whether that difference is beyond the floor.
-    pub beyond_luck: Vec<Option<bool>>,
-    /// The evidence on each column's difference from the baseline, in measured mode, on rows of means;
-    /// `None` for the baseline, and where there are too few boots.
-    pub evidence: Vec<Option<Evidence>>,
-    /// Why evidence is missing, where it was sought.
-    pub lacking: Vec<Option<NoEvidence>>,
-    /// The spread of the values of each column, in measured mode, on rows of means.
-    pub variation: Vec<Option<Variation>>,
+    /// One cell a column. The first is the baseline's.
+    pub cells: Vec<Cell>,
     /// Decimals that make sense in print.
-    #[serde(skip)]
     pub decimals: usize,
 }
 
+/// The figure of one variant, and how it differs from the baseline's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// The figure; `None` if the variant lacks it.
+    pub value: Option<f64>,
+    /// Gain over the baseline in percent; positive is better.
+    pub gain: Option<f64>,
+    /// The verdict on the difference, on rows of means with a good direction. None for the baseline.
+    pub verdict: Option<Verdict>,
+    /// The basis of the verdict.
+    pub basis: Basis,
+}
+
+/// What is known of a figure and its difference from the baseline's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Basis {
+    /// Nothing: the row has no means.
+    #[default]
+    Nothing,
+    /// The boots of measured mode.
+    Measured {
+        /// The evidence, or why there is none. `None` for the baseline.
+        evidence: Option<Result<Evidence, NoEvidence>>,
+        /// The spread of the values behind the figure.
+        variation: Option<Variation>,
+    },
+    /// The seeds of exact mode.
+    Exact {
+        /// The luck floor of the difference; `None` if it is not known.
+        floor: Option<f64>,
+        /// Whether the difference is beyond the floor.
+        beyond_luck: Option<bool>,
+    },
+}
+
 impl Row {
-    /// A row with its gains, not compared with luck.
+    /// A row with its gains, on which nothing else is known.
     pub(crate) fn new(
         metric: &str,
         unit: &str,
@@ -168,28 +184,88 @@ impl Row {
         values: Vec<Option<f64>>,
         decimals: usize,
     ) -> Self {
-        let columns = values.len();
-        Self {
+        let cells = values.into_iter().map(|value| Cell { value, ..Cell::default() });
+        let mut row = Self {
             section: None,
             metric: metric.to_owned(),
             unit: unit.to_owned(),
             better,
             statistic,
-            gains: gains(better, &values),
-            values,
-            verdicts: vec![None; columns],
-            floors: vec![None; columns],
-            beyond_luck: vec![None; columns],
-            evidence: vec![None; columns],
-            lacking: vec![None; columns],
-            variation: vec![None; columns],
+            cells: cells.collect(),
             decimals,
+        };
+        row.take_gains();
+        row
+    }
+
+    /// The figure of a column; `None` if there is none, or no such column. The same holds for the others.
+    pub fn value(&self, column: usize) -> Option<f64> {
+        self.cells.get(column)?.value
+    }
+
+    /// The values, one a column.
+    pub fn values(&self) -> impl Iterator<Item = Option<f64>> {
+        self.cells.iter().map(|cell| cell.value)
+    }
+
+    /// The gain of a column in percent.
+    pub fn gain(&self, column: usize) -> Option<f64> {
+        self.cells.get(column)?.gain
+    }
+
+    /// The verdict on a column.
+    pub fn verdict(&self, column: usize) -> Option<Verdict> {
+        self.cells.get(column)?.verdict
+    }
+
+    /// Whether any column has a verdict.
+    pub fn is_judged(&self) -> bool {
+        self.cells.iter().any(|cell| cell.verdict.is_some())
+    }
+
+    /// The evidence on a column, in measured mode.
+    pub fn evidence(&self, column: usize) -> Option<Evidence> {
+        self.cells.get(column)?.evidence().copied()
+    }
+
+    /// Why a column has no evidence, in measured mode.
+    pub fn no_evidence(&self, column: usize) -> Option<NoEvidence> {
+        match self.cells.get(column)?.basis {
+            Basis::Measured { evidence: Some(Err(why)), .. } => Some(why),
+            _ => None,
+        }
+    }
+
+    /// The spread of the values of a column, in measured mode.
+    pub fn variation(&self, column: usize) -> Option<Variation> {
+        match self.cells.get(column)?.basis {
+            Basis::Measured { variation, .. } => variation,
+            _ => None,
+        }
+    }
+
+    /// The luck floor of a column's difference, in exact mode.
+    pub fn floor(&self, column: usize) -> Option<f64> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { floor, .. } => floor,
+            _ => None,
+        }
+    }
+
+    /// Whether a column's difference is beyond luck, in exact mode.
+    pub fn beyond_luck(&self, column: usize) -> Option<bool> {
+        match self.cells.get(column)?.basis {
+            Basis::Exact { beyond_luck, .. } => beyond_luck,
+            _ => None,
         }
     }
 
     /// Computes the gains of the current values.
     pub(crate) fn take_gains(&mut self) {
-        self.gains = gains(self.better, &self.values);
+        let (base, better) = (self.value(0), self.better);
+        for cell in &mut self.cells {
+            cell.gain = (|| stats::gain(better?, cell.value?, base?))();
+        }
     }
 
     /// The row as one of a section of the table.
@@ -200,14 +276,44 @@ impl Row {
     /// The row with the evidence from boots of measured mode, where `figures` has one figure per boot for
     /// each column. Each comparison is still taken alone.
     pub(crate) fn against_boots(mut self, figures: &[BootFigures], judging: &Judging) -> Self {
-        for column in 1..self.values.len() {
-            match figures[0].against(&figures[column], judging) {
-                Ok(evidence) => self.evidence[column] = Some(evidence),
-                Err(lack) => self.lacking[column] = Some(lack),
+        for (column, cell) in self.cells.iter_mut().enumerate() {
+            cell.basis = Basis::Measured {
+                evidence: (column > 0).then(|| figures[0].against(&figures[column], judging)),
+                variation: figures[column].variation(),
+            };
+        }
+        self
+    }
+
+    /// The row with another spread of each column's values.
+    pub(crate) fn with_variation(
+        mut self,
+        spreads: impl IntoIterator<Item = Option<Variation>>,
+    ) -> Self {
+        for (cell, spread) in self.cells.iter_mut().zip(spreads) {
+            if let Basis::Measured { variation, .. } = &mut cell.basis {
+                *variation = spread;
             }
         }
-        self.variation = figures.iter().map(BootFigures::variation).collect();
         self
+    }
+}
+
+impl Cell {
+    /// The evidence, in measured mode.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        match &self.basis {
+            Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        match &mut self.basis {
+            Basis::Measured { evidence: Some(Ok(evidence)), .. } => Some(evidence),
+            _ => None,
+        }
     }
 }
 
@@ -236,11 +342,4 @@ pub struct Table {
     pub warm_ups: Vec<WarmUp>,
     /// In measured mode, what means of metrics hide.
     pub oddities: Vec<Oddity>,
-}
-
-/// Gain of each value over the first, where both exist and there is a direction.
-fn gains(better: Option<Better>, values: &[Option<f64>]) -> Vec<Option<f64>> {
-    let base = values.first().copied().flatten();
-    let gain = |value: &Option<f64>| stats::gain(better?, (*value)?, base?);
-    values.iter().map(gain).collect()
 }

@@ -43,7 +43,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
 /// The rows of a table of metrics that have verdicts, and the evidence for these.
 fn metrics(whole: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
-    let has_verdict = |row: &Row| row.verdicts.iter().any(Option::is_some);
+    let has_verdict = Row::is_judged;
     let mut rows: Vec<Row> = whole.rows.iter().filter(|row| has_verdict(row)).cloned().collect();
     let mut more = 0;
     if rows.is_empty() {
@@ -89,7 +89,7 @@ pub fn moved_most(
     comparison: &Comparison,
 ) -> Option<Result<(Table, Option<String>), String>> {
     let is_known = |row: &Row| {
-        let mut columns = 1..row.values.len();
+        let mut columns = 1..row.cells.len();
         columns.any(|column| table::differs(row, column, comparison).is_some())
     };
     if !whole.rows.iter().any(is_known) {
@@ -99,7 +99,7 @@ pub fn moved_most(
         .rows
         .iter()
         .filter_map(|row| {
-            let moved = (1..row.values.len()).filter_map(|column| moved(row, column, comparison));
+            let moved = (1..row.cells.len()).filter_map(|column| moved(row, column, comparison));
             Some((moved.reduce(f64::max)?, Row { section: None, ..row.clone() }))
         })
         .collect();
@@ -123,7 +123,7 @@ pub fn moved_most(
 /// By what factor the two sides differ, where that is neither luck nor chance.
 fn moved(row: &Row, column: usize, comparison: &Comparison) -> Option<f64> {
     let differs = table::differs(row, column, comparison)?;
-    let (base, new) = (row.values[0]?.abs(), row.values[column]?.abs());
+    let (base, new) = (row.value(0)?.abs(), row.value(column)?.abs());
     // A counter of 0 and one of 1 are not infinitely far apart.
     differs.then(|| (base.max(new) + 1.0) / (base.min(new) + 1.0))
 }

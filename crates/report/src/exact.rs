@@ -80,7 +80,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
             few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)).collect());
         said.push(format!("{} ({})", count(rows.len(), verdict.name()), names.join(", ")));
     }
-    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck[column] == Some(true);
+    let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
     let (beyond, same): (Vec<_>, Vec<_>) = of(Verdict::Same).into_iter().partition(is_beyond);
     if !beyond.is_empty() {
         let named = beyond.iter().map(|(table, row)| {
@@ -109,7 +109,7 @@ pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
         None => said.push_str(", luck is not known"),
     }
-    if verdict == Verdict::Same && row.beyond_luck[column] == Some(true) {
+    if verdict == Verdict::Same && row.beyond_luck(column) == Some(true) {
         said.push_str(": beyond luck, within the margin");
     }
     said
@@ -122,13 +122,13 @@ pub fn change(row: &Row, column: usize, decimals: usize) -> Option<String> {
 
 /// The change of a column's figure in percent of the baseline's.
 pub fn percent(row: &Row, column: usize) -> Option<f64> {
-    let (base, new) = (row.values[0]?, row.values[column]?);
+    let (base, new) = (row.value(0)?, row.value(column)?);
     Some(100.0 * (new - base) / base.abs()).filter(|percent| percent.is_finite())
 }
 
 /// The luck floor in percent of the baseline's figure.
 pub fn floor_percent(row: &Row, column: usize) -> Option<f64> {
-    let percent = 100.0 * row.floors[column]? / row.values[0]?.abs();
+    let percent = 100.0 * row.floor(column)? / row.value(0)?.abs();
     percent.is_finite().then_some(percent)
 }
 

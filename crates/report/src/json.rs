@@ -1,10 +1,10 @@
 //! The comparison as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Comparison, CrossCheck, Evidence, Judging, Kind, Month, Notes, Oddity, Part, Pool, Row,
-    Sources, Table, Unmet, Variant, Verdict, WarmUp,
+    Comparison, CrossCheck, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity, Part, Pool,
+    Row, Sources, Statistic, Table, Unmet, Variant, Variation, Verdict, WarmUp,
 };
-use model::Mode;
+use model::{Better, Mode};
 use serde::Serialize;
 
 use crate::exact;
@@ -73,11 +73,26 @@ struct TableDocument<'a> {
     oddities: &'a [Oddity],
 }
 
-/// A row with the intervals of its gains, one per column, in measured mode.
+/// A row. Its lists have one entry per column.
 #[derive(Serialize)]
 struct RowDocument<'a> {
-    #[serde(flatten)]
-    row: &'a Row,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<&'a str>,
+    metric: &'a str,
+    unit: &'a str,
+    better: Option<Better>,
+    statistic: Statistic,
+    values: Vec<Option<f64>>,
+    gains: Vec<Option<f64>>,
+    verdicts: Vec<Option<Verdict>>,
+    /// In exact mode.
+    floors: Vec<Option<f64>>,
+    beyond_luck: Vec<Option<bool>>,
+    /// In measured mode.
+    evidence: Vec<Option<Evidence>>,
+    lacking: Vec<Option<NoEvidence>>,
+    variation: Vec<Option<Variation>>,
+    /// Of the gains, in measured mode.
     intervals: Vec<Option<[f64; 2]>>,
 }
 
@@ -141,6 +156,24 @@ fn table(table: &Table) -> TableDocument<'_> {
 }
 
 fn row(row: &Row) -> RowDocument<'_> {
-    let interval = |evidence: &Option<Evidence>| (*evidence)?.gains(row.better?);
-    RowDocument { row, intervals: row.evidence.iter().map(interval).collect() }
+    RowDocument {
+        section: row.section,
+        metric: &row.metric,
+        unit: &row.unit,
+        better: row.better,
+        statistic: row.statistic,
+        values: row.values().collect(),
+        gains: each(row, Row::gain),
+        verdicts: each(row, Row::verdict),
+        floors: each(row, Row::floor),
+        beyond_luck: each(row, Row::beyond_luck),
+        evidence: each(row, Row::evidence),
+        lacking: each(row, Row::no_evidence),
+        variation: each(row, Row::variation),
+        intervals: each(row, |row, column| row.evidence(column)?.gains(row.better?)),
+    }
+}
+
+fn each<T>(row: &Row, of: impl Fn(&Row, usize) -> Option<T>) -> Vec<Option<T>> {
+    (0..row.cells.len()).map(|column| of(row, column)).collect()
 }

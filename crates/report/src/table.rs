@@ -146,8 +146,8 @@ pub fn moved(table: &Table) -> (Table, Still) {
     let counted =
         |column: usize| table.pooled.get(column).is_none_or(|pool| !pool.iterations.is_empty());
     for row in &table.rows {
-        let zero = row.values.iter().flatten().all(|value| *value == 0.0);
-        let mut values = row.values.iter().enumerate();
+        let zero = row.values().flatten().all(|value| value == 0.0);
+        let mut values = row.values().enumerate();
         let everywhere = values.all(|(column, value)| value.is_some() || !counted(column));
         match (table.kind == Kind::Counters && zero, everywhere) {
             (false, _) => moved.rows.push(row.clone()),
@@ -234,7 +234,7 @@ pub fn cells(table: &Table, number: usize, marks: Option<&Comparison>) -> Cells 
 }
 
 fn values(table: &Table, column: usize) -> Vec<String> {
-    let value = |row: &Row| decimal(at(column, &row.values), row.decimals);
+    let value = |row: &Row| decimal(row.value(column), row.decimals);
     table.rows.iter().map(value).collect()
 }
 
@@ -242,12 +242,12 @@ fn values(table: &Table, column: usize) -> Vec<String> {
 /// direction; a dash where there is no percentage. Brackets instead of parentheses mean a verdict that luck
 /// does not explain it, question marks that there is no verdict yet.
 fn gains(table: &Table, column: usize) -> Vec<String> {
-    let verdict = |row: &Row| row.verdicts.get(column).copied().flatten();
-    let gain_of = |row: &Row| at(column, &row.gains).filter(|_| column == 0 || !vanishes(row));
+    let verdict = |row: &Row| row.verdict(column);
+    let gain_of = |row: &Row| row.gain(column).filter(|_| column == 0 || !vanishes(row));
     let number = |row: &Row| signed(gain_of(row), verdict(row));
     let width = longest(table.rows.iter().map(|row| number(row).len())).max(MIN_GAIN_WIDTH);
     let gain = |row: &Row| {
-        if row.better.is_none() || at(column, &row.values).is_none() {
+        if row.better.is_none() || row.value(column).is_none() {
             return " ".repeat(width + 4);
         }
         let [open, close] = marks(verdict(row));
@@ -262,7 +262,7 @@ fn gains(table: &Table, column: usize) -> Vec<String> {
 /// Whether the baseline's figure is printed as 0 though it is not: no gain follows from the printed values
 /// then.
 fn vanishes(row: &Row) -> bool {
-    let base = at(0, &row.values).filter(|base| *base != 0.0);
+    let base = row.value(0).filter(|base| *base != 0.0);
     base.is_some_and(|base| decimal(Some(base), row.decimals) == decimal(Some(0.0), row.decimals))
 }
 
@@ -285,7 +285,7 @@ pub fn marks(verdict: Option<Verdict>) -> [char; 2] {
 
 /// Whether a column's differences from the baseline are known, or should be.
 fn is_known(table: &Table, column: usize, comparison: &Comparison) -> bool {
-    let mut evidence = table.rows.iter().map(|row| row.evidence.get(column).copied().flatten());
+    let mut evidence = table.rows.iter().map(|row| row.evidence(column));
     column > 0 && (comparison.mode == Mode::Exact || evidence.any(|it| it.is_some()))
 }
 
@@ -309,17 +309,12 @@ fn marked(table: &Table, column: usize, comparison: &Comparison) -> (Vec<String>
 /// explains; `None` if unknown.
 pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool> {
     match comparison.mode {
-        Mode::Exact => row.beyond_luck.get(column).copied().flatten(),
+        Mode::Exact => row.beyond_luck(column),
         Mode::Measured => {
-            let evidence = row.evidence.get(column).copied().flatten()?;
+            let evidence = row.evidence(column)?;
             Some(evidence.p < comparison.judging.alpha())
         }
     }
-}
-
-/// The figure of a column, if there is one.
-fn at(column: usize, cells: &[Option<f64>]) -> Option<f64> {
-    cells.get(column).copied().flatten()
 }
 
 /// A figure with so many decimals; a dash if there is none. Figures that round to zero have no sign.

@@ -87,7 +87,7 @@ pub fn beside(table: &Table, comparison: &Comparison, layout: &Layout) -> String
 
 /// Rows of means that have a verdict, or may have one.
 fn judged(table: &Table, column: usize) -> impl Iterator<Item = (&Row, Verdict)> {
-    table.rows.iter().filter_map(move |row| Some((row, (*row.verdicts.get(column)?)?)))
+    table.rows.iter().filter_map(move |row| Some((row, row.verdict(column)?)))
 }
 
 /// The verdicts on a column, one per line, and the smallest change that could have been seen.
@@ -100,7 +100,7 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
     let width = labels.max().unwrap_or(0).min(MAX_LABEL_WIDTH);
     let mut text = layout.lines("", &heading(table, comparison, column));
     let mut lacking: Vec<Option<NoEvidence>> =
-        rows.iter().map(|(row, _)| row.lacking[column]).collect();
+        rows.iter().map(|(row, _)| row.no_evidence(column)).collect();
     lacking.dedup();
     if let [Some(same)] = lacking.as_slice() {
         let first = format!("  {}  ", Verdict::Undecided.name());
@@ -114,7 +114,7 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
         };
         text.push_str(&layout.lines(&first, &reasons));
     }
-    let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence[column]?.visible?)));
+    let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence(column)?.visible?)));
     if let Some(range) = range(visible.collect(), 2) {
         text.push_str(&layout.lines("  ", &format!("{SEEN}: {range}")));
     }
@@ -132,7 +132,7 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let look = look(comparison);
     let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %{look}");
     let known =
-        |column: usize| judged(table, column).filter_map(move |(row, _)| row.evidence[column]);
+        |column: usize| judged(table, column).filter_map(move |(row, _)| row.evidence(column));
     let Some(evidence) = known(column).next() else {
         return verdicts + ":";
     };
@@ -184,8 +184,8 @@ fn boots_of(evidence: &Evidence) -> String {
 /// The gain with its interval, and its consequences.
 fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     let better = row.better.unwrap_or(Better::Lower);
-    let Some(evidence) = row.evidence[column] else {
-        return lack(row.lacking[column], comparison, column);
+    let Some(evidence) = row.evidence(column) else {
+        return lack(row.no_evidence(column), comparison, column);
     };
     let gain = signed(evidence.gain(better), Some(verdict));
     let interval = match evidence.gains(better) {
@@ -276,8 +276,8 @@ fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> Str
 fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
     let without = |column: usize| {
-        let rows = table.rows.iter().filter(move |row| row.verdicts[column].is_none());
-        rows.filter_map(move |row| Some((column, row, row.evidence[column]?)))
+        let rows = table.rows.iter().filter(move |row| row.verdict(column).is_none());
+        rows.filter_map(move |row| Some((column, row, row.evidence(column)?)))
     };
     let all: Vec<(usize, &Row, Evidence)> = columns.clone().flat_map(without).collect();
     if all.is_empty() {
@@ -344,7 +344,7 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
 
 /// The spread of each column's boots, on the rows with verdicts, or on all rows.
 fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
-    let judged = |row: &&Row| row.verdicts.iter().any(Option::is_some);
+    let judged = |row: &&Row| row.is_judged();
     let primary = table.rows.iter().any(|row| judged(&row));
     let rows: Vec<&Row> = table.rows.iter().filter(|row| !primary || judged(row)).collect();
     let mut text = String::new();
@@ -353,9 +353,7 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
     let width = names.iter().map(String::len).max().unwrap_or(0).min(MAX_LABEL_WIDTH);
     for (column, name) in names.iter().enumerate() {
         let known = |of: fn(&compare::Variation) -> Option<f64>| -> Vec<(&Row, f64)> {
-            let known = rows
-                .iter()
-                .filter_map(|row| Some((*row, of((*row.variation.get(column)?).as_ref()?)?)));
+            let known = rows.iter().filter_map(|row| Some((*row, of(&row.variation(column)?)?)));
             known.collect()
         };
         let between = range(known(|it| it.between), 1).map(|it| format!("boot-to-boot {it}"));

@@ -209,8 +209,8 @@ fn a_regression_keeps_its_sign_however_small() {
     let row = |row: &&mut compare::Row| row.statistic == compare::Statistic::Amean;
     let row = comparison.tables[0].rows.iter_mut().find(row).unwrap();
     // As with a margin of 0.
-    row.verdicts =
-        vec![None, Some(compare::Verdict::Regression), Some(compare::Verdict::Improvement)];
+    row.cells[1].verdict = Some(compare::Verdict::Regression);
+    row.cells[2].verdict = Some(compare::Verdict::Improvement);
     let text = printed(&comparison);
     let expected = "Amean     instructions-kernel 1000000000 (   0.00%) 1000000007 [  -0.00%] \
                     999999993 [   0.00%]";

@@ -5,7 +5,8 @@ mod common;
 use common::carried::assert_mail_says_it;
 use common::{boot, boots, columns, experiment, measure, variant};
 use compare::{
-    Comparison, CrossCheck, Evidence, Gain, Judging, Reading, Results, Verdict, compare,
+    Basis, Cell, Comparison, CrossCheck, Evidence, Gain, Judging, Reading, Results, Verdict,
+    compare,
 };
 use import::{Baseline, check, read};
 use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant};
@@ -91,12 +92,12 @@ fn assert_readable(mail: &str, comparison: &Comparison) {
     let mut parts = found.tables.iter().peekable();
     for table in &comparison.tables {
         let mut seen = vec![false; comparison.variants.len()];
-        let has_value = |row: &&compare::Row| row.values.iter().any(Option::is_some);
+        let has_value = |row: &&compare::Row| row.values().any(|value| value.is_some());
         let rows: Vec<_> = table.rows.iter().filter(has_value).collect();
         while let Some(part) = parts.peek()
             && !seen.iter().all(|seen| *seen)
         {
-            if rows.iter().any(|row| row.gains.iter().skip(1).any(Option::is_some)) {
+            if rows.iter().any(|row| row.cells.iter().skip(1).any(|cell| cell.gain.is_some())) {
                 assert_eq!(part.baseline, Some(Baseline::Column(0)), "{mail}");
             }
             assert_eq!(part.rows.len(), rows.len(), "{mail}");
@@ -107,7 +108,7 @@ fn assert_readable(mail: &str, comparison: &Comparison) {
                 seen[column] = true;
                 for (row, read) in rows.iter().zip(&part.rows) {
                     let value = read.cells[place].value.as_ref();
-                    match (row.values[column], value) {
+                    match (row.value(column), value) {
                         (None, None) => {}
                         (Some(value), Some(read)) => {
                             let rounded =
@@ -131,9 +132,9 @@ fn assert_readable(mail: &str, comparison: &Comparison) {
 fn judge(comparison: &mut Comparison, verdict: Verdict, evidence: Evidence) {
     for row in &mut comparison.tables[0].rows {
         if row.statistic.is_mean() && row.metric.starts_with("System") {
-            row.verdicts[1] = Some(verdict);
-            row.evidence[1] = Some(evidence);
-            row.lacking[1] = None;
+            let (evidence, variation) = (Some(Ok(evidence)), row.variation(1));
+            let basis = Basis::Measured { evidence, variation };
+            row.cells[1] = Cell { verdict: Some(verdict), basis, ..row.cells[1].clone() };
         }
     }
 }
@@ -229,7 +230,7 @@ fn subjects_say_what_was_found() {
     assert_eq!(subject(Verdict::Undecided, same), "autonuma: 6.12 vs 6.1: undecided in 2 of 2");
     let unjudged = case.subject(|it| {
         for row in it.tables.iter_mut().flat_map(|table| &mut table.rows) {
-            row.verdicts = vec![None; 2];
+            row.cells[1].verdict = None;
         }
     });
     assert_eq!(unjudged, "autonuma: 6.12 vs 6.1: no verdict");
@@ -238,7 +239,7 @@ fn subjects_say_what_was_found() {
         let rows = &mut it.tables[0].rows;
         let elapsed = rows.iter_mut().filter(|row| row.metric.starts_with("Elapsed"));
         let means = elapsed.filter(|row| row.statistic.is_mean());
-        means.for_each(|row| row.verdicts[1] = Some(Verdict::Regression));
+        means.for_each(|row| row.cells[1].verdict = Some(Verdict::Regression));
     });
     assert!(mixed.starts_with("[REGRESSION] autonuma: 6.12 vs 6.1: Elapsed-"), "{mixed}");
     assert!(mixed.ends_with(", 1 more worse, 2 better"), "{mixed}");
@@ -254,7 +255,7 @@ fn subjects_name_workloads_the_one_with_the_finding_first() {
             let mut tables: Vec<_> = others.iter().map(|_| own.clone()).collect();
             for (table, name) in tables.iter_mut().zip(others) {
                 table.workload = (*name).to_owned();
-                table.rows.iter_mut().for_each(|row| row.verdicts = vec![None; 2]);
+                table.rows.iter_mut().for_each(|row| row.cells[1].verdict = None);
             }
             it.tables.splice(..0, tables);
         })

@@ -319,7 +319,10 @@ fn of_many_counters_that_stood_still_some_are_named() {
     let mut said = |count: usize| {
         let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
         let rows = &mut counters.unwrap().rows;
-        let zero = compare::Row { values: vec![Some(0.0)], ..rows[0].clone() };
+        let zero = compare::Row {
+            cells: vec![compare::Cell { value: Some(0.0), ..Default::default() }],
+            ..rows[0].clone()
+        };
         let zeros =
             (0..count).map(|number| compare::Row { metric: number.to_string(), ..zero.clone() });
         *rows = zeros.collect();

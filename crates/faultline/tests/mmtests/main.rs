@@ -122,17 +122,17 @@ fn recorded(text: &str) -> Vec<Printed> {
 
 /// A row of ours, its figures as C's `printf` would print them.
 fn printed(row: &Row) -> Printed {
-    let cell = |(value, gain): (&Option<f64>, &Option<f64>)| {
-        let figure = |figure: &Option<f64>, decimals| match figure {
+    let cell = |cell: &compare::Cell| {
+        let figure = |figure: Option<f64>, decimals| match figure {
             Some(figure) => format!("{figure:.decimals$}"),
             None => "-".to_owned(),
         };
-        [figure(value, row.decimals), figure(gain, 2)]
+        [figure(cell.value, row.decimals), figure(cell.gain, 2)]
     };
     Printed {
         statistic: row.statistic.to_string(),
         operation: row.metric.clone(),
-        cells: row.values.iter().zip(&row.gains).map(cell).collect(),
+        cells: row.cells.iter().map(cell).collect(),
     }
 }
 

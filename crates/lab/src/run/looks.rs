@@ -112,7 +112,7 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
         comparison.verdicts(column).map(move |(table, row, verdict)| Judged {
             name: format!("{}: {} {}", variant.name, table.workload, row.metric),
             verdict,
-            gain: row.evidence[column].and_then(|it| it.gain(row.better?)),
+            gain: row.evidence(column).and_then(|it| it.gain(row.better?)),
         })
     });
     judged.collect()

@@ -76,7 +76,7 @@ fn lead<'a, 'b>(found: &mut dyn Iterator<Item = &'b Found<'a>>) -> Option<&'b Fo
         units.position(|(name, _)| it.row.metric.starts_with(name.as_str())).unwrap_or(usize::MAX)
     };
     // Compared as printed: among equal ones the first.
-    let size = |it: &Found<'_>| (100.0 * it.row.gains[it.column].unwrap_or(0.0).abs()).round();
+    let size = |it: &Found<'_>| (100.0 * it.row.gain(it.column).unwrap_or(0.0).abs()).round();
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
@@ -89,9 +89,9 @@ fn gain(Found { column, row, .. }: &Found<'_>, mode: Mode) -> String {
         return change + &floor.map_or(String::new(), |floor| format!(" (luck {} %)", one(floor)));
     }
     let better = row.better.unwrap_or(Better::Lower);
-    let evidence = row.evidence.get(*column).copied().flatten();
+    let evidence = row.evidence(*column);
     // Where there is evidence, the gain is over boots, as its interval is.
-    let gain = match evidence.and_then(|it| it.gain(better)).or(row.gains[*column]) {
+    let gain = match evidence.and_then(|it| it.gain(better)).or(row.gain(*column)) {
         Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
         Some(gain) => format!("{} %", one(gain)),
         None => "from nothing".to_owned(),

@@ -141,23 +141,23 @@ fn short_name(name: &str, long: &mut Long) -> String {
 /// Where values lie too far apart for that, or for a percentage to be meaningful, there is none.
 fn readable(table: &Table) -> Table {
     let mut table = table.clone();
-    table.rows.retain(|row| row.values.iter().any(Option::is_some));
+    table.rows.retain(|row| row.values().any(|value| value.is_some()));
     for row in &mut table.rows {
-        let values = || row.values.iter().flatten().filter(|value| **value != 0.0);
+        let values = || row.values().flatten().filter(|value| *value != 0.0);
         // Digits before the point, less 1; for fractions minus the zeros after it, less 1.
         let places = |value: f64| value.abs().log10().floor() as i32;
-        let base = row.values.first().copied().flatten().filter(|base| *base != 0.0);
+        let base = row.value(0).filter(|base| *base != 0.0);
         let wanted = base.map_or(0, |base| DIGITS - 1 - places(base));
-        let room = MAX_DIGITS - 1 - values().map(|value| places(*value)).max().unwrap_or(0).max(0);
+        let room = MAX_DIGITS - 1 - values().map(places).max().unwrap_or(0).max(0);
         let decimals = |number: i32| usize::try_from(number).unwrap_or(0);
         if wanted > room {
-            row.gains.fill(None);
+            row.cells.iter_mut().for_each(|cell| cell.gain = None);
         } else if wanted > DIGITS - 1 {
             row.decimals = row.decimals.max(decimals(wanted));
         }
         row.decimals = row.decimals.min(decimals(room));
         let says = |gain: &mut f64| gain.abs() < MAX_GAIN;
-        row.gains.iter_mut().for_each(|gain| *gain = gain.take_if(|gain| says(gain)));
+        row.cells.iter_mut().for_each(|cell| cell.gain = cell.gain.take_if(|gain| says(gain)));
     }
     table
 }
@@ -167,10 +167,10 @@ fn beyond_luck(table: &Table, comparison: &Comparison, column: usize) -> Option<
     if comparison.mode != Mode::Exact || table.kind == Kind::Metrics {
         return None;
     }
-    let means = || table.rows.iter().filter(|row| row.values[column].is_some());
-    let differs = means().filter(|row| row.beyond_luck[column] == Some(true));
+    let means = || table.rows.iter().filter(|row| row.value(column).is_some());
+    let differs = means().filter(|row| row.beyond_luck(column) == Some(true));
     let names: Vec<String> = differs.map(|row| escape(&row.metric)).collect();
-    let unknown = means().filter(|row| row.beyond_luck[column].is_none()).count();
+    let unknown = means().filter(|row| row.beyond_luck(column).is_none()).count();
     let name = escape(&comparison.variants[column].name);
     let mut said = Vec::new();
     if !names.is_empty() {

@@ -61,7 +61,7 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
         })
         .collect();
     let bottom = 2.0 + heights.iter().sum::<f64>();
-    let base = row.and_then(|row| row.values.first().copied().flatten());
+    let base = row.and_then(|row| row.value(0));
     html! {
         figure {
             figcaption { (caption(scatter)) }
@@ -83,7 +83,7 @@ pub fn figure(scatter: &Scatter, row: Option<&Row>, comparison: &Comparison) -> 
                         @for (number, boot) in boots.iter().enumerate() {
                             (lane_of(column, number, boot, boots.len(), &scale, comparison))
                         }
-                        @let mean = row.and_then(|row| row.values.get(column).copied().flatten());
+                        @let mean = row.and_then(|row| row.value(column));
                         (judged(column, mean, intervals[column], WORDS + lanes + 4.0, &scale))
                     }
                 }
@@ -142,15 +142,15 @@ fn height(boots: usize) -> f64 {
 
 /// The interval of a variant's ratio, applied to the baseline's mean.
 fn interval(row: &Row, column: usize) -> Option<[f64; 2]> {
-    let evidence = row.evidence.get(column)?.as_ref()?;
-    let base = row.values.first().copied().flatten()?;
+    let evidence = row.evidence(column)?;
+    let base = row.value(0)?;
     Some([base * evidence.low, base * evidence.high])
 }
 
 /// The baseline's mean with the luck floor to both sides.
 fn floor(row: &Row, column: usize) -> Option<[f64; 2]> {
-    let floor = row.floors.get(column).copied().flatten()?;
-    let base = row.values.first().copied().flatten()?;
+    let floor = row.floor(column)?;
+    let base = row.value(0)?;
     Some([base - floor, base + floor])
 }
 
@@ -159,7 +159,7 @@ fn words(column: usize, scatter: &Scatter, row: Option<&Row>, comparison: &Compa
     let (boots, modes) = (&scatter.columns[column], scatter.modes[column]);
     let samples: usize = boots.iter().map(|boot| boot.samples).sum();
     let name = comparison.variants.get(column).map_or(String::new(), |it| short(&it.name));
-    let mean = row.and_then(|row| Some((row.values.get(column).copied().flatten()?, row.decimals)));
+    let mean = row.and_then(|row| Some((row.value(column)?, row.decimals)));
     let mean =
         mean.map(|(mean, decimals)| format!("mean {}", figure_of(&decimal(Some(mean), decimals))));
     let far = boots.iter().flat_map(|boot| &boot.dots).filter(|dot| dot.outlier).count();

@@ -139,15 +139,15 @@ fn judgements(comparison: &Comparison) -> Vec<Judgement<'_>> {
 
 impl Judgement<'_> {
     fn verdict(&self) -> Option<Verdict> {
-        self.row.verdicts.get(self.column).copied().flatten()
+        self.row.verdict(self.column)
     }
 
-    fn evidence(&self) -> Option<&Evidence> {
-        self.row.evidence.get(self.column)?.as_ref()
+    fn evidence(&self) -> Option<Evidence> {
+        self.row.evidence(self.column)
     }
 
     fn value(&self, column: usize) -> Option<f64> {
-        self.row.values.get(column).copied().flatten()
+        self.row.value(column)
     }
 
     fn is_known(&self) -> bool {
@@ -161,7 +161,7 @@ impl Judgement<'_> {
             return Some(Gain { gain, low, high });
         }
         let gain = match self.mode {
-            Mode::Measured => self.row.gains.get(self.column).copied().flatten()?,
+            Mode::Measured => self.row.gain(self.column)?,
             Mode::Exact => exact::percent(self.row, self.column)?,
         };
         let floor = exact::floor_percent(self.row, self.column).unwrap_or(0.0);
@@ -363,7 +363,7 @@ fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
         let undecided = it.verdict() == Some(Verdict::Undecided);
         return undecided.then(|| "a seed is missing".to_owned());
     }
-    Some(match it.row.lacking.get(it.column).copied().flatten()? {
+    Some(match it.row.no_evidence(it.column)? {
         NoEvidence::Boots([base, new]) if base == new => {
             format!("{} a side: too few", count(base, "boot"))
         }

@@ -106,7 +106,7 @@ pub fn figures(table: &Table, comparison: &Comparison) -> Markup {
 /// over itself.
 fn cell(cells: &Cells, place: usize, row: &Row, column: usize) -> Markup {
     let (value, beside) = (cells.values[place].trim(), cells.gains[place].trim());
-    let verdict = row.verdicts.get(column).copied().flatten();
+    let verdict = row.verdict(column);
     html! {
         @if cells.directed && column > 0 {
             td { (figure(value)) }

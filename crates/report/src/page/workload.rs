@@ -72,9 +72,7 @@ fn counters(table: &Table, comparison: &Comparison) -> Markup {
 /// Every sample; operations with a verdict come first, and the rest is folded then.
 fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
     let mean_of = |scatter: &Scatter| mean_row(comparison, &plots.workload, &scatter.name);
-    let is_judged = |scatter: &Scatter| {
-        mean_of(scatter).is_some_and(|row| row.verdicts.iter().any(Option::is_some))
-    };
+    let is_judged = |scatter: &Scatter| mean_of(scatter).is_some_and(|row| row.is_judged());
     let (mut first, mut rest): (Vec<_>, Vec<_>) =
         plots.scatters.iter().partition(|scatter| is_judged(scatter));
     if first.is_empty() {

@@ -69,14 +69,15 @@ fn texts(document: &Html, selector: &str) -> Vec<String> {
 fn verdicts(comparison: &mut Comparison) {
     let rows = comparison.tables.iter_mut().flat_map(|table| &mut table.rows);
     for row in rows.filter(|row| row.statistic.is_mean()) {
-        row.verdicts[1] = match &*row.metric {
+        row.cells[1].verdict = match &*row.metric {
             "Elapsed-NUMA01" => Some(Verdict::Regression),
             "System-NUMA01" => Some(Verdict::Improvement),
             "Rate-NUMA01" => Some(Verdict::Undecided),
             _ => None,
         };
-        if let Some(evidence) = &mut row.evidence[1] {
-            evidence.needed = (row.verdicts[1] == Some(Verdict::Undecided)).then_some(14);
+        let undecided = row.verdict(1) == Some(Verdict::Undecided);
+        if let Some(evidence) = row.cells[1].evidence_mut() {
+            evidence.needed = undecided.then_some(14);
             evidence.visible = Some(0.0125);
         }
     }
