@@ -1,6 +1,5 @@
-//! Reads what others print and keep into the model: the benchmark tables of mails, patches and commit
-//! messages, and the directories of logs that mmtests leaves ([`mmtests`]). Table code is pure: bytes in,
-//! tables out. Callers find the input and print the output.
+//! Reads the benchmark tables of mails, patches and commit messages. The code is pure: bytes in, tables out.
+//! Callers find the input and print the output.
 //!
 //! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
 //! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
@@ -18,7 +17,6 @@ mod header;
 mod kind;
 mod mail;
 mod mailbox;
-pub mod mmtests;
 mod names;
 mod ours;
 mod quoting;

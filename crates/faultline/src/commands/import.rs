@@ -4,7 +4,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::import::mmtests::{Directory, Error, RunSummary, Summary};
+use mmtests::{Directory, Error, RunSummary, Summary};
 use model::{count, date};
 use report::escape;
 use store::{Store, Trouble};

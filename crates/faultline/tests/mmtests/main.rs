@@ -6,7 +6,7 @@ mod logs;
 use std::collections::BTreeMap;
 
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
-use import::mmtests::benchmark::{self, Logs};
+use mmtests::benchmark::{self, Logs};
 use model::{
     Boot, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Profiling, Sample, Sampler,
     Topology, Variant, WorkloadUse,

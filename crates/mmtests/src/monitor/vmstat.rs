@@ -2,7 +2,7 @@
 //! in the same order each time, so each is compared with the expected one instead of looked up.
 
 use super::{Clock, stamped, time};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 /// Reads samples from blocks of whole lines.
 pub struct Reader {

@@ -1,7 +1,7 @@
 //! `mpstat -P ALL -u`: how each CPU's time was spent, in percent. A `time:` line precedes each report.
 
 use super::{Clock, millionths, plain, time};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 /// Reads reports line by line.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Clock, millionths, plain, time};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 const SHARE: &str = "%CPU";
 /// Most names of one report that are kept.

@@ -2,7 +2,7 @@
 //! covers all the time since the boot, and is skipped.
 
 use super::{Clock, millionths, stamped};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 /// Reads lines.
 #[derive(Default)]

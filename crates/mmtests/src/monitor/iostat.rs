@@ -3,7 +3,7 @@
 //! the time since the boot, and is skipped.
 
 use super::{Clock, millionths, plain, stamped};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 /// What the next lines are.
 #[derive(Default)]

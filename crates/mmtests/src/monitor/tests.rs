@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use store::Deltas;
 
 use super::*;
-use crate::mmtests::table::Budget;
+use crate::table::Budget;
 
 /// What a monitor's text says, as lines `name: value value -`, and its times in seconds.
 fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {

@@ -4,7 +4,7 @@
 use model::Source;
 
 use super::{Clock, stamped, time};
-use crate::mmtests::table::Table;
+use crate::table::Table;
 
 /// Longest file of the kernel.
 const MAX_FILE: usize = 16 << 20;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use import::mmtests::{Directory, Error, Summary};
+use mmtests::{Directory, Error, Summary};
 use model::{Boot, Chunk, Outcome, ProblemKind};
 
 const BEGIN: u64 = 1_700_000_000;
