@@ -1,16 +1,14 @@
 //! Turns candidates into tables, or into a list of what could not be read.
 
 mod candidates;
+mod finish;
 mod leftovers;
 
 use std::io::{self, BufRead, Seek};
 
-use model::Better;
-
 use self::candidates::{Candidate, candidates};
+use self::finish::{finish, fold_differences};
 use crate::block::{Block, Fixed, Lined, MAX_ODD, line_up, notes, section, take_numbered};
-use crate::check::{cut_off, follows};
-use crate::direction;
 use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
@@ -19,7 +17,7 @@ use crate::names::Known;
 use crate::ours;
 use crate::robot;
 use crate::row::{Placed, Shape, has_figures};
-use crate::table::{Baseline, Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
+use crate::table::{Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
 use crate::wrapped::joined;
 
 /// Longest title.
@@ -472,77 +470,4 @@ fn by_place(cells: &[Placed], ends: &[usize]) -> Option<Vec<Cell>> {
         next = column + 1;
     }
     Some(row)
-}
-
-/// Determines the kind of a table, its baseline, and the directions of its rows.
-fn finish(table: &mut Table, gains: bool) {
-    table.kind = kind::kind(&table.heading, &table.columns, &table.rows);
-    table.baseline = baseline(table).map(Baseline::Column);
-    direction::infer(table, gains);
-}
-
-/// Moves columns such as `%diff` beside the values that they belong to; returns whether they are called
-/// gains.
-fn fold_differences(table: &mut Table) -> bool {
-    let mut gains = false;
-    let folds = |column: usize, table: &Table| {
-        let bare = |row: &Row| {
-            row.cells[column].percent.is_none() && row.cells[column - 1].percent.is_none()
-        };
-        header::is_difference(&table.columns[column]) && table.rows.iter().all(bare)
-    };
-    for column in (1..table.columns.len()).rev() {
-        if column < 2 || !folds(column, table) {
-            continue;
-        }
-        gains |= table.columns.remove(column).to_ascii_lowercase().contains("gain");
-        for row in &mut table.rows {
-            let mut percent = row.cells.remove(column).value;
-            if let Some(figure) = &mut percent {
-                figure.text = figure.text.trim_end_matches('%').to_owned();
-            }
-            row.cells[column - 1].percent = percent;
-        }
-    }
-    gains
-}
-
-/// The column that the percentages compare with: one with nearly all 0 %, so that an error there can be
-/// reported, or one without percentages.
-fn baseline(table: &Table) -> Option<usize> {
-    let percents =
-        |column: usize| table.rows.iter().map(move |row| row.cells[column].percent.as_ref());
-    let mut columns = 0..table.columns.len();
-    if !columns.clone().any(|column| percents(column).any(|percent| percent.is_some())) {
-        return None;
-    }
-    let zero = |column: &usize| {
-        let zeros = percents(*column).filter(|it| it.is_some_and(|it| it.value == 0.0)).count();
-        let printed = percents(*column).flatten().count();
-        zeros > 0 && 4 * zeros >= 3 * printed
-    };
-    let none = |column: &usize| percents(*column).all(|percent| percent.is_none());
-    columns.clone().find(zero).or_else(|| columns.find(|it| none(it) && is_compared(table, *it)))
-}
-
-/// Whether the percentages of a table can be about this column, which has none itself, and others
-/// like it: that of several most do not follow says that they are about something else, as shares
-/// are.
-fn is_compared(table: &Table, base: usize) -> bool {
-    let bases: Vec<Option<usize>> =
-        (0..table.columns.len()).map(|it| table.base_from(base, it)).collect();
-    let follow = |row: &Row, column: usize, cell: &Cell| {
-        let base = &row.cells[bases[column]?];
-        let directions = [Better::Lower, Better::Higher];
-        let told = directions.map(|it| follows(it, base, cell));
-        let cut = directions.iter().any(|it| cut_off(*it, base, cell));
-        if cut || told.contains(&Some(true)) { Some(true) } else { told[0].and(told[1]) }
-    };
-    let told = table.rows.iter().flat_map(|row| {
-        let cells = row.cells.iter().enumerate();
-        cells.filter_map(|(column, cell)| follow(row, column, cell))
-    });
-    let told: Vec<bool> = told.collect();
-    let derived = told.iter().filter(|told| **told).count();
-    told.len() < 2 || 2 * derived >= told.len()
 }
