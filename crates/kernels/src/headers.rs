@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::assemble::{digest, hexadecimal, names};
+use crate::assemble::{digest, names};
 use crate::error::Doing;
 use crate::input;
 
@@ -212,5 +212,5 @@ pub(crate) fn tree_digest(root: &Path) -> Result<String, Error> {
             digests.update(format!("{} {}\n", digest(&bytes), place.display()));
         }
     }
-    Ok(hexadecimal(&digests.finalize()))
+    Ok(format!("{:x}", digests.finalize()))
 }

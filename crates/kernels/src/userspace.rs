@@ -169,7 +169,7 @@ pub fn is_name(word: &str) -> bool {
 fn digest(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(assemble::hexadecimal(&hash.finalize()))
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub struct Counting<'a> {
 
 /// SHA-256 of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// Makes a boot of its recording. `ending` is `None` when nobody saw the machine end, `counting` when its

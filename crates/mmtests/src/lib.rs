@@ -311,7 +311,7 @@ impl Directory {
                 digest.update(iteration.digest);
             }
         }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:x}", digest.finalize())
     }
 }
 

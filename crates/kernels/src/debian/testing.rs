@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use sha2::{Digest, Sha256};
-
 use super::archive::Archive;
 use super::suite::Suite;
+use crate::assemble::digest;
 
 /// The sources.list(5) of the archive in `directory`. It is not signed.
 pub fn sources(directory: &Path) -> String {
@@ -44,8 +43,7 @@ pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archi
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let bytes = fs::read(&deb).unwrap();
-        let digest = Sha256::digest(&bytes);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(&bytes);
         let size = bytes.len();
         index += &format!(
             "{control}Filename: pool/{name}_{version}.deb\nSize: {size}\nSHA256: {digest}\n\n"

@@ -27,7 +27,7 @@ pub fn digest(image: &Path) -> io::Result<String> {
         hash.update(offset.to_le_bytes());
         hash.update(block);
     })?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// All contents of an image that are not zeros. `None` if they are more than `limit` bytes.
