@@ -10,6 +10,8 @@
 
 use std::path::PathBuf;
 
+use benchmarks::bonnie::{TESTS, measured};
+use benchmarks::number;
 use model::Machine;
 
 use super::program::{Program, ProgramError};
@@ -22,26 +24,6 @@ use super::{
 const FORMAT: &str = "1.98";
 /// Figures in such a line.
 const FIELDS: usize = 50;
-/// Printed in place of a figure that would be meaningless.
-const TOO_QUICK: &str = "+++++";
-
-/// The tests: metric of the rate, label of latency and processor time, index of the rate, which processor
-/// time follows, and index of the latency.
-const TESTS: [(&str, &str, usize, usize); 12] = [
-    ("SeqOut char", "SeqOut:char", 9, 38),
-    ("SeqOut block", "SeqOut:block", 11, 39),
-    ("SeqOut rewrite", "SeqOut:rewrite", 13, 40),
-    ("SeqIn char", "SeqIn:char", 15, 41),
-    ("SeqIn block", "SeqIn:block", 17, 42),
-    ("Random seeks", "Random:seeks", 19, 43),
-    ("SeqCreate ops", "SeqCreate:create", 26, 44),
-    ("SeqCreate read", "SeqCreate:read", 28, 45),
-    ("SeqCreate del", "SeqCreate:del", 30, 46),
-    ("RandCreate ops", "RandCreate:create", 32, 47),
-    ("RandCreate read", "RandCreate:read", 34, 48),
-    ("RandCreate del", "RandCreate:del", 36, 49),
-];
-
 /// The command line.
 struct Options {
     directory: PathBuf,
@@ -204,7 +186,7 @@ fn figures(text: &str) -> Result<Vec<Test>, String> {
         return Err(format!("not {FIELDS} figures"));
     }
     let mut tests = Vec::new();
-    for (name, label, rate, latency) in TESTS {
+    for benchmarks::bonnie::Test { name, label, rate, latency, .. } in TESTS {
         let [rate, cpu, latency] = [fields[rate], fields[rate + 1], fields[latency]];
         if [rate, cpu, latency].iter().all(|field| field.is_empty()) {
             continue;
@@ -220,27 +202,12 @@ fn figures(text: &str) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-/// A number, or `Some(None)` if it was too quick to measure. A rate of 0 was rounded down, and is as
-/// meaningless.
-fn measured(field: &str) -> Option<Option<f64>> {
-    if field.starts_with("+++") && TOO_QUICK.starts_with(field) {
-        return Some(None);
-    }
-    Some(Some(number(field)?).filter(|&number| number > 0.0))
-}
-
 /// Such as `27128us`, `168ms` or `2s`.
 fn microseconds(field: &str) -> Option<f64> {
     let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
     let (number_of, unit) =
         units.iter().find_map(|(suffix, unit)| Some((field.strip_suffix(suffix)?, unit)))?;
     Some(number(number_of)? * unit)
-}
-
-/// Digits, and maybe a point among them.
-fn number(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    text.parse().ok().filter(|_| plain && text.len() <= 20)
 }
 
 #[cfg(test)]
@@ -272,7 +239,7 @@ mod tests {
             .map(|part| format!("-q -u0:0 -r0 -z1 -f2 {part} -d /mnt/disk0"));
         assert_eq!(commands, expected);
         let declared: Vec<_> = manifest.metrics.iter().map(|metric| &*metric.name).collect();
-        let rates = TESTS.iter().map(|test| test.0);
+        let rates = TESTS.iter().map(|test| test.name);
         let reported: Vec<_> = ["latency"].into_iter().chain(rates).chain(["CPU"]).collect();
         assert_eq!(declared, reported);
         for wrong in [["--size", "1"], ["--chunk", "1"]] {
@@ -330,13 +297,6 @@ mod tests {
             let error = figures(&ALL.replace(figure, wrong)).unwrap_err();
             assert!(error.starts_with("SeqOut ") && error.contains(wrong), "{error}");
         }
-    }
-
-    #[test]
-    fn nothing_is_ever_0() {
-        assert_eq!(measured("0"), Some(None));
-        assert_eq!(measured("+++"), Some(None));
-        assert_eq!([measured(""), measured("+"), measured("++++++"), measured("inf")], [None; 4]);
     }
 
     proptest! {

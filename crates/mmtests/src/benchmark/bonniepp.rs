@@ -7,53 +7,24 @@
 
 use std::borrow::Cow;
 
+use benchmarks::bonnie::{TESTS, measured};
+use benchmarks::number;
 use model::{Better, count};
 
 use super::gather::{FOUR, Gather, TWO, metric, primary};
-use super::time::number;
 use super::{Logs, Unreadable};
 
-/// Prefixes of the lines of `bonnie-detail`, and the labels of their latencies.
-const LATENCIES: [(&str, &str); 12] = [
-    ("pc", "SeqOut:char"),
-    ("wr", "SeqOut:block"),
-    ("rw", "SeqOut:rewrite"),
-    ("gc", "SeqIn:char"),
-    ("rd", "SeqIn:block"),
-    ("sk", "Random:seeks"),
-    ("cs", "SeqCreate:create"),
-    ("ss", "SeqCreate:read"),
-    ("ds", "SeqCreate:del"),
-    ("cr", "RandCreate:create"),
-    ("sr", "RandCreate:read"),
-    ("dr", "RandCreate:del"),
-];
-
-/// Names and units of the rates, and their places among the figures of format 1.98 and of
-/// versions 1.03 and before (bonnie++, `bon_csv2html`). Formats 1.96 and 1.97 lack the two figures about
-/// seeks that 1.98 has before all rates.
-const RATES: [(&str, &str, usize, usize); 12] = [
-    ("SeqOut char", "K/s", 9, 2),
-    ("SeqOut block", "K/s", 11, 4),
-    ("SeqOut rewrite", "K/s", 13, 6),
-    ("SeqIn char", "K/s", 15, 8),
-    ("SeqIn block", "K/s", 17, 10),
-    ("Random seeks", "ops/s", 19, 12),
-    ("SeqCreate ops", "ops/s", 26, 15),
-    ("SeqCreate read", "ops/s", 28, 17),
-    ("SeqCreate del", "ops/s", 30, 19),
-    ("RandCreate ops", "ops/s", 32, 21),
-    ("RandCreate read", "ops/s", 34, 23),
-    ("RandCreate del", "ops/s", 36, 25),
-];
+/// What lines of `bonnie-detail` begin with, test by test.
+const CODES: [&str; TESTS.len()] =
+    ["pc", "wr", "rw", "gc", "rd", "sk", "cs", "ss", "ds", "cr", "sr", "dr"];
 
 /// Reads the logs; false if there are none.
 pub fn read(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     let detail = files(logs, "-detail");
     let figures = files(logs, "");
     gather.metric(primary(metric("latency", "us", Better::Lower, FOUR)));
-    for (name, unit, ..) in RATES {
-        gather.metric(primary(metric(name, unit, Better::Higher, TWO)));
+    for test in TESTS {
+        gather.metric(primary(metric(test.name, test.unit, Better::Higher, TWO)));
     }
     for text in &detail {
         latencies(text, gather)?;
@@ -80,11 +51,9 @@ fn latencies(detail: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     for line in detail.lines() {
         let mut words = line.split(' ');
         let kind = words.next();
-        let Some((_, label)) = LATENCIES.iter().find(|(code, _)| Some(*code) == kind) else {
-            continue;
-        };
+        let Some(test) = CODES.iter().position(|code| Some(*code) == kind) else { continue };
         match words.next().and_then(number) {
-            Some(value) => gather.sample("latency", label, value)?,
+            Some(value) => gather.sample("latency", TESTS[test].label, value)?,
             None => bad += 1,
         }
     }
@@ -102,7 +71,7 @@ fn is_figures(line: &str) -> bool {
     word > 0 && line[word..].starts_with(',')
 }
 
-/// The rates of a line. `+++++` means too quick to measure; that and 0 are left out.
+/// The rates of a line, without those that were too quick to measure.
 fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
     let figures: Vec<&str> = line.split(',').take(64).collect();
     // The first figure is the format's version; up to 1.03 there was none, and the host's name comes first.
@@ -116,11 +85,11 @@ fn rates(line: &str, gather: &mut Gather) -> Result<(), Unreadable> {
         }
         _ => None,
     };
-    for (name, _, place, old_place) in RATES {
-        let figure = figures.get(lacking.map_or(old_place, |lacking| place - lacking));
-        let rate = figure.and_then(|figure| number(figure.trim()));
-        if let Some(rate) = rate.filter(|&rate| rate > 0.0) {
-            gather.sample(name, "", rate)?;
+    for test in TESTS {
+        let place = lacking.map_or(test.old_rate, |lacking| test.rate - lacking);
+        let figure = figures.get(place).and_then(|figure| measured(figure.trim()));
+        if let Some(rate) = figure.flatten() {
+            gather.sample(test.name, "", rate)?;
         }
     }
     Ok(())

@@ -4,8 +4,9 @@
 //! prints itself in `KERNEL.CLASS.log.N` or, until 2018, in `KERNEL.CLASS.log`. A program that reports a
 //! wrong result does not count.
 
+use benchmarks::number;
+
 use super::gather::{Gather, primary, seconds};
-use super::time::number;
 use super::timed::{self, ALL};
 use super::{Logs, Unreadable};
 

@@ -4,10 +4,11 @@
 //! about each second. Its first two figures count: the time in seconds, and the transactions since the
 //! previous line. pgbench's own output is beside them, before May 2019 in `pgbench-raw-CLIENTS`.
 
+use benchmarks::number;
 use model::{Better, count};
 
 use super::gather::{Gather, TWO, metric, primary};
-use super::time::{number, runs};
+use super::time::runs;
 use super::{Logs, Unreadable};
 
 /// Lines of a window; each window gives a sample.

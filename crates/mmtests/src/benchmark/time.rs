@@ -1,5 +1,7 @@
 //! What GNU `time` prints by default (`time.c`, format `%Uuser %Ssystem %Eelapsed %PCPU ...`).
 
+use benchmarks::number;
+
 /// Longest part of a line that a remark quotes.
 const MAX_QUOTE: usize = 80;
 
@@ -66,13 +68,6 @@ fn clock(text: &str) -> Option<f64> {
     // Exactly the digits that were printed, so that sums of such figures round as mmtests' do.
     let decimals = seconds.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{total:.decimals$}").parse().ok().filter(|seconds: &f64| seconds.is_finite())
-}
-
-/// A number in a log: digits, optionally with a point and more digits. Never negative.
-pub fn number(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let short = text.len() <= 40;
-    text.parse().ok().filter(|_| plain && short)
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //!
 //! Files `tiobench-THREADS-N.log`, and `disk-read.speed` with what the disk itself does.
 
+use benchmarks::number;
 use model::Better;
 
 use super::gather::{Gather, TWO, metric, primary};
-use super::time::number;
 use super::{Logs, Unreadable};
 
 /// The headings of a log, and the metrics of the line after each; in the order of the table.

@@ -1,0 +1,11 @@
+//! What benchmark programs print, where both the guest, which runs them, and the import of others' logs read
+//! it. No I/O.
+
+pub mod bonnie;
+
+/// A number in a program's output: digits, optionally with a point and more digits. Never negative.
+pub fn number(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let short = text.len() <= 40;
+    text.parse().ok().filter(|_| plain && short)
+}
