@@ -219,21 +219,17 @@ type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
 /// Checks for values that a workload would refuse, or that cannot work on a machine.
 type Check = fn(lexopt::Parser, &Machine) -> Result<(), WorkloadError>;
 
-/// The workloads by name.
-const WORKLOADS: &[(&str, Main, Check)] = &[
-    ("autonuma", autonuma::main, autonuma::check),
-    ("bonnie", bonnie::main, bonnie::check),
-    ("fault", fault::main, fault::check),
-    ("mprotect", mprotect::main, mprotect::check),
-    ("nas", nas::main, nas::check),
-    ("pagealloc", pagealloc::main, pagealloc::check),
-    ("paralleldd", paralleldd::main, paralleldd::check),
-    ("pgbench", pgbench::main, pgbench::check),
-    ("stutter", stutter::main, stutter::check),
-    ("tiobench", tiobench::main, tiobench::check),
-    ("truncate", truncate::main, truncate::check),
-    ("xfsrepair", xfsrepair::main, xfsrepair::check),
-];
+macro_rules! workloads {
+    ($($name:ident)*) => {
+        /// The workloads by name.
+        const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), $name::main)),*];
+        /// Their checks: apart, so that the host, which calls these alone, does not link the workloads.
+        const CHECKS: &[(&str, Check)] = &[$((stringify!($name), $name::check)),*];
+    };
+}
+workloads! {
+    autonuma bonnie fault mprotect nas pagealloc paralleldd pgbench stutter tiobench truncate xfsrepair
+}
 /// Parts of workloads that run as processes of their own.
 const PARTS: &[(&str, Main)] = &[
     (autonuma::PROCESS, autonuma::process_main),
@@ -249,7 +245,7 @@ const PARTS: &[(&str, Main)] = &[
 pub fn check(command: &[String], machine: &Machine) -> Result<(), WorkloadError> {
     match command {
         [program, name, arguments @ ..] if program == WORKLOADS_PATH => {
-            let (_, _, check) = workload(name)?;
+            let check = named(name, CHECKS)?;
             check(lexopt::Parser::from_args(arguments), machine)
         }
         _ => Ok(()),
@@ -260,7 +256,11 @@ pub fn check(command: &[String], machine: &Machine) -> Result<(), WorkloadError>
 pub fn main() -> ExitCode {
     let mut arguments = lexopt::Parser::from_env();
     let name = arguments.value().map_err(WorkloadError::from);
-    match name.and_then(|name| named(&name.to_string_lossy())?(arguments)) {
+    let main = name.and_then(|name| {
+        let name = name.to_string_lossy();
+        named(&name, PARTS).or_else(|_| named(&name, WORKLOADS))
+    });
+    match main.and_then(|main| main(arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -269,16 +269,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn named(name: &str) -> Result<Main, WorkloadError> {
-    match PARTS.iter().find(|(known, _)| *known == name) {
-        Some((_, main)) => Ok(*main),
-        None => workload(name).map(|(_, main, _)| *main),
-    }
-}
-
-fn workload(name: &str) -> Result<&'static (&'static str, Main, Check), WorkloadError> {
-    WORKLOADS.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
-        let known: Vec<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
+/// What a table has for the workload of this name.
+fn named<T: Copy>(name: &str, table: &[(&str, T)]) -> Result<T, WorkloadError> {
+    let found = table.iter().find(|(known, _)| *known == name);
+    found.map(|(_, it)| *it).ok_or_else(|| {
+        let known: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
         WorkloadError::Arguments(format!("{name} is not a workload: {}", known.join(", ")))
     })
 }
@@ -343,7 +338,7 @@ mod tests {
 
     #[test]
     fn commands_are_checked_as_the_workloads_read_them() {
-        for (name, ..) in super::WORKLOADS {
+        for (name, _) in super::WORKLOADS {
             let machine = machine(8192, FileSystem::Xfs);
             assert!(super::check(&command(name, &[]), &machine).is_ok(), "{name}");
         }
@@ -419,7 +414,7 @@ mod tests {
 
     #[test]
     fn manifests_leave_nothing_open() {
-        for (name, ..) in super::WORKLOADS {
+        for (name, _) in super::WORKLOADS {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, *name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");
