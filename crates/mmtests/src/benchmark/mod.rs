@@ -52,7 +52,10 @@ pub struct ParsedSample {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The benchmark is unknown.
-    #[error("`{benchmark}` is not one of the benchmarks that are read: {}", KNOWN.join(", "))]
+    #[error(
+        "`{benchmark}` is not one of the benchmarks that are read: {}",
+        KNOWN.map(|(name, _)| name).join(", ")
+    )]
     Unknown {
         /// Its name.
         benchmark: String,
@@ -78,19 +81,22 @@ pub enum Unreadable {
     },
 }
 
+/// Reads a benchmark's logs; false if there are none.
+type Read = fn(&Logs, &mut Gather) -> Result<bool, Unreadable>;
+
 /// The benchmarks that are read.
-const KNOWN: [&str; 11] = [
-    "autonumabench",
-    "bonniepp",
-    "nas",
-    "pagealloc",
-    "paralleldd",
-    "pgbench",
-    "stutter",
-    "stutterp",
-    "tiobench",
-    "trunc",
-    "xfsrepair",
+const KNOWN: [(&str, Read); 11] = [
+    ("autonumabench", autonumabench::read),
+    ("bonniepp", bonniepp::read),
+    ("nas", nas::read),
+    ("pagealloc", pagealloc::read),
+    ("paralleldd", paralleldd::read),
+    ("pgbench", pgbench::read),
+    ("stutter", stutter::read_old),
+    ("stutterp", stutter::read),
+    ("tiobench", tiobench::read),
+    ("trunc", trunc::read),
+    ("xfsrepair", xfsrepair::read),
 ];
 
 /// Reads the logs of `benchmark`, which is the name of its directory: a benchmark's own, or that
@@ -99,21 +105,8 @@ const KNOWN: [&str; 11] = [
 /// # Errors
 /// When the benchmark is not known, or none of the files is one of its logs, or there is too much.
 pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
-    let Some(known) = known(benchmark) else {
+    let Some((known, read)) = known(benchmark) else {
         return Err(Unreadable::Unknown { benchmark: benchmark.to_owned() });
-    };
-    let read = match known {
-        "autonumabench" => autonumabench::read,
-        "bonniepp" => bonniepp::read,
-        "nas" => nas::read,
-        "pagealloc" => pagealloc::read,
-        "paralleldd" => paralleldd::read,
-        "pgbench" => pgbench::read,
-        "stutter" => stutter::read_old,
-        "stutterp" => stutter::read,
-        "tiobench" => tiobench::read,
-        "trunc" => trunc::read,
-        _ => xfsrepair::read,
     };
     let mut gather = Gather::default();
     match read(logs, &mut gather)? {
@@ -123,14 +116,14 @@ pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
 }
 
 /// The benchmark to which a directory of this name belongs.
-fn known(mut name: &str) -> Option<&'static str> {
+fn known(mut name: &str) -> Option<(&'static str, Read)> {
     loop {
         let same = match name {
             "bonnie" | "bonnie++" => "bonniepp",
             "truncate" => "trunc",
             other => other,
         };
-        if let Some(known) = KNOWN.into_iter().find(|known| *known == same) {
+        if let Some(known) = KNOWN.into_iter().find(|(known, _)| *known == same) {
             return Some(known);
         }
         name = name.rsplit_once('-')?.0;

@@ -286,7 +286,7 @@ proptest! {
         files.insert("time-\u{1b}[31m-2".to_owned(), bytes.clone());
         files.insert("mmap-latency.log".to_owned(), bytes);
         let logs = Logs { files };
-        for benchmark in KNOWN {
+        for (benchmark, _) in KNOWN {
             match read(benchmark, &logs) {
                 Ok(parsed) => {
                     prop_assert!(parsed.samples.iter().all(|sample| sample.value.is_finite()));
