@@ -235,13 +235,17 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
     ] {
         assert_eq!(run(arguments), (Some(0), frozen.clone()), "{arguments:?}");
     }
-    for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"], &["note", "1", "x"]] {
-        let (code, error) = run(arguments);
-        assert_eq!(code, Some(1), "{arguments:?}");
-        let expected = format!("faultline: {}: it cannot be written: let its file", path.display());
-        assert!(error.starts_with(&expected), "{error}");
+    for mode in [0o555, 0o777] {
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
+        for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"], &["note", "1", "x"]] {
+            let (code, error) = run(arguments);
+            assert_eq!(code, Some(1), "{arguments:?}");
+            let expected = format!("faultline: {}: it cannot be written: let", path.display());
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn is_root() -> bool {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use crate::{Error, Trouble, schema};
 
@@ -98,6 +100,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     if path.is_dir() {
         return Err(Trouble::IsDirectory);
     }
+    if !is_writable(path) {
+        return Err(Trouble::ReadOnly);
+    }
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(Trouble::Directory)?;
     }
@@ -116,37 +121,64 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
 
 /// Connects to a store, and says whether it is read as a file that does not change.
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
-    // SQLite would create files beside one that it can only read, and nobody else could use them.
-    if File::options().write(true).open(path).is_ok() {
-        match connect(path) {
-            Err(Trouble::ReadOnly | Trouble::Unopened) => {}
+    if path.exists() {
+        let connection = match connect(path) {
+            Err(Trouble::Full) => connect_alone(path),
+            connection => connection,
+        };
+        match connection {
+            Err(Trouble::ReadOnly | Trouble::Unopened | Trouble::Full) => {}
             connection => return Ok((connection?, false)),
         }
     }
-    let beside = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let checked = |connection: Connection| {
-        connection.busy_timeout(PATIENCE)?;
-        schema::check(&connection).map(|()| connection)
-    };
     // Another process has it open, or was killed. The index in `-shm` tells what the log holds.
-    if beside("-shm").exists() {
+    if beside(path, "-shm").exists() {
         match Connection::open_with_flags(path, flags).map_err(Trouble::from).and_then(checked) {
-            Err(Trouble::ReadOnly | Trouble::Unopened) => {}
+            Err(Trouble::ReadOnly | Trouble::Unopened | Trouble::Full) => {}
             connection => return Ok((connection?, false)),
         }
     }
-    let log = beside("-wal");
+    let log = beside(path, "-wal");
     if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
         return Err(Trouble::Unmerged(log));
     }
     let flags = flags | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable(path)?, flags)?;
     Ok((checked(connection)?, true))
+}
+
+/// Connects to a store on a full disk, to read it. SQLite keeps the index of the log in memory if it is alone
+/// (<https://www.sqlite.org/wal.html>, section 8), and so needs no room for `-shm`.
+fn connect_alone(path: &Path) -> Result<Connection, Trouble> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    checked(connection)
+}
+
+/// A connection that reads, if the file has the latest version.
+fn checked(connection: Connection) -> Result<Connection, Trouble> {
+    connection.busy_timeout(PATIENCE)?;
+    schema::check(&connection).map(|()| connection)
+}
+
+/// Whether the file and those of SQLite beside it may be written, as far as they exist. SQLite would create
+/// files beside one that it can only read, and its owner could not write them. The file is not opened: to
+/// close it would release the locks that this process has on it.
+fn is_writable(path: &Path) -> bool {
+    let refused = [Errno::ACCESS, Errno::PERM, Errno::ROFS];
+    let may_write = |path: PathBuf| {
+        access(&path, Access::WRITE_OK).map_or_else(|error| !refused.contains(&error), |()| true)
+    };
+    ["", "-wal", "-shm"].into_iter().all(|ending| may_write(beside(path, ending)))
+}
+
+/// The file beside a store whose name has this ending.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// The URI by which SQLite reads a file without locks (`https://sqlite.org/uri.html`).

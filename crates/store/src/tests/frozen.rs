@@ -1,4 +1,5 @@
-//! Stores that cannot be written. Root may write everything, so the reader runs as another user.
+//! Stores that cannot be written. Root may write everything, so the reader runs as another user. On a full
+//! disk it is a user who may write no more (`ulimit -f`).
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -23,18 +24,33 @@ fn reader() {
         let mut store = Store::open_to_read(Path::new(&path))?;
         let id = store.find_experiment("numa")?;
         let boots = store.boots(id, Detail::Whole)?.len();
-        let write = store.note_experiment(id, "x").unwrap_err();
-        Ok(format!("{boots} boots, frozen {}; {write}", store.is_frozen()))
+        let (frozen, note) = (store.is_frozen(), store.note_experiment(id, "x"));
+        drop(store);
+        let writer = Store::open(Path::new(&path)).map(|_| ());
+        let mut refused = [note, writer].map(|it| it.unwrap_err().to_string()).to_vec();
+        refused.dedup();
+        Ok(format!("{boots} boots, frozen {frozen}; {}", refused.join("; ")))
     };
     println!("\ntold: {}", read().unwrap_or_else(|error| error.to_string()));
 }
 
 fn told(place: &Place) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "tests::frozen::reader", "--nocapture"]).env(READ, &place.path);
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY);
     }
+    told_by(place, command)
+}
+
+fn told_on_full_disk(place: &Place) -> String {
+    let mut command = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    command.args(["-c", script]).arg(env::current_exe().unwrap());
+    told_by(place, command)
+}
+
+fn told_by(place: &Place, mut command: Command) -> String {
+    command.args(["--exact", "tests::frozen::reader", "--nocapture"]).env(READ, &place.path);
     let output = command.output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     let told = out.lines().find_map(|line| line.strip_prefix("told: "));
@@ -97,17 +113,21 @@ fn a_store_that_its_owner_has_open_is_read_with_all_that_was_kept() {
     reopen(&place);
 }
 
-#[test]
-fn what_was_kept_last_is_never_passed_over() {
+/// A store as a killed process left it, copied without `-shm`.
+fn killed() -> Place {
     let (place, store) = kept();
-    let beside = |ending: &str| place.path.with_file_name(format!("faultline.db{ending}"));
-    assert!(fs::metadata(beside("-wal")).unwrap().len() > 0);
-    // As a killed process left it, copied without `-shm`.
-    let log = fs::read(beside("-wal")).unwrap();
-    let main = fs::read(&place.path).unwrap();
+    let log = place.path.with_file_name("faultline.db-wal");
+    let [main, last] = [&place.path, &log].map(|path| fs::read(path).unwrap());
+    assert!(!last.is_empty());
     drop(store);
     fs::write(&place.path, main).unwrap();
-    fs::write(beside("-wal"), log).unwrap();
+    fs::write(log, last).unwrap();
+    place
+}
+
+#[test]
+fn what_was_kept_last_is_never_passed_over() {
+    let place = killed();
     close(&place);
     let told = told(&place);
     assert!(
@@ -115,6 +135,19 @@ fn what_was_kept_last_is_never_passed_over() {
         "{told}"
     );
     reopen(&place);
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_read_with_all_that_was_kept() {
+    let (whole, store) = kept();
+    drop(store);
+    for place in [whole, killed()] {
+        let told = told_on_full_disk(&place);
+        assert!(told.starts_with("1 boots, frozen false; STORE: "), "{told}");
+        assert!(told.contains("; STORE: no room is left on the disk"), "{told}");
+        let store = place.open();
+        assert_eq!(store.boots(crate::ExperimentId(1), Detail::Whole).unwrap().len(), 1);
+    }
 }
 
 #[test]
