@@ -5,8 +5,9 @@
 
 use std::io;
 
+use flate2::Crc;
 use object::Endianness;
-use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType};
+use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::compressed::Format;
@@ -68,6 +69,9 @@ pub enum Error {
     /// The compressed kernel is damaged.
     #[error("its packed kernel is damaged: {0}")]
     Damaged(#[from] io::Error),
+    /// The checksum of the whole image is wrong.
+    #[error("it is damaged: its CRC-32 is wrong")]
+    Sum,
     /// The compressed data is no ELF file.
     #[error("it holds no ELF file")]
     NotElf,
@@ -83,21 +87,31 @@ pub fn is_elf(file: &[u8]) -> bool {
 /// # Errors
 /// When the file is not a `bzImage`, has an unknown compression, or is damaged.
 pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
+    let payload = payload(bzimage)?;
+    let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
+    // `arch/x86/boot/compressed/mkpiggy.c`
+    if payload.last_chunk().map(|size| u32::from_le_bytes(*size) as usize) != Some(vmlinux.len()) {
+        return Err(Error::Damaged(io::Error::other("it unpacks to another size than it tells")));
+    }
+    if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
+}
+
+/// The packed kernel in a `bzImage`, which ends with its unpacked size.
+fn payload(bzimage: &[u8]) -> Result<&[u8], Error> {
     let version = protocol(bzimage)?;
     if version < PAYLOAD_VERSION {
         return Err(Error::OldProtocol(version));
     }
     let offset = u32::from_le_bytes(field(bzimage, 0x248)?) as usize;
     let length = u32::from_le_bytes(field(bzimage, 0x24c)?) as usize;
-    let payload = part(bzimage, setup(bzimage)? + offset, length)?;
-    let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
-    if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
+    part(bzimage, setup(bzimage)? + offset, length)
 }
 
-/// Checks that a file is a kernel that can be booted here, and complete as far as its header tells.
+/// Checks that a file is a kernel that can be booted here, complete as far as its headers tell, and whole as
+/// far as a checksum of the image tells.
 ///
 /// # Errors
-/// When it is not a kernel, is for another machine, truncated, or a `vmlinux` without PVH entry.
+/// When it is not a kernel, is for another machine, truncated, damaged, or a `vmlinux` without PVH entry.
 pub fn check(file: &[u8]) -> Result<(), Error> {
     if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
         part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)
@@ -112,8 +126,33 @@ pub fn check(file: &[u8]) -> Result<(), Error> {
         return Err(Error::Foreign("32-bit x86".into()));
     }
     let paragraphs = u32::from_le_bytes(field(file, 0x1f4)?) as usize;
-    part(file, setup(file)?, paragraphs * PARAGRAPH)?;
+    let image = part(file, 0, setup(file)? + paragraphs * PARAGRAPH)?;
+    // The other formats have checksums of their own.
+    let is_lz4 = payload(file).is_ok_and(|packed| Format::of(packed) == Some(Format::Lz4));
+    if is_lz4 && !has_right_sum(image) {
+        return Err(Error::Sum);
+    }
     Ok(())
+}
+
+/// Whether the CRC-32 at the end of a `bzImage` is right: then that of the whole is 0 without the last
+/// inversion (`Documentation/arch/x86/boot.rst`). Linux 6.15 and newer have zeros in its place. What a signer
+/// changed afterwards, the checksum and the place of the signature in the PE header, was 0.
+fn has_right_sum(image: &[u8]) -> bool {
+    if image.ends_with(&[0; 4]) {
+        return true;
+    }
+    let mut image = image.to_vec();
+    let header = field(&image, 0x3c).map_or(0, |offset| u32::from_le_bytes(offset) as usize);
+    if part(&image, header, 4).is_ok_and(|magic| magic == b"PE\0\0") {
+        for (offset, length) in [(88, 4), (168, 8)] {
+            let start = header + offset;
+            image.get_mut(start..start + length).unwrap_or_default().fill(0);
+        }
+    }
+    let mut sum = Crc::new();
+    sum.update(&image);
+    sum.sum() == !0
 }
 
 fn check_elf(file: &[u8]) -> Result<(), Error> {
@@ -127,6 +166,13 @@ fn check_elf(file: &[u8]) -> Result<(), Error> {
     }
     if header.e_type(endian) != ET_EXEC {
         return Err(Error::Elf("no kernel but a part of one, or a program"));
+    }
+    let segments = header.program_headers(endian, file);
+    let segments = segments.map_err(|_| Error::Elf("its program headers cannot be read"))?;
+    let end = |it: &ProgramHeader64<_>| it.p_offset(endian).saturating_add(it.p_filesz(endian));
+    let wanted = segments.iter().map(end).max().unwrap_or(0);
+    if wanted > file.len() as u64 {
+        return Err(Error::CutShort { wanted: wanted as usize, length: file.len() });
     }
     if has_pvh_entry(file) { Ok(()) } else { Err(Error::Elf("it has no PVH entry (CONFIG_PVH)")) }
 }

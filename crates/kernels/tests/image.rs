@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use fixture::{bzimage, gzip, kernel, vmlinux};
+use fixture::{bzimage, exporting, gzip, kernel, lz4, sum, vmlinux};
 use kernels::image::{self, Error};
 use proptest::prelude::*;
 
@@ -10,10 +10,10 @@ use proptest::prelude::*;
 fn the_vmlinux_comes_out_as_it_went_in() {
     let elf = vmlinux("6.1.0-test", 18);
     assert_eq!(image::extract(&kernel("6.1.0-test")).unwrap(), elf);
-    assert_eq!(
-        image::extract(&bzimage("x", &zstd::encode_all(&elf[..], 1).unwrap())).unwrap(),
-        elf
-    );
+    let zstd = [zstd::encode_all(&elf[..], 1).unwrap(), (elf.len() as u32).to_le_bytes().to_vec()];
+    for packed in [zstd.concat(), lz4(&elf)] {
+        assert_eq!(image::extract(&bzimage("x", &packed)).unwrap(), elf);
+    }
 }
 
 #[test]
@@ -37,9 +37,12 @@ fn what_is_wrong_with_an_image_is_told() {
     assert!(matches!(error(b"MZ"), Error::NotBzImage));
     assert!(matches!(error(&vmlinux("x", 18)), Error::NotBzImage));
     let good = kernel("x");
-    assert!(matches!(error(&good[..good.len() - 101]), Error::CutShort { .. }));
+    assert!(matches!(error(&good[..good.len() - 120]), Error::CutShort { .. }));
     assert!(matches!(error(&bzimage("x", b"BZh91AY")), Error::UnknownFormat));
     assert!(matches!(error(&bzimage("x", &gzip(b"no ELF"))), Error::NotElf));
+    let mut other_size = lz4(&vmlinux("x", 18));
+    *other_size.last_mut().unwrap() = 1;
+    assert!(matches!(error(&bzimage("x", &other_size)), Error::Damaged(_)));
     let mut old = good;
     old[0x206] = 0x05;
     assert_eq!(
@@ -48,19 +51,55 @@ fn what_is_wrong_with_an_image_is_told() {
     );
 }
 
+/// lz4 has no checksum, but a flipped bit of a name makes another kernel.
+#[test]
+fn an_lz4_image_is_checked_by_its_crc_even_when_it_was_signed() {
+    let mut image = bzimage("x", &lz4(&vmlinux("Flipped", 18)));
+    image[0x3c] = 0x40;
+    image[0x40..0x44].copy_from_slice(b"PE\0\0");
+    let without = image.clone();
+    sum(&mut image);
+    let mut signed = image.clone();
+    signed[0x40 + 88..][..4].fill(7);
+    signed[0x40 + 168..][..8].fill(7);
+    let place = image.windows(7).position(|window| window == b"Flipped").unwrap();
+    for (good, is_found) in [(image, true), (signed, true), (without, false)] {
+        image::check(&good).unwrap();
+        let mut flipped = good;
+        flipped[place] ^= 1;
+        assert!(image::extract(&flipped).is_ok());
+        assert_eq!(matches!(image::check(&flipped), Err(Error::Sum)), is_found);
+    }
+}
+
+#[test]
+fn a_vmlinux_ends_after_its_segments() {
+    let elf = exporting("x", &[("kfree", 0xffff_ffff_8120_0000)]);
+    let end = elf.windows(6).position(|window| window == b"kfree\0").unwrap() + 6;
+    image::check(&elf).unwrap();
+    image::check(&elf[..end]).unwrap();
+    for length in [end - 1, 0x200, 190] {
+        let error = image::check(&elf[..length]).unwrap_err().to_string();
+        let expected = format!("it is cut short: by its header it has at least {end} bytes");
+        assert!(error.starts_with(&expected), "{length}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn damaged_images_never_panic(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         end in any::<prop::sample::Index>(),
     ) {
-        for mut file in [kernel("6.1.0-test"), vmlinux("6.1.0-test", 18)] {
+        let lz4 = bzimage("6.1.0-test", &lz4(&vmlinux("6.1.0-test", 18)));
+        for mut file in [kernel("6.1.0-test"), lz4, vmlinux("6.1.0-test", 18)] {
             for (place, value) in &changes {
                 let place = place.index(file.len());
                 file[place] = *value;
             }
             for file in [&file[..], &file[..end.index(file.len())]] {
-                let _ = (image::extract(file), image::has_pvh_entry(file), image::release(file));
+                let _ = (image::extract(file), image::check(file));
+                let _ = (image::has_pvh_entry(file), image::release(file));
             }
         }
     }
