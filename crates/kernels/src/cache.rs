@@ -296,7 +296,7 @@ impl Cache {
         self.keep(&stage, parts, name, path.display().to_string(), say)
     }
 
-    /// Makes a kernel from its parts and puts it into its place. An existing one with the same image stays.
+    /// Makes a kernel from its parts and puts it into its place. An existing one of the same files stays.
     fn keep(
         &self,
         stage: &TempDir,
@@ -310,7 +310,10 @@ impl Cache {
         fs::create_dir(&home).doing("create", &home)?;
         let kernel = parts.settle(&home, name.clone(), origin, say)?;
         match self.read(&name)? {
-            Some(same) if same.digest == kernel.digest => return Ok(same),
+            Some(same) if (&same.digest, &same.digests) == (&kernel.digest, &kernel.digests) => {
+                say(&format!("{name} is already there, of the same files"));
+                return Ok(same);
+            }
             Some(other) => return Err(taken(other)),
             None => {}
         }

@@ -104,8 +104,16 @@ fn a_kernel_of_ones_own_is_copied() {
     let kept = kernel.modules.unwrap();
     assert!(kept.join("modules.dep").is_file() && !kept.join("build").is_symlink());
     assert!(modules.join("kernel/one.ko.gz").is_file(), "the original stays");
-    let again = bench.add(&files(&image, None, Some("mine"))).unwrap_err();
-    assert!(matches!(again, Error::NameTaken { .. }), "{again}");
+    let said = RefCell::new(String::new());
+    let same = files(&image, Some(modules.clone()), Some("mine"));
+    let again = bench.cache.add(&same, &|line| *said.borrow_mut() = line.to_owned()).unwrap();
+    assert_eq!(bench.cache.list().unwrap(), [again]);
+    assert_eq!(*said.borrow(), "mine is already there, of the same files");
+    write(&modules.join("kernel/one.ko.gz"), &gzip(b"another module"));
+    for other in [same, files(&image, None, Some("mine"))] {
+        let error = bench.add(&other).unwrap_err();
+        assert!(matches!(error, Error::NameTaken { .. }), "{error}");
+    }
     assert_eq!(bench.add(&files(&image, None, None)).unwrap().name, "7.4.0-rc1+");
 }
 

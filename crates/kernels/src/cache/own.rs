@@ -19,11 +19,12 @@ use crate::{Error, headers, image, input};
 const MAX_IMAGE: u64 = 1 << 30;
 /// Keys of the digests of the user's files in a kernel's record.
 pub(super) const HEADERS: &str = "headers";
+const MODULES: &str = "modules";
 const CONFIG: &str = "config";
 const MAP: &str = "map";
 
 impl Cache {
-    /// Adds a kernel of the user's. Everything that identifies its kernel is checked first.
+    /// Adds a kernel of the user's, unless it is there, of the same files. Everything that identifies its kernel is checked first.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
@@ -33,7 +34,7 @@ impl Cache {
         let name = name.as_ref().unwrap_or(&release).to_owned();
         check_name(&release)?;
         check_name(&name)?;
-        if let Some(other) = self.read(&name)? {
+        if let Some(other) = self.read(&name)?.filter(|other| other.digest != digest(&bytes)) {
             return Err(taken(other));
         }
         let stage = self.stage()?;
@@ -57,8 +58,9 @@ impl Cache {
                 return Err(wrong(modules, problem.into()));
             }
             own::check_modules(modules, &release)?;
-            copy_modules(modules, &place("modules"))?;
-            parts.modules = Some(place("modules"));
+            copy_modules(modules, &place(MODULES))?;
+            parts.digests.insert(MODULES.into(), headers::tree_digest(&place(MODULES))?);
+            parts.modules = Some(place(MODULES));
         }
         if let Some(from) = headers {
             let to = place(HEADERS);
