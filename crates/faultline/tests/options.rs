@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A directory with an experiment's file, and no store.
+/// A directory with an experiment's file, no store, and an empty cache.
 struct Place {
     directory: TempDir,
     file: PathBuf,
@@ -27,11 +27,16 @@ impl Place {
         Self { directory, file }
     }
 
-    /// Exit code, standard output and standard error.
-    fn faultline(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
         command.arg("--store").arg(self.directory.path().join("store.db")).args(arguments);
-        let Output { status, stdout, stderr } = command.output().unwrap();
+        command.env("XDG_CACHE_HOME", self.directory.path().join("cache"));
+        command
+    }
+
+    /// Exit code, standard output and standard error.
+    fn faultline(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = self.command(arguments).output().unwrap();
         (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     }
 
@@ -113,8 +118,8 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     assert_eq!(code, Some(0), "{error}");
     insta::assert_snapshot!(said, @r"
     x, measured mode: 2 variants x 2 boots
-      old  kernel debian:6.1, cmdline quiet
-      new  kernel debian:6.12, vm.swappiness = 10
+      old  kernel debian:6.1 (not in the cache: a run fetches it), cmdline quiet
+      new  kernel debian:6.12 (not in the cache: a run fetches it), vm.swappiness = 10
     machine: 2 CPUs, 1 node, 512M, 0 disks
     workload: mprotect rounds=5 share=12.5, 2 iterations
     4 boots: old, new, new, old
@@ -125,6 +130,20 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     let (code, said, error) = place.faultline(&options);
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("2 variants x at most "), "{said}");
+}
+
+#[test]
+fn a_plan_wants_kernels_that_there_are() {
+    let place = Place::new("boots = 2");
+    for (kernel, code, why) in [
+        ("mine", 2, "`mine` is not a kernel: ask for debian:6.1"),
+        ("/none/x.deb", 1, "/none/x.deb: cannot read: No such file"),
+    ] {
+        let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
+        let (told, said, error) = place.faultline(&options);
+        assert_eq!((told, said.as_str()), (Some(code), ""), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
 }
 
 #[test]

@@ -164,6 +164,20 @@ impl Cache {
         }
     }
 
+    /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive.
+    ///
+    /// # Errors
+    /// When it is not in the cache, and `spec` names neither a kernel of Debian nor a file that is there.
+    pub fn would_fetch(&self, spec: &str) -> Result<bool, Error> {
+        if self.get(spec)?.is_some() {
+            return Ok(false);
+        }
+        match spec.parse()? {
+            Request::Deb(path) => path.canonicalize().doing("read", &path).map(|_| false),
+            _ => Ok(true),
+        }
+    }
+
     /// A static busybox, for a shell in a guest; fetched on first use.
     ///
     /// # Errors

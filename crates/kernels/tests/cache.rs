@@ -231,3 +231,17 @@ fn adds_at_the_same_time_wait_for_each_other() {
     let names: Vec<_> = bench.cache.list().unwrap().into_iter().map(|kernel| kernel.name).collect();
     assert_eq!(names, ["6.1.0", "6.2.0", "6.3.0", "6.4.0"]);
 }
+
+#[test]
+fn what_would_be_fetched_is_told_without_fetching() {
+    let bench = Bench::new();
+    let deb = bench.whole_deb(&kernel(RELEASE));
+    let (path, missing) = (deb.to_str().unwrap(), bench.path("missing.deb"));
+    let would_fetch = |spec: &str| bench.cache.would_fetch(spec);
+    assert!(would_fetch("debian:6.1").unwrap() && would_fetch(RELEASE).unwrap());
+    assert!(!would_fetch(path).unwrap());
+    assert!(matches!(would_fetch("mine").unwrap_err(), Error::Request { .. }));
+    assert!(matches!(would_fetch(missing.to_str().unwrap()).unwrap_err(), Error::Io { .. }));
+    bench.add(&Request::Deb(deb)).unwrap();
+    assert!(!would_fetch(RELEASE).unwrap());
+}

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use kernels::Cache;
 use lab::RunOptions;
 use lab::schedule::schedule;
 use model::{Experiment, Mode, Outcome, Profiling, Setting, count};
@@ -15,10 +16,11 @@ use crate::progress::span;
 /// Boots whose order is printed.
 const MOST: usize = 40;
 
-/// The plan: variants, machine, workloads, boots in order, and about how long they take, by what
-/// `store` has of such boots.
+/// The plan: variants and whether `cache` has their kernels, machine, workloads, boots in order, and about
+/// how long they take, by what `store` has of such boots.
 pub fn plan(
     experiment: &Experiment,
+    cache: &Cache,
     store: Option<&Store>,
     options: RunOptions,
 ) -> Result<String, Failure> {
@@ -37,7 +39,11 @@ pub fn plan(
     );
     let width = variants.iter().map(|variant| escape(&variant.name).len()).max().unwrap_or(0);
     for variant in variants {
-        let mut words = vec![format!("kernel {}", variant.kernel)];
+        let fetched = match cache.would_fetch(&variant.kernel)? {
+            true => " (not in the cache: a run fetches it)",
+            false => "",
+        };
+        let mut words = vec![format!("kernel {}{fetched}", variant.kernel)];
         words.extend(
             Some(format!("cmdline {}", variant.cmdline)).filter(|_| !variant.cmdline.is_empty()),
         );

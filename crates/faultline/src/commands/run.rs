@@ -20,7 +20,7 @@ use model::{
 use store::Store;
 
 use super::plan::plan;
-use super::{print, store_option, store_path, topology};
+use super::{existing_store, print, store_option, store_path, topology};
 use crate::args::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, RunArgs, SequentialArgs};
 use crate::failure::{BOOTS_FAILED, Failure, INTERRUPTED};
 use crate::progress::Display;
@@ -35,8 +35,8 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     lab::check(&experiment).map_err(|error| failed(&args, error))?;
     if args.dry_run {
         let path = store_path(store)?;
-        let store = path.exists().then(|| Store::open(&path)).transpose()?;
-        print(&plan(&experiment, store.as_ref(), options(&args))?)?;
+        let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
+        print(&plan(&experiment, &Cache::open()?, store.as_ref(), options(&args))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
