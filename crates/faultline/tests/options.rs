@@ -149,10 +149,19 @@ fn a_plan_wants_kernels_that_there_are() {
 #[test]
 fn a_machine_larger_than_the_host_is_refused() {
     let place = Place::new("boots = 2");
-    let options = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
-    let (code, _, error) = place.faultline(&options);
-    assert_eq!(code, Some(1));
-    assert!(error.contains("of memory, and this host has"), "{error}");
+    let guest = place.directory.path();
+    for program in ["agent", "workloads"] {
+        fs::write(guest.join(program), "").unwrap();
+    }
+    let run = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
+    for options in [&run[..], &["boot", "6.1", "--memory", "100T"]] {
+        let output = place.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        let wants = "faultline: the machine wants 100T of memory, and this host has";
+        assert!(error.starts_with(wants), "{error}");
+    }
+    assert!(!place.directory.path().join("cache").exists(), "nothing was fetched");
 }
 
 #[test]

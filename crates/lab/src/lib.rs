@@ -44,5 +44,7 @@ pub use job::JobError;
 pub use look::{Look, LookError};
 pub use replay::{ReplayError, Replayed};
 pub use results::{column, results};
-pub use run::{Ending, Lab, RunError, RunOptions, RunSummary, check, lock as lock_scratch};
+pub use run::{
+    Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, check, lock as lock_scratch,
+};
 pub use watch::{Progress, Watch};

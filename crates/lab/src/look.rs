@@ -12,6 +12,7 @@ use crate::engine;
 use crate::guest::Guest;
 use crate::job;
 use crate::out_of_tree::OutOfTree;
+use crate::run::{TooLarge, check_memory};
 use crate::schedule::Slot;
 
 /// What to inspect, and where.
@@ -33,6 +34,9 @@ pub struct Look {
 /// Why the kernel could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
+    /// The machine wants more memory than the host has.
+    #[error(transparent)]
+    Memory(#[from] TooLarge),
     /// The kernel or the shell is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
@@ -101,6 +105,7 @@ impl Look {
         &self,
         say: &dyn Fn(&str),
     ) -> Result<(Kernel, Emulator, Engine<'static>), LookError> {
+        check_memory(&self.machine.topology)?;
         let kernel = self.cache.obtain(&self.kernel, say)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
         let engine = engine::choose(

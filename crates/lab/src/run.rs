@@ -31,7 +31,7 @@ use check::check_support;
 use context::RunContext;
 use plan::Plan;
 
-pub use check::check;
+pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
 
 /// Where experiments are carried out: the store, the kernels, the guest's programs.

@@ -1,6 +1,6 @@
 //! Checks an experiment for impossible demands before anything boots.
 
-use model::{Bytes, Experiment, Kernel, Variant};
+use model::{Bytes, Experiment, Kernel, Topology, Variant};
 
 use super::RunError;
 use crate::out_of_tree::OutOfTree;
@@ -9,17 +9,35 @@ use crate::out_of_tree::OutOfTree;
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 const FAKE_NODES: &str = "numa=fake";
 
+/// The machine wants more memory than the host has.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "the machine wants {wants} of memory, and this host has {has} with its swap; nothing was booted"
+)]
+pub struct TooLarge {
+    wants: Bytes,
+    has: Bytes,
+}
+
+/// Checks that the host has the memory of a machine.
+///
+/// # Errors
+/// When it has less.
+pub fn check_memory(topology: &Topology) -> Result<(), TooLarge> {
+    let wants = topology.memory();
+    match machine::host::memory().filter(|has| *has < wants) {
+        Some(has) => Err(TooLarge { wants, has: Bytes(has.0 >> 20 << 20) }),
+        None => Ok(()),
+    }
+}
+
 /// Checks for demands that this host or the machine cannot meet.
 ///
 /// # Errors
 /// When the machine wants more memory than the host has, or a workload more NUMA nodes than a variant has.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     let topology = &experiment.machine.topology;
-    let wants = topology.memory();
-    if let Some(has) = machine::host::memory().filter(|has| *has < wants) {
-        let has = Bytes(has.0 >> 20 << 20);
-        return Err(RunError::Memory { wants, has });
-    }
+    check_memory(topology)?;
     let has = topology.nodes.len();
     let makes_nodes = |variant: &&Variant| variant.cmdline.contains(FAKE_NODES);
     let plain = experiment.variants.iter().find(|variant| !makes_nodes(variant));

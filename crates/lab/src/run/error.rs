@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use model::Bytes;
 use store::BootId;
 
+use super::check::TooLarge;
 use crate::boot::BootError;
 use crate::salvage::SalvageError;
 
@@ -16,15 +16,8 @@ pub enum RunError {
     #[error("another run is under way: {0} is locked; wait for it or use another store")]
     Busy(PathBuf),
     /// The machine wants more memory than the host has.
-    #[error(
-        "the machine wants {wants} of memory, and this host has {has} with its swap; nothing was booted"
-    )]
-    Memory {
-        /// What the machine wants.
-        wants: Bytes,
-        /// What the host has.
-        has: Bytes,
-    },
+    #[error(transparent)]
+    Memory(#[from] TooLarge),
     /// A workload works on more NUMA nodes than a variant has.
     #[error(
         "workload `{workload}` wants {wants} NUMA nodes, and variant `{variant}` has {has}; nothing was \
