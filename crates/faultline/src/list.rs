@@ -9,8 +9,10 @@ use model::{Boot, Kernel, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Kept, Lost};
 
-/// No line of the list of experiments is wider, in characters.
+/// No line of the list of experiments is wider, in characters, but for one of many outcomes.
 const LIST_WIDTH: usize = 100;
+/// Outcomes that take more characters have a line of their own.
+const BOOTS_WIDTH: usize = 28;
 
 /// The kernels in the cache, a line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
@@ -88,8 +90,8 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     }
 }
 
-/// The experiments in the store, a line each, and below it the user's note and what is remarked on it. No
-/// line is wider than 100 columns.
+/// The experiments in the store, a line each, and below it how their boots ended, if in many ways, the user's
+/// note and what is remarked on it. No line is wider than 100 columns, but for one of many outcomes.
 pub fn experiments(
     experiments: &[ExperimentRow],
     sizes: &BTreeMap<ExperimentId, u64>,
@@ -101,7 +103,7 @@ pub fn experiments(
             cut(&escape(&row.name), 24),
             moment(row.created),
             size(sizes.get(&row.id).copied().unwrap_or(0)),
-            cut(&boots_kept(row), 28),
+            boots_cell(row),
             escape(&row.variants.join(", ")),
         ]
     });
@@ -110,13 +112,19 @@ pub fn experiments(
     let mut lines = lines.lines();
     let mut text = format!("{}\n", lines.next().unwrap_or_default());
     for ((row, line), remark) in experiments.iter().zip(lines).zip(remarks) {
+        let boots = boots_kept(row);
         let note = match row.note.as_str() {
             "" => String::new(),
             note => format!("note: {}", escape(note)),
         };
         let below = [remark, &note].map(|it| format!("        {it}"));
         let below = below.iter().filter(|it| !it.trim().is_empty()).map(String::as_str);
-        for line in std::iter::once(line).chain(below) {
+        text.push_str(&cut(line, LIST_WIDTH));
+        text.push('\n');
+        if boots != boots_cell(row) {
+            text.push_str(&format!("        boots: {}\n", escape(&boots)));
+        }
+        for line in below {
             text.push_str(&cut(line, LIST_WIDTH));
             text.push('\n');
         }
@@ -162,9 +170,21 @@ fn cut(text: &str, width: usize) -> String {
     }
 }
 
+/// The same, or how many there are alone where that is long: `14 of 64`.
+fn boots_cell(row: &ExperimentRow) -> String {
+    match boots_kept(row) {
+        short if short.len() <= BOOTS_WIDTH => short,
+        _ => format!("{} of {}", row.outcomes.values().sum::<u32>(), boots_wanted(row)),
+    }
+}
+
+fn boots_wanted(row: &ExperimentRow) -> u64 {
+    u64::from(row.boots) * row.variants.len() as u64
+}
+
 /// How many boots there are of how many, and how they ended: `3 complete, 1 died of 4`.
 fn boots_kept(row: &ExperimentRow) -> String {
-    let wanted = u64::from(row.boots) * row.variants.len() as u64;
+    let wanted = boots_wanted(row);
     let outcomes: Vec<String> =
         row.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     let kept = if outcomes.is_empty() { "none".to_owned() } else { outcomes.join(", ") };
@@ -326,5 +346,36 @@ mod tests {
         row.outcomes = [("complete".to_owned(), 2), ("died".to_owned(), 1)].into();
         row.superseded = 1;
         assert_eq!(boots_kept(&row), "2 complete, 1 died of 4; 1 superseded");
+    }
+
+    #[test]
+    fn many_outcomes_are_listed_in_full_below() {
+        let outcomes = ["complete", "died", "panicked", "timed-out", "partial"];
+        let row = ExperimentRow {
+            id: ExperimentId(1),
+            name: "numa".into(),
+            created: 0,
+            variants: vec!["6.1".into(), "7.3".into()],
+            boots: 8,
+            outcomes: outcomes.map(|outcome| (outcome.to_owned(), 3)).into(),
+            superseded: 12,
+            note: "a note".into(),
+        };
+        let few = ExperimentRow {
+            id: ExperimentId(2),
+            outcomes: [("complete".into(), 2), ("died".into(), 1)].into(),
+            superseded: 0,
+            note: String::new(),
+            ..row.clone()
+        };
+        let remarks = [String::new(), "other than 1".to_owned()];
+        insta::assert_snapshot!(experiments(&[row, few], &BTreeMap::new(), &remarks), @r"
+        NUMBER  EXPERIMENT  KEPT (UTC)        SIZE  BOOTS                     VARIANTS
+        1       numa        1970-01-01 00:00  0     15 of 16                  6.1, 7.3
+                boots: 3 complete, 3 died, 3 panicked, 3 partial, 3 timed-out of 16; 12 superseded
+                note: a note
+        2       numa        1970-01-01 00:00  0     2 complete, 1 died of 16  6.1, 7.3
+                other than 1
+        ");
     }
 }
