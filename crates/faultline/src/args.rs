@@ -11,9 +11,21 @@ use model::{Better, Share};
 
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 
+/// The environment variables that the program reads. Man pages fill the lines.
+const ENVIRONMENT: &str = "Environment:
+FAULTLINE_STORE names the store where --store does not.
+XDG_DATA_HOME [default: ~/.local/share] is where the default store is: faultline/faultline.db.
+XDG_CACHE_HOME [default: ~/.cache] is where kernels and user spaces are kept: faultline/.
+FAULTLINE_GUEST names the directory of the guest's programs, if they are not where `make install` puts them.
+FAULTLINE_LIBRARIES names the directory of the libraries that QEMU loads in exact mode, likewise.
+TMPDIR [default: /tmp] is where temporary files are.
+NO_COLOR, if set, keeps messages free of colour.
+
+The XDG variables count if they are absolute paths. There is no file of settings.";
+
 /// Between kernel A and kernel B, did performance change, by how much, and why?
 #[derive(Debug, Parser)]
-#[command(name = "faultline", version, max_term_width = 100)]
+#[command(name = "faultline", version, max_term_width = 100, after_long_help = ENVIRONMENT)]
 pub struct Cli {
     /// The store of experiments and boots [default: $XDG_DATA_HOME/faultline/faultline.db]
     #[arg(long, global = true, value_name = "FILE", env = "FAULTLINE_STORE")]

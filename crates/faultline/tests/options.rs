@@ -174,3 +174,17 @@ fn numbers_are_no_names_of_experiments() {
         assert!(error.contains("give it a name of letters"), "{error}");
     }
 }
+
+#[test]
+fn environment_variables_are_documented() {
+    let place = Place::new("boots = 2");
+    let (_, help, _) = place.faultline(&["--help"]);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+    for text in [help, fs::read_to_string(page).unwrap()] {
+        let (_, section) = text.split_once("Environment").unwrap();
+        for name in ["FAULTLINE_STORE", "FAULTLINE_GUEST", "FAULTLINE_LIBRARIES", "XDG_DATA_HOME"] {
+            assert!(section.contains(name), "{name}");
+        }
+        assert!(section.contains("XDG_CACHE_HOME") && section.contains("TMPDIR"));
+    }
+}
