@@ -6,9 +6,9 @@ use compare::{
     Comparison, Judging, Kind, Results, Row, Section, Statistic, VariantBoots, Verdict, compare,
     explain,
 };
-use model::{Boot, Experiment, INSTRUCTIONS};
+use model::{Boot, Experiment, INSTRUCTIONS, Kept};
 use statrs::distribution::{Beta, ContinuousCDF};
-use store::{Detail, Kept, Store};
+use store::{Detail, Store};
 
 /// By this share the cost of each function rises in a real change.
 const REAL: f64 = 0.01;
@@ -46,9 +46,9 @@ pub fn judged(store: &Store, experiment: &str) -> Result<Judged, Box<dyn Error>>
     let variants = &experiment.variants;
     for (number, base) in variants.iter().enumerate() {
         for new in &variants[number + 1..] {
-            let base = lab::column(base, &kept);
-            judged.pair(&experiment, &base, &lab::column(new, &kept));
-            judged.real(&experiment, &base, &lab::column(new, &dearer));
+            let base = VariantBoots::of(base, &kept);
+            judged.pair(&experiment, &base, &VariantBoots::of(new, &kept));
+            judged.real(&experiment, &base, &VariantBoots::of(new, &dearer));
         }
     }
     Ok(judged)

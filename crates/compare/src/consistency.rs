@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use kernelfiles::catalogue;
 use kernelfiles::derived::Span;
-use model::{Boot, Source};
+use model::{Boot, BootId, Source};
 use serde::Serialize;
 
 use crate::VariantBoots;
@@ -37,7 +37,7 @@ pub struct Finding {
     /// The variant's name.
     pub variant: String,
     /// Names of the boots in which it was found.
-    pub boots: Vec<String>,
+    pub boots: Vec<BootId>,
     /// The figures, of the first of these boots.
     pub found: String,
     /// Why the law should hold.
@@ -106,7 +106,7 @@ pub fn findings(workload: &str, columns: &[VariantBoots<'_>]) -> Vec<Finding> {
                     why: broken.why,
                     answer: broken.answer,
                 });
-                finding.boots.push(kept.name.clone());
+                finding.boots.push(kept.id);
             }
         }
         findings.extend(of_column.into_values());
@@ -229,7 +229,7 @@ pub(crate) mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].rule, "events run forwards");
         assert_eq!(found[0].found, "oom_kill grew by -3");
-        assert_eq!(found[0].boots, ["b1"]);
+        assert_eq!(found[0].boots, [BootId(1)]);
     }
 
     #[test]

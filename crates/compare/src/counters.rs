@@ -13,7 +13,7 @@ use crate::growth::{Growth, lost_series};
 use crate::judge::judge;
 use crate::luck::Seeds;
 use crate::steady::{Part, Share, Steady};
-use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots};
+use crate::{Judging, KeptBoot, Kind, Pool, Row, Statistic, Table, VariantBoots};
 
 /// The unit of rows that are a share of others.
 const PERCENT: &str = "%";
@@ -34,8 +34,8 @@ pub fn table(
 ) -> Table {
     let workload = &used.manifest;
     let part = part(used, columns, steady, judging);
-    let share = |boot: &Boot, chunk: &Chunk| match part {
-        Some(Part::Steady) => steady.share(boot, chunk).ok(),
+    let share = |kept: KeptBoot<'_>, chunk: &Chunk| match part {
+        Some(Part::Steady) => steady.share(kept, chunk).ok(),
         _ => Some(Share::All),
     };
     let pools: Vec<Vec<Counted>> =
@@ -135,9 +135,9 @@ fn part(
     steady: &Steady,
     judging: &Judging,
 ) -> Option<Part> {
-    let boots = columns.iter().flat_map(VariantBoots::complete);
-    let boots = boots.filter(|boot| !lost_series(boot) && judging.counts(boot.block));
-    steady.part(boots.flat_map(|boot| chunks(used, boot).map(move |chunk| (boot, chunk))))
+    let boots = columns.iter().flat_map(VariantBoots::complete_kept).copied();
+    let boots = boots.filter(|it| !lost_series(it.boot) && judging.counts(it.boot.block));
+    steady.part(boots.flat_map(|it| chunks(used, it.boot).map(move |chunk| (it, chunk))))
 }
 
 /// The chunks of a boot that the table counts.
@@ -156,10 +156,11 @@ fn boots<'a>(
     used: &WorkloadUse,
     column: &VariantBoots<'a>,
     topology: &Topology,
-    share: impl Fn(&Boot, &Chunk) -> Option<Share>,
+    share: impl Fn(KeptBoot<'_>, &Chunk) -> Option<Share>,
 ) -> Vec<Counted<'a>> {
-    let counted = |boot: &'a Boot| {
-        let chunks = chunks(used, boot).map(|chunk| Some((chunk, share(boot, chunk)?)));
+    let counted = |&kept: &KeptBoot<'a>| {
+        let boot = kept.boot;
+        let chunks = chunks(used, boot).map(|chunk| Some((chunk, share(kept, chunk)?)));
         let chunks: Vec<(&Chunk, Share)> = chunks.collect::<Option<_>>()?;
         let mut accesses = accesses(boot, &used.manifest.name, topology);
         accesses.retain(|it| counts(used, it.iteration, it.phase));
@@ -172,8 +173,8 @@ fn boots<'a>(
         })
     };
     column
-        .complete()
-        .filter(|boot| !lost_series(boot))
+        .complete_kept()
+        .filter(|kept| !lost_series(kept.boot))
         .filter_map(counted)
         .filter(|boot| boot.iterations() > 0)
         .collect()

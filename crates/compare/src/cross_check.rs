@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::luck::Seeds;
 use crate::operations::{Operation, operations};
 use crate::warmup::leave_out;
-use crate::{Difference, Judging, Results, VariantBoots, Verdict, baseline_first};
+use crate::{Difference, Judging, KeptBoot, Results, VariantBoots, Verdict, baseline_first};
 
 /// Luck may hide at most this share of a measured gain where the code path is said to be the same.
 const MAX_UNSEEN: f64 = 0.5;
@@ -246,13 +246,14 @@ impl Pair<'_> {
         pairs.retain(|block, _| self.judging.counts(*block));
         let gain = gain(better, &pairs.values().copied().collect::<Vec<_>>(), self.judging);
         let [total, user, kernel] = [TOTAL, PARTS[0], PARTS[1]].map(|label| {
-            let figure = |boot: &Boot| instructions(boot, self.workload[1], label, time.phase);
+            let figure =
+                |kept: &KeptBoot<'_>| instructions(kept.boot, self.workload[1], label, time.phase);
             alone.then(|| self.difference(figure)).flatten()
         });
         let guest = guest.and_then(|guest| {
-            self.difference(|boot| {
+            self.difference(|kept| {
                 let mut boots = guest.columns.iter().flatten();
-                boots.find(|it| std::ptr::eq(it.boot, boot))?.mean(guest.metric.mean)
+                boots.find(|it| it.id == kept.id)?.mean(guest.metric.mean)
             })
         });
         let counted = [total, user, kernel, guest];
@@ -270,9 +271,9 @@ impl Pair<'_> {
     }
 
     /// The difference of a figure that each boot of the exact experiment has.
-    fn difference(&self, figure: impl Fn(&Boot) -> Option<f64>) -> Option<Difference> {
+    fn difference(&self, figure: impl Fn(&KeptBoot<'_>) -> Option<f64>) -> Option<Difference> {
         let [base, new] = self.counts.map(|column| {
-            let figures = column.complete().map(|boot| (boot.replicate, figure(boot)));
+            let figures = column.complete_kept().map(|kept| (kept.boot.replicate, figure(kept)));
             Seeds::new(figures, self.seeds)
         });
         new.against(&base)

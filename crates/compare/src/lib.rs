@@ -38,7 +38,7 @@ mod table;
 mod testing;
 mod warmup;
 
-use model::{Boot, Experiment, Mode, Outcome, WorkloadUse};
+use model::{Boot, BootId, Experiment, Kept, Mode, Outcome, WorkloadUse};
 use serde::Serialize;
 use steady::Steady;
 
@@ -68,14 +68,20 @@ pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
 pub use warmup::{Beginnings, Repeated, WarmUp};
 
 /// A boot as it was kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct KeptBoot<'a> {
-    /// Its name in the store, such as `b3`.
-    pub name: String,
+    /// Its number in the store.
+    pub id: BootId,
     /// Whether it failed and is to be repeated, or has been.
     pub superseded: bool,
     /// The boot.
     pub boot: &'a Boot,
+}
+
+impl<'a> From<&'a Kept> for KeptBoot<'a> {
+    fn from(Kept { id, superseded, boot }: &'a Kept) -> Self {
+        Self { id: *id, superseded: *superseded, boot }
+    }
 }
 
 impl KeptBoot<'_> {
@@ -96,6 +102,12 @@ pub struct VariantBoots<'a> {
 }
 
 impl<'a> VariantBoots<'a> {
+    /// The variant with its own of these boots.
+    pub fn of(variant: &'a model::Variant, kept: &'a [Kept]) -> Self {
+        let own = kept.iter().filter(|kept| kept.boot.variant == variant.name);
+        Self { variant, boots: own.map(KeptBoot::from).collect() }
+    }
+
     fn name(&self) -> &'a str {
         &self.variant.name
     }
@@ -107,7 +119,12 @@ impl<'a> VariantBoots<'a> {
 
     /// The boots that count.
     fn complete(&self) -> impl Iterator<Item = &'a Boot> {
-        self.standing().map(|kept| kept.boot).filter(|boot| boot.outcome.counts())
+        self.complete_kept().map(|kept| kept.boot)
+    }
+
+    /// The same with their numbers.
+    fn complete_kept(&self) -> impl Iterator<Item = &KeptBoot<'a>> {
+        self.standing().filter(|kept| kept.boot.outcome.counts())
     }
 
     /// Without the boots in which `workload` failed while others did not.
@@ -130,6 +147,12 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
+    /// An experiment with these boots.
+    pub fn of(experiment: &'a Experiment, kept: &'a [Kept]) -> Self {
+        let variants = experiment.variants.iter();
+        Self { experiment, variants: variants.map(|it| VariantBoots::of(it, kept)).collect() }
+    }
+
     /// Whether there is something to compare: two variants have complete boots.
     pub fn has_two_sides(&self) -> bool {
         self.variants.iter().filter(|column| column.complete().next().is_some()).count() > 1
@@ -185,8 +208,8 @@ pub struct Variant {
 /// A boot that did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedBoot {
-    /// Its name, such as `b3`.
-    pub boot: String,
+    /// Its number.
+    pub boot: BootId,
     /// How it ended.
     pub outcome: String,
     /// Whether only some of its workloads failed, and the others count.
@@ -196,8 +219,8 @@ pub struct FailedBoot {
 /// A boot that does not count, and does not occupy its place in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetAside {
-    /// Its name, such as `b3`.
-    pub boot: String,
+    /// Its number.
+    pub boot: BootId,
     /// How it ended.
     pub outcome: String,
     /// Whether another boot has taken its place.
@@ -290,14 +313,14 @@ fn variant(column: &VariantBoots<'_>) -> Variant {
         complete: column.complete().count(),
         failed: failed
             .map(|kept| FailedBoot {
-                boot: kept.name.clone(),
+                boot: kept.id,
                 outcome: kept.boot.outcome.to_string(),
                 partial: kept.boot.outcome.counts(),
             })
             .collect(),
         set_aside: aside
             .map(|kept| SetAside {
-                boot: kept.name.clone(),
+                boot: kept.id,
                 outcome: kept.boot.outcome.to_string(),
                 done_again: column
                     .standing()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, HostLoad, ProblemKind, TOO_QUICK, Variant};
+use model::{BootFacts, BootId, HostLoad, ProblemKind, TOO_QUICK, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
@@ -89,7 +89,7 @@ pub struct Complaint {
     /// The kernel's own line, without its time.
     pub text: String,
     /// Names of the boots in which it was made, one entry per occurrence.
-    pub boots: Vec<String>,
+    pub boots: Vec<BootId>,
 }
 
 /// Figures that a workload could not measure in some of a variant's complete boots.
@@ -100,7 +100,7 @@ pub struct Unmeasured {
     /// The workload's own note.
     pub text: String,
     /// Names of the boots.
-    pub boots: Vec<String>,
+    pub boots: Vec<BootId>,
 }
 
 /// The load of the host during a variant's complete boots: least and most, `None` if not known.
@@ -185,12 +185,12 @@ fn given(text: &str) -> Option<String> {
 }
 
 /// What should be the same in all boots of a variant: its name and where it stands.
-type Kept = (&'static str, fn(&BootFacts) -> &str);
+type Common = (&'static str, fn(&BootFacts) -> &str);
 
 fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a> {
     let name = column.name();
     let boots: Vec<_> = column.complete().collect();
-    let kept: [Kept; 3] = [
+    let kept: [Common; 3] = [
         ("kernel image", |facts| &facts.kernel_digest),
         ("acceleration", |facts| &facts.accel),
         ("emulator", |facts| &facts.emulator),
@@ -208,11 +208,11 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
 /// The complaints in all boots that stand for their places, failed ones included.
 fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> + use<'a> {
     let name = column.name();
-    let mut boots_by_complaint: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    let mut boots_by_complaint: BTreeMap<_, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing() {
         for problem in &kept.boot.problems {
             let boots = boots_by_complaint.entry((problem.kind, &*problem.text)).or_default();
-            boots.push(kept.name.clone());
+            boots.push(kept.id);
         }
     }
     let complaints = boots_by_complaint.into_iter();
@@ -227,10 +227,10 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
 /// What workloads report that they could not measure, each note once.
 fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
-    let mut boots_by_note: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut boots_by_note: BTreeMap<&str, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing().filter(|kept| kept.boot.outcome.is_complete()) {
         for note in kept.boot.notes.iter().filter(|note| note.starts_with(TOO_QUICK)) {
-            boots_by_note.entry(note).or_default().push(kept.name.clone());
+            boots_by_note.entry(note).or_default().push(kept.id);
         }
     }
     boots_by_note.into_iter().map(move |(text, mut boots)| {
@@ -258,7 +258,7 @@ mod tests {
     use model::{Boot, Outcome, Problem, Setting};
 
     use super::*;
-    use crate::testing::{boot, columns, failed, variant};
+    use crate::testing::{boot, columns, failed, named, variant};
 
     fn problem(kind: ProblemKind, text: &str) -> Problem {
         Problem { kind, text: text.into() }
@@ -278,7 +278,7 @@ mod tests {
         boots[1].problems = vec![problem(ProblemKind::Stall, "rcu: INFO: stall"); 2];
         let complaints = of_one(&boots).complaints;
         let said: Vec<_> =
-            complaints.iter().map(|it| (it.kind, &*it.text, it.boots.join(" "))).collect();
+            complaints.iter().map(|it| (it.kind, &*it.text, named(&it.boots))).collect();
         assert_eq!(
             said,
             [
@@ -296,7 +296,7 @@ mod tests {
             boot.notes = vec!["created 40 files".into(), quick.clone(), quick.clone()];
         }
         let [told] = of_one(&boots).unmeasured.try_into().unwrap();
-        assert_eq!((told.text, told.boots.join(" ")), (quick, "b0 b1".into()));
+        assert_eq!((told.text, named(&told.boots)), (quick, "b0 b1".into()));
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         let mut columns = columns(&variants, &[&boots]);
         columns[0].boots[2].superseded = true;
         let [complaint] = notes(&columns).complaints.try_into().unwrap();
-        assert_eq!(complaint.boots, ["b1", "b3"]);
+        assert_eq!(complaint.boots, [BootId(1), BootId(3)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Better, Mean, Metric};
+use model::{Better, BootId, Mean, Metric};
 use serde::Serialize;
 use stats::{Mode, Run, Steady, Summary, modes, order, outliers, steady};
 
@@ -34,8 +34,8 @@ pub struct Oddity {
 pub enum Odd {
     /// A boot that lies far from the others ([`stats::outliers`]).
     OutlyingBoot {
-        /// Its name, such as `b3`.
-        boot: String,
+        /// Its number.
+        boot: BootId,
         /// Its figure.
         value: f64,
         /// The median of all boots' figures.
@@ -43,8 +43,8 @@ pub enum Odd {
     },
     /// An iteration that lies farther from its boot than others do from theirs.
     OutlyingIteration {
-        /// The boot's name.
-        boot: String,
+        /// The boot's number.
+        boot: BootId,
         /// Which repetition, from 0.
         iteration: u32,
         /// Its value.
@@ -59,8 +59,8 @@ pub enum Odd {
     },
     /// A boot's first iterations are not yet as the others ([`stats::steady`]).
     WarmUp {
-        /// The boot's name.
-        boot: String,
+        /// The boot's number.
+        boot: BootId,
         /// How many they are.
         iterations: usize,
         /// Their mean.
@@ -70,8 +70,8 @@ pub enum Odd {
     },
     /// A boot still changes in its last quarter.
     NeverSteady {
-        /// The boot's name.
-        boot: String,
+        /// The boot's number.
+        boot: BootId,
     },
 }
 
@@ -81,12 +81,12 @@ pub struct Peak {
     /// The median of its boots.
     pub centre: f64,
     /// The boots that lie in it.
-    pub boots: Vec<String>,
+    pub boots: Vec<BootId>,
 }
 
 /// A boot's iterations.
 struct Iterations {
-    boot: String,
+    boot: BootId,
     /// Number and value, in order.
     values: Vec<(u32, f64)>,
     /// The boot's own figure.
@@ -105,7 +105,7 @@ pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> V
     for operation in operations {
         for (column, samples) in columns.iter().zip(&operation.columns) {
             let metric = &operation.metric;
-            let boots = samples.iter().filter_map(|boot| iterations(boot, metric.mean, column));
+            let boots = samples.iter().filter_map(|boot| iterations(boot, metric.mean));
             let boots: Vec<Iterations> = boots.collect();
             let odd = outlying_boots(&boots)
                 .into_iter()
@@ -123,12 +123,7 @@ pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> V
 }
 
 /// None where a figure is not to be had.
-fn iterations(
-    samples: &BootSamples<'_>,
-    mean: Mean,
-    column: &VariantBoots<'_>,
-) -> Option<Iterations> {
-    let kept = column.boots.iter().find(|kept| std::ptr::eq(kept.boot, samples.boot))?;
+fn iterations(samples: &BootSamples<'_>, mean: Mean) -> Option<Iterations> {
     let mut values: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
         values.entry(*iteration).or_default().push(*value);
@@ -136,14 +131,14 @@ fn iterations(
     let figures = values.into_iter().map(|(number, it)| Some((number, mean_of(&it, mean)?)));
     let values = figures.collect::<Option<Vec<_>>>()?;
     let figure = samples.mean(mean)?;
-    Some(Iterations { boot: kept.name.clone(), values, figure })
+    Some(Iterations { boot: samples.id, values, figure })
 }
 
 fn outlying_boots(boots: &[Iterations]) -> Vec<Odd> {
     let figures: Vec<f64> = boots.iter().map(|boot| boot.figure).collect();
     let Some(median) = order::median(&figures) else { return Vec::new() };
     let outlier =
-        |at: usize| Odd::OutlyingBoot { boot: boots[at].boot.clone(), value: figures[at], median };
+        |at: usize| Odd::OutlyingBoot { boot: boots[at].boot, value: figures[at], median };
     outliers(&figures).into_iter().map(outlier).collect()
 }
 
@@ -162,7 +157,7 @@ fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     }
     let far = outliers(&residuals);
     let is_meant = |&at: &usize| {
-        let own = far.iter().filter(|&&other| std::ptr::eq(places[other].0, places[at].0));
+        let own = far.iter().filter(|&&other| places[other].0.boot == places[at].0.boot);
         let farthest = own.map(|&other| residuals[other]);
         let farthest = farthest.max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
         residuals[at] * farthest > 0.0
@@ -170,7 +165,7 @@ fn outlying_iterations(boots: &[Iterations]) -> Vec<Odd> {
     let outlier = |&at: &usize| {
         let (boot, iteration, value) = places[at];
         let median = order::median(&boot.values())?;
-        Some(Odd::OutlyingIteration { boot: boot.boot.clone(), iteration, value, median })
+        Some(Odd::OutlyingIteration { boot: boot.boot, iteration, value, median })
     };
     far.iter().filter(|at| is_meant(at)).filter_map(outlier).collect()
 }
@@ -189,8 +184,8 @@ fn several_modes(boots: &[Iterations]) -> Option<Odd> {
     let peak = |&Mode { centre, n }: &Mode| {
         let mut own: Vec<&Iterations> = ascending[below..below + n].to_vec();
         below += n;
-        own.sort_by_key(|boot| boots.iter().position(|it| std::ptr::eq(it, *boot)));
-        Peak { centre, boots: own.into_iter().map(|boot| boot.boot.clone()).collect() }
+        own.sort_by_key(|boot| boots.iter().position(|it| it.boot == boot.boot));
+        Peak { centre, boots: own.into_iter().map(|boot| boot.boot).collect() }
     };
     Some(Odd::Modes { modes: found.modes.iter().map(peak).collect() })
 }
@@ -200,7 +195,7 @@ fn unsteady(boot: &Iterations, metric: &Metric) -> Option<Odd> {
     let values = boot.values();
     let sign = if metric.better == Some(Better::Higher) { -1.0 } else { 1.0 };
     let signed: Vec<f64> = values.iter().map(|value| sign * value).collect();
-    let name = boot.boot.clone();
+    let name = boot.boot;
     match steady(&signed)? {
         Steady::Flat => None,
         Steady::None => Some(Odd::NeverSteady { boot: name }),
@@ -219,7 +214,7 @@ mod tests {
 
     use super::*;
     use crate::operations::operations;
-    use crate::testing::{boot, columns, deviations, manifest, sample, used, variant};
+    use crate::testing::{boot, columns, deviations, manifest, named, sample, used, variant};
 
     /// What is odd in boots of these iterations, named `b0` and so on.
     fn odd(metric: &str, boots: &[Vec<f64>]) -> Vec<Odd> {
@@ -257,7 +252,7 @@ mod tests {
         let [Odd::OutlyingBoot { boot, value, median }] = &odd("Elapsed", &boots)[..] else {
             panic!("{:?}", odd("Elapsed", &boots));
         };
-        assert_eq!((&**boot, *value), ("b4", 140.5));
+        assert_eq!((*boot, *value), (BootId(4), 140.5));
         assert!((median - 100.0).abs() < 1.5);
     }
 
@@ -273,7 +268,7 @@ mod tests {
         let [Odd::OutlyingIteration { boot, iteration, value, .. }] = &found[..] else {
             panic!("{found:?}");
         };
-        assert_eq!((&**boot, *iteration, *value), ("b2", 1, boots[2][1]));
+        assert_eq!((*boot, *iteration, *value), (BootId(2), 1, boots[2][1]));
     }
 
     #[test]
@@ -293,7 +288,7 @@ mod tests {
         }
         let found = odd("Rate", &boots);
         let [Odd::Modes { modes }] = &found[..] else { panic!("{found:?}") };
-        let said: Vec<_> = modes.iter().map(|it| it.boots.join(" ")).collect();
+        let said: Vec<_> = modes.iter().map(|it| named(&it.boots)).collect();
         assert_eq!(said, ["b1 b3 b5 b7", "b0 b2 b4 b6"]);
         assert!((modes[1].centre - 150.0).abs() < 1.0);
     }
@@ -311,7 +306,7 @@ mod tests {
         };
         for metric in ["Elapsed", "CPU"] {
             let Odd::WarmUp { boot, iterations, first, steady } = warm(metric) else { panic!() };
-            assert_eq!((&*boot, iterations), ("b1", 3));
+            assert_eq!((boot, iterations), (BootId(1), 3));
             assert!((first - 160.0).abs() < 2.0 && (steady - 100.0).abs() < 1.0);
         }
     }
@@ -320,7 +315,7 @@ mod tests {
     fn a_boot_that_never_gets_steady_is_said() {
         let mut boots = normal(1, 40);
         (0..).zip(&mut boots[0]).for_each(|(at, value)| *value += 5.0 * f64::from(at));
-        assert!(odd("Elapsed", &boots).contains(&Odd::NeverSteady { boot: "b0".into() }));
+        assert!(odd("Elapsed", &boots).contains(&Odd::NeverSteady { boot: BootId(0) }));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use model::{Better, Boot, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample, WorkloadUse};
+use model::{
+    Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample, WorkloadUse,
+};
 use stats::counted::count;
 use stats::{Counted, Run, Summary};
 
-use crate::VariantBoots;
 use crate::figures::BootFigures;
+use crate::{KeptBoot, VariantBoots};
 
 /// A metric with its label and phase.
 pub struct Operation<'a> {
@@ -44,6 +46,8 @@ impl Operation<'_> {
 
 /// The samples that one boot has of an operation.
 pub struct BootSamples<'a> {
+    /// The boot's number.
+    pub id: BootId,
     /// The boot.
     pub boot: &'a Boot,
     /// Its samples that count; at least one.
@@ -86,8 +90,8 @@ impl Taken {
 
 impl<'a> BootSamples<'a> {
     /// The boot without samples.
-    fn none(boot: &'a Boot) -> Self {
-        Self { boot, counted: Taken::default(), left_out: Taken::default() }
+    fn none(id: BootId, boot: &'a Boot) -> Self {
+        Self { id, boot, counted: Taken::default(), left_out: Taken::default() }
     }
 
     /// The boot's own figure, the mean of its samples. `None` if they have no such mean.
@@ -124,7 +128,7 @@ pub fn operations<'a>(
     let mut operations: Vec<Operation<'a>> = Vec::new();
     let mut places: HashMap<[&str; 3], usize> = HashMap::new();
     for (number, column) in columns.iter().enumerate() {
-        for boot in column.complete() {
+        for &KeptBoot { id, boot, .. } in column.complete_kept() {
             for sample in boot.samples.iter().filter(|sample| sample.workload == workload.name) {
                 let key = [&*sample.metric, &*sample.label, &*sample.phase];
                 let place = *places.entry(key).or_insert_with(|| {
@@ -132,8 +136,8 @@ pub fn operations<'a>(
                     operations.len() - 1
                 });
                 let boots = &mut operations[place].columns[number];
-                if !boots.last().is_some_and(|last| std::ptr::eq(last.boot, boot)) {
-                    boots.push(BootSamples::none(boot));
+                if boots.last().is_none_or(|last| last.id != id) {
+                    boots.push(BootSamples::none(id, boot));
                 }
                 let Some(known) = boots.last_mut() else { continue };
                 let taken = match used.counts(sample.iteration) {

@@ -5,7 +5,7 @@ mod splits;
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Mode};
+use model::{Boot, Kept, Mode};
 use serde::Serialize;
 
 use crate::figures::BootFigures;
@@ -132,19 +132,16 @@ pub fn selftest(results: &Results<'_>) -> SelfTest {
 
 /// The boots of one variant as if they were of two. Each two consecutive boots of the schedule form a block;
 /// the side of its first boot alternates from block to block. The last boot of an odd number is left out.
-pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Boot>; 2] {
-    let mut counted: Vec<&Boot> = boots
-        .iter()
-        .filter(|kept| kept.stands() && kept.boot.outcome.counts())
-        .map(|kept| kept.boot)
-        .collect();
-    counted.sort_by_key(|boot| (boot.block, boot.started));
+pub fn halves(boots: &[KeptBoot<'_>]) -> [Vec<Kept>; 2] {
+    let counted = boots.iter().filter(|kept| kept.stands() && kept.boot.outcome.counts());
+    let mut counted: Vec<_> = counted.collect();
+    counted.sort_by_key(|kept| (kept.boot.block, kept.boot.started));
     let mut sides = [Vec::new(), Vec::new()];
     for (block, pair) in (0..).zip(counted.chunks_exact(2)) {
-        for (place, boot) in pair.iter().enumerate() {
+        for (place, kept) in pair.iter().enumerate() {
             let side = (place + block as usize) % 2;
-            let boot = Boot { block, replicate: block, ..(*boot).clone() };
-            sides[side].push(boot);
+            let boot = Boot { block, replicate: block, ..kept.boot.clone() };
+            sides[side].push(Kept { id: kept.id, superseded: false, boot });
         }
     }
     sides
@@ -337,9 +334,9 @@ mod tests {
         boots.reverse();
         let variants = [variant("only")];
         let [a, b] = halves(&columns(&variants, &[&boots])[0].boots);
-        let of = |boots: &[Boot]| boots.iter().map(|boot| boot.block).collect::<Vec<_>>();
+        let of = |half: &[Kept]| half.iter().map(|it| it.boot.block).collect::<Vec<_>>();
         assert_eq!((of(&a), of(&b)), (vec![0, 1, 2], vec![0, 1, 2]));
-        let from = |boots: &[Boot]| boots.iter().map(|boot| boot.started).collect::<Vec<_>>();
+        let from = |half: &[Kept]| half.iter().map(|it| it.boot.started).collect::<Vec<_>>();
         assert_eq!((from(&a), from(&b)), (vec![0, 4, 5], vec![1, 2, 6]));
     }
 }

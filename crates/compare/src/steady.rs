@@ -2,9 +2,10 @@
 //! same iterations, and counters also leave out what was counted before the last left-out sample had
 //! ended.
 
+use crate::KeptBoot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use model::{Boot, Chunk, WORKLOAD_SOURCE, WorkloadUse};
+use model::{Boot, BootId, Chunk, WORKLOAD_SOURCE, WorkloadUse};
 use serde::Serialize;
 use stats::Counted;
 
@@ -56,9 +57,9 @@ pub struct Steady {
     /// Whether some operation has but one value an iteration.
     pub single: bool,
     /// End times of the left-out and the counted samples, by boot and iteration.
-    ends: HashMap<(*const Boot, u32), Ends>,
+    ends: HashMap<(BootId, u32), Ends>,
     /// Boots in which these times are not known.
-    untimed: HashSet<*const Boot>,
+    untimed: HashSet<BootId>,
 }
 
 /// End times of samples.
@@ -93,21 +94,20 @@ impl Steady {
     }
 
     fn add(&mut self, used: &WorkloadUse, samples: &BootSamples<'_>, number: usize, is_cut: bool) {
-        let BootSamples { boot, counted, left_out } = samples;
-        let boot = std::ptr::from_ref(*boot);
+        let BootSamples { id, counted, left_out, .. } = samples;
         // What the experiment itself leaves out is not counted anywhere.
         let left_out = left_out.iterations.iter().zip(&left_out.ends);
         let left_out = left_out.filter(|(iteration, _)| is_cut && used.counts(**iteration));
         for (iteration, ended) in left_out.clone() {
-            self.ends.entry((boot, *iteration)).or_default().left_out.extend(*ended);
+            self.ends.entry((*id, *iteration)).or_default().left_out.extend(*ended);
         }
         let counted = counted.iterations.iter().zip(&counted.ends);
         for (iteration, ended) in counted.clone() {
-            let ends = self.ends.entry((boot, *iteration)).or_default();
+            let ends = self.ends.entry((*id, *iteration)).or_default();
             ends.counted.extend(ended.map(|ended| (number, ended)));
         }
         if is_cut && left_out.chain(counted).any(|(_, ended)| ended.is_none()) {
-            self.untimed.insert(boot);
+            self.untimed.insert(*id);
         }
     }
 
@@ -115,11 +115,11 @@ impl Steady {
     /// the look. `None` where nothing of them is left out.
     pub fn part<'a>(
         &self,
-        chunks: impl IntoIterator<Item = (&'a Boot, &'a Chunk)>,
+        chunks: impl IntoIterator<Item = (KeptBoot<'a>, &'a Chunk)>,
     ) -> Option<Part> {
         let mut part = None;
-        for (boot, chunk) in chunks {
-            match self.share(boot, chunk) {
+        for (kept, chunk) in chunks {
+            match self.share(kept, chunk) {
                 Ok(Share::All) => {}
                 Ok(Share::From { .. } | Share::Nothing) => part = Some(Part::Steady),
                 Err(whole) => return Some(whole),
@@ -133,12 +133,12 @@ impl Steady {
     ///
     /// # Errors
     /// Why that can't be said: it is [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
-    pub fn share(&self, boot: &Boot, chunk: &Chunk) -> Result<Share, Part> {
-        let ends = self.ends.get(&(std::ptr::from_ref(boot), chunk.iteration));
+    pub fn share(&self, kept: KeptBoot<'_>, chunk: &Chunk) -> Result<Share, Part> {
+        let ends = self.ends.get(&(kept.id, chunk.iteration));
         let (Some(ends), [first, .., last]) = (ends, &chunk.times[..]) else {
             return Ok(Share::All);
         };
-        if self.untimed.contains(&std::ptr::from_ref(boot)) {
+        if self.untimed.contains(&kept.id) {
             return Err(Part::Untimed);
         }
         let during = |ended: u64| *first < ended && ended <= *last;
@@ -156,7 +156,7 @@ impl Steady {
         if latest.values().any(|ended| *ended <= since) {
             return Err(Part::Mixed);
         }
-        let time = look(boot, chunk, since).unwrap_or(*last);
+        let time = look(kept.boot, chunk, since).unwrap_or(*last);
         if (time - since).saturating_mul(MAX_MISSED) > last - since {
             return Err(Part::Unsampled);
         }

@@ -1,7 +1,7 @@
 //! Boots and manifests for tests.
 
 use model::{
-    Accesses, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Machine,
+    Accesses, Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Experiment, HostLoad, Machine,
     Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Rows, Sample,
     Sampler, Target, Topology, Variant, WorkloadUse,
 };
@@ -96,16 +96,22 @@ pub fn variant(name: &str) -> Variant {
     }
 }
 
-/// A column for each variant. Its boots are `b0`, `b1` and so on.
+/// A column for each variant. Boots are `b0`, `b1` and so on in one row.
 pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<VariantBoots<'a>> {
-    let kept = |(number, boot)| KeptBoot { name: format!("b{number}"), superseded: false, boot };
+    let mut numbers = (0..).map(BootId);
+    let mut kept = |boot| KeptBoot { id: numbers.next().unwrap(), superseded: false, boot };
     let columns = variants.iter().zip(boots);
     columns
         .map(|(variant, boots)| VariantBoots {
             variant,
-            boots: boots.iter().enumerate().map(kept).collect(),
+            boots: boots.iter().map(&mut kept).collect(),
         })
         .collect()
+}
+
+/// Boots in one line: `b0 b1`.
+pub fn named(boots: &[BootId]) -> String {
+    boots.iter().map(BootId::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// A complete boot that measured nothing.

@@ -55,7 +55,7 @@ fn failed_boots_are_named_and_do_not_count() {
     assert_eq!(comparison.variants[1].complete, 0);
     let outcome = "failed: workload autonuma exited with 1";
     let failed = &comparison.variants[1].failed[0];
-    assert_eq!((&*failed.boot, &*failed.outcome), ("b0", outcome));
+    assert_eq!((failed.boot, &*failed.outcome), (BootId(2), outcome));
     let max = comparison.tables[0].rows.last().unwrap();
     assert_eq!((max.value(0), max.value(1)), (Some(2.0), None));
 }
@@ -167,10 +167,10 @@ fn interrupted_and_superseded_boots_are_no_failures() {
     let comparison = compare(&[], &columns, 0);
     let variant = &comparison.variants[0];
     assert_eq!(variant.complete, 1);
-    let failed: Vec<_> = variant.failed.iter().map(|it| &*it.boot).collect();
-    assert_eq!(failed, ["b5"]);
-    let aside = variant.set_aside.iter().map(|it| (&*it.boot, it.done_again));
-    let expected = [("b0", true), ("b2", false), ("b3", false), ("b4", true)];
+    let failed: Vec<_> = variant.failed.iter().map(|it| it.boot).collect();
+    assert_eq!(failed, [BootId(5)]);
+    let aside = variant.set_aside.iter().map(|it| (it.boot.0, it.done_again));
+    let expected = [(0, true), (2, false), (3, false), (4, true)];
     assert_eq!(aside.collect::<Vec<_>>(), expected);
 }
 

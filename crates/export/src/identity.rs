@@ -1,9 +1,8 @@
 //! Columns common to all rows of a boot.
 
 use chrono::DateTime;
-use model::{Accel, Boot, Experiment, Mode};
+use model::{Accel, Boot, Experiment, Kept, Mode};
 
-use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
 
 /// The outcome of a boot that does not count because another has taken its place, or is to.
@@ -31,16 +30,16 @@ pub const MACHINE: [Column; 6] = [
 ];
 
 /// The cells of [`BOOT`].
-pub fn boot<'a>(experiment: &'a Experiment, kept: &KeptBoot<'a>) -> [Cell<'a>; 7] {
-    let KeptBoot { name, superseded, boot } = *kept;
+pub fn boot<'a>(experiment: &'a Experiment, kept: &'a Kept, id: &'a str) -> [Cell<'a>; 7] {
+    let Kept { superseded, boot, .. } = kept;
     [
         Cell::Text(&experiment.name),
         Cell::Text(&boot.variant),
-        Cell::Text(name),
+        Cell::Text(id),
         Cell::Integer(boot.replicate.into()),
         Cell::Integer(boot.block.into()),
         started(boot.started),
-        Cell::Text(if superseded { SUPERSEDED } else { boot.outcome.name() }),
+        Cell::Text(if *superseded { SUPERSEDED } else { boot.outcome.name() }),
     ]
 }
 

@@ -11,7 +11,7 @@ mod sink;
 
 use std::io::{self, Write};
 
-use model::{Boot, Experiment};
+use model::{Experiment, Kept};
 
 use sink::Sink;
 
@@ -51,17 +51,6 @@ impl Filter {
     }
 }
 
-/// A boot as the store keeps it.
-#[derive(Clone, Copy, Debug)]
-pub struct KeptBoot<'a> {
-    /// The name by which it is found again, such as `b3`.
-    pub name: &'a str,
-    /// Whether another boot has taken its place, or is to.
-    pub superseded: bool,
-    /// The boot.
-    pub boot: &'a Boot,
-}
-
 /// A file in the making.
 pub struct Export<W: Write + Send> {
     rows: Rows,
@@ -86,7 +75,7 @@ impl<W: Write + Send> Export<W> {
     ///
     /// # Errors
     /// When the output fails.
-    pub fn boot(&mut self, experiment: &Experiment, kept: &KeptBoot<'_>) -> io::Result<()> {
+    pub fn boot(&mut self, experiment: &Experiment, kept: &Kept) -> io::Result<()> {
         match self.rows {
             Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, kept),
             Rows::Series => series::write(&mut self.sink, &self.filter, experiment, kept),
@@ -106,6 +95,7 @@ impl<W: Write + Send> Export<W> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use model::{Boot, BootId};
     use model::{Bytes, Chunk, Column, Machine, Mode, Profiling, Sampler, Topology};
 
     use super::*;
@@ -178,9 +168,8 @@ mod tests {
 
     fn write(format: Format, boots: u64, out: Out) -> io::Result<()> {
         let mut export = Export::new(format, Rows::Series, Filter::default(), out.clone())?;
-        for number in 1..=boots {
-            let (name, boot) = (format!("b{number}"), boot(100_000));
-            let kept = KeptBoot { name: &name, superseded: false, boot: &boot };
+        for number in (1..=boots).map(i64::try_from).map(Result::unwrap) {
+            let kept = Kept { id: BootId(number), superseded: false, boot: boot(100_000) };
             export.boot(&experiment(), &kept)?;
             // Half of the data is out: at most one group of rows is held back.
             let least = 50_000 * 8 * number as usize;
@@ -201,7 +190,7 @@ mod tests {
         let mut out = Vec::new();
         let mut export =
             Export::new(Format::Csv, Rows::Series, Filter::default(), &mut out).unwrap();
-        let kept = KeptBoot { name: "b1", superseded: false, boot };
+        let kept = Kept { id: BootId(1), superseded: false, boot: boot.clone() };
         export.boot(&experiment(), &kept).unwrap();
         export.finish().unwrap();
         let text = String::from_utf8(out).unwrap();

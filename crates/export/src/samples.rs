@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 
-use model::{Better, Experiment, INSTRUCTIONS, Metric, Mode, ONCE, Sample, Usage};
+use model::{Better, Experiment, INSTRUCTIONS, Kept, Metric, Mode, ONCE, Sample, Usage};
 
 use crate::Filter;
-use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
 use crate::identity::{self, BOOT, MACHINE};
 use crate::sink::Sink;
@@ -52,10 +51,10 @@ pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
     experiment: &Experiment,
-    kept: &KeptBoot<'_>,
+    kept: &Kept,
 ) -> io::Result<()> {
-    let boot = kept.boot;
-    let before = identity::boot(experiment, kept);
+    let (id, boot) = (kept.id.to_string(), &kept.boot);
+    let before = identity::boot(experiment, kept, &id);
     let after = identity::machine(experiment, boot);
     let mut row = |cells: [Cell<'_>; 10], count: NonZeroU32| {
         let count = Cell::Integer(count.get().into());

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Chunk, Experiment, TOOL_SOURCES, WORKLOAD_SOURCE};
+use model::{Chunk, Experiment, Kept, TOOL_SOURCES, WORKLOAD_SOURCE};
 
 use crate::Filter;
-use crate::KeptBoot;
 use crate::cell::{Cell, Column, Kind};
 use crate::identity::{self, BOOT, MACHINE};
 use crate::sink::Sink;
@@ -48,10 +47,10 @@ pub fn write<W: Write + Send>(
     sink: &mut Sink<W>,
     filter: &Filter,
     experiment: &Experiment,
-    kept: &KeptBoot<'_>,
+    kept: &Kept,
 ) -> io::Result<()> {
-    let boot = kept.boot;
-    let before = identity::boot(experiment, kept);
+    let (id, boot) = (kept.id.to_string(), &kept.boot);
+    let before = identity::boot(experiment, kept, &id);
     let after = identity::machine(experiment, boot);
     let mut cells: Vec<Cell<'_>> = Vec::with_capacity(COLUMNS.len());
     let mut spans = BTreeMap::<_, i64>::new();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ::compare::Month;
 use boots::percent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::{Better, Share};
+use model::{Better, BootId, Share};
 
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 
@@ -167,7 +167,7 @@ pub struct UserspaceLockArgs {
     pub workloads: Vec<String>,
     /// Instead, what this boot had, such as b12
     #[arg(long, value_parser = boot_number)]
-    pub boot: Option<i64>,
+    pub boot: Option<BootId>,
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -257,7 +257,7 @@ pub enum SelftestFormat {
 pub struct ReplayArgs {
     /// The boots, such as b12 b13
     #[arg(value_parser = boot_number, required = true, value_name = "BOOT")]
-    pub boots: Vec<i64>,
+    pub boots: Vec<BootId>,
     /// So many side by side [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
@@ -510,9 +510,8 @@ fn names(text: &str) -> Result<Month, String> {
     }
 }
 
-fn boot_number(text: &str) -> Result<i64, String> {
-    let number = text.strip_prefix('b').and_then(|number| number.parse().ok());
-    number.ok_or("expected a boot's name, such as b12".into())
+fn boot_number(text: &str) -> Result<BootId, String> {
+    text.parse().map_err(|_| "expected a boot's name, such as b12".into())
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

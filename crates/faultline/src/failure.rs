@@ -144,7 +144,7 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
 mod tests {
     use std::path::PathBuf;
 
-    use store::BootId;
+    use model::BootId;
 
     use super::*;
 

@@ -5,9 +5,9 @@ use std::time::UNIX_EPOCH;
 
 use kernels::{KnownUserspace, Renewed};
 use lab::Difference;
-use model::{Boot, Kernel, count, date};
+use model::{Boot, Kept, Kernel, count, date};
 use report::escape;
-use store::{ExperimentId, ExperimentRow, Kept, Lost};
+use store::{ExperimentId, ExperimentRow, Lost};
 
 /// No line of the list of experiments is wider, in characters, but for one of many outcomes.
 const LIST_WIDTH: usize = 100;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Progress, Replayed};
-use model::count;
-use store::BootId;
+use model::{BootId, count};
 
 /// A boot under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Experiment, Mode};
-use store::{ExperimentId, Kept};
+use model::{Boot, Experiment, Kept, Mode};
+use store::ExperimentId;
 
 use crate::differences;
 
@@ -102,8 +102,8 @@ fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
+    use model::BootId;
     use model::Outcome;
-    use store::BootId;
 
     use super::*;
     use crate::file;

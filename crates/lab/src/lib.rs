@@ -20,7 +20,6 @@ mod metrics;
 mod out_of_tree;
 mod profile;
 mod replay;
-mod results;
 mod run;
 mod salvage;
 pub mod schedule;
@@ -43,7 +42,6 @@ pub use guest::{Guest, Libraries, NoGuest};
 pub use job::JobError;
 pub use look::{Look, LookError};
 pub use replay::{ReplayError, Replayed};
-pub use results::{column, results};
 pub use run::{
     Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, check, lock as lock_scratch,
 };

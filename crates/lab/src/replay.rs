@@ -8,8 +8,7 @@ use std::thread;
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
-use model::{Boot, Experiment, Kernel, Mode, Outcome, WorkloadUse};
-use store::{BootId, Kept};
+use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome, WorkloadUse};
 
 use crate::boot::{BootError, Bootable};
 use crate::conclude::digest;

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use machine::RECORDER_FILE;
-use model::Outcome;
-use store::{BootId, Detail, ExperimentId};
+use model::{BootId, Outcome};
+use store::{Detail, ExperimentId};
 
 use crate::boot::{Bootable, in_file};
 use crate::exact::difference;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use model::Outcome;
-use store::BootId;
+use model::{BootId, Outcome};
 
 use crate::replay::Replayed;
 

@@ -4,6 +4,7 @@
 mod boot;
 mod disk;
 mod experiment;
+mod kept;
 mod profile;
 mod quantity;
 mod swap;
@@ -20,6 +21,7 @@ pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
     Source, Variant, WorkloadUse,
 };
+pub use kept::{BootId, Kept, NoBootId};
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
     Privilege, Process, Profile, Profiling, Stack, Target,

@@ -8,7 +8,8 @@ pub const WIDTH: usize = 100;
 pub const MAX_TEXT: usize = 300;
 
 /// The first `most` of several names or sentences, and how many there are besides: `3 more`.
-pub fn few(most: usize, mut named: Vec<String>) -> Vec<String> {
+pub fn few(most: usize, named: impl IntoIterator<Item: ToString>) -> Vec<String> {
+    let mut named: Vec<String> = named.into_iter().map(|it| it.to_string()).collect();
     if let Some(more @ 1..) = named.len().checked_sub(most) {
         named.truncate(most);
         named.push(format!("{more} more"));

@@ -2,6 +2,7 @@
 
 use compare::{Counting, Finding, Relation, Severity};
 use kernelfiles::catalogue;
+use model::BootId;
 
 use crate::ascii::escape;
 use crate::notes::Note;
@@ -21,10 +22,10 @@ pub fn finding(finding: &Finding) -> Note {
     Note::on(topic, variant, text)
 }
 
-fn boots(names: &[String]) -> String {
-    let shown =
-        names.iter().take(MAX_BOOTS).map(|name| escape(name)).collect::<Vec<_>>().join(", ");
-    match names.len() {
+fn boots(boots: &[BootId]) -> String {
+    let shown: Vec<String> = boots.iter().take(MAX_BOOTS).map(BootId::to_string).collect();
+    let shown = shown.join(", ");
+    match boots.len() {
         all if all > MAX_BOOTS => format!("{shown} and {} more", all - MAX_BOOTS),
         _ => shown,
     }

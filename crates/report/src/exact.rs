@@ -76,8 +76,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
         if rows.is_empty() {
             continue;
         }
-        let names =
-            few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)).collect());
+        let names = few(MAX_NAMES, rows.iter().map(|(table, row)| name(table, &row.metric)));
         said.push(format!("{} ({})", count(rows.len(), verdict.name()), names.join(", ")));
     }
     let is_beyond = |it: &(&Table, &Row)| it.1.beyond_luck(column) == Some(true);
@@ -87,7 +86,7 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
             let change = change(row, column, 2).unwrap_or_default();
             format!("{} {change}", name(table, &row.metric))
         });
-        let names = few(MAX_NAMES, named.collect()).join(", ");
+        let names = few(MAX_NAMES, named).join(", ");
         said.push(format!("{} same: beyond luck, within the margin ({names})", beyond.len()));
     }
     for (number, verdict) in

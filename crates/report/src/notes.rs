@@ -4,7 +4,7 @@ use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month,
     Unmeasured, Variant,
 };
-use model::count;
+use model::{BootId, count};
 
 use crate::ascii::{MAX_TEXT, cut, escape, excerpt, few, wrap};
 use crate::consistency;
@@ -223,7 +223,7 @@ fn unmeasured(all: &[Unmeasured]) -> Vec<Note> {
     for own in all.chunk_by(|a, b| a.variant == b.variant) {
         let variant = &own[0].variant;
         notes.extend(own.iter().take(MAX_UNMEASURED).map(|it| {
-            let boots = few(MAX_BOOTS, it.boots.clone()).join(", ");
+            let boots = few(MAX_BOOTS, &it.boots).join(", ");
             Note::on(TOPIC, variant, format!("{boots}: {}", excerpt(&it.text)))
         }));
         if let Some(more) = own.len().checked_sub(MAX_UNMEASURED).filter(|more| *more > 0) {
@@ -256,6 +256,7 @@ fn complaint(complaint: &Complaint) -> String {
     // The entries of one boot follow each other.
     let mut boots = complaint.boots.clone();
     boots.dedup();
+    let boots: Vec<String> = boots.iter().map(BootId::to_string).collect();
     let times = match complaint.boots.len() {
         times if times > boots.len() => format!(" ({times} times)"),
         _ => String::new(),

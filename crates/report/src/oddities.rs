@@ -1,7 +1,7 @@
 //! Below a table of metrics: what means hide, and what is left out of them.
 
 use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
-use model::count;
+use model::{BootId, count};
 
 use crate::ascii::{escape, few};
 use crate::table::decimal;
@@ -36,7 +36,7 @@ pub fn topics(
             "Not steady:" => never(it, comparison),
             _ => Vec::new(),
         });
-        (topic, few(MAX_NAMES, named.chain(suspected).collect()))
+        (topic, few(MAX_NAMES, named.chain(suspected)))
     });
     named.into_iter().filter(|(_, named)| !named.is_empty())
 }
@@ -44,7 +44,7 @@ pub fn topics(
 /// What is left out of the figures of `table`, one sentence each without its full stop.
 pub fn left_out(table: &Table, comparison: &Comparison) -> Vec<String> {
     let left_out = table.warm_ups.iter().filter(|it| it.first > 0 && !it.counted);
-    let mut named = few(MAX_NAMES, left_out.map(|it| first(it, table, comparison)).collect());
+    let mut named = few(MAX_NAMES, left_out.map(|it| first(it, table, comparison)));
     if let Some(last) = named.last_mut() {
         last.push_str(&format!(" ({INCLUDE})"));
     }
@@ -201,7 +201,7 @@ fn sentence(oddity: &Oddity, table: &Table, comparison: &Comparison) -> String {
 
 /// A mode, with the boots that lie in it entirely.
 fn mode(peak: &Peak, figure: &dyn Fn(&f64) -> String) -> String {
-    let named = &peak.boots[..peak.boots.len().min(MAX_BOOTS)];
+    let named: Vec<String> = peak.boots.iter().take(MAX_BOOTS).map(BootId::to_string).collect();
     let more = if named.len() < peak.boots.len() { " ..." } else { "" };
     let boots = count(peak.boots.len(), "boot");
     format!("{boots} near {} ({}{more})", figure(&peak.centre), named.join(" "))

@@ -17,7 +17,7 @@ mod workload;
 
 use compare::{Comparison, Headline, Plots, Results};
 use maud::{Markup, html};
-use model::{Mode, count};
+use model::{BootId, Mode, count};
 
 use crate::ascii::{escape, excerpt};
 use crate::document::{Policy, document};
@@ -61,8 +61,8 @@ pub struct Explained {
 /// The output of a boot that failed.
 #[derive(Clone, Debug)]
 pub struct Console {
-    /// The boot's name, such as `b3`.
-    pub boot: String,
+    /// The boot's number.
+    pub boot: BootId,
     /// The kernel's log, and the console after it.
     pub text: String,
 }

@@ -298,7 +298,7 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let named = differing
         .iter()
         .map(|(column, row, evidence)| difference(row, evidence, comparison, *column));
-    let named = few(MAX_NAMES, named.collect());
+    let named = few(MAX_NAMES, named);
     let rate = format!("false discovery rate {} %", short(100.0 * alpha));
     let verdicts = match columns.clone().any(|column| judged(table, column).next().is_some()) {
         true => "Beside verdicts",

@@ -4,36 +4,13 @@ mod read;
 mod words;
 mod write;
 
-use std::fmt;
-
-use model::Boot;
+use model::{Boot, BootId, Kept};
 use rusqlite::{Connection, Transaction};
 
 use crate::checksums::{BootEntry, BootSums, ExperimentSums, StoreSums, differs};
 use crate::{Error, ExperimentId, Series, Store, Trouble};
 
 pub(crate) use read::{check, sums};
-
-/// The number of a boot in its store. Written `b3`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BootId(pub i64);
-
-impl fmt::Display for BootId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b{}", self.0)
-    }
-}
-
-/// A kept boot.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// Its number.
-    pub id: BootId,
-    /// Whether it is to be repeated, or was repeated ([`Store::forget_failed`]).
-    pub superseded: bool,
-    /// The boot, as far as it was read.
-    pub boot: Boot,
-}
 
 /// How much of a boot to read. Series and consoles are large.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Reads everything in a store, and reports what is damaged.
 
 use crate::checksums::{self, Numbers, StoreSums};
-use crate::{BootId, Error, ExperimentId, Store, Trouble, boots, experiments};
+use crate::{Error, ExperimentId, Store, Trouble, boots, experiments};
+use model::BootId;
 
 /// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]

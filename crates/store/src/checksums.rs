@@ -8,6 +8,7 @@
 //!
 //! Lists are updated incrementally, never rebuilt from the rows present.
 
+use model::BootId;
 use std::collections::BTreeMap;
 
 use rusqlite::types::ValueRef;
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::boots::{self, BootId};
+use crate::boots;
 use crate::{ExperimentId, Trouble, experiments};
 
 /// SHA-256.

@@ -7,7 +7,8 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 use thiserror::Error;
 
-use crate::{BootId, ExperimentId};
+use crate::ExperimentId;
+use model::BootId;
 
 /// Why the store failed, and in which file.
 #[derive(Debug, Error)]

@@ -19,7 +19,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use boots::{BootId, Detail, Kept};
+pub use boots::Detail;
 pub use check::{Checked, Lost};
 pub use error::{Error, Trouble};
 pub use experiments::{ExperimentId, ExperimentRow};

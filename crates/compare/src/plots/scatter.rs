@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use model::{Better, Boot, Mode, WorkloadUse};
+use model::{Better, BootId, Mode, WorkloadUse};
 use stats::counted::count;
 use stats::{Run, outliers};
 
@@ -36,8 +36,8 @@ pub struct Scatter {
 /// The samples of one boot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootDots {
-    /// The boot's name, such as `b3`.
-    pub boot: String,
+    /// The boot's number.
+    pub boot: BootId,
     /// Its samples in the order they were taken, including warm-up that does not count. Very many samples
     /// are reduced to the extremes, the outliers, and an even selection of the others.
     pub dots: Vec<Dot>,
@@ -80,18 +80,18 @@ pub fn scatters(
         operations.truncate(MAX_SCATTERS);
         operations.sort_by_key(|operation| operation.rank);
     }
-    let scatters = operations.iter().map(|operation| scatter(operation, columns)).collect();
+    let scatters = operations.iter().map(scatter).collect();
     (scatters, all - operations.len())
 }
 
-fn scatter(operation: &Operation<'_>, columns: &[VariantBoots<'_>]) -> Scatter {
+fn scatter(operation: &Operation<'_>) -> Scatter {
     let samples: Vec<Vec<Run>> = operation.columns.iter().map(|boots| finite(boots)).collect();
     let modes: Vec<usize> = samples.iter().map(|samples| modes(samples)).collect();
     let many = samples.iter().any(|samples| count(samples) >= MIN_SAMPLES);
-    let own = operation.columns.iter().zip(columns).zip(samples.iter().zip(&modes));
-    let dots = own.map(|((boots, column), (samples, &modes))| {
+    let own = operation.columns.iter().zip(samples.iter().zip(&modes));
+    let dots = own.map(|(boots, (samples, &modes))| {
         let far = if modes == 1 { outliers(samples) } else { Vec::new() };
-        dots(operation, boots, column, &far)
+        dots(operation, boots, &far)
     });
     Scatter {
         name: operation.name.clone(),
@@ -111,15 +111,10 @@ fn modes(samples: &[Run]) -> usize {
 
 /// The samples of each boot of a variant, with those at places `far` marked. Values that are not numbers
 /// cannot be drawn, and have no place.
-fn dots(
-    operation: &Operation<'_>,
-    boots: &[BootSamples<'_>],
-    column: &VariantBoots<'_>,
-    far: &[usize],
-) -> Vec<BootDots> {
+fn dots(operation: &Operation<'_>, boots: &[BootSamples<'_>], far: &[usize]) -> Vec<BootDots> {
     let mut places = 0..;
     let mut dots = |it: &BootSamples<'_>| BootDots {
-        boot: name_of(it.boot, column),
+        boot: it.id,
         dots: {
             let finite = |run: &&Run| run.value.is_finite();
             let dot = |&Run { value, count }: &Run, outlier| Dot { value, count, outlier };
@@ -137,11 +132,6 @@ fn dots(
 fn finite(boots: &[BootSamples<'_>]) -> Vec<Run> {
     let values = boots.iter().flat_map(|boot| &boot.counted.values);
     values.copied().filter(|run| run.value.is_finite()).collect()
-}
-
-fn name_of(boot: &Boot, column: &VariantBoots<'_>) -> String {
-    let own = column.boots.iter().find(|kept| std::ptr::eq(kept.boot, boot));
-    own.map_or_else(String::new, |kept| kept.name.clone())
 }
 
 /// The empirical distribution function of `values`: one step for each different value.

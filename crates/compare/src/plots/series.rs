@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ACCESSES_SOURCE, Source};
+use model::{ACCESSES_SOURCE, BootId, Source};
 
 use super::counters;
 use super::nodes::node_in;
@@ -42,8 +42,8 @@ pub struct Panel {
 pub struct Curve {
     /// The variant's place among the columns; in series by node, the number of the node.
     pub group: usize,
-    /// The boot's name, such as `b3`.
-    pub boot: String,
+    /// The boot's number.
+    pub boot: BootId,
     /// Which repetition within the boot, from 0.
     pub iteration: u32,
     /// Whether it is drawn in front: that of the iteration of median length.
@@ -58,7 +58,7 @@ impl Curve {
         let points: usize = runs.iter().map(Vec::len).sum();
         (points > 1).then(|| Self {
             group,
-            boot: track.name.to_owned(),
+            boot: track.id,
             iteration: track.iteration,
             chief: track.chief,
             runs,

@@ -1,6 +1,6 @@
 //! What is drawn of made-up boots.
 
-use model::{Boot, Chunk, Column, Mode, Sample};
+use model::{Boot, BootId, Chunk, Column, Mode, Sample};
 
 use super::*;
 use crate::testing::{boot, columns, experiment, failed, manifest, sample, variant};
@@ -48,9 +48,9 @@ fn every_sample_stands_with_its_boot_and_its_mean() {
     assert_eq!((&*scatter.name, &*scatter.unit, plots.scatters_left_out), ("Elapsed-A", "s", 0));
     let dots: Vec<_> = scatter.columns[0]
         .iter()
-        .map(|it| (&*it.boot, it.mean, it.dots.iter().map(|dot| dot.value).collect::<Vec<_>>()))
+        .map(|it| (it.boot, it.mean, it.dots.iter().map(|dot| dot.value).collect::<Vec<_>>()))
         .collect();
-    assert_eq!(dots, [("b0", Some(2.0), vec![1.0, 3.0]), ("b2", None, vec![5.0])]);
+    assert_eq!(dots, [(BootId(0), Some(2.0), vec![1.0, 3.0]), (BootId(2), None, vec![5.0])]);
     assert!(scatter.distributions.is_empty());
 }
 
@@ -89,7 +89,7 @@ fn series_begin_with_their_iteration_and_phases_follow() {
     let plots = plotted(&[&[base]]);
     let free = &panel(&plots, "Free memory").curves[0];
     assert_eq!(free.runs, [[[0.0, 2.0], [1.0, 1.0], [2.0, 1.0], [3.0, 3.0]]]);
-    assert!(free.chief && free.boot == "b0");
+    assert!(free.chief && free.boot == BootId(0));
     assert_eq!(panel(&plots, "speed").curves[0].runs, [[[2.0, 1.5], [3.0, 2.0]]]);
     assert_eq!(plots.phases, [[Span { name: "run".into(), begin: 1.0, end: 3.0 }]]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Chunk};
+use model::{Boot, BootId, Chunk};
 
 use crate::VariantBoots;
 
@@ -35,8 +35,8 @@ pub struct Tracks<'a> {
 pub struct Track<'a> {
     /// The boot.
     pub boot: &'a Boot,
-    /// Its name, such as `b3`.
-    pub name: &'a str,
+    /// Its number.
+    pub id: BootId,
     /// Which repetition, from 0.
     pub iteration: u32,
     /// Whether it is of median length among those of its variant.
@@ -68,8 +68,8 @@ pub fn tracks<'a>(workload: &str, column: &'a VariantBoots<'_>) -> Tracks<'a> {
             chunks.sort_by_key(|chunk| chunk.times[0]);
             let times = || chunks.iter().flat_map(|chunk| &chunk.times).copied();
             let (begin, end) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-            let (boot, name) = (kept.boot, &*kept.name);
-            Track { boot, name, iteration, chief: false, chunks, begin, end }
+            let (boot, id) = (kept.boot, kept.id);
+            Track { boot, id, iteration, chief: false, chunks, begin, end }
         }));
     }
     let count = all.len();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use ::compare::Results;
 use lab::{Across, across};
 use model::Mode;
 use report::escape;
@@ -40,8 +41,8 @@ pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCod
     let (experiment, mut kept) = across(&all).map_err(|wrong| refusal(&ids, &wrong))?;
     let baseline = baseline(&experiment, args)?;
     let experiment = as_counted(&experiment, &kept, args)?;
-    let compared = |kept: &[store::Kept]| {
-        let results = lab::results(&experiment, kept);
+    let compared = |kept: &[model::Kept]| {
+        let results = Results::of(&experiment, kept);
         ::compare::compare(&results, baseline, &judging_of(&results, args))
     };
     let mut comparison = compared(&kept);

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::{
-    Comparison, Judging, NoPhase, PLOT_SOURCES, Results, Sources, Verdict, explain, headlines,
-    paths, plots, with_phases,
+    Comparison, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Results, Sources, Verdict, explain,
+    headlines, paths, plots, with_phases,
 };
 use lab::file::{self, Written};
-use model::{Experiment, Mode, Source};
+use model::{Experiment, Kept, Mode, Source};
 use report::{Console, Explained, Page, Recipe, escape};
-use store::{BootId, Detail, ExperimentId, Kept, Store};
+use store::{Detail, ExperimentId, Store};
 
 use super::chosen::find;
 use super::{across, existing_store, store_option, write_out};
@@ -41,19 +41,19 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let baseline = baseline(&experiment, args)?;
     let kept = results(&store, id, experiment.mode)?;
     let counted = as_counted(&experiment, &kept, args)?;
-    let mut own = lab::results(&counted, &kept);
+    let mut own = Results::of(&counted, &kept);
     let mut judging = judging_of(&own, args);
     let mut comparison = ::compare::compare(&own, baseline, &judging);
     let series;
     if comparison.lacks_series() {
         series = store.boots(id, Detail::Series(&SAMPLED))?;
-        own = lab::results(&counted, &series);
+        own = Results::of(&counted, &series);
         judging = judging_of(&own, args);
         comparison = ::compare::compare(&own, baseline, &judging);
     }
     if let Some((other_id, mut other, kept)) = counterpart(&store, &experiment)? {
         as_asked(&mut other, args);
-        let other = lab::results(&other, &kept);
+        let other = Results::of(&other, &kept);
         let [own_name, other_name] = [(id, &own), (other_id, &other)]
             .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
         let (measured, exact, measured_name, exact_name) = match experiment.mode {
@@ -80,7 +80,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         Format::Mail => report::mail(&comparison, &own, &recipe(&files(&experiment))),
         Format::Html => {
             let drawn = store.boots(id, Detail::Series(&PLOT_SOURCES))?;
-            let mut plots = plots(&lab::results(&counted, &drawn), baseline, &judging);
+            let mut plots = plots(&Results::of(&counted, &drawn), baseline, &judging);
             if let Some(at) = args.names {
                 plots.iter_mut().for_each(|plots| plots.use_mmtests_names(&experiment, at));
             }
@@ -111,7 +111,7 @@ fn explained(comparison: &Comparison, experiment: &Experiment, kept: &[Kept]) ->
     for used in &experiment.workloads {
         kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
     }
-    let results = lab::results(experiment, &kept);
+    let results = Results::of(experiment, &kept);
     let boots = |column: usize| {
         let name = &comparison.variants[column].name;
         results.variants.iter().find(|it| it.variant.name == *name)
@@ -225,13 +225,11 @@ pub fn counted_detail(mode: Mode) -> Detail<'static> {
 /// What boots that failed printed, as many as are shown.
 fn consoles(store: &Store, comparison: &Comparison) -> Result<Vec<Console>, store::Error> {
     let failed = comparison.variants.iter().flat_map(|variant| &variant.failed);
-    let numbers = failed.filter_map(|failed| failed.boot.strip_prefix('b')?.parse().ok());
-    let numbers: Vec<i64> = numbers.take(report::MAX_CONSOLES).collect();
-    let console = |number| {
-        let kept = store.boot(BootId(number))?;
-        Ok(Console { boot: kept.id.to_string(), text: kept.boot.console })
+    let console = |failed: &FailedBoot| {
+        let Kept { id, boot, .. } = store.boot(failed.boot)?;
+        Ok(Console { boot: id, text: boot.console })
     };
-    numbers.into_iter().map(console).collect()
+    failed.take(report::MAX_CONSOLES).map(console).collect()
 }
 
 /// The experiment last used that compares the same variants by the other clock and has complete
@@ -246,7 +244,7 @@ fn counterpart(
             continue;
         }
         let kept = results(store, row.id, Mode::Measured)?;
-        if lab::results(&other, &kept).has_two_sides() {
+        if Results::of(&other, &kept).has_two_sides() {
             return Ok(Some((row.id, other, kept)));
         }
     }

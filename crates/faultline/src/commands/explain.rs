@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::{explain as explained, headlines, others, paths};
+use ::compare::{VariantBoots, explain as explained, headlines, others, paths};
 use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
@@ -59,7 +59,7 @@ fn explain_difference(
     for used in &experiment.workloads {
         kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
     }
-    let [base, new] = places.map(|place| lab::column(&experiment.variants[place], &kept));
+    let [base, new] = places.map(|place| VariantBoots::of(&experiment.variants[place], &kept));
     let workload = &*used.manifest.name;
     let explanation = explained(&base, &new, workload, experiment.boots);
     let of_phase = |phase: &str| paths(&base, &new, workload, Some(phase));

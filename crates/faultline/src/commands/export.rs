@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use compare::NoPhase;
-use export::{Export, Filter, Format, KeptBoot, Rows};
-use model::{Experiment, Mode, Profile};
-use store::{BootId, Detail, ExperimentId, Kept, Store};
+use export::{Export, Filter, Format, Rows};
+use model::{BootId, Experiment, Kept, Mode, Profile};
+use store::{Detail, ExperimentId, Store};
 
 use super::chosen::find;
 use super::compare::no_phase;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
     let what = args.what.as_deref();
-    let boot = what.and_then(|what| what.strip_prefix('b')?.parse().ok().map(BootId));
+    let boot: Option<BootId> = what.and_then(|what| what.parse().ok());
     match (tidy(args.format), boot) {
         (Some(format), None) => rows(&store, find(&store, what)?, format, args)?,
         (None, Some(boot)) => profile(&store, boot, args)?,
@@ -61,10 +61,7 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     let filter = Filter { workload: args.workload.clone(), phase: args.phase.clone() };
     let write = |out: Box<dyn Write + Send>| -> Result<(), WriteError> {
         let mut export = Export::new(format, rows, filter, out)?;
-        store.each_boot(id, detail, |kept| {
-            let (name, superseded) = (kept.id.to_string(), kept.superseded);
-            export.boot(&experiment, &KeptBoot { name: &name, superseded, boot: &kept.boot })
-        })??;
+        store.each_boot(id, detail, |kept| export.boot(&experiment, &kept))??;
         Ok(export.finish()?)
     };
     match &args.output {

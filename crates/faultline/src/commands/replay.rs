@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, Lab, Libraries, Progress, Replayed, RunOptions};
-use store::BootId;
 
 use super::run::scratch;
 use super::{existing_store, print, store_path};
@@ -26,7 +25,7 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         store,
         scratch: scratch(&path),
     };
-    let mut ids: Vec<BootId> = args.boots.iter().map(|&boot| BootId(boot)).collect();
+    let mut ids = args.boots.clone();
     ids.sort();
     ids.dedup();
     let options = RunOptions { jobs: args.jobs, ..RunOptions::default() };

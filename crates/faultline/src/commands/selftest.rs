@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
 use lab::{RunOptions, file};
-use model::{Boot, Mode, Source};
+use model::{Mode, Source};
 use store::Detail;
 
 use super::chosen::find;
@@ -51,7 +51,7 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     let summary = lab.run(&experiment, options, &mut |progress| display.show(progress));
     display.finish();
     let kept = lab.store.boots(summary?.experiment, DETAIL)?;
-    Ok(test(&lab::results(&experiment, &kept)))
+    Ok(test(&Results::of(&experiment, &kept)))
 }
 
 /// Splits the boots that are kept of one variant.
@@ -66,21 +66,17 @@ fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Fa
         return Err(Failure::Usage(message.into()));
     }
     let kept = store.boots(id, DETAIL)?;
-    let halves = halves(&lab::column(variant, &kept).boots);
+    let halves = halves(&VariantBoots::of(variant, &kept).boots);
     if halves[1].len() < 3 {
         let message =
             format!("`{of}` has fewer than 6 complete boots: 3 of each half say something");
         return Err(Failure::Usage(message));
     }
-    let sides = halves
-        .iter()
-        .map(|boots| VariantBoots { variant, boots: boots.iter().map(as_kept).collect() });
-    let variants = sides.collect();
+    let side = |half: usize| VariantBoots {
+        variant,
+        boots: halves[half].iter().map(KeptBoot::from).collect(),
+    };
     // They were not looked at as they came in: the split is new.
     let experiment = model::Experiment { sequential: None, ..experiment.clone() };
-    Ok(test(&Results { experiment: &experiment, variants }))
-}
-
-fn as_kept(boot: &Boot) -> KeptBoot<'_> {
-    KeptBoot { name: String::new(), superseded: false, boot }
+    Ok(test(&Results { experiment: &experiment, variants: vec![side(0), side(1)] }))
 }

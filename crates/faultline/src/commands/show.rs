@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use lab::Difference;
 use model::{Topology, count};
 use report::escape;
-use store::{BootId, Detail, ExperimentRow, Store};
+use store::{Detail, ExperimentRow, Store};
 
 use super::chosen::{find, older};
 use super::{existing_store, print};
@@ -47,9 +47,8 @@ fn differences(
 
 pub fn show(store: Option<PathBuf>, what: Option<&str>) -> Result<ExitCode, Failure> {
     let store = existing_store(store)?;
-    let number = what.and_then(|what| what.strip_prefix('b')?.parse().ok());
-    print(&match number {
-        Some(number) => boot::text(&store.boot(BootId(number))?),
+    print(&match what.and_then(|what| what.parse().ok()) {
+        Some(id) => boot::text(&store.boot(id)?),
         None => show_experiment(&store, what)?,
     })?;
     Ok(ExitCode::SUCCESS)

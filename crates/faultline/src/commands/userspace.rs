@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::{Guest, lock, workloads};
-use model::{Manifest, UserspaceLock};
-use store::BootId;
+use model::{BootId, Manifest, UserspaceLock};
 
 use super::{existing_store, print, write_out};
 use crate::args::UserspaceCommand;
@@ -18,7 +17,7 @@ pub fn userspace(store: Option<PathBuf>, command: UserspaceCommand) -> Result<Ex
     match command {
         UserspaceCommand::Lock(args) => {
             let lock = match args.boot {
-                Some(boot) => of_boot(store, BootId(boot), &cache)?,
+                Some(boot) => of_boot(store, boot, &cache)?,
                 None => cache.userspace_lock(&packages(&args.workloads)?, &say)?,
             };
             write_out(&lock::write(&lock), args.output.as_deref())?;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{
-    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
-    WorkloadUse,
+    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Kept, Machine, Manifest,
+    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
+    Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
-use store::{Detail, Kept, Store};
+use store::{Detail, Store};
 use tempfile::TempDir;
 
 /// How often samples with a label were measured in a row.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
 use mmtests::benchmark::{self, Logs};
 use model::{
-    Boot, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Profiling, Sample, Sampler,
-    Topology, Variant, WorkloadUse,
+    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Profiling, Sample,
+    Sampler, Topology, Variant, WorkloadUse,
 };
 
 use logs::{FORMS, Form, RUNS};
@@ -43,11 +43,10 @@ fn compared(form: &Form, month: &str) -> Comparison {
         .collect();
     let experiment = experiment(form.benchmark, metrics);
     let variants: Vec<Variant> = RUNS.iter().map(|(name, _)| variant(name)).collect();
-    let kept = |boot| KeptBoot { name: "b1".into(), superseded: false, boot };
-    let columns = variants
-        .iter()
-        .zip(&boots)
-        .map(|(variant, boot)| VariantBoots { variant, boots: vec![kept(boot)] });
+    let columns = variants.iter().zip(&boots).zip(1..).map(|((variant, boot), number)| {
+        let kept = KeptBoot { id: BootId(number), superseded: false, boot };
+        VariantBoots { variant, boots: vec![kept] }
+    });
     let results = Results { experiment: &experiment, variants: columns.collect() };
     let mut comparison = compare(&results, 0, &Judging::default());
     comparison.use_mmtests_names(&experiment, month.parse().unwrap());

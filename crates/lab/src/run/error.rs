@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use store::BootId;
+use model::BootId;
 
 use super::check::TooLarge;
 use crate::boot::BootError;

@@ -3,13 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use compare::{Comparison, Judging, Look, Verdict};
+use compare::{Comparison, Judging, Look, Results, Verdict};
 use model::{Experiment, count};
 use stats::sequential::looks;
 use store::{Detail, ExperimentId, Store};
 
 use super::{Ending, RunError};
-use crate::results::results;
 use crate::watch::{Progress, Watch};
 
 /// The looks of one run.
@@ -72,7 +71,7 @@ impl<'a> Looks<'a> {
             return Ok(None);
         }
         let kept = store.boots(self.id, Detail::Summary)?;
-        let results = results(self.experiment, &kept);
+        let results = Results::of(self.experiment, &kept);
         let judging = Judging::of(&results);
         let Some(look) = judging.look.filter(|look| look.number > self.looked) else {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! How the boots were done, and how to repeat them.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, Mode, Variant};
+use model::{BootFacts, BootId, Mode, Variant};
 
 use super::{WIDTH, section};
 use crate::ascii::{escape, excerpt, fold};
@@ -31,12 +31,11 @@ pub fn boots(results: &Results<'_>) -> Option<String> {
     if experiment.imported.is_some() || variants.len() > LETTERS.len() || variants.len() < 2 {
         return None;
     }
-    let mut boots: Vec<(u32, u64, usize, char, bool)> = Vec::new();
+    let mut boots: Vec<(u32, u64, BootId, char, bool)> = Vec::new();
     for (column, letter) in variants.iter().zip(LETTERS) {
-        for KeptBoot { name, superseded, boot } in &column.boots {
-            let number = name.trim_start_matches('b').parse().unwrap_or(0);
+        for KeptBoot { id, superseded, boot } in &column.boots {
             let complete = boot.outcome.counts() && !superseded;
-            boots.push((boot.block, boot.started, number, char::from(*letter), complete));
+            boots.push((boot.block, boot.started, *id, char::from(*letter), complete));
         }
     }
     boots.sort_unstable();
@@ -130,7 +129,7 @@ pub fn lock_command(results: &Results<'_>) -> Option<String> {
     }
     let mut boots = results.variants.iter().flat_map(|column| &column.boots);
     let boot = boots.find(|kept| !kept.boot.facts.userspace.is_empty())?;
-    Some(format!("faultline userspace lock --boot {} -o userspace.lock", quoted(&boot.name)))
+    Some(format!("faultline userspace lock --boot {} -o userspace.lock", boot.id))
 }
 
 /// The facts of a variant's boots: of the first complete one, or else of the first.

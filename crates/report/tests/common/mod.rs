@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
-    Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, HostLoad, Machine, Manifest, Mean,
-    Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
-    WorkloadUse,
+    Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Experiment, HostLoad, Machine, Manifest,
+    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
+    Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -196,11 +196,8 @@ pub fn variant(name: &str) -> Variant {
 
 /// A column for each variant, its boots named in one row: `b1`, `b2` and so on.
 pub fn columns<'a>(variants: &'a [Variant], boots: &[&'a [Boot]]) -> Vec<VariantBoots<'a>> {
-    let mut numbers = 1..;
-    let mut kept = |boot| {
-        let number = numbers.next().unwrap_or(0);
-        KeptBoot { name: format!("b{number}"), superseded: false, boot }
-    };
+    let mut numbers = (1..).map(BootId);
+    let mut kept = |boot| KeptBoot { id: numbers.next().unwrap(), superseded: false, boot };
     let columns = variants.iter().zip(boots);
     columns
         .map(|(variant, boots)| VariantBoots {

@@ -2,7 +2,7 @@
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare, plots};
 use model::{
-    Boot, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Setting, Variant,
+    Boot, BootId, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Setting, Variant,
 };
 use report::{Console, Explained, Page, Recipe};
 
@@ -185,11 +185,8 @@ fn drawn(
     judge: impl Fn(&mut Comparison),
     explained: &[Explained],
 ) -> String {
-    let mut numbers = 1..;
-    let mut kept = |boot| {
-        let number = numbers.next().unwrap_or(0);
-        KeptBoot { name: format!("b{number}"), superseded: false, boot }
-    };
+    let mut numbers = (1..).map(BootId);
+    let mut kept = |boot| KeptBoot { id: numbers.next().unwrap(), superseded: false, boot };
     let variants: Vec<VariantBoots<'_>> = sides
         .iter()
         .map(|side| VariantBoots {

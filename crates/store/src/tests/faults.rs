@@ -1,9 +1,9 @@
 //! Full disks and damaged files.
 
-use model::Outcome;
+use model::{BootId, Outcome};
 
 use super::{Place, as_kept, boot, experiment};
-use crate::{BootId, Detail, Error, Trouble};
+use crate::{Detail, Error, Trouble};
 
 #[test]
 fn a_full_disk_spares_what_was_kept() {

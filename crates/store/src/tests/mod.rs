@@ -12,15 +12,15 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use model::{
-    Accel, Accesses, Boot, BootFacts, Bytes, Chunk, Column, Count, Experiment, Function, HostLoad,
-    Instructions, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Problem,
-    ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack, Target, Topology,
-    Usage, Variant, WorkloadUse,
+    Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Experiment, Function,
+    HostLoad, Instructions, Kept, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome,
+    Privilege, Problem, ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack,
+    Target, Topology, Usage, Variant, WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{BootId, Kept, Store};
+use crate::Store;
 
 /// A path for a store, in directories that do not exist yet.
 struct Place {

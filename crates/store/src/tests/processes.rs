@@ -9,10 +9,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use model::{Boot, Outcome};
+use model::{Boot, BootId, Kept, Outcome};
 
 use super::{Place, boot, experiment};
-use crate::{BootId, Detail, Kept, Store};
+use crate::{Detail, Store};
 
 const STORE: &str = "FAULTLINE_TEST_STORE";
 const VARIANT: &str = "FAULTLINE_TEST_VARIANT";

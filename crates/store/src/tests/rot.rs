@@ -260,6 +260,6 @@ fn a_damaged_boot_spares_other_experiments() {
     assert_eq!((checked.experiments, checked.boots, checked.lost.len()), (2, 4, 1));
     let lost = &checked.lost[0];
     assert_eq!(lost.experiment.as_deref(), Some("numa"));
-    assert_eq!(lost.boot, Some((crate::BootId(1), "6.1".into())));
+    assert_eq!(lost.boot, Some((model::BootId(1), "6.1".into())));
     assert_eq!(lost.what, "the samples of boot b1");
 }

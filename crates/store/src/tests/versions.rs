@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use model::{Mode, Outcome};
+use model::{BootId, Mode, Outcome};
 
 use super::{Place, boot, experiment};
-use crate::{BootId, Detail, Store};
+use crate::{Detail, Store};
 
 fn refusal(place: &Place) -> String {
     let before = fs::read(&place.path).unwrap();

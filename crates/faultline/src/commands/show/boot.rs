@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Chunk, Column, ONCE, Sample, count};
+use model::{Boot, Chunk, Column, Kept, ONCE, Sample, count};
 use report::escape;
-use store::Kept;
 
 use crate::list::figure;
 
@@ -166,8 +165,8 @@ fn course_line(cells: [&str; 7]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::BootId;
     use model::{BootFacts, HostLoad, Outcome, Problem, ProblemKind};
-    use store::BootId;
 
     use super::*;
 
