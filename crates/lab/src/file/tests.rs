@@ -409,39 +409,3 @@ fn each_error_points_at_its_line_and_tells_what_to_do() {
     let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
     insta::assert_snapshot!(complaints.join("\n"));
 }
-
-/// The parser names the keys that it knows when it meets one that it does not.
-#[test]
-fn the_documentation_has_every_key() {
-    const PAGE: &str = include_str!("../../../../docs/experiment-file.md");
-    let head = "name = \"x\"\nboots = 1\n";
-    let rest = "[[variant]]\nkernel = \"a\"\n[[workload]]\nname = \"autonuma\"\n";
-    let machine = "[machine]\ncpus = 2\nmemory = \"1G\"\n";
-    let nodes = "[machine]\n[[machine.node]]\nmemory = \"1G\"\ncpus = \"0\"\nzzz = 1\n";
-    for (table, text) in [
-        ("## The experiment", format!("{head}zzz = 1\n{machine}{rest}")),
-        ("## `[machine]`", format!("{head}{machine}zzz = 1\n{rest}")),
-        ("`[[machine.node]]`", format!("{head}{nodes}{rest}")),
-        ("`[[machine.disk]]`", format!("{head}{machine}[[machine.disk]]\nzzz = 1\n{rest}")),
-        ("`[machine.swap]`", format!("{head}{machine}[machine.swap]\nzzz = 1\n{rest}")),
-        ("`[machine.limits]`", format!("{head}{machine}[machine.limits]\nzzz = 1\n{rest}")),
-        ("## `[sampler]`", format!("{head}{machine}[sampler]\nzzz = 1\n{rest}")),
-        ("## `[profile]`", format!("{head}mode = \"exact\"\n{machine}[profile]\nzzz = 1\n{rest}")),
-        ("## `[[variant]]`", format!("{head}{machine}[[variant]]\nzzz = 1\n{rest}")),
-        ("## `[[workload]]`", format!("{head}{machine}{rest}zzz = 1\n")),
-    ] {
-        let error = parse(Path::new("x.toml"), &text, None).unwrap_err();
-        let told = error.to_string();
-        let (_, known) =
-            told.split_once(", expected ").unwrap_or_else(|| panic!("{table}: {told}"));
-        let known = known.lines().next().unwrap_or_default();
-        let keys: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-        assert!(keys.len() > 1, "{table}: {told}");
-        let start = PAGE.find(&format!("\n{table}")).unwrap_or_else(|| panic!("no {table}"));
-        let section = &PAGE[start + 1..];
-        let end = section.find("\n## ").unwrap_or(section.len());
-        for key in keys {
-            assert!(section[..end].contains(&format!("| `{key}` |")), "{table}: {key}: {told}");
-        }
-    }
-}
