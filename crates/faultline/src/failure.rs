@@ -1,4 +1,4 @@
-//! How a command fails: the message for people, and the exit code for programs.
+//! How a command fails: error messages and exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -10,12 +10,21 @@ use store::Trouble;
 pub const HOST_FAILED: u8 = 1;
 /// The command line or the experiment file is wrong; clap uses the same code.
 pub const USAGE: u8 = 2;
-/// Done, but some boots failed.
+/// Done, but boots failed.
 pub const BOOTS_FAILED: u8 = 3;
 /// Two boots of exact mode with the same inputs differ.
 pub const NOT_EXACT: u8 = 4;
-/// Ended by Ctrl-C: 128 and the signal's number, as a shell has it.
+/// Ended by Ctrl-C: 128 plus the signal's number, as in a shell.
 pub const INTERRUPTED: i32 = 130;
+
+/// The end of `faultline --help`.
+pub const EXIT_CODES: &str = "Exit codes:
+  0    done
+  1    the host failed: disk, memory, emulator, package archive
+  2    the command line or the experiment file is wrong, or names something that does not exist
+  3    done, but boots of the experiment failed, in this run or before
+  4    exact mode: two boots with the same inputs differ
+  130  interrupted by Ctrl-C; finished boots are kept, and the same command continues";
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +32,7 @@ pub enum Failure {
     /// An experiment file is wrong.
     #[error(transparent)]
     File(#[from] Box<FileError>),
-    /// What was asked for cannot be: an unknown name, a topology that cannot be.
+    /// The request is wrong, such as an unknown name or an impossible topology.
     #[error("{0}")]
     Usage(String),
     /// Standard output was closed by its reader, as `| head` does.
@@ -156,6 +165,14 @@ mod tests {
         assert!(matches!(failure(no_experiment), Failure::Usage(_)));
         assert!(matches!(failure(Trouble::NoBoot(BootId(99))), Failure::Usage(_)));
         assert!(matches!(failure(Trouble::Full), Failure::Host(_)));
+    }
+
+    #[test]
+    fn each_exit_code_is_explained() {
+        let told = EXIT_CODES.lines().skip(1).map(|line| line.split_whitespace().next().unwrap());
+        let codes = [0, HOST_FAILED, USAGE, BOOTS_FAILED, NOT_EXACT].map(i32::from);
+        let codes = codes.into_iter().chain([INTERRUPTED]).map(|code| code.to_string());
+        assert!(told.eq(codes), "{EXIT_CODES}");
     }
 
     #[test]

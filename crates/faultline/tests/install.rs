@@ -1,8 +1,12 @@
-//! The program away from where it was built, and what `make install` puts beside it.
+//! The program outside its build directory, the files that `make install` adds, and the pages in `docs/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
 
 /// What a program says that is to boot something, and has no variables that name its files.
 fn said(program: &Path) -> String {
@@ -38,8 +42,26 @@ fn each_command_has_a_man_page_and_each_shell_its_completions() {
     assert!(read("faultline-run.1").contains("\\-\\-kernels"));
     assert!(read("faultline-kernel-add.1").contains("\\-\\-image"));
     assert!(!directory.path().join("faultline-generate.1").exists());
+    let page = fs::read_to_string(docs().join("cli.md")).unwrap();
+    assert_eq!(
+        read("cli.md"),
+        page,
+        "docs/cli.md is not what `faultline generate` writes: copy it"
+    );
     for shell in ["faultline.bash", "faultline.fish", "_faultline"] {
         assert!(read(shell).contains("explain"), "{shell}");
+    }
+}
+
+#[test]
+fn the_index_has_every_page_and_links_lead_somewhere() {
+    let index = fs::read_to_string(docs().join("README.md")).unwrap();
+    for entry in fs::read_dir(docs()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("]({name})")), "{name} has no line");
+    }
+    for link in index.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(docs().join(link).exists(), "{link}");
     }
 }
 

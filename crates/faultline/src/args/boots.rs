@@ -1,34 +1,34 @@
-//! On which machine, by which clock and how often kernels boot, where no file says it.
+//! Options for the machine, the mode and the number of boots.
 
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use model::{Accel, Bytes, Millis, Mode, Profiling, Share};
 
-/// The shape of a machine, where no file gives it.
+/// The machine of an experiment without a file.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
     /// CPUs
     #[arg(long, default_value_t = 4)]
     pub cpus: u32,
-    /// Memory of all nodes together
+    /// Memory of all nodes together, such as 512M or 2G
     #[arg(long, default_value = "2G")]
     pub memory: Bytes,
-    /// NUMA nodes, which share CPUs and memory evenly
+    /// NUMA nodes; CPUs and memory are divided evenly among them
     #[arg(long, default_value_t = 2)]
     pub nodes: u32,
-    /// How the machine executes
+    /// KVM or emulation
     #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
     pub accel: AccelArg,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AccelArg {
-    /// KVM where a guest really boots under it, else emulation
+    /// KVM if a guest boots under it, otherwise emulation
     Auto,
-    /// Hardware virtualisation
+    /// KVM
     Kvm,
-    /// Emulation
+    /// Emulation by QEMU's TCG
     Tcg,
 }
 
@@ -68,36 +68,36 @@ pub fn percent(text: &str) -> Result<Share, String> {
     share.ok_or_else(|| "expected a percentage from 0 to below 100, such as 0.5 or 0.5%".to_owned())
 }
 
-/// When boots end that end early.
+/// When `--boots auto` ends.
 #[derive(Debug, Args)]
 pub struct SequentialArgs {
-    /// With --boots auto: the most boots of each kernel [default: 32]
+    /// With --boots auto: at most this many boots of each kernel [default: 32]
     #[arg(long, value_name = "BOOTS")]
     pub at_most: Option<u32>,
-    /// With --boots auto: a smaller difference is none [default: 1%]
+    /// With --boots auto: differences up to this many percent count as none [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<Share>,
-    /// With --boots auto: begin no further block of boots after so long, such as 2h
+    /// With --boots auto: start no further block of boots after this time, such as 2h [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
 }
 
-/// By which clock kernels are compared.
+/// Options of exact mode.
 #[derive(Debug, Args)]
 pub struct ExactArgs {
-    /// By time, or exactly, by instructions [default: as the file says, else measured]
+    /// Compare by time or by instructions [default: the file's mode, or measured]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// Exact mode: seeds, and so boots, of each kernel [default: 5]
+    /// Exact mode: seeds of each kernel, one boot each [default: the file's, or 5]
     #[arg(long)]
     pub seeds: Option<u32>,
     /// Exact mode: what to count besides instructions
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
-    /// Exact mode: so many boots side by side [default: as many as CPUs and free memory allow]
+    /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
-    /// Exact mode: boot everything twice, and compare all that the boots leave behind
+    /// Exact mode: do each boot twice, and check that the results are identical
     #[arg(long)]
     pub verify: bool,
 }

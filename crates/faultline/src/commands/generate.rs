@@ -1,10 +1,10 @@
-//! `faultline generate`: what is made of the command line's grammar.
+//! `faultline generate`: man pages, shell completions and the reference of the command line.
 
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
 
 use crate::args::Cli;
@@ -12,7 +12,16 @@ use crate::failure::Failure;
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Fish, Shell::Zsh];
 
-/// Writes a man page for each command, and a file of completions for each shell.
+/// The beginning of `docs/cli.md`. Options of all commands are in the first section only.
+const HEAD: &str = "# Command reference
+
+This page is what `--help` prints. All commands have the options `--store` and `--help`. `docs/commands.md` explains
+kernels of your own, names of experiments and the store.
+
+<!-- Written by `faultline generate DIRECTORY`; copy DIRECTORY/cli.md here when options change. -->
+";
+
+/// Writes a man page for each command, a file of completions for each shell, and `docs/cli.md`.
 pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     let failed = |error| Failure::Host(format!("{}: {error}", directory.display()));
     fs::create_dir_all(directory).map_err(failed)?;
@@ -20,5 +29,23 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     for shell in SHELLS {
         generate_to(shell, &mut Cli::command(), "faultline", directory).map_err(failed)?;
     }
+    let own_store = |store: clap::Arg| store.global(false);
+    let command = Cli::command().disable_help_flag(true).disable_help_subcommand(true);
+    let mut command = command.term_width(100).mut_arg("store", own_store);
+    command.build();
+    let mut text = HEAD.to_owned();
+    add_help(&mut command, &mut text);
+    fs::write(directory.join("cli.md"), text).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds what `--help` prints, of a command and of those below it.
+fn add_help(command: &mut Command, text: &mut String) {
+    let name = command.get_bin_name().unwrap_or("faultline").to_owned();
+    let help = command.render_help().to_string();
+    let lines = help.lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n");
+    *text += &format!("\n## {name}\n\n{}", lines.collect::<String>());
+    for below in command.get_subcommands_mut().filter(|below| !below.is_hide_set()) {
+        add_help(below, text);
+    }
 }

@@ -1,0 +1,154 @@
+//! Options of the commands that read an experiment's results.
+
+use std::path::PathBuf;
+
+use ::compare::Month;
+use clap::{Args, ValueEnum};
+use model::Share;
+
+use super::boots::percent;
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Names or numbers [default: the latest]. The variants of several experiments are compared side by
+    /// side, if all ran the same workloads on the same machine
+    #[arg(value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+    /// The variant in the first column [default: the experiment's first variant]
+    #[arg(long, value_name = "VARIANT")]
+    pub baseline: Option<String>,
+    /// Differences up to this many percent count as none; with 0 every difference counts that luck does
+    /// not explain [default: the experiment's margin, or 1]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<Share>,
+    /// Show counters of this phase only, or of all phases (all); may be repeated [default: the measured
+    /// phases]
+    #[arg(long)]
+    pub phase: Vec<String>,
+    /// Include or exclude warm-up at the beginning of boots [default: exclude; include for imported
+    /// results]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub warmup: Option<Warmup>,
+    /// Name rows as mmtests names them (mmtests), or as it named them in a given month
+    /// (mmtests:2015-03)
+    #[arg(long, value_name = "NAMES", value_parser = names)]
+    pub names: Option<Month>,
+    /// Print all rows, counters and notes [default: the verdicts and the largest changes]
+    #[arg(long)]
+    pub full: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Warmup {
+    /// Count all samples
+    Include,
+    /// Leave warm-up out where it is certain
+    Exclude,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables to paste into a mail
+    Text,
+    /// JSON
+    Json,
+    /// A mail that is ready to send
+    Mail,
+    /// A page with every sample, series over time, and how to reproduce the results
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The variant to compare with
+    #[arg(required_unless_present = "counter")]
+    pub base: Option<String>,
+    /// The variant that changed
+    #[arg(required_unless_present = "counter")]
+    pub new: Option<String>,
+    /// The experiment's name or number [default: the latest one of exact mode that has both variants]
+    pub experiment: Option<String>,
+    /// The workload [default: the experiment's only one]
+    #[arg(long)]
+    pub workload: Option<String>,
+    /// Explain this phase only
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how
+    /// to read it; needs no store
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["base", "new", "experiment", "workload", "phase", "top", "format", "output"]
+    )]
+    pub counter: Option<String>,
+    /// Rows of each ranking in text output [default: 10]
+    #[arg(long, value_name = "ROWS")]
+    pub top: Option<usize>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub format: ExplainFormat,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// Text
+    Text,
+    /// JSON, with all functions and counters
+    Json,
+    /// A page with a differential flame graph
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// An experiment's name or number, to export samples; or a boot such as b12, to export its profile
+    /// [default: the latest experiment]
+    pub what: Option<String>,
+    /// Output format
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Export the time series of an experiment instead of its samples
+    #[arg(long)]
+    pub series: bool,
+    /// Export this workload only
+    #[arg(long)]
+    pub workload: Option<String>,
+    /// Export this phase only
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Samples as Apache Parquet
+    Parquet,
+    /// Samples as CSV, with the column names in the first line
+    Csv,
+    /// Samples as a JSON array, one object per line
+    Json,
+    /// Profile as collapsed stacks for flame-graph tools: one call path and its instructions per line
+    Collapsed,
+    /// Profile as `perf script` prints samples; the period is the number of instructions
+    PerfScript,
+}
+
+fn names(text: &str) -> Result<Month, String> {
+    match text.split_once(':') {
+        None if text == "mmtests" => Ok(Month::LATEST),
+        Some(("mmtests", month)) => month.parse(),
+        _ => Err("expected mmtests, or mmtests:YYYY-MM, such as mmtests:2015-03".into()),
+    }
+}
