@@ -1,4 +1,4 @@
-//! Lists as text: kernels, experiments, boots. What comes from a guest or a file is escaped.
+//! Lists as text: kernels, experiments, boots. Text from guests and files is escaped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::UNIX_EPOCH;
@@ -9,12 +9,12 @@ use model::{Boot, Kept, Kernel, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
-/// No line of the list of experiments is wider, in characters, but for one of many outcomes.
+/// The width of the list of experiments, in characters. Only lines with many outcomes are wider.
 const LIST_WIDTH: usize = 100;
-/// Outcomes that take more characters have a line of their own.
+/// Longer outcomes have a line of their own.
 const BOOTS_WIDTH: usize = 28;
 
-/// The kernels in the cache, a line each.
+/// The kernels in the cache, one line each.
 pub fn kernels(kernels: &[Kernel]) -> String {
     let rows = kernels.iter().map(|kernel| {
         let parts = [
@@ -25,7 +25,7 @@ pub fn kernels(kernels: &[Kernel]) -> String {
         ];
         let parts = parts.into_iter().filter_map(|(name, part)| part.as_ref().map(|_| name));
         let parts = match parts.collect::<Vec<_>>().join(", ") {
-            none if none.is_empty() => "image alone".to_owned(),
+            none if none.is_empty() => "image only".to_owned(),
             parts => parts,
         };
         [kernel.name.clone(), parts, short(&kernel.digest), kernel.origin.clone()]
@@ -33,7 +33,7 @@ pub fn kernels(kernels: &[Kernel]) -> String {
     columns(["KERNEL", "HAS", "DIGEST", "ORIGIN"], rows)
 }
 
-/// The images of user space in the cache, a line each.
+/// The images in the cache, one line each.
 pub fn userspaces(known: &[KnownUserspace]) -> String {
     let rows = known.iter().map(|KnownUserspace { image, wanted }| {
         let made = image.made.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn userspaces(known: &[KnownUserspace]) -> String {
     columns(["IMAGE", "SIZE", "MADE", "PACKAGES", "MADE FOR"], rows)
 }
 
-/// What of a store is damaged, a line each part.
+/// The damaged parts of a store, one line each.
 pub fn lost(lost: &[Lost]) -> String {
     let rows = lost.iter().map(|Lost { experiment, boot, what, why }| {
         let (number, variant) = match boot {
@@ -62,12 +62,12 @@ pub fn lost(lost: &[Lost]) -> String {
     columns(["EXPERIMENT", "VARIANT", "BOOT", "DAMAGED"], rows)
 }
 
-/// The beginning of a digest, by which people know it.
+/// The first digits of a digest.
 fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// What is otherwise in a renewed image, a line each package.
+/// The changed packages of a renewed image, one line each.
 pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     let [was, is] = [old, new].map(|image| {
         let versions = image.packages.iter().filter_map(|package| package.split_once('='));
@@ -77,21 +77,21 @@ pub fn renewed(Renewed { wanted, old, new }: &Renewed) -> String {
     let changed = names.into_iter().filter_map(|name| match (was.get(name), is.get(name)) {
         (was, is) if was == is => None,
         (Some(was), Some(is)) => Some(format!("  {name} {is}, was {was}\n")),
-        (Some(was), None) => Some(format!("  {name} {was} is no more in it\n")),
-        (None, is) => Some(format!("  {name} {} is new\n", is?)),
+        (Some(was), None) => Some(format!("  {name} {was} removed\n")),
+        (None, is) => Some(format!("  {name} {} added\n", is?)),
     });
     let changed: Vec<String> = changed.map(|line| escape(line.trim_end()) + "\n").collect();
     let wanted = wanted.join(" ");
     match &changed[..] {
-        [] => format!("{}: has what Debian has now\n", escape(&wanted)),
+        [] => format!("{}: up to date\n", escape(&wanted)),
         changed => {
             format!("{}: {}\n{}", escape(&wanted), short(&new.digest), changed.concat())
         }
     }
 }
 
-/// The experiments in the store, a line each, and below it how their boots ended, if in many ways, the user's
-/// note and what is remarked on it. No line is wider than 100 columns, but for one of many outcomes.
+/// The experiments in the store, one line each; long outcomes, a remark and the note follow on lines of their
+/// own. Only lines with outcomes are wider than 100 columns.
 pub fn experiments(
     experiments: &[ExperimentRow],
     sizes: &BTreeMap<ExperimentId, u64>,
@@ -107,7 +107,7 @@ pub fn experiments(
             escape(&row.variants.join(", ")),
         ]
     });
-    let head = ["NUMBER", "EXPERIMENT", "KEPT (UTC)", "SIZE", "BOOTS", "VARIANTS"];
+    let head = ["NUMBER", "EXPERIMENT", "CREATED (UTC)", "SIZE", "BOOTS", "VARIANTS"];
     let lines = columns(head, rows);
     let mut lines = lines.lines();
     let mut text = format!("{}\n", lines.next().unwrap_or_default());
@@ -132,17 +132,17 @@ pub fn experiments(
     text
 }
 
-/// By what an experiment differs from an older one of its name.
+/// How an experiment differs from an older one of its name.
 pub fn differing(differences: &[Difference], older: ExperimentId) -> String {
     let usual = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
     let told = differences
         .iter()
         .map(|it| format!("{} {} (was {})", it.key, usual(&it.first), usual(&it.second)));
     let told = match told.collect::<Vec<_>>() {
-        none if none.is_empty() => "nothing that its file tells".to_owned(),
+        none if none.is_empty() => "no key of its file".to_owned(),
         told => escape(&told.join("; ")),
     };
-    format!("other than {older}: {told}")
+    format!("differs from {older}: {told}")
 }
 
 /// Day and minute of a time in seconds since 1970, in UTC.
@@ -150,7 +150,7 @@ pub fn moment(seconds: u64) -> String {
     format!("{} {:02}:{:02}", date(seconds), seconds / 3600 % 24, seconds / 60 % 60)
 }
 
-/// Bytes in the largest unit that has one, to 3 digits or so.
+/// A size in the largest suitable unit, such as `1.2M` or `45K`.
 fn size(bytes: u64) -> String {
     let units = [("G", 30), ("M", 20), ("K", 10)];
     match units.into_iter().find(|(_, power)| bytes >> power > 0) {
@@ -162,7 +162,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The beginning of a text that is longer than so many characters.
+/// The text, shortened to this many characters.
 fn cut(text: &str, width: usize) -> String {
     match text.chars().count() > width {
         true => text.chars().take(width - 3).chain("...".chars()).collect(),
@@ -170,7 +170,7 @@ fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// The same, or how many there are alone where that is long: `14 of 64`.
+/// The outcomes, or only the number of boots if the outcomes are long: `14 of 64`.
 fn boots_cell(row: &ExperimentRow) -> String {
     match boots_kept(row) {
         short if short.len() <= BOOTS_WIDTH => short,
@@ -182,7 +182,7 @@ fn boots_wanted(row: &ExperimentRow) -> u64 {
     u64::from(row.boots) * row.variants.len() as u64
 }
 
-/// How many boots there are of how many, and how they ended: `3 complete, 1 died of 4`.
+/// How many boots the store has, how they ended, and how many are wanted: `3 complete, 1 died of 4`.
 fn boots_kept(row: &ExperimentRow) -> String {
     let wanted = boots_wanted(row);
     let outcomes: Vec<String> =
@@ -194,7 +194,7 @@ fn boots_kept(row: &ExperimentRow) -> String {
     }
 }
 
-/// The boots of an experiment, a line each.
+/// The boots of an experiment, one line each.
 pub fn boots(boots: &[Kept]) -> String {
     let rows = boots.iter().map(|Kept { id, superseded, boot }| {
         let superseded = if *superseded { " (superseded)" } else { "" };
@@ -210,7 +210,7 @@ pub fn boots(boots: &[Kept]) -> String {
     columns(["BOOT", "VARIANT", "TIME", "ACCEL", "RELEASE", "OUTCOME"], rows)
 }
 
-/// What a boot for a look found.
+/// The result of `faultline boot`.
 pub fn boot(boot: &Boot) -> String {
     let facts = &boot.facts;
     let head = format!(
@@ -236,7 +236,7 @@ pub fn boot(boot: &Boot) -> String {
     format!("{head}{machine}{}\n{problems}", lines.join("\n"))
 }
 
-/// A number with so many decimals, `-` if it is not known.
+/// A number with this many decimals; `-` if it is not known.
 pub fn figure(number: f64, decimals: usize) -> String {
     if number.is_finite() { format!("{number:.decimals$}") } else { "-".to_owned() }
 }
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_in_an_image_is_told() {
+    fn changed_packages_of_an_image_are_listed() {
         let wanted = vec!["fio".to_owned()];
         let old = image(&["fio=3.33-3", "libaio1=1", "libc6=2.36-1"]);
         let new = image(&["fio=3.33-4", "libc6=2.36-1", "libnew=1"]);
@@ -311,9 +311,9 @@ mod tests {
         insta::assert_snapshot!(told, @r"
         fio: 0123456789ab
           fio 3.33-4, was 3.33-3
-          libaio1 1 is no more in it
-          libnew 1 is new
-        fio: has what Debian has now
+          libaio1 1 removed
+          libnew 1 added
+        fio: up to date
         ");
     }
 
@@ -370,7 +370,7 @@ mod tests {
         };
         let remarks = [String::new(), "other than 1".to_owned()];
         insta::assert_snapshot!(experiments(&[row, few], &BTreeMap::new(), &remarks), @r"
-        NUMBER  EXPERIMENT  KEPT (UTC)        SIZE  BOOTS                     VARIANTS
+        NUMBER  EXPERIMENT  CREATED (UTC)     SIZE  BOOTS                     VARIANTS
         1       numa        1970-01-01 00:00  0     15 of 16                  6.1, 7.3
                 boots: 3 complete, 3 died, 3 panicked, 3 partial, 3 timed-out of 16; 12 superseded
                 note: a note

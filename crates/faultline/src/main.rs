@@ -1,4 +1,4 @@
-//! The command line: parses, calls, prints.
+//! The command line: parses options, calls the crates below, prints results.
 
 mod args;
 mod commands;

@@ -1,4 +1,4 @@
-//! Progress of a run: one line for each boot under way, rewritten on a terminal; plain lines elsewhere.
+//! Progress of a run: on a terminal one updated line for each running boot, elsewhere plain lines.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
@@ -8,26 +8,26 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Progress, Replayed};
 use model::{BootId, count};
 
-/// A boot under way.
+/// A running boot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Running {
-    /// One of the schedule, by its number.
+    /// A boot of the schedule, by its number.
     Boot(usize),
     Replay(BootId),
 }
 
-/// Where progress is shown, and how.
+/// Prints progress.
 pub struct Display {
     bars: MultiProgress,
     plain: bool,
     boots: usize,
-    /// The boots under way.
+    /// The running boots.
     running: BTreeMap<Running, (String, ProgressBar)>,
     left: Option<Duration>,
 }
 
 impl Display {
-    /// Progress on standard error; nothing at all if `quiet`.
+    /// Progress on standard error; none if `quiet`.
     pub fn new(quiet: bool) -> Self {
         let plain = !quiet && !stderr().is_terminal();
         let target = match quiet || plain {
@@ -46,7 +46,7 @@ impl Display {
                 self.boots = boots;
                 self.line(&match done {
                     0 => format!("{} to do", count(boots, "boot")),
-                    _ => format!("{}, {done} done before", count(boots, "boot")),
+                    _ => format!("{}, {done} already done", count(boots, "boot")),
                 });
             }
             Progress::Boot { number, variant } => {
@@ -69,7 +69,7 @@ impl Display {
         }
     }
 
-    /// Takes the lines that are rewritten off the terminal.
+    /// Removes the updated lines from the terminal.
     pub fn finish(&self) {
         self.running.values().for_each(|(_, bar)| bar.finish_and_clear());
     }
@@ -104,7 +104,7 @@ impl Display {
         }
     }
 
-    /// A line of its own. What a guest said may be in it.
+    /// Prints a line, which may have text from a guest.
     fn line(&self, text: &str) {
         let text = report::escape(text);
         if self.plain || self.bars.println(&text).is_err() {
@@ -113,7 +113,7 @@ impl Display {
     }
 }
 
-/// A duration for people: `48 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration as text: `48 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_written_for_people() {
+    fn spans_are_written_as_text() {
         let written = [0, 48, 200, 7500].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(written, ["0 s", "48 s", "3 min 20 s", "2 h 5 min"]);
     }

@@ -32,10 +32,10 @@ fn unknown_names_get_near_ones() {
     let output = explain(&["--counter", "pgscan_kswpad"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("`pgscan_kswpad`; is one of these meant: pgscan_kswapd"), "{error}");
+    assert!(error.contains("`pgscan_kswpad`; did you mean pgscan_kswapd"), "{error}");
     assert!(output.stdout.is_empty());
     let error = String::from_utf8(explain(&["--counter", "Sector Read"]).stderr).unwrap();
-    assert!(error.contains("is one of these meant: Sector Reads"), "{error}");
+    assert!(error.contains("did you mean Sector Reads"), "{error}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn options_that_contradict_each_other_are_refused() {
         (&["run", "--workload", "nas"], "faultline run --kernels"),
         (&["run", "--kernels", "6.1", "--mode", "exact", "--boots", "3"], "use --seeds"),
         (&["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"], "leave --accel out"),
-        (&["run", "--kernels", "6.1", "--boots", "3", "--margin", "2"], "for --boots auto"),
+        (&["run", "--kernels", "6.1", "--boots", "3", "--margin", "2"], "need --boots auto"),
         (&["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "x%"], "such as 0.5"),
         (&["run", "--kernels", "6.1", "--mode", "exact", "--jobs", "0"], "--jobs"),
         (&["kernel", "add", "debian:6.1", "--name", "mine"], "--name"),
@@ -123,7 +123,7 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     machine: 2 CPUs, 1 node, 512M, 0 disks
     workload: mprotect rounds=5 share=12.5, 2 iterations
     4 boots: old, new, new, old
-    time: not known, for the store has no boot of these workloads on such a machine
+    time: unknown, the store has no boot of these workloads on such a machine
     ");
     assert!(!place.directory.path().join("store.db").exists());
     let options = ["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "5", "--dry-run"];

@@ -55,7 +55,7 @@ fn a_store_is_checked_and_damage_is_told_wherever_it_is_read() {
         store.keep_boot(id, &boot(variant, value)).unwrap();
     }
     drop(store);
-    let whole = "1 experiment, 2 boots, 2 samples and 0 series: all are whole\n";
+    let whole = "1 experiment, 2 boots, 2 samples and 0 series: no damage found\n";
     assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
     assert_eq!(faultline(&path, &["compare"]).0, Some(0));
 
@@ -71,7 +71,7 @@ fn a_store_is_checked_and_damage_is_told_wherever_it_is_read() {
     EXPERIMENT  VARIANT  BOOT  DAMAGED
     numa        new      b2    the samples of boot b2: the checksum does not match
     ");
-    assert!(error.contains("results.db: 1 part damaged: take a copy"), "{error}");
+    assert!(error.contains("results.db: 1 part damaged: restore"), "{error}");
     for arguments in
         [&["compare"][..], &["show"], &["show", "b2"], &["export", "numa", "--format", "csv"]]
     {
@@ -122,7 +122,7 @@ fn experiments_of_one_name_are_told_apart() {
     let (code, out, error) = faultline(&path, &["compare", "numa"]);
     assert_eq!(code, Some(0), "{error}");
     assert!(out.contains("compare 2 --full"), "{out}");
-    insta::assert_snapshot!(timeless(&error), @"numa is number 2, first kept DAY HH:MM UTC; there is also numa~2 (number 1, DAY HH:MM UTC)");
+    insta::assert_snapshot!(timeless(&error), @"numa means number 2, created DAY HH:MM UTC; others: numa~2 (number 1, DAY HH:MM UTC)");
     for named in ["numa~2", "1"] {
         let (code, out, error) = faultline(&path, &["show", named]);
         assert_eq!((code, error.as_str()), (Some(0), ""));
@@ -154,7 +154,7 @@ fn experiments_are_renamed_and_remarked_on() {
     said(&["note", "before", ""]);
     assert!(!said(&["list"]).contains("note:"));
     let whole = said(&["store", "check"]);
-    assert!(whole.ends_with("all are whole\n"), "{whole}");
+    assert!(whole.ends_with("no damage found\n"), "{whole}");
     for arguments in [
         &["rename", "before", "12"][..],
         &["rename", "before", "b12"],
@@ -177,7 +177,9 @@ fn experiments_are_removed_when_that_is_agreed_and_no_run_goes_on() {
     let before = fs::read(&path).unwrap();
     let (code, out, error) = faultline(&path, &["rm", "numa~2", "numa"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(error.contains("say --yes") && error.contains("experiment 1 (numa) with 2 boots"));
+    assert!(
+        error.contains("confirm with --yes") && error.contains("experiment 1 (numa) with 2 boots")
+    );
     assert_eq!(faultline(&path, &["rm", "1", "none", "--yes"]).0, Some(2));
     let running = lab::lock_scratch(&directory.path().join("results.db.running")).unwrap();
     for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"]] {
@@ -191,7 +193,7 @@ fn experiments_are_removed_when_that_is_agreed_and_no_run_goes_on() {
     assert_eq!((code, out.as_str()), (Some(0), "removed experiment 1 (numa) with 2 boots\n"));
     assert_eq!(faultline(&path, &["show", "b1"]).0, Some(2));
     assert_eq!(faultline(&path, &["show", "numa"]).0, Some(0));
-    let whole = "1 experiment, 2 boots, 2 samples and 0 series: all are whole\n";
+    let whole = "1 experiment, 2 boots, 2 samples and 0 series: no damage found\n";
     assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
 }
 
@@ -222,7 +224,7 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let frozen = format!(
-        "{} cannot be written: it is read without locks; nobody may write it meanwhile\n",
+        "{} is read-only and is read without locks: do not write to it meanwhile\n",
         path.display()
     );
     for arguments in [
@@ -282,5 +284,5 @@ fn variants_of_several_experiments_stand_side_by_side_if_all_ran_the_same() {
     let baseline = ["compare", "1", "3", "--baseline", "newer", "--format", "json"];
     let (code, out, error) = faultline(&path, &baseline);
     assert_eq!(code, Some(0), "{error}");
-    assert!(error.contains("none are pairs") && out.contains("old@1"), "{error}");
+    assert!(error.contains("form no pairs") && out.contains("old@1"), "{error}");
 }

@@ -40,7 +40,7 @@ fn tables_without_the_baseline_stay_as_they_are_and_say_so() {
     assert!(output.status.success());
     let text = printed(&output);
     assert!(text.contains("computed from the printed, rounded values"));
-    assert!(text.contains("No column of that name: as printed."));
+    assert!(text.contains("No column of that name: percentages are as printed."));
 }
 
 #[test]

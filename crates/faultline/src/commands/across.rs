@@ -17,7 +17,7 @@ use crate::list::moment;
 
 pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !matches!(args.format, Format::Text | Format::Json) {
-        let message = "several experiments are compared as text or JSON: no file runs them again";
+        let message = "several experiments can only be compared with --format text or json";
         return Err(Failure::Usage(message.into()));
     }
     let mut ids: Vec<ExperimentId> = Vec::new();
@@ -70,7 +70,7 @@ pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which experiments stand side by side, and what that means.
+/// Which experiments are compared, and how far such a comparison goes.
 fn head(rows: &[ExperimentRow], all: &[Across]) -> String {
     let mut text = String::new();
     for (id, experiment, kept) in all {
@@ -80,17 +80,17 @@ fn head(rows: &[ExperimentRow], all: &[Across]) -> String {
         let ran = ran.into_iter().collect::<Vec<_>>().join("; ");
         let row = rows.iter().find(|row| row.id == *id);
         let kept =
-            row.map_or(String::new(), |row| format!(", first kept {} UTC", moment(row.created)));
+            row.map_or(String::new(), |row| format!(", created {} UTC", moment(row.created)));
         let line = format!("Experiment {id}: {}{kept}, {ran}", experiment.name);
         text.push_str(&escape(&line));
         text.push('\n');
     }
     let is_exact = all.iter().all(|(_, experiment, _)| experiment.mode == Mode::Exact);
     text.push_str(if is_exact {
-        "Counts depend on a boot's inputs alone, so seeds compare across experiments.\n"
+        "Counts depend only on a boot's inputs, so boots of different experiments are comparable.\n"
     } else {
-        "Boots of different experiments were not taken in turns: none are pairs, and what changed on the host,\n\
-         or from one host to another, cannot be told from a difference between variants.\n"
+        "Boots of different experiments were not interleaved, so they form no pairs. A change of the host between\n\
+         the experiments looks like a difference between variants.\n"
     });
     text
 }

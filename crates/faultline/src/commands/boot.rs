@@ -1,4 +1,4 @@
-//! `faultline boot`: one kernel, for a look.
+//! `faultline boot`: boots one kernel, and keeps nothing.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Which experiment is meant.
+//! Finds the experiment that a name means.
 
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Store};
@@ -6,15 +6,16 @@ use store::{ExperimentId, ExperimentRow, Store};
 use crate::failure::Failure;
 use crate::list::moment;
 
-/// Of how many others of a name is told.
+/// At most this many other experiments of a name are listed.
 const MAX_OTHERS: usize = 4;
 
-/// The experiment that was named, or the one last used. Where several have the name, standard error says
-/// which one is meant.
+/// The experiment of this name or number, or the latest one. If several have the name, prints on standard
+/// error which one is used.
 pub fn find(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure> {
     let rows = store.experiments()?;
     let Some(named) = named else {
-        let none = || Failure::Usage("the store holds no experiment yet".into());
+        let none =
+            || Failure::Usage("the store has no experiments: `faultline run` adds one".into());
         return rows.last().map(|latest| latest.id).ok_or_else(none);
     };
     let id = store.find_experiment(named)?;
@@ -24,7 +25,7 @@ pub fn find(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure>
     Ok(id)
 }
 
-/// What is said where a name alone means one of several.
+/// The message if several experiments have the name.
 fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String> {
     let all: Vec<&ExperimentRow> = rows.iter().rev().filter(|row| row.name == named).collect();
     let (taken, others) = all.split_first()?;
@@ -39,11 +40,11 @@ fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String
     if more > 0 {
         others.push_str(&format!(" and {more} more"));
     }
-    let taken = format!("number {}, first kept {} UTC", taken.id, moment(taken.created));
-    Some(escape(&format!("{named} is {taken}; there is also {others}")))
+    let taken = format!("number {}, created {} UTC", taken.id, moment(taken.created));
+    Some(escape(&format!("{named} means {taken}; others: {others}")))
 }
 
-/// The experiment of the same name that was last kept before one of these.
+/// The previous experiment of the same name.
 pub fn older<'a>(rows: &'a [ExperimentRow], row: &ExperimentRow) -> Option<&'a ExperimentRow> {
     let place = rows.iter().position(|other| other.id == row.id)?;
     rows[..place].iter().rev().find(|other| other.name == row.name)
@@ -72,7 +73,7 @@ mod tests {
     fn a_name_of_several_says_which_is_meant() {
         let rows = [row(3, "numa"), row(1, "numa"), row(2, "other"), row(4, "numa")];
         let told = which(&rows, "numa", ExperimentId(4)).unwrap();
-        insta::assert_snapshot!(told, @"numa is number 4, first kept 2026-09-21 14:17 UTC; there is also numa~2 (number 1, 2026-09-21 14:14 UTC), numa~3 (number 3, 2026-09-21 14:16 UTC)");
+        insta::assert_snapshot!(told, @"numa means number 4, created 2026-09-21 14:17 UTC; others: numa~2 (number 1, 2026-09-21 14:14 UTC), numa~3 (number 3, 2026-09-21 14:16 UTC)");
         assert_eq!(which(&rows, "other", ExperimentId(2)), None);
         assert_eq!(which(&rows, "numa~2", ExperimentId(1)), None);
         assert_eq!(which(&rows, "1", ExperimentId(1)), None);

@@ -20,16 +20,19 @@ use crate::failure::Failure;
 /// The counters that are compared.
 const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-/// The same where the time between samples matters: processor times change whenever the sampler looks,
-/// and so tell when it did.
+/// The same with processor times. These change with each sample, so they show when the sampler ran.
 pub const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
 
 pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.full && args.format != Format::Text {
-        return Err(Failure::Usage("--full is for --format text: the others have all".into()));
+        return Err(Failure::Usage(
+            "--full needs --format text: other formats are always complete".into(),
+        ));
     }
     if args.phase.len() > 1 && args.phase.iter().any(|phase| phase == ::compare::ALL_PHASES) {
-        return Err(Failure::Usage("--phase all names all phases: name no other".into()));
+        return Err(Failure::Usage(
+            "--phase all already means every phase: leave the others out".into(),
+        ));
     }
     let named = store_option(store.as_ref());
     let store = existing_store(store)?;
@@ -138,21 +141,21 @@ fn explained(comparison: &Comparison, experiment: &Experiment, kept: &[Kept]) ->
     explained
 }
 
-/// The user's remark on an experiment, as a line at the end of a text.
+/// The experiment's note, for the end of a text.
 fn note(store: &Store, id: ExperimentId) -> Result<String, Failure> {
     let row = store.experiments()?.into_iter().find(|row| row.id == id);
     let note = row.map(|row| row.note).filter(|note| !note.is_empty());
     Ok(note.map_or(String::new(), |note| format!("\nNote: {}\n", escape(&note))))
 }
 
-/// Lets iterations of warm-up count where that is asked for.
+/// With `--warmup include`, counts iterations of warm-up.
 fn as_asked(experiment: &mut Experiment, args: &CompareArgs) {
     if args.warmup == Some(Warmup::Include) {
         experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
     }
 }
 
-/// How differences in `results` are judged as `args` have it.
+/// How differences in `results` are judged, with the options in `args`.
 pub fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
     let judging = Judging::of(results);
     let asked = args.warmup.map(|warmup| warmup == Warmup::Include);
@@ -163,12 +166,12 @@ pub fn judging_of(results: &Results<'_>, args: &CompareArgs) -> Judging {
     }
 }
 
-/// The place of the baseline among the variants: the first, unless another is asked for.
+/// The index of the baseline: the first variant, unless `--baseline` names another.
 pub fn baseline(experiment: &Experiment, args: &CompareArgs) -> Result<usize, Failure> {
     args.baseline.as_ref().map_or(Ok(0), |name| place_of(experiment, name))
 }
 
-/// The experiment with the phases and iterations counted that are asked for.
+/// The experiment, counting the phases and iterations that the options choose.
 pub fn as_counted(
     experiment: &Experiment,
     kept: &[Kept],
@@ -183,13 +186,13 @@ pub fn as_counted(
     Ok(counted)
 }
 
-/// A phase is asked for that there is not.
+/// The error for an unknown phase.
 pub fn no_phase(no: &NoPhase) -> Failure {
     let known = no.known.join(", ");
     Failure::Usage(format!("no workload has a phase `{}`; there are: {known}", no.asked))
 }
 
-/// The files by which an experiment is run again, its own first.
+/// The files that reproduce an experiment, the experiment file first.
 fn files(experiment: &Experiment) -> Vec<(String, String)> {
     let Written { text, others } = file::write(experiment);
     let own = (file::file_name(&experiment.name), text);
@@ -200,7 +203,7 @@ fn recipe(files: &[(String, String)]) -> Recipe<'_> {
     Recipe { version: env!("CARGO_PKG_VERSION"), files }
 }
 
-/// Which of the variants is called so.
+/// The index of the variant of this name.
 pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
     names.iter().position(|name| *name == named).ok_or_else(|| {
@@ -209,12 +212,12 @@ pub fn place_of(experiment: &Experiment, named: &str) -> Result<usize, Failure> 
     })
 }
 
-/// What is compared of an experiment's boots; in exact mode functions too.
+/// An experiment's boots with what `compare` needs; in exact mode profiles too.
 fn results(store: &Store, id: ExperimentId, mode: Mode) -> Result<Vec<Kept>, store::Error> {
     store.boots(id, counted_detail(mode))
 }
 
-/// What is read of boots for their tables.
+/// Which parts of boots the tables need.
 pub fn counted_detail(mode: Mode) -> Detail<'static> {
     match mode {
         Mode::Measured => Detail::Ends(&COUNTED),
@@ -222,7 +225,7 @@ pub fn counted_detail(mode: Mode) -> Detail<'static> {
     }
 }
 
-/// What boots that failed printed, as many as are shown.
+/// The consoles of failed boots, as many as are shown.
 fn consoles(store: &Store, comparison: &Comparison) -> Result<Vec<Console>, store::Error> {
     let failed = comparison.variants.iter().flat_map(|variant| &variant.failed);
     let console = |failed: &FailedBoot| {
@@ -232,8 +235,7 @@ fn consoles(store: &Store, comparison: &Comparison) -> Result<Vec<Console>, stor
     failed.take(report::MAX_CONSOLES).map(console).collect()
 }
 
-/// The experiment last used that compares the same variants by the other clock and has complete
-/// boots of two of them, with its boots.
+/// The latest experiment of the other mode with the same variants and complete boots of two of them.
 fn counterpart(
     store: &Store,
     experiment: &Experiment,

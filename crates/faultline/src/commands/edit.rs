@@ -1,4 +1,4 @@
-//! `faultline rm`, `faultline rename` and `faultline note`: experiments of the store, changed.
+//! `faultline rm`, `faultline rename` and `faultline note`: changes experiments in the store.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{chosen, existing_path, print, run};
 use crate::args::RmArgs;
 use crate::failure::Failure;
 
-/// A remark is a line, and no longer than this, in characters.
+/// The longest note, in characters.
 const MAX_NOTE: usize = 1000;
 
 pub fn rm(store: Option<PathBuf>, args: &RmArgs) -> Result<ExitCode, Failure> {
@@ -46,11 +46,11 @@ pub fn rm(store: Option<PathBuf>, args: &RmArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks whether all of it shall go. Where nobody can answer, the option has to say so.
+/// Asks for confirmation. Without a terminal, `--yes` is needed.
 fn agreed(lines: &[String]) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         let message = format!(
-            "this would remove {}: say --yes, because nobody can be asked here",
+            "this would remove {}: standard input is no terminal, so confirm with --yes",
             lines.join(", ")
         );
         return Err(Failure::Usage(message));
@@ -71,7 +71,7 @@ pub fn rename(store: Option<PathBuf>, named: &str, name: &str) -> Result<ExitCod
     let before = store.experiment(id)?.name;
     store.rename_experiment(id, name)?;
     print(&format!(
-        "experiment {id} is {} now, and was {}; its file goes on with it under the new name\n",
+        "experiment {id} is now {} (was {}); set the new name in its file to continue it\n",
         escape(name),
         escape(&before)
     ))?;

@@ -1,5 +1,5 @@
-//! `faultline explain`: where the difference between two variants of exact mode went, and what a
-//! counter counts.
+//! `faultline explain`: which functions hold the difference between two variants of exact mode, and what a
+//! counter means.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, F
     match (&args.counter, &args.base, &args.new) {
         (Some(counter), ..) => explain_counter(counter),
         (None, Some(base), Some(new)) => explain_difference(store, args, [base, new]),
-        // The grammar asks for both.
+        // clap requires both.
         _ => Err(Failure::Usage("name two variants, or a counter with --counter".into())),
     }
 }
@@ -27,7 +27,7 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
         let near = kernelfiles::catalogue::near(name, &others(None));
         let meant = match near.is_empty() {
             true => String::new(),
-            false => format!("; is one of these meant: {}", near.join(", ")),
+            false => format!("; did you mean {}?", near.join(", ")),
         };
         return Err(Failure::Usage(format!("no counter or row is called `{name}`{meant}")));
     };
@@ -44,7 +44,9 @@ fn explain_difference(
     [base, new]: [&str; 2],
 ) -> Result<ExitCode, Failure> {
     if args.top.is_some() && args.format != ExplainFormat::Text {
-        return Err(Failure::Usage("--top is for --format text: the others have all rows".into()));
+        return Err(Failure::Usage(
+            "--top needs --format text: other formats have all rows".into(),
+        ));
     }
     if base == new {
         return Err(Failure::Usage(format!(
@@ -69,8 +71,8 @@ fn explain_difference(
         let lacking = [&explanation.base, &explanation.new].into_iter().find(|it| it.seeds == 0);
         let name = lacking.map_or(String::new(), |side| side.name.clone());
         return Err(Failure::Usage(format!(
-            "`{name}` has no complete boot with a profile of {workload}: `faultline show {id}` tells \
-             why, `faultline run` goes on"
+            "`{name}` has no complete boot with a profile of {workload}: `faultline show {id}` shows \
+             why, `faultline run` continues the experiment"
         )));
     }
     if explanation.section(phase).is_none() {
@@ -104,7 +106,7 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The experiment that was named, or the last one used that is of exact mode and has both variants.
+/// The named experiment, or the latest one of exact mode with both variants.
 fn find(
     store: &Store,
     named: Option<&str>,
@@ -117,8 +119,8 @@ fn find(
     let experiment = store.experiment(id)?;
     if experiment.mode.is_measured() {
         let message = format!(
-            "experiment {id} is of measured mode, in which instructions are not counted: run it \
-             with --mode exact"
+            "experiment {id} has measured mode, which does not count instructions: run it with \
+             --mode exact"
         );
         return Err(Failure::Usage(message));
     }
@@ -133,8 +135,8 @@ fn latest(store: &Store, [base, new]: [&str; 2]) -> Result<ExperimentId, Failure
         }
     }
     Err(Failure::Usage(format!(
-        "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows what \
-         there is"
+        "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows \
+         experiments and their variants"
     )))
 }
 

@@ -1,5 +1,4 @@
-//! `faultline export`: samples and series of an experiment, or the profile of a boot, for other
-//! tools.
+//! `faultline export`: samples and series of an experiment, or the profile of a boot, for other tools.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -26,21 +25,21 @@ pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Fai
         (None, Some(boot)) => profile(&store, boot, args)?,
         (Some(_), Some(boot)) => {
             let message = format!(
-                "{boot} is a boot, of which the profile is written: --format collapsed or \
-                 perf-script; parquet, csv and json are of an experiment"
+                "{boot} is a boot: export its profile with --format collapsed or perf-script. \
+                 parquet, csv and json export an experiment"
             );
             return Err(Failure::Usage(message));
         }
         (None, None) => {
-            let message = "a profile is of one boot: name it, such as b12; of an experiment there \
-                           are --format parquet, csv and json";
+            let message = "collapsed and perf-script export the profile of one boot: name it, such as \
+                           b12. For an experiment use --format parquet, csv or json";
             return Err(Failure::Usage(message.into()));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The form of tidy data; none for one of profiles.
+/// The format of tidy data; none for profiles.
 fn tidy(format: ExportFormat) -> Option<Format> {
     match format {
         ExportFormat::Parquet => Some(Format::Parquet),
@@ -67,7 +66,7 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     match &args.output {
         Some(path) => write_file(path, |file| write(Box::new(file.try_clone()?))),
         None if format == Format::Parquet && io::stdout().is_terminal() => {
-            let message = "Parquet is not for a terminal: add -o FILE";
+            let message = "Parquet is binary: add -o FILE";
             Err(Failure::Usage(message.into()))
         }
         None => write(Box::new(io::stdout())).map_err(|error| match error {
@@ -77,10 +76,10 @@ fn rows(store: &Store, id: ExperimentId, format: Format, args: &ExportArgs) -> R
     }
 }
 
-/// What is searched for is there.
+/// Ends the search: the phase exists.
 struct Found;
 
-/// Whether there is what is asked for: a misspelt name would leave nothing to export.
+/// Refuses unknown workloads and phases: nothing would be left to export.
 fn check_names(
     store: &Store,
     id: ExperimentId,
@@ -105,7 +104,7 @@ fn check_names(
         let chunks = boot.chunks.into_iter().map(|it| (it.workload, it.phase));
         let own = samples.chain(chunks).filter(|(workload, _)| wants(workload));
         known.extend(own.map(|(_, phase)| phase));
-        // The first boot that has it ends the search: reading all series takes long.
+        // The first boot with it ends the search: reading all series takes long.
         if known.contains(asked) { Err(Found) } else { Ok(()) }
     })?;
     match searched {
@@ -120,7 +119,7 @@ fn check_names(
 /// Writes the profile of a boot.
 fn profile(store: &Store, id: BootId, args: &ExportArgs) -> Result<(), Failure> {
     if args.series {
-        let message = "--series is of an experiment: name it instead of a boot";
+        let message = "--series exports an experiment: name one instead of a boot";
         return Err(Failure::Usage(message.into()));
     }
     let boot = store.boot(id)?.boot;
@@ -132,7 +131,7 @@ fn profile(store: &Store, id: BootId, args: &ExportArgs) -> Result<(), Failure> 
     if profiles.is_empty() {
         let message = match boot.profiles.len() {
             0 if boot.facts.accel == Mode::Exact.name() => {
-                format!("{id} has no profile: `faultline show {id}` tells how it ended")
+                format!("{id} has no profile: `faultline show {id}` shows how it ended")
             }
             0 => format!("{id} has no profile: only boots of exact mode have one"),
             _ => format!("{id} has no profile of that workload and phase"),

@@ -1,4 +1,4 @@
-//! `faultline import`: what another tool ran and left in files becomes an experiment.
+//! `faultline import`: makes an experiment from the results of another tool.
 
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
         if !done.iter().any(|it| (&*it.0, it.1) == (variant, replicate)) {
             let (boot, series) = directory.boot(number, &mut summary);
             match store.keep_boot_with(id, &boot, &series) {
-                // Another import of the same was faster.
+                // Another import added it meanwhile.
                 Err(store::Error::Store { trouble: Trouble::KeptAlready { .. }, .. }) => continue,
                 done => done?,
             };
@@ -48,17 +48,17 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
     }
     let name = escape(&experiment.name);
     let end = match kept {
-        0 => format!("experiment {id}, {name}, holds all of this already: nothing was added\n"),
+        0 => format!("experiment {id}, {name}, already has all of this: nothing was added\n"),
         _ => {
             let kept = count(kept, "boot");
-            format!("kept {kept} in experiment {id}, {name}: `faultline compare {id}` compares\n")
+            format!("added {kept} to experiment {id}, {name}: see `faultline compare {id}`\n")
         }
     };
     print(&format!("{}{end}", text(&summary)))?;
     Ok(if failed { ExitCode::from(BOOTS_FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// What was read, and what was not.
+/// What was imported, and what was not.
 fn text(summary: &Summary) -> String {
     let mut lines: Vec<String> = summary.runs.iter().map(run).collect();
     let benchmarks = summary.benchmarks.iter();
@@ -88,7 +88,7 @@ fn text(summary: &Summary) -> String {
 /// `run 6.6.0: 2023-11-14, kernel 6.6.0-rc1, 3 iterations`
 fn run(run: &RunSummary) -> String {
     let RunSummary { name, kernel, started, boots, .. } = run;
-    let started = started.map_or_else(|| "when is not known".to_owned(), date);
+    let started = started.map_or_else(|| "date not known".to_owned(), date);
     let kernel = match kernel.as_str() {
         "" => "kernel not known".to_owned(),
         kernel => format!("kernel {}", escape(kernel)),
@@ -138,7 +138,7 @@ mod tests {
         };
         insta::assert_snapshot!(text(&summary), @r"
         run base: 2023-11-14, kernel 6.6.0, 3 iterations, of 2 boots: 0 1 | 2
-        run fix\n: when is not known, kernel not known, 1 iteration
+        run fix\n: date not known, kernel not known, 1 iteration
         benchmark nas: 12 samples
         monitor proc-vmstat: 300 samples in 3 files
         left out of base: nas, iteration 1: \u{1b}[2J

@@ -36,14 +36,14 @@ fn request(args: KernelAddArgs) -> Result<Request, Failure> {
         (Request::Debian { version, .. }, Some(suite)) => {
             Ok(Request::Debian { version, suite: Some(suite) })
         }
-        (_, Some(_)) => Err(Failure::Usage("--suite goes with debian:VERSION".into())),
+        (_, Some(_)) => Err(Failure::Usage("--suite works only with debian:VERSION".into())),
         (request, None) => Ok(request),
     }
 }
 
 fn added(kernel: &Kernel) -> String {
     let boots = match kernel.vmlinux {
-        Some(_) => "boots by PVH",
+        Some(_) => "boots through PVH",
         None => "boots as bzImage",
     };
     format!("{}: {}, {boots}\n", kernel.name, kernel.origin)

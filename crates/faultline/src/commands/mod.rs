@@ -30,43 +30,40 @@ use model::Topology;
 use crate::args::MachineArgs;
 use crate::failure::Failure;
 
-/// The store that was named, or the user's own.
+/// The store that `--store` names, or the default one.
 fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
     named.map_or_else(Store::default_path, Ok)
 }
 
-/// The option that names the store in a command to be typed; empty for the user's own.
+/// The option `--store` for a command to be typed; empty for the default store.
 fn store_option(named: Option<&PathBuf>) -> String {
     named.map_or(String::new(), |path| format!(" --store {}", path.display()))
 }
 
-/// The store for reading: one that does not exist is not created, one that cannot be written is read as
-/// it is.
+/// Opens the store to read it. A store that does not exist is not created.
 fn existing_store(named: Option<PathBuf>) -> Result<Store, Failure> {
     let path = existing_path(named)?;
     let store = Store::open_to_read(&path)?;
     if store.is_frozen() {
         let path = path.display();
-        eprintln!(
-            "{path} cannot be written: it is read without locks; nobody may write it meanwhile"
-        );
+        eprintln!("{path} is read-only and is read without locks: do not write to it meanwhile");
     }
     Ok(store)
 }
 
-/// A file of SQLite has a header of so many bytes (<https://www.sqlite.org/fileformat.html>, 1.3).
+/// Length of the header of a SQLite file in bytes (<https://www.sqlite.org/fileformat.html>, 1.3).
 const SHORTEST_STORE: u64 = 100;
 
-/// Where the store is, which has to be there.
+/// The path of the store, which must exist.
 fn existing_path(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let path = store_path(named)?;
     if !path.exists() {
-        let message = format!("there is no store {}: `faultline run` makes it", path.display());
+        let message = format!("there is no store {}: `faultline run` creates it", path.display());
         return Err(Failure::Usage(message));
     }
-    // SQLite would take it for a new database, and write one.
+    // SQLite would treat it as a new database, and write to it.
     if fs::metadata(&path)?.len() < SHORTEST_STORE {
-        let message = format!("{} is no store, or was one and is cut short", path.display());
+        let message = format!("{} is not a store, or it is truncated", path.display());
         return Err(Failure::Host(message));
     }
     Ok(path)
@@ -77,13 +74,13 @@ fn topology(args: &MachineArgs) -> Result<Topology, Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Writes results to a file, or prints them. A file is there whole or as it was.
+/// Writes results to a file or to standard output. A file is replaced as a whole or not at all.
 fn write_out(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = file else { return print(text) };
     write_file(path, |file| Ok(file.write_all(text.as_bytes())?))
 }
 
-/// Writes what `fill` gives to a file, which is there whole or as it was, or to a pipe or a device.
+/// Lets `fill` write a file, a pipe or a device. A file is replaced as a whole or not at all.
 fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -104,9 +101,9 @@ fn write_file(
 
 /// Why a file was not written.
 enum WriteError {
-    /// It failed itself.
+    /// The file failed.
     Output(io::Error),
-    /// What was to be written could not be had.
+    /// The results could not be read.
     Other(Failure),
 }
 
@@ -122,7 +119,7 @@ impl From<::store::Error> for WriteError {
     }
 }
 
-/// Puts a new file in the place of `path`, or of what it leads to, for the same people to read.
+/// Replaces the file at `path`, and keeps its permissions. Follows symbolic links.
 fn replace(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -130,7 +127,7 @@ fn replace(
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
-    // As of any new file, less what the umask takes.
+    // The usual permissions of a new file; the umask applies.
     let builder = builder.permissions(fs::Permissions::from_mode(0o666));
     let mut new = builder.tempfile_in(directory.unwrap_or(Path::new("."))).map_err(without_path)?;
     fill(new.as_file_mut())?;
@@ -142,14 +139,14 @@ fn replace(
     Ok(())
 }
 
-/// The kernel's answer alone: `tempfile` adds the name of a file of its own, and hides the number.
+/// The kernel's error only: `tempfile` adds the name of its temporary file.
 fn without_path(error: io::Error) -> io::Error {
     let text = error.to_string();
     let answer = text.split_once(" at path ").map_or(&*text, |(answer, _)| answer);
     io::Error::new(error.kind(), answer)
 }
 
-/// Prints results; a reader that went away is no failure.
+/// Prints results to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
@@ -165,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_whole_and_stay_as_private_as_they_were() {
+    fn files_are_replaced_whole_and_keep_their_permissions() {
         let directory = tempfile::tempdir().unwrap();
         let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
         write_out("first, and long", Some(&file)).unwrap();

@@ -1,4 +1,4 @@
-//! `faultline run --dry-run`: what would be booted.
+//! `faultline run --dry-run`: prints the plan.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::progress::span;
 /// Boots whose order is printed.
 const MOST: usize = 40;
 
-/// The plan: variants and whether `cache` has their kernels, machine, workloads, boots in order, and about
-/// how long they take, by what `store` has of such boots.
+/// The plan: variants, the kernels that `cache` lacks, machine, workloads, boots in order, and an estimate of
+/// the time from similar boots in `store`.
 pub fn plan(
     experiment: &Experiment,
     cache: &Cache,
@@ -89,7 +89,7 @@ pub fn plan(
     }
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
-        let _ = writeln!(text, "side by side: {}", count(jobs, "boot"));
+        let _ = writeln!(text, "in parallel: {}", count(jobs, "boot"));
     }
     if options.verify {
         text.push_str("verify: each boot twice\n");
@@ -104,16 +104,17 @@ pub fn plan(
     text.push_str(&match wall {
         Some(wall) => {
             let wall = span(wall.mul_f64(times as f64 / jobs as f64));
-            format!("time: about {wall}, as such boots took before\n")
+            format!("time: about {wall}, estimated from earlier boots\n")
         }
-        None => "time: not known, for the store has no boot of these workloads on such a machine\n"
-            .to_owned(),
+        None => {
+            "time: unknown, the store has no boot of these workloads on such a machine\n".to_owned()
+        }
     });
     Ok(text)
 }
 
-/// Boots that are not due, for the store has them of an experiment of this name and these variants.
-/// Whether their kernels are still the same is only known once these are fetched.
+/// Boots that the store already has, from an experiment of this name with these variants. Whether the
+/// kernels are still the same is only known once they are fetched.
 fn done(experiment: &Experiment, store: &Store, retry_failed: bool) -> Result<usize, Failure> {
     let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
     let rows = store.experiments()?;
@@ -129,8 +130,7 @@ fn done(experiment: &Experiment, store: &Store, retry_failed: bool) -> Result<us
     Ok((done as usize).min(wanted))
 }
 
-/// How long a complete boot of the same workloads on the same machine took, the mean over those that
-/// are kept.
+/// The mean time of the store's complete boots with the same workloads on the same machine.
 fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duration>, Failure> {
     let work = |it: &Experiment| -> Vec<_> {
         it.workloads.iter().map(|used| (used.manifest.as_run(), used.iterations)).collect()

@@ -1,4 +1,4 @@
-//! `faultline replay`: boots of exact mode once more.
+//! `faultline replay`: repeats boots of exact mode.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::progress::Display;
 
 pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Failure> {
     if args.keep.is_some() && args.boots.len() > 1 {
-        return Err(Failure::Usage("--keep takes one boot: its directory holds no more".into()));
+        return Err(Failure::Usage("--keep works with one boot only".into()));
     }
     let path = store_path(store.clone())?;
     let store = existing_store(store)?;
@@ -38,13 +38,15 @@ pub fn replay(store: Option<PathBuf>, args: &ReplayArgs) -> Result<ExitCode, Fai
         display.show(progress);
     });
     display.finish();
-    // What was found out before an error is told.
+    // Results from before an error are printed too.
     replayed.sort_by_key(|it| it.boot);
     let mut differ = Vec::new();
     for Replayed { boot, difference } in replayed {
         match difference {
-            None => print(&format!("{boot} replayed: the same to the bit\n"))?,
-            Some(difference) => differ.push(format!("{boot} is not what it was: {difference}")),
+            None => print(&format!("{boot} replayed: bit-identical\n"))?,
+            Some(difference) => {
+                differ.push(format!("{boot} differs from its replay: {difference}"))
+            }
         }
     }
     match (differ.is_empty(), ended) {

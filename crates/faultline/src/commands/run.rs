@@ -1,4 +1,4 @@
-//! `faultline run`: carries out an experiment.
+//! `faultline run`: runs an experiment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,16 +63,16 @@ fn options(args: &RunArgs) -> RunOptions {
     RunOptions { retry_failed: args.retry_failed, verify, jobs }
 }
 
-/// Says what is kept when the user ends the run by Ctrl-C, given the number of boots kept so far. The
-/// machines end with this process, and the next run keeps what they recorded.
+/// Handles Ctrl-C: prints how many boots are in the store, and exits. The returned counter is theirs. The
+/// machines end with this process, and the next run stores what they recorded.
 fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
     let kept = Arc::new(AtomicUsize::new(0));
     let boots = Arc::clone(&kept);
     let end = move || {
         let boots = count(boots.load(Relaxed), "boot");
         eprintln!(
-            "\nfaultline: interrupted. This run kept {boots}. The same command goes on, and keeps what the \
-             boots under way recorded."
+            "\nfaultline: interrupted. This run stored {boots}. Run the same command again to continue; it \
+             also stores what unfinished boots recorded."
         );
         exit(INTERRUPTED);
     };
@@ -80,12 +80,12 @@ fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
     Ok(kept)
 }
 
-/// What to say where nothing is asked for.
-const NOTHING: &str = "name an experiment's file, or kernels and a workload:
+/// The message for `faultline run` without arguments.
+const NOTHING: &str = "give an experiment file, or kernels and a workload:
   faultline run experiments/demo.toml
   faultline run --kernels debian:6.12,debian:newest --workload mprotect --mode exact";
 
-/// Why there was no run: a package that a manifest of the user's own misspells is an error of the file.
+/// Why the run failed. An unknown package in the user's manifest is an error in the file.
 fn failed(args: &RunArgs, error: RunError) -> Failure {
     if let RunError::Kernel(no @ kernels::Error::NoPackage { package, .. }) = &error
         && let Some(path) = &args.experiment
@@ -97,7 +97,7 @@ fn failed(args: &RunArgs, error: RunError) -> Failure {
     error.into()
 }
 
-/// The laboratory of the store that was named, or of the user's own.
+/// The laboratory with the named store, or the default one.
 pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     let path = store_path(store)?;
     Ok(Lab {
@@ -109,11 +109,11 @@ pub fn laboratory(store: Option<PathBuf>) -> Result<Lab, Failure> {
     })
 }
 
-/// What a run did, in a few words.
+/// A summary of the run.
 fn done(summary: &RunSummary) -> String {
     let done = match (summary.boots, summary.failed, summary.ending) {
-        (0, _, Ending::Schedule) => "every boot was done before".to_owned(),
-        (0, ..) => "no boot done".to_owned(),
+        (0, _, Ending::Schedule) => "all boots were already done".to_owned(),
+        (0, ..) => "no boots done".to_owned(),
         (boots, 0, _) => format!("{} done", count(boots, "boot")),
         (boots, failed, _) if failed == summary.partial => {
             format!("{} done; in {failed} of them a workload failed", count(boots, "boot"))
@@ -123,32 +123,32 @@ fn done(summary: &RunSummary) -> String {
     let before = match summary.failed_before {
         0 => String::new(),
         failed => {
-            format!("; {} failed before: --retry-failed does them again", count(failed, "boot"))
+            format!("; {} failed before: --retry-failed repeats them", count(failed, "boot"))
         }
     };
     let same = match summary.verified {
         0 => String::new(),
-        boots => format!(", {} booted twice and the same to the bit", count(boots, "boot")),
+        boots => format!(", {} repeated with bit-identical results", count(boots, "boot")),
     };
     let why = match summary.ending {
         Ending::Schedule => "",
-        Ending::Verdicts => "; every verdict is in",
-        Ending::Budget => "; the budget is spent: run it again to go on",
+        Ending::Verdicts => "; all verdicts are in",
+        Ending::Budget => "; the time budget is used up: run the same command again to continue",
         Ending::Fruitless => "; a variant has no complete boot",
         Ending::Unjudged => {
-            "; there is no row to judge: choose `primary` among those of the tables, and run it again"
+            "; no row can be judged: set `primary` to rows of the tables, and run it again"
         }
     };
     format!("{done}{before}{same}{why}")
 }
 
-/// Boots of each kernel in measured mode, where no file says how many.
+/// Boots of each kernel in measured mode without a file.
 const DEFAULT_BOOTS: u32 = 3;
 
-/// The directory for boots under way, beside the store and of its name, so that two stores in one
-/// directory do not meet.
+/// The directory for running boots, next to the store. It has the store's name, so two stores in one
+/// directory do not conflict.
 pub fn scratch(store: &Path) -> PathBuf {
-    // One directory, and so one lock, by whatever name the store is opened.
+    // Every path to the store leads to the same directory, and so to the same lock.
     let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".running");
@@ -161,26 +161,28 @@ fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
     Ok(file::parse(path, &text, mode)?)
 }
 
-/// The experiment that options describe. Its name tells what is compared, so that the same words
-/// find it again.
+/// The experiment that options describe. Its name is made from workload and kernels, so the same command
+/// continues it.
 fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
     let mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
     if mode == Mode::Exact && args.boots.is_some() {
         let message =
-            "exact mode has no --boots: a boot with the same seed gives the same; use --seeds";
+            "--boots does not apply to exact mode: boots of one seed are identical; use --seeds";
         return Err(Failure::Usage(message.into()));
     }
     let SequentialArgs { at_most, margin, budget } = args.sequential;
     if mode == Mode::Exact && (at_most.is_some() || margin.is_some() || budget.is_some()) {
-        let message = "--at-most, --margin and --budget are for --boots auto, in measured mode; in exact \
-                       mode give the margin to `faultline compare`";
+        let message = "--at-most, --margin and --budget need --boots auto in measured mode; in exact mode \
+                       use `faultline compare --margin`";
         return Err(Failure::Usage(message.into()));
     }
     if args.kernels.iter().any(|kernel| kernel.trim().is_empty()) {
-        return Err(Failure::Usage("--kernels has an empty name: such as 6.1,7.3".into()));
+        return Err(Failure::Usage(
+            "--kernels has an empty name: separate names by one comma, such as 6.1,6.12".into(),
+        ));
     }
     if mode == Mode::Exact && matches!(args.machine.accel, AccelArg::Kvm) {
-        let message = "exact mode is emulation of its own kind: leave --accel out";
+        let message = "exact mode has its own emulation: leave --accel out";
         return Err(Failure::Usage(message.into()));
     }
     let (boots, sequential) = match mode {
@@ -253,10 +255,10 @@ pub fn workload(
     }
     workloads::set_parameters(&mut manifest, values).map_err(refused)?;
     if iterations == 0 {
-        return Err(Failure::Usage("--iterations wants 1 or more".into()));
+        return Err(Failure::Usage("--iterations needs 1 or more".into()));
     }
     if iterations > MOST_ITERATIONS {
-        let message = format!("--iterations {iterations}: a boot has room for {MOST_ITERATIONS}");
+        let message = format!("--iterations {iterations}: a boot has at most {MOST_ITERATIONS}");
         return Err(Failure::Usage(message));
     }
     Ok(WorkloadUse::new(manifest, iterations, file::DEFAULT_TIMEOUT))
@@ -269,7 +271,7 @@ fn refused(error: WorkloadError) -> Failure {
     }
 }
 
-/// Boots of each kernel of measured mode, and when fewer are enough.
+/// Boots of each kernel in measured mode, and when `--boots auto` ends.
 fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
     let SequentialArgs { at_most, margin, budget } = args.sequential;
     let usage = |message: String| Err(Failure::Usage(message));
@@ -288,28 +290,26 @@ fn boots(args: &RunArgs) -> Result<(u32, Option<Sequential>), Failure> {
         Some(BootsArg::Number(_)) | None
             if at_most.is_some() || margin.is_some() || budget.is_some() =>
         {
-            usage("--at-most, --margin and --budget are for --boots auto".into())
+            usage("--at-most, --margin and --budget need --boots auto".into())
         }
         Some(BootsArg::Number(boots)) => Ok((boots, None)),
         None => Ok((DEFAULT_BOOTS, None)),
     }
 }
 
-/// What the options say of exact mode.
+/// Applies the options of exact mode.
 fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     let usage = |message: &str| Err(Failure::Usage(message.into()));
     let ExactArgs { mode, seeds, profile, verify, jobs } = &args.exact;
     let is_for_exact = seeds.is_some() || *verify || !profile.is_empty() || jobs.is_some();
     if experiment.mode.is_measured() && is_for_exact {
-        return usage(
-            "--seeds, --profile, --verify and --jobs are for exact mode: add --mode exact",
-        );
+        return usage("--seeds, --profile, --verify and --jobs need exact mode: add --mode exact");
     }
     if experiment.mode == Mode::Exact && *mode == Some(ModeArg::Measured) {
-        return usage("the experiment is of exact mode, and its file says so: change it there");
+        return usage("the file has mode = \"exact\": change it there");
     }
     if *seeds == Some(0) {
-        return usage("--seeds wants 1 or more");
+        return usage("--seeds needs 1 or more");
     }
     experiment.boots = not_too_many(seeds.unwrap_or(experiment.boots))?;
     let Profiling { accesses, stacks } = args.exact.profiling();
@@ -318,7 +318,7 @@ fn apply(args: &RunArgs, experiment: &mut Experiment) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So many boots of a variant, if there can be so many.
+/// Checks a number of boots of a variant.
 pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
     match boots {
         0..=MOST_BOOTS => Ok(boots),
@@ -326,7 +326,7 @@ pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
     }
 }
 
-/// A kernel as it is.
+/// A kernel without settings.
 pub fn variant(name: String, kernel: &str) -> Variant {
     Variant {
         name,

@@ -1,4 +1,4 @@
-//! `faultline selftest`: one kernel as if it were two.
+//! `faultline selftest`: compares a kernel with itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ pub fn selftest(store: Option<PathBuf>, args: &SelftestArgs) -> Result<ExitCode,
 /// Boots a kernel as two variants, in turn.
 fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Failure> {
     if args.boots < 3 {
-        return Err(Failure::Usage("--boots wants 3 or more: fewer say nothing".into()));
+        return Err(Failure::Usage("--boots needs 3 or more: fewer show nothing".into()));
     }
     let boots = not_too_many(args.boots)?;
     let name = format!("selftest-{}-{}", args.workload, file::default_name(&args.kernel));
@@ -54,29 +54,28 @@ fn of_boots(store: Option<PathBuf>, args: &SelftestArgs) -> Result<SelfTest, Fai
     Ok(test(&Results::of(&experiment, &kept)))
 }
 
-/// Splits the boots that are kept of one variant.
+/// Splits the stored boots of one variant in two.
 fn of_kept(store: Option<PathBuf>, named: &str, of: &str) -> Result<SelfTest, Failure> {
     let store = existing_store(store)?;
     let id = find(&store, Some(named))?;
     let experiment = store.experiment(id)?;
     let variant = &experiment.variants[place_of(&experiment, of)?];
     if experiment.mode == Mode::Exact {
-        let message = "boots of exact mode differ by luck alone, and `compare` says by how much: \
-                       a self-test is of measured mode";
+        let message = "a self-test needs measured mode: in exact mode `compare` prints how much luck alone \
+                       changes (luck floor)";
         return Err(Failure::Usage(message.into()));
     }
     let kept = store.boots(id, DETAIL)?;
     let halves = halves(&VariantBoots::of(variant, &kept).boots);
     if halves[1].len() < 3 {
-        let message =
-            format!("`{of}` has fewer than 6 complete boots: 3 of each half say something");
+        let message = format!("`{of}` has fewer than 6 complete boots: each half needs 3");
         return Err(Failure::Usage(message));
     }
     let side = |half: usize| VariantBoots {
         variant,
         boots: halves[half].iter().map(KeptBoot::from).collect(),
     };
-    // They were not looked at as they came in: the split is new.
+    // The halves had no looks: the split is new.
     let experiment = model::Experiment { sequential: None, ..experiment.clone() };
     Ok(test(&Results { experiment: &experiment, variants: vec![side(0), side(1)] }))
 }

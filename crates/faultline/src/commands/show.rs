@@ -1,4 +1,4 @@
-//! `faultline list` and `faultline show`: what the store holds.
+//! `faultline list` and `faultline show`: prints the store's contents.
 
 mod boot;
 
@@ -26,7 +26,7 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
             None => String::new(),
         });
     }
-    // Of a damaged store the rest is listed all the same.
+    // List the undamaged rest of a damaged store.
     let sizes = store.sizes().unwrap_or_default();
     print(&list::experiments(&rows, &sizes, &remarks))?;
     for row in &rows {
@@ -35,7 +35,7 @@ pub fn list(store: Option<PathBuf>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// By what an experiment differs from an older one of its name.
+/// The keys in which an experiment differs from an older one of its name.
 fn differences(
     store: &Store,
     row: &ExperimentRow,
@@ -59,7 +59,7 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
     let experiment = store.experiment(id)?;
     let mut text = format!("experiment {id}: {}\n", escape(&experiment.name));
     if let Some(row) = store.experiments()?.into_iter().find(|row| row.id == id) {
-        let _ = writeln!(text, "first kept: {} UTC", list::moment(row.created));
+        let _ = writeln!(text, "created: {} UTC", list::moment(row.created));
         if !row.note.is_empty() {
             let _ = writeln!(text, "note: {}", escape(&row.note));
         }
@@ -96,7 +96,7 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
 
 fn machine(topology: &Topology) -> String {
     if topology.nodes.is_empty() {
-        return "not known, or not one for all runs: `faultline show BOOT` tells of a boot's"
+        return "not known, or not the same for all runs: `faultline show BOOT` shows a boot's"
             .into();
     }
     let (cpus, nodes) = (topology.cpus() as usize, topology.nodes.len());

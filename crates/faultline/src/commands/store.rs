@@ -1,4 +1,4 @@
-//! `faultline store`: the store as a file.
+//! `faultline store`: checks the store.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,13 +20,13 @@ pub fn store(store: Option<PathBuf>, command: &StoreCommand) -> Result<ExitCode,
             count(checked.boots, "boot"),
             count(checked.samples, "sample"),
         ];
-        print(&format!("{} and {} series: all are whole\n", totals.join(", "), checked.series))?;
+        print(&format!("{} and {} series: no damage found\n", totals.join(", "), checked.series))?;
         return Ok(ExitCode::SUCCESS);
     }
     print(&list::lost(&checked.lost))?;
     Err(Failure::Host(format!(
-        "{}: {} damaged: take a copy of the file that is whole, or set it aside and measure anew into \
-         another (--store)",
+        "{}: {} damaged: restore the file from a backup, or measure again into a new store \
+         (--store FILE)",
         path.display(),
         count(checked.lost.len(), "part"),
     )))

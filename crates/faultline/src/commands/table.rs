@@ -1,4 +1,4 @@
-//! `faultline table`: the tables of mails, patches and commit messages.
+//! `faultline table`: reads benchmark tables in mails, patches and commit messages.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -18,8 +18,8 @@ const MAX_COPY: u64 = 4 << 30;
 const STANDARD_INPUT: &str = "-";
 
 const COMPUTED: &str = "Percentages are computed from the printed, rounded values.";
-const UNKNOWN: &str = "No column of that name: as printed.";
-const AMBIGUOUS: &str = "More than one column of that name: as printed.";
+const UNKNOWN: &str = "No column of that name: percentages are as printed.";
+const AMBIGUOUS: &str = "More than one column of that name: percentages are as printed.";
 
 pub fn table(args: &TableArgs) -> Result<ExitCode, Failure> {
     let mut found = Foreign::default();
@@ -61,7 +61,7 @@ fn add(file: &Path, args: &TableArgs, found: &mut Foreign) -> Result<(), Failure
     read().map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-/// The file; or where that can't be read twice, as standard input and pipes, a copy of it on the disk.
+/// The file. Standard input and pipes cannot be read twice, so they are copied to the disk.
 fn seekable(file: &Path) -> io::Result<File> {
     let source: Box<dyn Read> = match file == Path::new(STANDARD_INPUT) {
         true => Box::new(io::stdin().lock()),
@@ -81,7 +81,7 @@ fn seekable(file: &Path) -> io::Result<File> {
     Ok(copy)
 }
 
-/// Sets every table that has the baseline against it. That none has it is an error.
+/// Compares every table with its column of this name. It is an error if no table has one.
 fn rebase(found: &mut Foreign, name: &str, better: Option<BetterArg>) -> Result<(), Failure> {
     let mut any = false;
     for it in &mut found.tables {
@@ -105,5 +105,5 @@ fn rebase(found: &mut Foreign, name: &str, better: Option<BetterArg>) -> Result<
     names.retain(|name| !name.is_empty());
     let names = report::escape(&names.join(", "));
     let name = report::escape(name);
-    Err(Failure::Usage(format!("no table has one column `{name}`; there are: {names}")))
+    Err(Failure::Usage(format!("no table has exactly one column `{name}`; there are: {names}")))
 }

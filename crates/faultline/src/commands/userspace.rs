@@ -1,4 +1,4 @@
-//! `faultline userspace`: the images of packages that workloads run in.
+//! `faultline userspace`: images of Debian packages that workloads run in.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,12 +38,12 @@ fn say(line: &str) {
     eprintln!("{}", report::escape(line));
 }
 
-/// The packages that workloads want together.
+/// The packages of all these workloads.
 fn packages(workloads: &[String]) -> Result<Vec<String>, Failure> {
     let manifests = workloads.iter().map(|named| manifest(named));
     let manifests = manifests.collect::<Result<Vec<_>, _>>()?;
     if let Some(manifest) = manifests.iter().find(|manifest| manifest.packages.is_empty()) {
-        let message = format!("workload `{}` wants no packages", manifest.name);
+        let message = format!("workload `{}` needs no packages", manifest.name);
         return Err(Failure::Usage(message));
     }
     Ok(manifests.into_iter().flat_map(|manifest| manifest.packages).collect())
@@ -59,7 +59,7 @@ fn manifest(named: &str) -> Result<Manifest, Failure> {
     found.map_err(Failure::Usage)
 }
 
-/// The packages that a boot that is kept had.
+/// The packages of a stored boot.
 fn of_boot(store: Option<PathBuf>, id: BootId, cache: &Cache) -> Result<UserspaceLock, Failure> {
     let facts = existing_store(store)?.boot(id)?.boot.facts;
     if facts.userspace.is_empty() {

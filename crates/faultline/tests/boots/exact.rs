@@ -33,7 +33,7 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     let file = bench.write("x.toml", &text);
     let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
     assert!(
-        said.out.contains("2 boots done, 2 boots booted twice and the same to the bit"),
+        said.out.contains("2 boots done, 2 boots repeated with bit-identical results"),
         "{}",
         said.out
     );
@@ -42,10 +42,10 @@ fn two_boots_of_each_kernel_are_the_same_and_counts_add_up() {
     explanation_adds_up(&bench, &boots);
     export_adds_up(&bench, &boots[0]);
     let said = bench.faultline(&["replay", "b2", "b1", "--jobs", "2"]).expect(0);
-    let each = ["b1", "b2"].map(|boot| format!("{boot} replayed: the same to the bit\n"));
+    let each = ["b1", "b2"].map(|boot| format!("{boot} replayed: bit-identical\n"));
     assert_eq!(said.out, each.concat());
     let both_kept = ["replay", "b1", "b2", "--keep", "kept"];
-    assert!(bench.faultline(&both_kept).expect(2).err.contains("--keep takes one boot"));
+    assert!(bench.faultline(&both_kept).expect(2).err.contains("--keep works with one boot"));
 }
 
 /// Checks the figures of one boot, each counted in several ways.
@@ -151,7 +151,7 @@ fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
         let text = exact(&format!("grid-{cpus}"), 1, &machine, &rest);
         let file = bench.write("x.toml", &text);
         let said = bench.faultline(&["run", "--verify", file.to_str().unwrap()]).expect(0);
-        assert!(said.out.contains("3 boots booted twice and the same to the bit"), "{}", said.out);
+        assert!(said.out.contains("3 boots repeated with bit-identical results"), "{}", said.out);
         for boot in bench.boots() {
             assert!(boot.outcome.is_complete(), "{}", boot.outcome);
         }

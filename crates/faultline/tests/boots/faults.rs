@@ -162,7 +162,7 @@ fn an_interrupted_run_says_what_is_kept_and_the_same_command_goes_on() {
     signal("INT", child.id() as i32);
     let said: Vec<String> = lines.collect();
     assert!(
-        said.iter().any(|line| line.contains("interrupted. This run kept 0 boots.")),
+        said.iter().any(|line| line.contains("interrupted. This run stored 0 boots.")),
         "{said:?}"
     );
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -20,7 +20,7 @@ fn a_kernel_of_ones_own_is_added_used_and_removed() {
     let image = packaged.image.to_str().unwrap();
     own(&["kernel", "add", "--image", image, "--name", "mine"]).expect(0);
     let listed = own(&["kernel", "list"]).expect(0).out;
-    assert!(listed.contains("mine") && listed.contains("image alone"), "{listed}");
+    assert!(listed.contains("mine") && listed.contains("image only"), "{listed}");
     let variant = "[[variant]]\nkernel = \"mine\"\nmodules = [\"xfs\"]\n\
                    [[workload]]\nname = \"fault\"\n";
     let file =

@@ -49,18 +49,19 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
 
     // The third boot may have been complete when the kill came.
     let said = bench.faultline(&["run", file]).expect(0);
-    let before =
-        [2, 3].into_iter().find(|done| said.err.contains(&format!("16 boots, {done} done before")));
+    let before = [2, 3]
+        .into_iter()
+        .find(|done| said.err.contains(&format!("16 boots, {done} already done")));
     let left = 8 - before.unwrap_or_else(|| panic!("{}", said.err));
     assert!(said.err.contains("look 1 of 3, at 4 boots of each variant"), "{}", said.err);
     assert!(said.err.contains("slow: timed Time: regression (-25.00%)"), "{}", said.err);
-    let done = format!("{left} boots done; every verdict is in");
+    let done = format!("{left} boots done; all verdicts are in");
     assert!(said.out.contains(&done), "{}", said.out);
     let complete = bench.boots().iter().filter(|boot| boot.outcome.is_complete()).count();
     assert_eq!(complete, 8);
 
     let again = bench.faultline(&["run", file]).expect(0);
-    assert!(again.out.contains("no boot done; every verdict is in"), "{}", again.out);
+    assert!(again.out.contains("no boots done; all verdicts are in"), "{}", again.out);
     let compared = bench.faultline(&["compare", "--full"]).expect(0);
     let text = compared.out.replace('\n', " ");
     assert!(text.contains("sequential, look 1 of 3, level 0.5 %"), "{text}");

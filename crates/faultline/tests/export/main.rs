@@ -421,9 +421,12 @@ fn a_format_that_does_not_suit_is_told() {
     let directory = TempDir::new().unwrap();
     let (path, ..) = store(directory.path());
     for (arguments, complaint) in [
-        (&["b1", "--format", "csv"][..], "b1 is a boot, of which the profile is written"),
-        (&["numa", "--format", "collapsed"], "a profile is of one boot: name it, such as b12"),
-        (&["b1", "--format", "collapsed", "--series"], "--series is of an experiment"),
+        (&["b1", "--format", "csv"][..], "b1 is a boot: export its profile"),
+        (
+            &["numa", "--format", "collapsed"],
+            "export the profile of one boot: name it, such as b12",
+        ),
+        (&["b1", "--format", "collapsed", "--series"], "--series exports an experiment"),
         (&["b1", "--format", "collapsed"], "b1 has no profile"),
         (&["nuna", "--format", "csv"], "no experiment `nuna`"),
         (&["numa", "--format", "csv", "-o", "no/such/place"], "no/such/place: No such file"),

@@ -1,4 +1,4 @@
-//! One boot in full, as text: facts, complaints, samples, series and the kernel's log.
+//! One boot as text: facts, complaints, samples, series and the kernel's log.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const NAME: usize = 14;
 /// Such series are kept in millionths.
 const MILLION: f64 = 1e6;
 
-/// Everything there is of a boot.
+/// The whole boot.
 pub fn text(kept: &Kept) -> String {
     let boot = &kept.boot;
     let mut lines = head(kept);
@@ -42,7 +42,7 @@ fn workloads(boot: &Boot) -> impl Iterator<Item = &str> {
     names.filter(move |name| seen.insert(*name))
 }
 
-/// How local a workload's accesses were over time; empty if they were not counted.
+/// The share of a workload's local accesses over time; empty if they were not counted.
 fn locality(boot: &Boot, workload: &str) -> String {
     match compare::locality(boot, workload) {
         intervals if intervals.is_empty() => String::new(),
@@ -50,7 +50,7 @@ fn locality(boot: &Boot, workload: &str) -> String {
     }
 }
 
-/// What the boot says of itself.
+/// Outcome, kernel, machine, host and complaints.
 fn head(kept: &Kept) -> Vec<String> {
     let Kept { id, superseded, boot } = kept;
     let facts = &boot.facts;
@@ -71,7 +71,7 @@ fn head(kept: &Kept) -> Vec<String> {
         line("command line", &facts.cmdline),
         line("machine", &machine),
     ];
-    // What was imported ran on a machine of which no more is known.
+    // Unknown for imported boots.
     if !facts.accel.is_empty() {
         head.push(line("executed by", &format!("{} ({})", facts.emulator, facts.accel)));
     }
@@ -90,7 +90,7 @@ fn line(name: &str, value: &str) -> String {
     format!("{name:<NAME$}{}", escape(value.trim()))
 }
 
-/// The same with a value of several lines.
+/// The same with a value that is wrapped.
 fn lines(name: &str, words: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split_whitespace() {
