@@ -9,12 +9,12 @@ use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUs
 use crate::equal::at_equal_entries;
 use crate::exact::{Held, Role};
 use crate::judge::judge;
-use crate::luck::Seeds;
+use crate::luck::{Seeds, mean};
 use crate::oddities::oddities;
 use crate::operations::{BootSamples, Operation, operations};
 use crate::rows::{Figures, statistics};
 use crate::warmup::{WarmUp, asked, leave_out};
-use crate::{Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
+use crate::{Basis, Judging, Kind, Pool, Row, Statistic, Table, VariantBoots, Variation};
 
 /// The operations of a workload without their warm-up, and that warm-up.
 pub fn steady<'a>(
@@ -105,14 +105,6 @@ fn judge_by_luck(
                 let seeds = columns.iter().skip(1);
                 let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
                 let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
-                let base = rows[total].value(0);
-                rows[number].cells[0].value = base;
-                for (column, [of_base, own]) in (1..).zip(&seeds) {
-                    let change = own.against(of_base).map(|it| it.change());
-                    rows[number].cells[column].value =
-                        base.zip(change).map(|(base, change)| base + change);
-                }
-                rows[number].take_gains();
                 held.push(Held { row: number, seeds, role: Role::Equal(total) });
             }
             (statistic, _) if statistic.is_mean() => {
@@ -124,6 +116,11 @@ fn judge_by_luck(
         }
     }
     crate::exact::judge(rows, &held, judging);
+    for held in &held {
+        if let Role::Equal(_) = held.role {
+            fill_equal(&mut rows[held.row], &held.seeds);
+        }
+    }
     for (number, (part, statistic)) in lines.iter().enumerate() {
         if let (Statistic::Luck, Some(mean)) = (statistic, mean_of(part)) {
             let floors: Vec<_> = (0..columns.len()).map(|it| rows[mean].floor(it)).collect();
@@ -132,6 +129,28 @@ fn judge_by_luck(
             }
         }
     }
+}
+
+/// Fills a row of equal entries. The baseline has another figure against each variant, for the entries that
+/// both are given are those of the pair. Its cell is the mean of these, and the other cells and floors keep
+/// their share of the baseline's.
+fn fill_equal(row: &mut Row, pairs: &[[Seeds; 2]]) {
+    let differences: Vec<_> = pairs.iter().map(|[base, own]| own.against(base)).collect();
+    let bases: Vec<f64> = differences.iter().flatten().map(|it| it.base).collect();
+    let base = mean(&bases);
+    row.cells[0].value = base;
+    for (column, difference) in (1..).zip(&differences) {
+        let scaled = |figure: f64| {
+            let (base, own) = (base?, difference.as_ref()?.base);
+            Some(if own > 0.0 { figure * (base / own) } else { figure })
+        };
+        let cell = &mut row.cells[column];
+        cell.value = difference.and_then(|it| scaled(it.new));
+        if let Basis::Exact { floor, .. } = &mut cell.basis {
+            *floor = floor.and_then(scaled);
+        }
+    }
+    row.take_gains();
 }
 
 /// The printed lines, statistic by statistic: those of [`Rows::Usual`], then brief ones, which are means

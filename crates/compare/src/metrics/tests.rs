@@ -1,5 +1,6 @@
 use std::num::NonZeroU32;
 
+use model::{Count, Function, Instructions, Profile};
 use proptest::prelude::*;
 
 use super::*;
@@ -315,6 +316,54 @@ fn verdicts_stand_on_the_kernels_instructions_and_other_means_are_a_list() {
     let back = judged(&base, &base, 4);
     let kernel = of(&back, Statistic::Amean, "instructions-kernel");
     assert_eq!(kernel, (Some(Same), Some(false)));
+}
+
+/// Boots whose seeds enter a function so often, at so many instructions an entry.
+fn entering(entries: [u64; 5], cost: u64) -> Vec<Boot> {
+    let boot = |(seed, entries): (u32, u64)| {
+        let count = Count { instructions: cost * entries, entries };
+        let function = Function { name: "f".into(), module: String::new(), counts: vec![count] };
+        let kernel = cost * entries;
+        let counted = sample(INSTRUCTIONS, KERNEL, 0, kernel as f64);
+        let profile = Profile {
+            workload: "autonuma".into(),
+            phase: "run".into(),
+            cpus: vec![Instructions { kernel, ..Instructions::default() }],
+            functions: vec![function],
+            ..Profile::default()
+        };
+        Boot {
+            samples: vec![model::Sample { phase: "run".into(), ..counted }],
+            profiles: vec![profile],
+            ..boot(seed)
+        }
+    };
+    (0..).zip(entries).map(boot).collect()
+}
+
+/// The mean of both sides' entries is 1900, so both sides differ from what they executed.
+#[test]
+fn equal_entries_are_those_of_the_explanation() {
+    let base = entering([1000, 3000, 2000, 1500, 2500], 100);
+    let new = entering([2400, 1400, 900, 2900, 1400], 103);
+    let dear = entering([2400, 1400, 900, 2900, 1400], 200);
+    let variants = ["base", "new", "dear"].map(variant);
+    let columns = columns(&variants, &[&base, &new, &dear]);
+    let explanation = crate::explain(&columns[0], &columns[1], "autonuma", 5);
+    let explained = explanation.section(Some("run")).unwrap().totals.equal.unwrap();
+    let equal = |columns: &[VariantBoots<'_>]| {
+        let table = table(&used(manifest()), columns, Some(5), &Judging::default());
+        row(&table, Statistic::Equal, "instructions-kernel-run-equal-entries").clone()
+    };
+    let pair = equal(&columns[..2]);
+    assert_eq!([0, 1].map(|column| pair.value(column)), [explained.base, explained.new].map(Some));
+    assert_eq!(explained.base, 190_000.0);
+    assert_eq!(pair.gain(1).map(f64::round), Some(-3.0));
+    // Beside another variant only the percentages are the same.
+    let more = equal(&columns);
+    assert!((more.gain(1).unwrap() - pair.gain(1).unwrap()).abs() < 1e-9);
+    let share = |row: &Row| row.floor(1).unwrap() / row.value(0).unwrap();
+    assert!(more.floor(1) > Some(0.0) && share(&more) < 0.01);
 }
 
 #[test]
