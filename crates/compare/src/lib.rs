@@ -187,9 +187,21 @@ pub struct Comparison {
     pub cross_check_sources: Option<Sources>,
     /// Notes on the columns.
     pub notes: Notes,
+    /// What the user noted on the experiments, set by the caller.
+    pub user_notes: Vec<UserNote>,
     /// The month whose mmtests names the rows have; `None` where they have our own names. See
     /// [`Comparison::use_mmtests_names`].
     pub names: Option<Month>,
+}
+
+/// The user's own note on an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UserNote {
+    /// The experiment's number, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<i64>,
+    /// The note.
+    pub text: String,
 }
 
 /// A variant and the outcomes of its boots.
@@ -292,6 +304,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             counting: consistency::counting(&columns),
             ..notes::notes(&columns)
         },
+        user_notes: Vec::new(),
         names: None,
     }
 }

@@ -133,6 +133,39 @@ fn experiments_of_one_name_are_told_apart() {
     assert!(error.contains("there are numa (2 of that name)"), "{error}");
 }
 
+/// A text with single spaces.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Each format of a comparison has the user's note, harmless.
+#[test]
+fn notes_are_in_every_comparison() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let note = "<script>alert(1)</script>\u{202e}&amp; caf\u{e9}";
+    let said = |arguments: &[&str]| {
+        let (code, out, error) = faultline(&path, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {error}");
+        out
+    };
+    said(&["note", "1", note]);
+    let format = |format| said(&["compare", "1", "--format", format]);
+    let shown = report::escape(note);
+    assert!(shown.is_ascii(), "{shown}");
+    for text in [format("text"), format("mail"), said(&["compare", "1", "--full"])] {
+        assert!(words(&text).contains(&format!("user's note {shown} machine")), "{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&format("json")).unwrap();
+    assert_eq!(json["user_notes"], serde_json::json!([{ "text": note }]));
+    let page = format("html");
+    let shown = shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert!(page.contains(&shown) && !page.contains("<script>alert"), "{shown}");
+    said(&["note", "1", ""]);
+    assert!(!format("json").contains("user_notes"));
+}
+
 #[test]
 fn experiments_are_renamed_and_remarked_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -146,10 +179,8 @@ fn experiments_are_renamed_and_remarked_on() {
     said(&["rename", "1", "before"]);
     said(&["note", "before", "  without the patch\u{202e} "]);
     for arguments in [&["list"][..], &["show", "before"], &["compare", "before"]] {
-        assert!(
-            said(arguments).to_lowercase().contains("note: without the patch"),
-            "{arguments:?}"
-        );
+        let told = words(&said(arguments)).replace("user's note ", "note: ");
+        assert!(told.contains("note: without the patch"), "{arguments:?}");
     }
     said(&["note", "before", ""]);
     assert!(!said(&["list"]).contains("note:"));
@@ -267,6 +298,7 @@ fn variants_of_several_experiments_stand_side_by_side_if_all_ran_the_same() {
     for (variant, value) in [("old", 0.55), ("newer", 0.42)] {
         store.keep_boot(id, &boot(variant, value)).unwrap();
     }
+    store.note_experiment(id, "with the patch").unwrap();
     drop(store);
     let (code, out, error) = faultline(&path, &["compare", "1", "later", "--full"]);
     assert_eq!((code, error.as_str()), (Some(0), ""));

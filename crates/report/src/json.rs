@@ -2,7 +2,7 @@
 
 use compare::{
     Comparison, CrossCheck, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity, Part, Pool,
-    Row, Sources, Statistic, Table, Unmet, Variant, Variation, Verdict, WarmUp,
+    Row, Sources, Statistic, Table, Unmet, UserNote, Variant, Variation, Verdict, WarmUp,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -32,6 +32,9 @@ struct Document<'a> {
     #[serde(rename = "beside_of")]
     cross_check_sources: Option<&'a Sources>,
     notes: &'a Notes,
+    /// The user's own notes on the experiments.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    user_notes: &'a [UserNote],
     /// Whose names the rows have, if not ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<Month>,
@@ -117,6 +120,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         cross_checks: &comparison.cross_checks,
         cross_check_sources: comparison.cross_check_sources.as_ref(),
         notes: &comparison.notes,
+        user_notes: &comparison.user_notes,
         names: comparison.names,
     };
     serde_json::to_string_pretty(&document)

@@ -2,7 +2,7 @@
 
 use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month,
-    Unmeasured, Variant,
+    Unmeasured, UserNote, Variant,
 };
 use model::{BootId, count};
 
@@ -63,6 +63,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
     let baseline = variants.first().map_or("", |variant| &*variant.name);
     let mut all: Vec<Note> = Vec::new();
+    all.extend(comparison.user_notes.iter().map(of_user));
     all.extend(comparison.names.map(names));
     all.extend(notes.facts.iter().flat_map(|it| fact(it, variants)));
     all.extend(configs(&notes.config, baseline));
@@ -96,6 +97,16 @@ pub fn lay_out(title: &str, notes: &[Note]) -> String {
         text.push_str(&wrap(&format!("  {topic:<topics$}  {name}"), &note.text));
     }
     text
+}
+
+/// The user's own note on an experiment.
+fn of_user(note: &UserNote) -> Note {
+    const TOPIC: &str = "user's note";
+    let text = escape(&note.text);
+    match note.experiment {
+        Some(number) => Note::on(TOPIC, &format!("experiment {number}"), text),
+        None => Note::on_all(TOPIC, text),
+    }
 }
 
 /// Whose names the rows have, if not ours.

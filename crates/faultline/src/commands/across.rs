@@ -9,7 +9,7 @@ use model::Mode;
 use report::escape;
 use store::{Detail, ExperimentId, ExperimentRow, Store};
 
-use super::compare::{SAMPLED, as_counted, baseline, counted_detail, judging_of};
+use super::compare::{SAMPLED, as_counted, baseline, counted_detail, judging_of, user_notes};
 use super::{chosen, write_out};
 use crate::args::{CompareArgs, Format};
 use crate::failure::Failure;
@@ -37,7 +37,8 @@ pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCod
         all.collect()
     };
     let all = read(&counted_detail)?;
-    let head = head(&store.experiments()?, &all);
+    let rows = store.experiments()?;
+    let head = head(&rows, &all);
     let (experiment, mut kept) = across(&all).map_err(|wrong| refusal(&ids, &wrong))?;
     let baseline = baseline(&experiment, args)?;
     let experiment = as_counted(&experiment, &kept, args)?;
@@ -51,6 +52,7 @@ pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCod
             across(&read(&|_| Detail::Series(&SAMPLED))?).map_err(|wrong| refusal(&ids, &wrong))?;
         comparison = compared(&kept);
     }
+    comparison.user_notes = user_notes(&rows, &ids);
     if let Some(at) = args.names {
         comparison.use_mmtests_names(&experiment, at);
     }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::compare::{
-    Comparison, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Results, Sources, Verdict, explain,
-    headlines, paths, plots, with_phases,
+    Comparison, FailedBoot, Judging, NoPhase, PLOT_SOURCES, Results, Sources, UserNote, Verdict,
+    explain, headlines, paths, plots, with_phases,
 };
 use lab::file::{self, Written};
 use model::{Experiment, Kept, Mode, Source};
-use report::{Console, Explained, Page, Recipe, escape};
-use store::{Detail, ExperimentId, Store};
+use report::{Console, Explained, Page, Recipe};
+use store::{Detail, ExperimentId, ExperimentRow, Store};
 
 use super::chosen::find;
 use super::{across, existing_store, store_option, write_out};
@@ -69,6 +69,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         comparison.cross_check_sources =
             Some(Sources { measured: measured_name, exact: exact_name });
     }
+    comparison.user_notes = user_notes(&store.experiments()?, &[id]);
     if let Some(at) = args.names {
         comparison.use_mmtests_names(&experiment, at);
     }
@@ -97,11 +98,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             })
         }
     };
-    let note = match args.format {
-        Format::Text => note(&store, id)?,
-        _ => String::new(),
-    };
-    write_out(&format!("{text}{note}"), args.output.as_deref())?;
+    write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,11 +138,12 @@ fn explained(comparison: &Comparison, experiment: &Experiment, kept: &[Kept]) ->
     explained
 }
 
-/// The experiment's note, for the end of a text.
-fn note(store: &Store, id: ExperimentId) -> Result<String, Failure> {
-    let row = store.experiments()?.into_iter().find(|row| row.id == id);
-    let note = row.map(|row| row.note).filter(|note| !note.is_empty());
-    Ok(note.map_or(String::new(), |note| format!("\nNote: {}\n", escape(&note))))
+/// The user's notes on experiments.
+pub fn user_notes(rows: &[ExperimentRow], ids: &[ExperimentId]) -> Vec<UserNote> {
+    let rows = ids.iter().filter_map(|id| rows.iter().find(|row| row.id == *id));
+    let noted = rows.filter(|row| !row.note.is_empty());
+    let number = |row: &ExperimentRow| (ids.len() > 1).then_some(row.id.0);
+    noted.map(|row| UserNote { experiment: number(row), text: row.note.clone() }).collect()
 }
 
 /// With `--warmup include`, counts iterations of warm-up.
