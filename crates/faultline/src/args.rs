@@ -1,6 +1,7 @@
 //! The commands and their options.
 
 mod boots;
+mod names;
 mod results;
 
 use std::path::PathBuf;

@@ -223,6 +223,12 @@ fn rows_are_called_as_mmtests_called_them() {
     let refused = faultline(&store, &["compare", "1", "--names", "mmtest"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("such as mmtests:2015-03"));
+    for month in ["9999-12", "0000-01", "2010-07", "0000-13", "2015-3"] {
+        let named = format!("mmtests:{month}");
+        let refused = faultline(&store, &["compare", "1", "--names", &named]);
+        assert_eq!(refused.status.code(), Some(2), "{month}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(&named), "{month}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use model::Share;
 
 use super::boots::percent;
+use super::names::names;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -143,12 +144,4 @@ pub enum ExportFormat {
     Collapsed,
     /// Profile as `perf script` prints samples; the period is the number of instructions
     PerfScript,
-}
-
-fn names(text: &str) -> Result<Month, String> {
-    match text.split_once(':') {
-        None if text == "mmtests" => Ok(Month::LATEST),
-        Some(("mmtests", month)) => month.parse(),
-        _ => Err("expected mmtests, or mmtests:YYYY-MM, such as mmtests:2015-03".into()),
-    }
 }

@@ -1,0 +1,35 @@
+//! Whose names rows have: the value of `--names`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ::compare::Month;
+use model::date;
+
+/// `mmtests`, or `mmtests:2015-03`.
+pub fn names(text: &str) -> Result<Month, String> {
+    match text.split_once(':') {
+        None if text == "mmtests" => Ok(Month::LATEST),
+        Some(("mmtests", month)) => past(month.parse()?),
+        _ => Err("expected mmtests, or mmtests:YYYY-MM, such as mmtests:2015-03".into()),
+    }
+}
+
+/// The month of mmtests' first commit, b4a2bbb0.
+const BEGAN: &str = "2010-08";
+
+/// The month, if mmtests printed names then.
+fn past(month: Month) -> Result<Month, String> {
+    let [first, now] = [BEGAN.parse()?, date(now())[..BEGAN.len()].parse()?];
+    match (first..=now).contains(&month) {
+        true => Ok(month),
+        false => Err(format!(
+            "{month} is not between {first}, when mmtests began, and now ({now}); plain mmtests \
+             means its names of today"
+        )),
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
