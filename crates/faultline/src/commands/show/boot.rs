@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Chunk, Column, Kept, ONCE, Sample, count};
+use model::{Boot, Chunk, Column, INSTRUCTIONS, Kept, ONCE, Sample, count};
 use report::escape;
 
 use crate::list::figure;
@@ -118,7 +118,8 @@ fn sample(sample: &Sample) -> String {
     let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
     let place = format!("{} {iteration}", escape(workload));
     let times = if *count > ONCE { format!(" x {count}") } else { String::new() };
-    format!("  {place:<16} {:<36} {:>14}{times}", name.join("-"), figure(*value, 4))
+    let decimals = if metric == INSTRUCTIONS { 0 } else { 4 };
+    format!("  {place:<16} {:<36} {:>14}{times}", name.join("-"), figure(*value, decimals))
 }
 
 fn place(chunk: &Chunk) -> String {
@@ -216,7 +217,12 @@ mod tests {
     fn a_boot_with_series_of_its_workload() {
         let mut kept = kept();
         let boot = &mut kept.boot;
-        boot.samples = vec![sample(), Sample { value: f64::NAN, ..sample() }];
+        let instructions = Sample { metric: INSTRUCTIONS.into(), label: "user".into(), ..sample() };
+        boot.samples = vec![
+            sample(),
+            Sample { value: f64::NAN, ..sample() },
+            Sample { value: 1_717_180.0, ..instructions },
+        ];
         let points = [None, Some(500_000), Some(250_000), Some(1_000_000)];
         boot.chunks = vec![
             chunk("vmstat", vec![column("pgfault", [Some(1); 4])]),
