@@ -20,7 +20,7 @@ pub fn section(comparison: &Comparison) -> Markup {
                 notes::all(comparison).into_iter().partition(tells);
             (table("Notes", &first))
             @if !exact.is_empty() || !more.is_empty() {
-                details class="on-paper" {
+                details {
                     summary { "More notes" }
                     @if !exact.is_empty() { (table("Exact mode", &exact)) }
                     @if !more.is_empty() { (table("Notes", &more)) }

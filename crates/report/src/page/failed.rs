@@ -24,7 +24,7 @@ pub fn section(page: &Page<'_>) -> Markup {
             @if failed.is_empty() { p { "None." } }
             @for (number, (variant, boot)) in failed.iter().enumerate() {
                 @let console = page.consoles.iter().find(|console| console.boot == boot.boot);
-                details {
+                details class="on-screen" {
                     summary {
                         (boot.boot) ", " (short(variant)) ": "
                         span class="bad" { (excerpt(&boot.outcome)) }

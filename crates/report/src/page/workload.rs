@@ -36,7 +36,7 @@ pub fn section(
                 }
             }
             @for table in &own {
-                details class="on-paper" {
+                details {
                     summary { (kind(table)) ": " (count(table.rows.len(), "row")) }
                     (tables::table(table, comparison))
                     @if table.kind != Kind::Metrics { (tables::oddities(table, comparison)) }
@@ -98,7 +98,7 @@ fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
                 }
             }
             @if !rest.is_empty() {
-                details class="on-paper" {
+                details {
                     summary { "Samples of " (count(rest.len(), "metric")) " without a verdict" }
                     (drawn(&rest))
                 }

@@ -114,7 +114,7 @@ fn every_row_of_the_text_is_there() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Measured);
     let document = checked("rows", &page(&sides, &experiment));
-    let rows = texts(&document, ".on-paper .figures tbody th");
+    let rows = texts(&document, "details .figures tbody th");
     assert_eq!(
         rows[..5],
         [
@@ -178,6 +178,8 @@ fn boots_that_failed_show_the_end_of_their_consoles() {
         summary,
         ["b10, 6.12-slowscan-v2: kernel panic: Kernel panic - not syncing: Fatal exception"]
     );
+    // On paper consoles alone stay folded.
+    assert_eq!(texts(&document, "details.on-screen summary"), summary);
     let console = &texts(&document, "#failed .console")[0];
     assert!(console.ends_with("Kernel panic - not syncing: Fatal exception"));
     assert_eq!(texts(&document, "#failed .note"), ["10 lines before: faultline show b10"]);
