@@ -17,7 +17,8 @@ use crate::list::moment;
 
 pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !matches!(args.format, Format::Text | Format::Json) {
-        let message = "several experiments can only be compared with --format text or json";
+        let message = "several experiments can only be compared with --format text or json: mail and page tell \
+                       how to reproduce one experiment";
         return Err(Failure::Usage(message.into()));
     }
     let mut ids: Vec<ExperimentId> = Vec::new();
@@ -78,12 +79,14 @@ fn head(rows: &[ExperimentRow], all: &[Across]) -> String {
     for (id, experiment, kept) in all {
         let boots = kept.iter().map(|kept| &kept.boot);
         let ran: BTreeSet<String> =
-            boots.map(|boot| format!("{} by {}", boot.facts.emulator, boot.facts.accel)).collect();
+            boots.map(|boot| format!("{}, {}", boot.facts.accel, boot.facts.emulator)).collect();
         let ran = ran.into_iter().collect::<Vec<_>>().join("; ");
         let row = rows.iter().find(|row| row.id == *id);
         let kept =
             row.map_or(String::new(), |row| format!(", created {} UTC", moment(row.created)));
-        let line = format!("Experiment {id}: {}{kept}, {ran}", experiment.name);
+        let variants: Vec<&str> = experiment.variants.iter().map(|it| &*it.name).collect();
+        let variants = variants.join(", ");
+        let line = format!("Experiment {id}: {} ({variants}){kept}; {ran}", experiment.name);
         text.push_str(&escape(&line));
         text.push('\n');
     }
