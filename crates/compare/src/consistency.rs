@@ -150,7 +150,7 @@ fn backwards(counted: &Counted<'_>) -> Option<Broken> {
         severity: Severity::Contradiction,
         found,
         why: "Events are counted since boot and never taken back.",
-        answer: "The counter wrapped or was reset, or its text was damaged: leave its rows aside.",
+        answer: "The counter wrapped or was reset, or its text was damaged: ignore its rows.",
     })
 }
 

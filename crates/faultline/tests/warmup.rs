@@ -149,8 +149,8 @@ fn the_steady_state_is_what_counts() {
     assert_eq!([&durations["part"], &counters["part"]], ["whole", "steady"]);
     let text = String::from_utf8(compare(&store, &["--full"])).unwrap();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(!text.contains("what has one value"), "{text}");
-    for said in ["of whole iterations, warm-up too", "without the warm-up that is left out above"] {
+    assert!(!text.contains("rows with one value per iteration"), "{text}");
+    for said in ["whole iterations with their warm-up", "without the warm-up left out above"] {
         assert!(text.contains(said), "{text}");
     }
     assert_eq!(durations["pooled"][1], json!({ "iterations": [1, 1, 1, 1], "warmup": 1 }));

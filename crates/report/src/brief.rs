@@ -106,10 +106,13 @@ pub fn moved_most(
     if rows.is_empty() {
         return Some(Err(match comparison.mode {
             Mode::Exact if comparison.boots < FEWEST_FOR_LISTS => {
-                format!("it takes {FEWEST_FOR_LISTS} seeds a side to tell counters from luck.")
+                format!(
+                    "changes of counters can be told from luck only with {FEWEST_FOR_LISTS} \
+                         seeds of each variant or more."
+                )
             }
-            Mode::Exact => "no counter of the measured phases moved beyond luck.".to_owned(),
-            Mode::Measured => "no counter moved beyond chance.".to_owned(),
+            Mode::Exact => "no counter of the measured phases changed beyond luck.".to_owned(),
+            Mode::Measured => "no counter differs significantly.".to_owned(),
         }));
     }
     rows.sort_by(|one, other| other.0.total_cmp(&one.0));

@@ -37,16 +37,22 @@ pub fn counting(counting: &Counting, baseline: &str) -> Note {
     let baseline = escape(baseline);
     let (rows, old_names, new_names) = (rows.join(", "), old.join(", "), new.join(", "));
     let text = match relation {
-        Relation::Renamed => format!("{rows}: of {new_names}, in {baseline} of {old_names}"),
+        Relation::Renamed => format!(
+            "{rows}: computed from {new_names}; in {baseline} from \
+                                      {old_names}"
+        ),
         Relation::Apart if is_part(new, old) => {
-            format!("{rows}: {new_names} apart, in {baseline} within {old_names}")
+            format!(
+                "{rows}: {new_names} is counted by itself; in {baseline} it is part of \
+                     {old_names}"
+            )
         }
         Relation::Apart => {
-            format!("{rows}: {new_names} with what {baseline} counts apart as {old_names}")
+            format!("{rows}: {new_names} includes what {baseline} counts by itself as {old_names}")
         }
         Relation::Untold => format!(
-            "{rows}: cannot be compared, for {new_names} stands where {baseline} has {old_names}; \
-             what is not told is not 0"
+            "{rows}: cannot be compared, because this kernel has {new_names} where {baseline} \
+             has {old_names}. A counter that a kernel lacks is not 0"
         ),
     };
     Note::on("counted otherwise", variant, text)

@@ -133,15 +133,17 @@ fn figures(row: &CrossCheck) -> String {
 fn meaning(reading: Reading, unseen: Option<f64>) -> String {
     let above = unseen.map_or(String::new(), |unseen| format!(" above {unseen:.3} %"));
     match reading {
-        Reading::CodePath => "time changed, and instructions beyond luck.".to_owned(),
+        Reading::CodePath => "time changed, and so did instructions, beyond luck.".to_owned(),
         Reading::LayoutOrMemory => format!(
-            "time changed; in instructions, user and kernel, and in guest time no change seen\
-             {above}: alignment, caches or memory latency, not the code path."
+            "time changed, but no change of instructions (user and kernel) or guest time was \
+             seen{above}: the cause is alignment, caches or memory latency, not the code path."
         ),
-        Reading::Hidden => "instructions changed beyond luck, and time was not seen to.".to_owned(),
+        Reading::Hidden => {
+            "instructions changed beyond luck, but no change of time was seen.".to_owned()
+        }
         Reading::Same => format!(
-            "time was not seen to change; in instructions, user and kernel, and in guest time no \
-             change seen{above}."
+            "no change was seen in time, nor in instructions (user and kernel) and guest \
+             time{above}."
         ),
         Reading::Undecided => "fewer than 3 blocks, a seed missing, floors wider than half the \
                                gain in time, instructions of several operations in one, or \

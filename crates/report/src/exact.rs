@@ -30,7 +30,10 @@ pub fn notes(comparison: &Comparison) -> Vec<Note> {
 
 /// What exact mode does not see.
 pub fn limits() -> [Note; 2] {
-    let times = format!("guest time: {NANOSECONDS} ns an instruction, no caches; not performance");
+    let times = format!(
+        "guest time, {NANOSECONDS} ns per instruction and no caches: not \
+                         performance"
+    );
     [Note::on_all("times", times), Note::on_all("not modelled", NOT_MODELLED.join(", "))]
 }
 
@@ -41,15 +44,17 @@ pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     let lacking = variants.iter().filter(|variant| (variant.complete as u64) < u64::from(*wanted));
     let mut notes: Vec<Note> = lacking
         .map(|variant| {
-            let text = format!("{} of {wanted}, so that nothing is decided", variant.complete);
+            let text =
+                format!("{} of {wanted} are complete; verdicts need all of them", variant.complete);
             Note::on(TOPIC, &variant.name, text)
         })
         .collect();
     if notes.is_empty() {
         let text = match wanted {
-            1 => "1 a variant, which says nothing of luck".to_owned(),
+            1 => "1 of each variant; luck is unknown".to_owned(),
             _ => format!(
-                "{wanted} a variant; luck alone gives a verdict in at most {:.0} % of tables",
+                "{wanted} of each variant; luck alone causes a verdict in at most {:.0} % of \
+                 tables",
                 100.0 * LEVEL
             ),
         };
@@ -106,7 +111,7 @@ pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
-        None => said.push_str(", luck is not known"),
+        None => said.push_str(", luck floor unknown"),
     }
     if verdict == Verdict::Same && row.beyond_luck(column) == Some(true) {
         said.push_str(": beyond luck, within the margin");
@@ -154,14 +159,16 @@ pub fn legend(table: &Table) -> Vec<String> {
     match (table.kind, table.pooled.len()) {
         (_, 0 | 1) => Vec::new(),
         (Kind::Metrics, _) => {
-            let marks = "[regression or improvement], (same, or not judged), ?undecided?. Luck: the \
-                         floor that a change has to exceed.";
-            let equal = "Equal: instructions as they would be if functions were entered as often on \
-                         both sides. The verdict stands there where luck hides the change otherwise.";
+            let marks = "[Brackets]: regression or improvement. (Parentheses): same, or not \
+                         judged. ?Question marks?: undecided. Luck: the floor that a change must \
+                         exceed.";
+            let equal = "Equal: instructions as they would be if functions were entered as often \
+                         on both sides. The verdict stands in this row if luck hides the change \
+                         of the mean.";
             let has_equal = table.rows.iter().any(|row| row.statistic == Statistic::Equal);
             let equal = has_equal.then(|| equal.to_owned());
             [marks.to_owned()].into_iter().chain(equal).collect()
         }
-        _ => vec![format!("[Beyond luck]: {list}; ?undecided?.")],
+        _ => vec![format!("[Brackets]: beyond luck; {list}. ?Question marks?: undecided.")],
     }
 }

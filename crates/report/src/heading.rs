@@ -19,15 +19,19 @@ pub fn words(table: &Table, comparison: &Comparison) -> String {
 pub fn what(table: &Table, comparison: &Comparison) -> String {
     let part = match table.part.filter(|_| table.kind != Kind::Metrics) {
         None => "",
-        Some(Part::Steady) => "; without the warm-up that is left out above",
-        Some(Part::Untimed) => "; of whole phases, warm-up too: when samples ended is not known",
+        Some(Part::Steady) => "; without the warm-up left out above",
+        Some(Part::Untimed) => {
+            "; whole phases with their warm-up, because the ends of samples \
+                                are not known"
+        }
         Some(Part::Unsampled) => {
-            "; of whole phases, warm-up too: no counters were sampled soon after it"
+            "; whole phases with their warm-up, because no counters were sampled soon after it"
         }
         Some(Part::Mixed) => {
-            "; of whole phases, warm-up too: one metric warms up after another has ended"
+            "; whole phases with their warm-up, because one metric warms up after another has \
+             ended"
         }
-        Some(Part::Whole) => "; of whole iterations, warm-up too",
+        Some(Part::Whole) => "; whole iterations with their warm-up",
     };
     let pooled = pooled(table, comparison);
     let gains = match table.pooled.len() > 1 && table.rows.iter().any(|row| row.better.is_some()) {
@@ -61,7 +65,7 @@ pub fn what(table: &Table, comparison: &Comparison) -> String {
 /// Most phases that are named one by one.
 const FEW: usize = 4;
 
-/// Phases that a table of counters leaves out: `; without create, fill and what is in no phase`.
+/// Phases that a table of counters leaves out: `; without create, fill and time outside phases`.
 fn left_out(table: &Table) -> String {
     let named = table.left_out.iter().filter(|phase| !phase.is_empty());
     let mut phases: Vec<String> = named.map(|phase| escape(phase)).collect();
@@ -73,7 +77,7 @@ fn left_out(table: &Table) -> String {
         phases = if by_end.len() <= by_begin.len() { by_end } else { by_begin };
     }
     if !is_all {
-        phases.push("what is in no phase".to_owned());
+        phases.push("time outside phases".to_owned());
     }
     match phases.as_slice() {
         [] => String::new(),

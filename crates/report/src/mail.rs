@@ -58,7 +58,7 @@ pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>)
 /// The limits of emulation.
 const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times say nothing of a \
                          real machine's instructions, caches, TLBs, memory latency and distances \
-                         between nodes. What the kernels count, they did.";
+                         between nodes. The kernels' counters are valid.";
 
 /// What emulation and exact mode do not model.
 fn limits(comparison: &Comparison) -> Option<Vec<Note>> {

@@ -112,12 +112,12 @@ fn of_user(note: &UserNote) -> Note {
 /// Whose names the rows have, if not ours.
 fn names(at: Month) -> Note {
     let when = match at {
-        Month::LATEST => "prints them".to_owned(),
-        at => format!("printed them in {at}"),
+        Month::LATEST => "names them".to_owned(),
+        at => format!("named them in {at}"),
     };
     Note::on_all(
         "names",
-        format!("of rows are as mmtests {when}, where it has them; figures are ours"),
+        format!("rows are named as mmtests {when}, where it has them; the figures are ours"),
     )
 }
 
@@ -166,7 +166,8 @@ fn config(difference: &ConfigDifference, baseline: &str) -> Note {
             let differing = count(differing, "option");
             let relevant = relevant(difference);
             format!(
-                "{differing} not as in {baseline}; of memory management and scheduling: {relevant}"
+                "{differing} differ from {baseline}; of memory management and scheduling: \
+                 {relevant}"
             )
         }
     };
@@ -183,7 +184,7 @@ fn relevant(difference: &ConfigDifference) -> String {
         texts.push(format!("{} more", changed.len() - MAX_OPTIONS));
     }
     if one_sided > 0 {
-        texts.push(format!("{one_sided} that one of the kernels does not have"));
+        texts.push(format!("{one_sided} that only one of the kernels has"));
     }
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
@@ -222,7 +223,7 @@ fn failed(variant: &Variant) -> impl Iterator<Item = Note> {
 
 fn set_aside(variant: &Variant) -> impl Iterator<Item = Note> {
     variant.set_aside.iter().map(|aside| {
-        let since = if aside.done_again { "done again since" } else { "not done again yet" };
+        let since = if aside.done_again { "repeated since" } else { "not repeated yet" };
         let text = format!("{}, {since}: {}", aside.boot, excerpt(&aside.outcome));
         Note::on("set aside", &variant.name, text)
     })

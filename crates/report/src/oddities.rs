@@ -13,11 +13,13 @@ const MAX_NAMES: usize = 8;
 const MAX_BOOTS: usize = 10;
 
 /// Printed below them.
-pub const ALL_COUNT: &str = "All of these count in the figures. Iterations are numbered from 0.";
+pub const ALL_COUNT: &str = "All of these are included in the figures. Iterations are numbered \
+                             from 0.";
 /// Printed before what is left out.
 pub const LEFT_OUT: &str = "Left out:";
 /// Printed for rows beside those of which samples are left out.
-const WHOLE: &str = "what has one value an iteration is of the whole of it";
+const WHOLE: &str = "rows with one value per iteration cover the whole iteration, warm-up \
+                     included";
 /// How to include it.
 const INCLUDE: &str = "--warmup include counts it";
 

@@ -131,9 +131,9 @@ fn head(page: &Page<'_>) -> Markup {
             }
             @if comparison.mode == Mode::Exact {
                 p class="caution" {
-                    "Exact mode: instructions are counted, and a difference counts where it is beyond \
-                     the luck floor of its seeds. Times are guest \
-                     time, " (NANOSECONDS) " ns an instruction. Not modelled: "
+                    "Exact mode counts instructions. A difference counts if it exceeds the luck \
+                     floor of its seeds. Times are guest time, " (NANOSECONDS) " ns per \
+            instruction. Not modelled: "
                     (NOT_MODELLED.join(", ")) "."
                 }
             } @else if comparison.emulated {

@@ -42,13 +42,14 @@ fn head(selftest: &SelfTest) -> String {
         failed => format!(", {failed} more failed"),
     };
     let mut text = format!(
-        "Self-test: one kernel as if it were two, {a} and {b} boots{failed}; margin {}, level {}\n",
+        "Self-test: one kernel compared with itself, {a} and {b} boots{failed}; margin {}, level \
+         {}\n",
         Share(judging.margin),
         Share(judging.alpha()),
     );
     if *emulated {
-        let warning = "Under emulation (TCG) times are not performance: what follows is how fine \
-                       this host's emulation resolves";
+        let warning = "Times under emulation (TCG) are not performance: this is the resolution \
+                       of this host's emulation";
         text.push_str(&wrap("", warning));
     }
     text
@@ -58,7 +59,7 @@ fn alarms(selftest: &SelfTest) -> String {
     if selftest.claims.is_empty() {
         return String::new();
     }
-    let mut text = "False alarms: what was said of differences that do not exist\n".to_owned();
+    let mut text = "False alarms: differences found although there are none\n".to_owned();
     let level = selftest.judging.alpha();
     for claims in &selftest.claims {
         text.push_str(&wrap("  ", &claimed(claims, level)));
@@ -67,8 +68,8 @@ fn alarms(selftest: &SelfTest) -> String {
         if let Some(verdict @ (Verdict::Regression | Verdict::Improvement)) = metric.verdict {
             let p = metric.p.map_or(String::new(), |p| format!(" (p {p:.2})"));
             let said = format!(
-                "{} {} was called {}{p}: chance does that to {} of self-tests; if it comes again, \
-                 boots of this machine are not alike",
+                "{} {} was called {}{p}. Chance causes this in {} of self-tests. If it happens \
+                 again, boots of this machine are not alike",
                 escape(&metric.workload),
                 escape(&metric.metric),
                 a(verdict),
@@ -86,7 +87,7 @@ fn alarms(selftest: &SelfTest) -> String {
 fn claimed(claims: &Claims, level: f64) -> String {
     let Claims { family, compared, different, same, alone } = *claims;
     let (name, method) = match family {
-        Family::Primary => ("metrics that verdicts rest on", "Holm"),
+        Family::Primary => ("metrics with verdicts", "Holm"),
         Family::Secondary => ("other metrics and durations", "false discovery rate"),
         Family::Counters => ("counters", "false discovery rate"),
     };
@@ -97,8 +98,8 @@ fn claimed(claims: &Claims, level: f64) -> String {
         _ => String::new(),
     };
     format!(
-        "{name}: {different} of {compared} called different ({method}){same}; each taken alone \
-         {alone}, where {:.1} are to be expected",
+        "{name}: {different} of {compared} called different ({method}){same}; {alone} without \
+         correction, {:.1} expected",
         compared as f64 * level
     )
 }
@@ -118,8 +119,8 @@ fn split(splits: &Splits, level: f64) -> String {
         false => format!("{splits} of the ways to split these boots into two sides, at random"),
     };
     format!(
-        "{}: {which}: in {different} a metric that verdicts rest on would be called different \
-         ({:.1}%, and {} may)",
+        "{}: {which}: in {different} a metric with a verdict would be called different ({:.1}%; \
+         up to {} is expected)",
         escape(workload),
         100.0 * *different as f64 / (*splits).max(1) as f64,
         Share(level),
@@ -128,18 +129,18 @@ fn split(splits: &Splits, level: f64) -> String {
 
 fn resolution(selftest: &SelfTest) -> String {
     if selftest.metrics.is_empty() {
-        return "No boot that counts measured anything.\n".to_owned();
+        return "No complete boot has a measurement.\n".to_owned();
     }
     let boots = selftest.boots[0].min(selftest.boots[1]);
     let margin = Share(selftest.judging.margin);
     let mut text =
-        format!("What this machine sees with {} of each variant\n", count(boots, "boot"));
+        format!("What this machine detects with {} of each variant\n", count(boots, "boot"));
     let names: Vec<String> = selftest.metrics.iter().map(name).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0);
     let _ = writeln!(
         text,
         "  {:width$}{:>14}{:>14}{:>9}{:>10}{:>8}{:>12}",
-        "", "mean", "boot-to-boot", "within", "visible", "boots", "drift",
+        "", "mean", "between", "within", "visible", "boots", "drift",
     );
     for (metric, name) in selftest.metrics.iter().zip(&names) {
         let value = |value: f64| format!("{value:.*} {}", metric.decimals, escape(&metric.unit));
@@ -156,9 +157,10 @@ fn resolution(selftest: &SelfTest) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let legend = format!(
-        "*: verdicts rest on it. boot-to-boot, within: standard deviations. visible: the smallest \
-         change seen in four of five cases. boots: of each variant, to see {margin} so. drift: from \
-         one block of boots to the next; !: more than chance explains."
+        "*: has a verdict. between, within: standard deviation between and within boots. \
+         visible: the smallest change that is detected in four of five cases. boots: how many of \
+         each variant detect {margin} so often. drift: from one block of boots to the next; !: \
+         more than chance explains."
     );
     text.push_str(&wrap("  ", &legend));
     text

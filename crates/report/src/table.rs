@@ -22,7 +22,7 @@ const FEW: usize = 8;
 /// Figures from this one on are printed in powers of ten.
 const HUGE: f64 = 1e15;
 /// Printed where there is no table.
-pub const NOTHING: &str = "No boot that counts measured anything: there is nothing to compare.";
+pub const NOTHING: &str = "No complete boot has a measurement: there is nothing to compare.";
 /// Printed under every table with times.
 const EMULATED: &str = "Times under emulation (TCG) are not performance.";
 /// Printed under a table with a row of this name; no other rows are models.
@@ -124,7 +124,7 @@ impl Still {
     fn listed(&self, most: usize) -> Vec<String> {
         let lists = [
             ("Zero in every column: ", &self.everywhere),
-            ("Zero where the kernel counts it: ", &self.where_counted),
+            ("Zero in the kernels that count them: ", &self.where_counted),
         ];
         let lists = lists.into_iter().filter(|(_, labels)| !labels.is_empty());
         let listed = |(first, labels): (&str, &Vec<String>)| match labels.get(most..) {

@@ -14,9 +14,9 @@ const MAX_NAMES: usize = 12;
 /// Longer names push only their own line to the right.
 const MAX_LABEL_WIDTH: usize = 40;
 /// Printed before the change that was visible.
-const SEEN: &str = "smallest change that could have been seen";
+const SEEN: &str = "smallest change that these boots detect";
 /// The same for a table with too few boots for that.
-const TOO_FEW: &str = "too few boots to tell one figure among so many";
+const TOO_FEW: &str = "too few boots to find a difference among so many rows";
 /// With fewer boots per side nothing is decided.
 const MIN_BOOTS: usize = 3;
 
@@ -52,12 +52,12 @@ pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
         }
     }
     let there = match rows.is_empty() {
-        true => "none can be judged".to_owned(),
-        false => format!("those that can be judged are {}", few(MAX_NAMES, rows).join(", ")),
+        true => "no row can be judged".to_owned(),
+        false => format!("rows that can be judged: {}", few(MAX_NAMES, rows).join(", ")),
     };
     let text = format!(
-        "{}: chosen as primary, but no row is called so; {there}. A choice is a row's name, or how it \
-         begins up to a -, and * stands for anything.",
+        "{}: chosen as primary, but there is no such row; {there}. A choice is the name of a \
+         row, or its beginning up to a `-`; `*` stands for anything.",
         few(MAX_NAMES, chosen).join(", ")
     );
     layout.lines("No verdict on ", &text)
@@ -138,11 +138,15 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     };
     let comparisons: usize =
         (1..comparison.variants.len()).map(|column| known(column).count()).sum();
-    let among =
-        if comparisons > 1 { format!(", p by Holm over {comparisons}") } else { String::new() };
+    let among = if comparisons > 1 {
+        format!(", p adjusted for {comparisons} comparisons (Holm)")
+    } else {
+        String::new()
+    };
     let boots = boots_of(&evidence);
     format!(
-        "{verdicts}, gains over boots (positive is better) with {confidence} % intervals{among}, {boots}:"
+        "{verdicts}, gains of means over boots (positive is better) with {confidence} % \
+         intervals{among}, {boots}:"
     )
 }
 
@@ -221,7 +225,7 @@ impl Layout {
 fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     let Judged { margin, .. } = Judged::of(comparison);
     let Some(needed) = evidence.needed else {
-        return format!("no number of boots is known to resolve {margin} %");
+        return format!("how many boots resolve {margin} % is unknown");
     };
     let least = evidence.boots.into_iter().min().unwrap_or(0);
     match (needed as usize).saturating_sub(least) {
@@ -266,9 +270,9 @@ fn lack(lack: Option<NoEvidence>, comparison: &Comparison, column: usize) -> Str
                 count(of_base, "boot")
             )
         }),
-        Some(NoEvidence::Figure) => "a boot's values have no such mean".to_owned(),
+        Some(NoEvidence::Figure) => "the values of a boot have no such mean".to_owned(),
         Some(NoEvidence::Share) => format!("the mean of {base} is below 0"),
-        None => "nothing is known".to_owned(),
+        None => "no data".to_owned(),
     }
 }
 
@@ -300,20 +304,18 @@ fn others(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
         .map(|(column, row, evidence)| difference(row, evidence, comparison, *column));
     let named = few(MAX_NAMES, named);
     let rate = format!("false discovery rate {} %", short(100.0 * alpha));
-    let verdicts = match columns.clone().any(|column| judged(table, column).next().is_some()) {
-        true => "Beside verdicts",
-        false => "Without a verdict",
+    let rows = match (table.kind, layout.marks) {
+        (Kind::Metrics, _) => "Rows without a verdict",
+        (_, true) => "Rows in [brackets]",
+        (_, false) => "These rows",
     };
     let found = match (table.kind, named.is_empty()) {
-        (Kind::Metrics, true) => format!("{verdicts}, nothing differs ({rate})"),
+        (Kind::Metrics, true) => format!("{rows}: no significant difference ({rate})"),
         (Kind::Metrics, false) => {
-            format!("{verdicts}, these differ ({rate}): {}", named.join("; "))
+            format!("{rows} that differ significantly ({rate}): {}", named.join("; "))
         }
-        (_, true) => format!("Nothing differs ({rate})"),
-        (_, false) => {
-            let these = if layout.marks { "[These]" } else { "These" };
-            format!("{these} differ ({rate}): {}", named.join("; "))
-        }
+        (_, true) => format!("No significant difference ({rate})"),
+        (_, false) => format!("{rows} differ significantly ({rate}): {}", named.join("; ")),
     };
     let visible = all.iter().filter_map(|(_, row, evidence)| Some((*row, evidence.visible?)));
     let seen = match range(visible.collect(), 2) {
@@ -338,7 +340,7 @@ fn difference(row: &Row, evidence: &Evidence, comparison: &Comparison, column: u
             let word = if gain < 0.0 { "less" } else { "more" };
             format!("{name} {} % {word}", decimal(Some(gain.abs()), 2))
         }
-        None => format!("{name} from nothing"),
+        None => format!("{name} from 0"),
     }
 }
 
@@ -356,8 +358,8 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
             let known = rows.iter().filter_map(|row| Some((*row, of(&row.variation(column)?)?)));
             known.collect()
         };
-        let between = range(known(|it| it.between), 1).map(|it| format!("boot-to-boot {it}"));
-        let within = range(known(|it| it.within), 1).map(|it| format!("within boot {it}"));
+        let between = range(known(|it| it.between), 1).map(|it| format!("between boots {it}"));
+        let within = range(known(|it| it.within), 1).map(|it| format!("within boots {it}"));
         let parts: Vec<String> = between.into_iter().chain(within).collect();
         if parts.is_empty() {
             continue;
@@ -368,7 +370,7 @@ fn variation(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
     text
 }
 
-/// Shares in percent, least to most, with the row of the most: `1.8 %`, or `0.3 to 1.8 % (Elapsed-NUMA02)`.
+/// Shares in percent, least to most, with the row of the most: `1.8 %`, or `0.3 to 1.8 % (most: Elapsed-NUMA02)`.
 fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     let percent = |share: f64| in_percent(share, decimals);
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
@@ -376,7 +378,7 @@ fn range(shares: Vec<(&Row, f64)>, decimals: usize) -> Option<String> {
     let (least, most) = (percent(least), percent(most));
     Some(match least == most {
         true => format!("{most} %"),
-        false => format!("{least} to {most} % ({})", escape(&row.metric)),
+        false => format!("{least} to {most} % (most: {})", escape(&row.metric)),
     })
 }
 

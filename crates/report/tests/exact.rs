@@ -190,8 +190,8 @@ fn the_number_of_seeds_and_the_level_are_told() {
         let notes = text.split("\n  verdicts").next().unwrap();
         notes.split_whitespace().skip(3).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(seeds_note(1), "1 a variant, which says nothing of luck");
-    let note = "5 a variant; luck alone gives a verdict in at most 1 % of tables";
+    assert_eq!(seeds_note(1), "1 of each variant; luck is unknown");
+    let note = "5 of each variant; luck alone causes a verdict in at most 1 % of tables";
     assert_eq!(seeds_note(5), note);
 }
 
@@ -297,8 +297,11 @@ fn what_luck_may_hide_is_told() {
     let exact = seeds(1.0, 5);
     let text = printed(&by_both_clocks([&old, &new], [&exact, &exact]));
     let words = section(&text).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("guest time no change seen above 0.152 %: alignment,"), "{words}");
-    assert!(words.ends_with("guest time no change seen above 0.155 %."), "{words}");
+    assert!(
+        words.contains("or guest time was seen above 0.152 %: the cause is alignment,"),
+        "{words}"
+    );
+    assert!(words.ends_with("and guest time above 0.155 %."), "{words}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn rows_that_are_chosen_and_not_there_are_named() {
     insta::assert_snapshot!(text(&primary));
     let some = text(&[primary[0].clone(), "Elapsed-NUMA01".to_owned()]);
     assert!(some.contains("\nNo verdict on Elapsed-NUMA1: chosen"), "{some}");
-    assert!(some.contains("\nBeside verdicts, "), "{some}");
+    assert!(some.contains("\nRows without a verdict"), "{some}");
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn phases_that_are_not_counted_are_named() {
     let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
     counters.unwrap().left_out = vec!["".into(), "create\n".into(), "fill".into()];
     let text = printed(&comparison).replace('\n', " ");
-    let expected = "1 boot x 1 iteration; without create\\n, fill and what is in no phase";
+    let expected = "1 boot x 1 iteration; without create\\n, fill and time outside phases";
     assert!(text.contains(expected), "{text}");
 
     let mut said = |phases: &[&str]| {
@@ -362,7 +362,7 @@ fn phases_that_are_not_counted_are_named() {
         "init",
     ]);
     let expected =
-        "; without *-fill (2), *-verify (2), *-warm-up (2), init and what is in no phase";
+        "; without *-fill (2), *-verify (2), *-warm-up (2), init and time outside phases";
     assert!(text.contains(expected), "{text}");
     let text = said(&["init", "warmup-1", "warmup-12", "warmup-21", "warmup-5"]);
     assert!(text.contains("; without init and warmup-* (4)"), "{text}");

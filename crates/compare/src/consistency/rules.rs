@@ -76,7 +76,7 @@ const MIGRATED: Expr = Counter("numa_pages_migrated");
 /// Before this release, a scanned huge page counted as one page, and a freed one as its base pages.
 const WHOLE_SCANS: &str = "5.4";
 const COUNTED_BEFORE: &str = "What is freed was scanned, and is counted when it was.";
-const NO_EXPLANATION: &str = "Nothing known explains it: do not build on either figure.";
+const NO_EXPLANATION: &str = "No explanation is known: rely on neither figure.";
 
 const fn contradiction(
     name: &'static str,

@@ -62,10 +62,10 @@ fn contributions(explanation: &Explanation, section: &Section) -> Markup {
         @if let Some(drawing) = waterfall(explanation, section) {
             h2 { "From " (base) " to " (new) " in " (span(section)) ": instructions by function" }
             p class="note" {
-                "Bars are what functions execute themselves, without what they call: where work moved \
-                 from a function into others, its bar goes back and theirs go on. Hollow: only one side \
-                 executes the function, be it new, gone, renamed, inlined or split off. Pale: luck alone \
-                 may do this."
+                "A bar is the change of a function's own instructions, without those of what it \
+                 calls. Where work moved from a function into others, its bar points back and \
+                 theirs point forward. Hollow: only one side executes the function; it may be \
+                 new, gone, renamed, inlined or split off. Pale: the change may be luck."
             }
             (drawing)
         }
@@ -156,17 +156,17 @@ fn graphs(
         p class="note" {
             "A frame is as wide as the instructions that " (new) " executes in it and in what it calls. \
              Its colour is their change: " span class="key more8" { "more" } " or "
-            span class="key fewer8" { "fewer" } " than " (base) ", deepest where it is largest; what only \
-             moved counts as "
+            span class="key fewer8" { "fewer" } " than " (base) ", the larger the deeper. \
+            Instructions that only moved count as "
             span class="key same" { "no change" }
-            ", be it to another call path of the same function, between a function and its callees, or \
+            ": to another call path of the same function, between a function and its callees, or \
              between callees of which one is new or gone."
-            @if !named.is_empty() { " Framed: what the first lines name." }
+            @if !named.is_empty() { " Framed: the functions named at the top." }
         }
         @if !paths.followed {
             p {
-                (sentence("Calls were not followed in boots of both sides, so functions stand alone; with \
-                           `stacks = true` the graph shows who calls them."))
+                (sentence("Not all boots recorded call paths, so functions stand alone. With \
+                           `stacks = true` boots record them, and the graph shows who calls whom."))
             }
         }
         (graph(Widths::New, &new))

@@ -51,7 +51,7 @@ fn headline(it: &Headline) -> String {
     let percent = 100.0 * kernel.change() / kernel.base;
     let change = match more_or_less(percent, 2).as_deref() {
         None => "-".to_owned(),
-        Some("0.00 %") => "the same kernel instructions to 0.01 %".to_owned(),
+        Some("0.00 %") => "kernel instructions the same within 0.01 %".to_owned(),
         Some(change) if it.at_equal_entries => {
             format!("{change} kernel instructions at equal entries")
         }
@@ -65,26 +65,26 @@ fn headline(it: &Headline) -> String {
             }
             Some(true) if it.listed => {
                 "beyond luck; no function alone holds half of the change. `run \
-                 --profile stacks` records call paths, which show a function with all that it calls"
+                 --profile stacks` records call paths, which show a function and what it calls"
                     .to_owned()
             }
             Some(true) => format!(
-                "beyond luck; {FEWEST_FOR_LISTS} seeds a side name a function, and so do call paths (`run \
-                 --profile stacks`)"
+                "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side or call \
+                 paths (`run --profile stacks`)"
             ),
-            Some(false) => "luck alone may do this".to_owned(),
-            None => "nothing is known of luck".to_owned(),
+            Some(false) => "this may be luck".to_owned(),
+            None => "the luck floor is unknown".to_owned(),
         };
         return format!("{change}: {why}.");
     };
     let decimals = if base.max(*new) < 100_000.0 { 2 } else { 0 };
     let [base, new] = [*base, *new].map(|cost| decimal(Some(cost), decimals));
-    let calls = if *inclusive { " with all that it calls" } else { "" };
+    let calls = if *inclusive { " and what it calls" } else { "" };
     let share = match share {
-        ..0.95 => format!("{:.0} % of it in ", 100.0 * share),
+        ..0.95 => format!("{:.0} % of the change ", 100.0 * share),
         _ => String::new(),
     };
-    format!("{change}: {share}{}{calls}, {base} an entry before, {new} now.", excerpt(name))
+    format!("{change}, {share}in {}{calls}: {base} per entry before, {new} now.", excerpt(name))
 }
 
 /// Why there is nothing to explain.
@@ -119,32 +119,33 @@ pub fn phase_name(phase: &str) -> String {
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
         format!(
-            "Floor: a change that does not exceed it may be luck: `same`. {} a side tell no \
-             function, contribution or counter from luck; {FEWEST_FOR_LISTS} do.",
+            "A change within its floor may be luck (`same`). With {} a side no function, \
+             contribution or counter can be told from luck; that takes {FEWEST_FOR_LISTS}.",
             count(explanation.wanted as usize, "seed")
         )
     } else if explanation.knows_luck() {
         format!(
-            "Floor: a change that does not exceed it may be luck: `same`. Of totals luck alone \
-             exceeds it in {:.0} % of comparisons, and none is below {} %. At equal entries: had \
-             each function been entered as often on both sides; shown where luck hides such a \
-             change in the kernel's instructions. Of the functions, contributions and counters that \
-             are beyond luck, at most {:.0} % are expected to be luck (false discovery rate, by \
-             relabelling the seeds).",
+            "A change within its floor may be luck (`same`). Luck alone exceeds the floor of a \
+             total in {:.0} % of comparisons; no such floor is below {} %. At equal entries: \
+             what the kernel would have executed had each function been entered as often on both \
+             sides. It is shown where luck hides a change of the kernel's instructions. Of the \
+             functions, contributions and counters beyond luck, at most {:.0} % are expected to \
+             be luck (false discovery rate, by relabelling the seeds).",
             100.0 * LEVEL,
             100.0 * RESOLUTION,
             100.0 * RATE
         )
     } else {
-        "Without all seeds of both sides, and two of each, nothing is known of luck: any of these \
+        "Luck is unknown until both sides have all their seeds, at least two each. Any of these \
          changes may be luck."
             .to_owned()
     };
-    let words = "By cost + by number = change (Bennet 1920). New, gone: executed on one side only, \
-                 be it new, renamed or inlined elsewhere; maybe: as often and as costly there, \
-                 and of a similar name. In parts: entered by its beginning and by a `.part`, so not \
+    let words = "By cost and by number add up to the change (Bennet 1920). New, gone: only one \
+                 side executed the function; it may be new, renamed or inlined. Maybe: a \
+                 function of the other side with a similar name that was entered as often and \
+                 cost as much. In parts: entered at its beginning and at a `.part`, so not \
                  compared per entry.";
-    let cuts = "Left out: instructions during cuts between phases, the sampler's own work.";
+    let cuts = "Left out: instructions at the cuts between phases, which are the sampler's own.";
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
     vec![luck, words.to_owned(), format!("{cuts} {limits}")]
 }
@@ -194,13 +195,10 @@ fn error(section: &Section) -> Option<String> {
     let size = number.unsigned_abs();
     let what = match number.signum() {
         0 => return None,
-        1 => format!("{size} instructions are in no function"),
-        _ => format!("functions have {size} instructions more than the CPUs counted"),
+        1 => format!("{size} instructions of the kernel are in no function"),
+        _ => format!("the kernel's functions have {size} instructions more than the CPUs counted"),
     };
-    Some(format!(
-        "ERROR{}: in a seed, {what} of the kernel: the profile is wrong.",
-        within(section)
-    ))
+    Some(format!("ERROR{}: the profile of a seed is wrong: {what}.", within(section)))
 }
 
 /// The totals: of all phases together by who executed, then of at most `limit` phases.
@@ -248,7 +246,7 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
     };
     let ranked = match explanation.knows_luck() {
         true => "changes beyond luck, ranked by (change - floor) x entries",
-        false => "changes, lucky ones included, ranked by change x entries",
+        false => "all changes, luck or not, ranked by change x entries",
     };
     Table {
         title: format!("Own instructions per entry{}: {ranked}", within(section)),
@@ -377,7 +375,10 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> T
         (_, left) => vec![format!("{left} more")],
     };
     Table {
-        title: format!("Counters of /proc/vmstat{} that grew by another amount", within(section)),
+        title: format!(
+            "Counters of /proc/vmstat{} that grew by different amounts",
+            within(section)
+        ),
         head: vec!["base", "new", "change", "floor", "luck", "counter"],
         rows,
         foot,

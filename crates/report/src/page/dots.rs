@@ -23,14 +23,15 @@ const NAMED: f64 = 9.0;
 pub fn legend(comparison: &Comparison) -> &'static str {
     match comparison.mode {
         Mode::Measured => {
-            "A lane a boot, in the order they ran; the tick is its mean. The dashed line is the \
-             baseline's mean; below each variant stand its own mean and, where boots suffice, the \
-             interval of its difference from the baseline, an arrow where it reaches farther. \
-             Ringed: far from the others."
+            "Each lane is a boot, in the order they ran; the tick marks its mean. The dashed \
+             line is the baseline's mean. Below each variant stand its own mean and, if there \
+             are enough boots, the interval of its difference from the baseline; an arrow marks \
+             an end that lies outside. Ringed samples are far from the others."
         }
         Mode::Exact => {
-            "A lane a seed; the tick is its mean. The dashed line is the baseline's mean, and the \
-             band around it the luck floor: a mean inside it is no difference."
+            "Each lane is a seed; the tick marks its mean. The dashed line is the baseline's \
+             mean, and the band around it is the luck floor. A mean inside the band is no \
+             difference."
         }
     }
 }

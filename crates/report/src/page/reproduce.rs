@@ -31,8 +31,8 @@ pub fn section(page: &Page<'_>) -> Markup {
             (kernels(page))
             @if experiment.mode == Mode::Exact {
                 p {
-                    "In exact mode equal inputs give equal boots, to the byte: "
-                    code { "faultline replay BOOT" } " does one again and compares."
+                    "In exact mode boots with equal inputs are equal to the byte: "
+                    code { "faultline replay BOOT" } " repeats one and compares."
                 }
             }
             p {

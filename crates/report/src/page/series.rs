@@ -10,13 +10,13 @@ use crate::ascii::excerpt;
 
 pub fn legend(plots: &Plots, comparison: &Comparison) -> String {
     let mut said =
-        "Time runs from the beginning of an iteration. Strong lines: for each variant the \
-                    iteration of median length; faint ones: others."
+        "Time runs from the beginning of an iteration. The strong line of a variant is its \
+         iteration of median length; faint lines are the others."
             .to_owned();
     if plots.phases.iter().any(|spans| !spans.is_empty()) {
         let baseline = comparison.variants.first().map_or(String::new(), |it| short(&it.name));
         said.push_str(&format!(
-            " Shaded: the phases of {baseline}; strips above: those of each variant."
+            " Shaded: the phases of {baseline}. Strips above: the phases of each variant."
         ));
     }
     let left_out: usize = plots.iterations_left_out.iter().sum();

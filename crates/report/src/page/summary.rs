@@ -116,8 +116,11 @@ fn functions(comparison: &Comparison, explained: &[Explained]) -> Markup {
 fn nothing(comparison: &Comparison) -> &'static str {
     match (comparison.tables.is_empty(), comparison.variants.len()) {
         (true, _) => NOTHING,
-        (_, 0 | 1) => "One variant alone is compared with nothing.",
-        _ => "No metric that both sides measured has a good direction: nothing is judged.",
+        (_, 0 | 1) => "There is only one variant, so there is nothing to compare.",
+        _ => {
+            "No metric that both sides measured has a direction (higher or lower is better), so \
+              there is no verdict."
+        }
     }
 }
 
@@ -345,7 +348,7 @@ fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
     };
     let visible = evidence.visible.filter(|visible| visible.is_finite());
     said.push(match visible.map(|it| in_percent(it, 2)) {
-        Some(visible) => format!("{p} \u{b7} shows changes from {visible} %"),
+        Some(visible) => format!("{p} \u{b7} detects changes from {visible} %"),
         None => p,
     });
     said
@@ -437,14 +440,14 @@ fn ruler(reach: f64, comparison: &Comparison) -> Markup {
 fn legend(comparison: &Comparison) -> String {
     match comparison.mode {
         Mode::Measured => format!(
-            "Gains are over boots, positive where better; intervals rest on boots, not on single \
-             samples. The same: within {} % of the \
-             baseline, the band around 0.",
+            "Gains are of means over boots; positive is better. Intervals rest on boots, not on \
+             single samples. The band around 0 is the margin: within {} % of the baseline is the \
+             same.",
             percent(comparison.judging.margin)
         ),
         Mode::Exact => {
-            "Changes are of means over seeds, in percent of the baseline; bars show the luck \
-                        floor to both sides."
+            "Changes are of means over seeds, in percent of the baseline. Bars show the luck \
+             floor on both sides."
                 .to_owned()
         }
     }

@@ -31,7 +31,7 @@ pub fn section(
             @let said = of(Kind::Metrics).map(|table| verdicts::text(table, comparison));
             @for text in said.filter(|text| !text.is_empty()) {
                 details {
-                    summary { "What the boots say" }
+                    summary { "Verdicts and evidence" }
                     pre tabindex="0" { (text) }
                 }
             }
@@ -94,7 +94,7 @@ fn samples(plots: &Plots, comparison: &Comparison) -> Markup {
             p class="note" {
                 (dots::legend(comparison))
                 @if own.any(|table| !left_out(table, comparison).is_empty()) {
-                    " What is left out as warm-up is drawn, and is in no mean and no curve."
+                    " Warm-up that is left out is drawn, but counts in no mean and no curve."
                 }
             }
             @if !rest.is_empty() {
@@ -117,8 +117,8 @@ fn curves(plots: &Plots, comparison: &Comparison) -> Markup {
             h3 { "Distributions" }
             (keys(comparison))
             p class="note" {
-                "The percentage of samples at or below a value, all boots together. A step is where many \
-                 samples lie; a flat part between two steps parts two modes."
+                "The percentage of samples at or below a value, all boots together. Many samples \
+                 lie at a step; a flat part between two steps separates two modes."
             }
             div class="plots" {
                 @for scatter in &plots.scatters {

@@ -61,8 +61,8 @@ fn below(table: &Table, part: &str) -> Vec<String> {
     let lines: Vec<&str> = part.lines().collect();
     let last = lines.iter().rposition(is_row).map_or(0, |last| last + 1);
     // Marks mean figures of the text, where the mail has sentences.
-    let lines = lines[last..].iter().filter(|line| !line.starts_with("[Beyond luck]"));
-    lines.map(|line| line.replace("[These]", "These")).collect()
+    let lines = lines[last..].iter().filter(|line| !line.starts_with("[Brackets]: beyond"));
+    lines.map(|line| line.replace("Rows in [brackets]", "These rows")).collect()
 }
 
 /// The texts of notes, without topics and names. Verdicts have lines of their own in the mail, and origins

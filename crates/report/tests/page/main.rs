@@ -154,7 +154,7 @@ fn every_sample_and_every_series_is_drawn() {
     let notes = texts(&document, ".note");
     let outlier = "Outliers: 6.12-slowscan-v2 Elapsed-NUMA01: b9 iteration 3 ";
     assert!(notes.iter().any(|it| it.starts_with(outlier)), "{notes:?}");
-    assert!(notes.iter().any(|it| it.starts_with("All of these count")));
+    assert!(notes.iter().any(|it| it.starts_with("All of these are included")));
     let titles = texts(&document, "figcaption b");
     for title in [
         "NUMA hinting faults that were local",
@@ -238,7 +238,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
     assert_eq!(said.len(), phases.len());
     assert_eq!(
         said[0],
-        "Phase a: 150.00 % more kernel instructions: <b>a with all that it calls, 10.00 an entry before, \
+        "Phase a: 150.00 % more kernel instructions, in <b>a and what it calls: 10.00 per entry before, \
          25.00 now."
     );
     assert_eq!(texts(&document, "#verdicts summary"), ["1 more phase"]);
@@ -371,5 +371,5 @@ fn nothing_to_compare_is_said() {
     let experiment = of(&sides, Mode::Measured);
     let document = checked("empty", &page(&sides, &experiment));
     let said = texts(&document, "#verdicts p");
-    assert_eq!(said[1], "No boot that counts measured anything: there is nothing to compare.");
+    assert_eq!(said[1], "No complete boot has a measurement: there is nothing to compare.");
 }
