@@ -14,7 +14,7 @@ const MAX_BOOTS: usize = 5;
 pub fn finding(finding: &Finding) -> Note {
     let topic = match finding.severity {
         Severity::Contradiction => "does not add up",
-        Severity::Remark => "mind",
+        Severity::Remark => "remark",
     };
     let Finding { workload, variant, found, why, answer, .. } = finding;
     let boots = boots(&finding.boots);

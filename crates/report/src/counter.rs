@@ -30,7 +30,7 @@ fn of_counter(counter: &Counter) -> String {
             ("was part of", names(&counter.split_from)),
             ("since then", names(&counter.became)),
             ("rows", rows.collect::<Vec<_>>().join(", ")),
-            ("mind", counter.note.clone()),
+            ("remark", counter.note.clone()),
         ],
     )
 }
@@ -55,7 +55,7 @@ fn of_row(row: &Derived) -> String {
             ("formula", formula),
             ("counters", counters.join(", ")),
             ("in mmtests", names_in_mmtests(row.label).join(", ")),
-            ("mind", row.note.to_owned()),
+            ("remark", row.note.to_owned()),
         ],
     )
 }

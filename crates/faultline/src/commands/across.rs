@@ -1,6 +1,5 @@
 //! `faultline compare ONE OTHER`: variants of several experiments side by side.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use ::compare::Results;
@@ -76,17 +75,13 @@ pub fn compare(store: &Store, named: &str, args: &CompareArgs) -> Result<ExitCod
 /// Which experiments are compared, and how far such a comparison goes.
 fn head(rows: &[ExperimentRow], all: &[Across]) -> String {
     let mut text = String::new();
-    for (id, experiment, kept) in all {
-        let boots = kept.iter().map(|kept| &kept.boot);
-        let ran: BTreeSet<String> =
-            boots.map(|boot| format!("{}, {}", boot.facts.accel, boot.facts.emulator)).collect();
-        let ran = ran.into_iter().collect::<Vec<_>>().join("; ");
+    for (id, experiment, _) in all {
         let row = rows.iter().find(|row| row.id == *id);
         let kept =
             row.map_or(String::new(), |row| format!(", created {} UTC", moment(row.created)));
         let variants: Vec<&str> = experiment.variants.iter().map(|it| &*it.name).collect();
         let variants = variants.join(", ");
-        let line = format!("Experiment {id}: {} ({variants}){kept}; {ran}", experiment.name);
+        let line = format!("Experiment {id}: {} ({variants}){kept}", experiment.name);
         text.push_str(&escape(&line));
         text.push('\n');
     }
