@@ -119,7 +119,7 @@ fn find(
     let experiment = store.experiment(id)?;
     if experiment.mode.is_measured() {
         let message = format!(
-            "experiment {id} has measured mode, which does not count instructions: run it with \
+            "experiment {id} ran in measured mode, which does not count instructions: run it with \
              --mode exact"
         );
         return Err(Failure::Usage(message));
