@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use model::{Accel, Better, Boot, Experiment, INSTRUCTIONS, Mode, WorkloadUse};
+use model::{Better, Boot, Execution, Experiment, INSTRUCTIONS, Mode, WorkloadUse};
 use serde::Serialize;
 
 use crate::luck::Seeds;
@@ -216,8 +216,8 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// `times` and `guests` are the operations of all columns, measured and by guest time.
     fn cross_check(&self, times: &[Operation<'_>], guests: &[Operation<'_>]) -> Vec<CrossCheck> {
-        let emulated = self.times.iter().flat_map(|column| column.complete());
-        let emulated = emulated.map(|boot| &*boot.facts.accel).any(|it| it == Accel::Tcg.name());
+        let mut boots = self.times.iter().flat_map(|column| column.complete());
+        let emulated = boots.any(|boot| boot.facts.execution == Some(Execution::Tcg));
         let is_own = |time: &&Operation<'_>| {
             self.numbers.iter().any(|&number| !time.columns[number].is_empty())
         };

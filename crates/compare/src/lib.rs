@@ -38,7 +38,7 @@ mod table;
 mod testing;
 mod warmup;
 
-use model::{Boot, BootId, Experiment, Kept, Mode, Outcome, WorkloadUse};
+use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
 use serde::Serialize;
 use steady::Steady;
 
@@ -294,7 +294,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         emulated: columns
             .iter()
             .flat_map(VariantBoots::complete)
-            .any(|boot| boot.facts.accel == model::Accel::Tcg.name()),
+            .any(|boot| boot.facts.execution == Some(Execution::Tcg)),
         tables,
         unmet,
         cross_checks: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, BootId, HostLoad, ProblemKind, TOO_QUICK, Variant};
+use model::{BootFacts, BootId, Execution, HostLoad, ProblemKind, TOO_QUICK, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
@@ -192,7 +192,7 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
     let boots: Vec<_> = column.complete().collect();
     let kept: [Common; 3] = [
         ("kernel image", |facts| &facts.kernel_digest),
-        ("acceleration", |facts| &facts.accel),
+        ("acceleration", |facts| facts.execution.map_or("", Execution::name)),
         ("emulator", |facts| &facts.emulator),
     ];
     kept.into_iter().filter_map(move |(what, of)| {
@@ -304,7 +304,7 @@ mod tests {
         let mut boots = [boot(0), boot(1), failed(2, "no answer")];
         boots[0].facts.emulator = "QEMU 10.0.2".into();
         boots[1].facts.emulator = "QEMU 10.0.3".into();
-        boots[2].facts.accel = "kvm".into();
+        boots[2].facts.execution = Some(Execution::Kvm);
         let [mixed] = of_one(&boots).mixed.try_into().unwrap();
         assert_eq!(mixed.what, "emulator");
         assert_eq!(mixed.values, ["QEMU 10.0.2", "QEMU 10.0.3"]);

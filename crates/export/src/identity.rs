@@ -1,7 +1,7 @@
 //! Columns common to all rows of a boot.
 
 use chrono::DateTime;
-use model::{Accel, Boot, Experiment, Kept, Mode};
+use model::{Boot, Execution, Experiment, Kept};
 
 use crate::cell::{Cell, Column, Kind};
 
@@ -46,11 +46,7 @@ pub fn boot<'a>(experiment: &'a Experiment, kept: &'a Kept, id: &'a str) -> [Cel
 /// The cells of [`MACHINE`].
 pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
     let facts = &boot.facts;
-    let emulated = match facts.accel.as_str() {
-        accel if accel == Accel::Kvm.name() => Cell::Flag(false),
-        accel if accel == Accel::Tcg.name() || accel == Mode::Exact.name() => Cell::Flag(true),
-        _ => Cell::Null,
-    };
+    let emulated = facts.execution.map_or(Cell::Null, |it| Cell::Flag(it != Execution::Kvm));
     [
         Cell::text(&facts.release),
         Cell::amount(facts.cpus.into()),

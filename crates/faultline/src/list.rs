@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use kernels::{KnownUserspace, Renewed};
 use lab::Difference;
-use model::{Boot, Kept, Kernel, count, date};
+use model::{Boot, Execution, Kept, Kernel, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
@@ -194,6 +194,11 @@ fn boots_kept(row: &ExperimentRow) -> String {
     }
 }
 
+/// What executed a boot, in one word; empty if unknown.
+fn execution(boot: &Boot) -> &'static str {
+    boot.facts.execution.map_or("", Execution::name)
+}
+
 /// The boots of an experiment, one line each.
 pub fn boots(boots: &[Kept]) -> String {
     let rows = boots.iter().map(|Kept { id, superseded, boot }| {
@@ -202,7 +207,7 @@ pub fn boots(boots: &[Kept]) -> String {
             id.to_string(),
             boot.variant.clone(),
             seconds(boot.host.wall, 0),
-            boot.facts.accel.clone(),
+            execution(boot).to_owned(),
             boot.facts.release.clone(),
             format!("{}{superseded}", boot.outcome),
         ]
@@ -219,7 +224,7 @@ pub fn boot(boot: &Boot) -> String {
         escape(&boot.outcome.to_string()),
         seconds(boot.host.wall, 1),
         escape(&facts.emulator),
-        escape(&facts.accel)
+        execution(boot)
     );
     let machine = format!(
         "{}, {}, {} MiB of memory\n",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use model::{Boot, Experiment, Outcome, Sample};
+use model::{Boot, Execution, Experiment, Outcome, Sample};
 use store::Store;
 
 const EXPERIMENT: &str = "name = \"numa\"\nboots = 1\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
@@ -34,7 +34,7 @@ fn boot(variant: &str, value: f64) -> Boot {
     let outcome = Outcome::Complete;
     let mut boot =
         Boot { variant: variant.into(), outcome, samples: vec![sample], ..Boot::default() };
-    (boot.facts.emulator, boot.facts.accel) = ("QEMU 10.0.2".into(), "kvm".into());
+    (boot.facts.emulator, boot.facts.execution) = ("QEMU 10.0.2".into(), Some(Execution::Kvm));
     boot
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Experiment, Kept, Mode};
+use model::{Boot, Execution, Experiment, Kept, Mode};
 use store::ExperimentId;
 
 use crate::differences;
@@ -40,7 +40,9 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
         }));
     }
     wrong.extend(match base.mode {
-        Mode::Measured => unlike(all, "accelerator", |boot| &boot.facts.accel),
+        Mode::Measured => {
+            unlike(all, "accelerator", |boot| boot.facts.execution.map_or("", Execution::name))
+        }
         Mode::Exact => unlike(all, "emulator", |boot| &boot.facts.emulator),
     });
     if !wrong.is_empty() {
@@ -159,9 +161,9 @@ mod tests {
         let told = told(&exact(4), &exact(5), "QEMU 11");
         assert_eq!(told, "seeds: 4 in 1, 5 in 2\nemulator: QEMU 10 in 1, QEMU 11 in 2");
         let mut emulated = of(2, &measured, "");
-        emulated.2[0].boot.facts.accel = "tcg".into();
+        emulated.2[0].boot.facts.execution = Some(Execution::Tcg);
         let mut native = of(1, &measured, "");
-        native.2[1].boot.facts.accel = "kvm".into();
+        native.2[1].boot.facts.execution = Some(Execution::Kvm);
         assert_eq!(across(&[native, emulated]).unwrap_err(), ["accelerator: kvm in 1, tcg in 2"]);
         let auto = of(2, &format!("boots = \"auto\"\n{MACHINE}"), "");
         let wrong = across(&[of(1, &measured, ""), auto]).unwrap_err();

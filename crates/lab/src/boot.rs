@@ -186,7 +186,7 @@ impl Bootable<'_> {
                 && !out_of_tree::has_foreign(self.kernel, self.variant),
             facts: BootFacts {
                 release: self.kernel.release.clone(),
-                accel: self.engine.name().to_owned(),
+                execution: Some(self.engine.execution()),
                 emulator: self.emulator.version().to_owned(),
                 kernel_origin: self.kernel.origin.clone(),
                 kernel_digest: self.kernel.digest.clone(),

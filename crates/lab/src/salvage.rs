@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::{Mode, Outcome};
+use model::{Execution, Outcome};
 use store::{Detail, ExperimentId, Store};
 
 use crate::conclude::{Head, conclude, unknown_load};
@@ -78,7 +78,7 @@ fn leftover(
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
             // Counts are useless without the kernel's symbols.
-            if boot.facts.accel == Mode::Exact.name() {
+            if boot.facts.execution == Some(Execution::Exact) {
                 boot.outcome = Outcome::Interrupted;
             }
             match boot.outcome {

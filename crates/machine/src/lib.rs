@@ -30,7 +30,7 @@ pub use tail::read_log;
 
 use std::path::Path;
 
-use model::{Bytes, Disk, Limits, Topology};
+use model::{Bytes, Disk, Execution, Limits, Topology};
 
 /// The flight recorder in a machine's directory: memory that host and guest share.
 pub const RECORDER_FILE: &str = "flight.bin";
@@ -54,12 +54,12 @@ pub enum Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// The name used in files and output.
-    pub const fn name(self) -> &'static str {
+    /// What executes.
+    pub const fn execution(self) -> Execution {
         match self {
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-            Self::Exact(_) => "exact",
+            Self::Kvm => Execution::Kvm,
+            Self::Tcg => Execution::Tcg,
+            Self::Exact(_) => Execution::Exact,
         }
     }
 }

@@ -79,6 +79,40 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// What executed the instructions of a boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Execution {
+    /// The processor, under KVM.
+    Kvm,
+    /// QEMU's emulation, where times are not performance.
+    Tcg,
+    /// QEMU's emulation as exact mode has it, which counts instructions.
+    Exact,
+}
+
+impl Execution {
+    /// The name used in files, the store and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+            Self::Exact => "exact",
+        }
+    }
+
+    /// The execution of this name; none for an unknown one.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Kvm, Self::Tcg, Self::Exact].into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl fmt::Display for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// The kind of a kernel problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -228,8 +262,9 @@ pub struct BootFacts {
     pub memory: u64,
     /// Page size in bytes.
     pub page_size: u64,
-    /// How the machine executed: `kvm` or `tcg`.
-    pub accel: String,
+    /// What executed its instructions; `None` if unknown.
+    #[serde(alias = "accel")]
+    pub execution: Option<Execution>,
     /// The emulator and its version.
     pub emulator: String,
     /// The kernel's origin.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
 use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
-use model::{Accesses, Boot, Chunk, Column, Mode, Outcome, Privilege, Profile, Target};
+use model::{Accesses, Boot, Chunk, Column, Execution, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
 
 /// What luck does to the figures of seeds 0 to 4, in parts of 10000.
@@ -17,7 +17,7 @@ fn seeds(scale: f64, seeds: u32) -> Vec<Boot> {
         let luck = 1.0 + LUCK[seed as usize % LUCK.len()] / 1e4;
         let mut boot = boot(seed);
         boot.block = seed;
-        boot.facts.accel = "tcg".into();
+        boot.facts.execution = Some(Execution::Tcg);
         for (phase, work, scale) in [("NUMA01", 14.25, scale), ("NUMA02", 5.5, 1.0)] {
             let user = work * 1e9;
             let kernel = (work * 2.1e7 * luck * scale).round();
@@ -308,7 +308,7 @@ fn what_luck_may_hide_is_told() {
 fn times_under_emulation_have_no_reading() {
     let mut measured = [blocks(1.0, 0, 3), blocks(1.04, 3, 3)];
     for boot in measured.iter_mut().flatten() {
-        boot.facts.accel = "tcg".into();
+        boot.facts.execution = Some(Execution::Tcg);
     }
     let exact = seeds(1.0, 5);
     let comparison = by_both_clocks(measured.each_ref().map(|it| &**it), [&exact, &exact]);

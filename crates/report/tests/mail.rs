@@ -9,7 +9,9 @@ use compare::{
     compare,
 };
 use import::{Baseline, check, read};
-use model::{Boot, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant};
+use model::{
+    Boot, Execution, Experiment, Imported, Mode, Outcome, Setting, UserspaceLock, Variant,
+};
 use proptest::prelude::*;
 use report::Recipe;
 
@@ -203,7 +205,7 @@ fn exact_mode() {
     case.experiment.userspace_digest = "51ab".repeat(16);
     case.experiment.workloads[0].manifest.packages = vec!["xfsprogs".into(), "fio".into()];
     for boot in case.boots.iter_mut().flatten() {
-        boot.facts.accel = "exact".into();
+        boot.facts.execution = Some(Execution::Exact);
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);
@@ -294,7 +296,7 @@ fn settings_are_told_in_whole() {
 fn times_under_emulation_are_no_regression() {
     let mut case = two(Mode::Measured, 1.5);
     for boot in case.boots.iter_mut().flatten() {
-        boot.facts.accel = "tcg".into();
+        boot.facts.execution = Some(Execution::Tcg);
     }
     let (mail, comparison) = case.mail(|_| {});
     assert_readable(&mail, &comparison);

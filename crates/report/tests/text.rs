@@ -7,7 +7,7 @@ use common::{
     blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
-use model::{Boot, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
+use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
 
 /// The text of a comparison.
 fn text(variants: &[(&str, &[Boot])]) -> String {
@@ -401,7 +401,7 @@ fn emulated_with_complaints() {
     let emulated = |scale| {
         let mut boots = boots(scale);
         for boot in &mut boots {
-            boot.facts.accel = "tcg".into();
+            boot.facts.execution = Some(Execution::Tcg);
             boot.problems.clear();
         }
         boots

@@ -1,4 +1,4 @@
-use model::{Manifest, Setting, Topology, Variant};
+use model::{Execution, Manifest, Setting, Topology, Variant};
 
 use super::*;
 use crate::testing::{
@@ -304,7 +304,7 @@ fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
 #[test]
 fn nothing_is_read_from_times_under_emulation() {
     let mut times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
-    times[1][2].facts.accel = "tcg".into();
+    times[1][2].facts.execution = Some(Execution::Tcg);
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));
     let found = together([&times[0], &times[1]], [&counts[0], &counts[1]]);
     assert_eq!(found[0].reading, Reading::Withheld);

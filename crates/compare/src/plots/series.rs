@@ -56,7 +56,7 @@ impl Curve {
     /// The curve of `runs`; `None` if that is nothing, or a single point.
     pub fn of(group: usize, track: &Track<'_>, runs: Vec<Vec<[f64; 2]>>) -> Option<Self> {
         let points: usize = runs.iter().map(Vec::len).sum();
-        (points > 1).then(|| Self {
+        (points > 1).then_some(Self {
             group,
             boot: track.id,
             iteration: track.iteration,

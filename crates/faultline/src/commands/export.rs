@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
-use model::{BootId, Experiment, Kept, Mode, Profile};
+use model::{BootId, Execution, Experiment, Kept, Profile};
 use store::{Detail, ExperimentId, Store};
 
 use super::chosen::find;
@@ -130,8 +130,8 @@ fn profile(store: &Store, id: BootId, args: &ExportArgs) -> Result<(), Failure> 
     let profiles: Vec<&Profile> = boot.profiles.iter().filter(wanted).collect();
     if profiles.is_empty() {
         let message = match boot.profiles.len() {
-            0 if boot.facts.accel == Mode::Exact.name() => {
-                format!("{id} has no profile: `faultline show {id}` shows how it ended")
+            0 if boot.facts.execution == Some(Execution::Exact) => {
+                format!("{id} has no profile: `faultline show {id}` tells how it ended")
             }
             0 => format!("{id} has no profile: only boots of exact mode have one"),
             _ => format!("{id} has no profile of that workload and phase"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::{Bench, experiment, quoted};
-use model::Boot;
+use model::{Boot, Execution};
 
 const NUMA01: &str = "[[workload]]\nname = \"autonuma\"\n\
                       parameters = { programs = \"NUMA01\", interval = 100 }\n";
@@ -80,7 +80,7 @@ fn prints(bench: &Bench) {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], 1);
     assert_eq!(json["baseline"], "on");
-    let emulated = bench.boots().iter().any(|boot| boot.facts.accel == model::Accel::Tcg.name());
+    let emulated = bench.boots().iter().any(|boot| boot.facts.execution == Some(Execution::Tcg));
     assert_eq!(json["emulated"], emulated);
     let kinds: Vec<_> =
         json["tables"].as_array().unwrap().iter().map(|table| table["kind"].clone()).collect();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{
-    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Kept, Machine, Manifest,
+    Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Kept, Machine, Manifest,
     Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
     Variant, WorkloadUse,
 };
@@ -127,7 +127,7 @@ fn boot(experiment: &Experiment, variant: &str, replicate: u32) -> Boot {
             cpus: 4,
             nodes: 2,
             memory: 2048 << 20,
-            accel: Accel::Kvm.name().into(),
+            execution: Some(Execution::Kvm),
             ..BootFacts::default()
         },
         samples,
@@ -178,7 +178,7 @@ fn store(directory: &Path) -> (PathBuf, Experiment, Vec<Kept>) {
         ..Boot::default()
     };
     let [mut old, new] = ["6.1", "6.10"].map(|variant| boot(&experiment, variant, 0));
-    old.facts.accel = Accel::Tcg.name().into();
+    old.facts.execution = Some(Execution::Tcg);
     for boot in [old, new, failed, unknown] {
         store.keep_boot(id, &boot).unwrap();
     }
@@ -249,7 +249,7 @@ fn expected(experiment: &Experiment, kept: &[Kept]) -> Vec<Value> {
                 "nodes": or_null(json!(2)),
                 "memory": or_null(json!(2u64 << 30)),
                 "mode": "measured",
-                "emulated": or_null(json!(boot.facts.accel == "tcg")),
+                "emulated": or_null(json!(boot.facts.execution == Some(Execution::Tcg))),
             });
             row.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
             rows.push(row);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use model::{
-    Accel, Better, Boot, BootFacts, Bytes, Chunk, Column, Experiment, Machine, Manifest, Mean,
+    Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Machine, Manifest, Mean,
     Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
     WorkloadUse,
 };
@@ -122,7 +122,7 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
         block,
         started: 1_772_884_800 + 100 * u64::from(block) + variant as u64,
         outcome: Outcome::Complete,
-        facts: BootFacts { accel: Accel::Kvm.name().into(), ..BootFacts::default() },
+        facts: BootFacts { execution: Some(Execution::Kvm), ..BootFacts::default() },
         ..Boot::default()
     };
     let mut time = 7_000_000_000;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
-    Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Experiment, HostLoad, Machine, Manifest,
-    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
-    Variant, WorkloadUse,
+    Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler,
+    Topology, Usage, Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -66,7 +66,7 @@ pub fn boot(replicate: u32) -> Boot {
             nodes: 2,
             memory: 2048 << 20,
             page_size: 4096,
-            accel: "kvm".into(),
+            execution: Some(Execution::Kvm),
             emulator: "QEMU 10.0.2".into(),
             kernel_origin: "debian linux-image-6.1.0-49-cloud-amd64 6.1.174-1".into(),
             kernel_digest: "5bd1".into(),

@@ -198,9 +198,8 @@ fn drawn(
     let mut comparison = compare(&results, 0, &Judging::default());
     judge(&mut comparison);
     let failed = comparison.variants.iter().flat_map(|variant| &variant.failed);
-    let consoles: Vec<Console> = failed
-        .map(|failed| Console { boot: failed.boot.clone(), text: CONSOLE.repeat(20) })
-        .collect();
+    let consoles: Vec<Console> =
+        failed.map(|failed| Console { boot: failed.boot, text: CONSOLE.repeat(20) }).collect();
     report::page(&Page {
         comparison: &comparison,
         results: &results,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::{Boot, BootFacts, Chunk, HostLoad, Problem, Profile, Sample, Usage};
+use model::{Boot, BootFacts, Chunk, Execution, HostLoad, Problem, Profile, Sample, Usage};
 use rusqlite::{Connection, Row, params};
 
 use super::{BootId, Detail, Kept, words};
@@ -312,7 +312,12 @@ fn kept(row: &Row, id: BootId) -> Result<Kept, Trouble> {
     Ok(Kept { id, superseded: row.get("superseded")?, boot })
 }
 
-fn facts(row: &Row) -> rusqlite::Result<BootFacts> {
+fn facts(row: &Row) -> Result<BootFacts, Trouble> {
+    let word: String = row.get("accel")?;
+    let execution = Execution::of_name(&word);
+    if execution.is_none() && !word.is_empty() {
+        return Err(Trouble::damaged("the accelerator", format!("`{word}` is unknown")));
+    }
     Ok(BootFacts {
         release: row.get("release")?,
         version: row.get("version")?,
@@ -323,7 +328,7 @@ fn facts(row: &Row) -> rusqlite::Result<BootFacts> {
         nodes: row.get("nodes")?,
         memory: unsigned(row, "memory")?,
         page_size: unsigned(row, "page_size")?,
-        accel: row.get("accel")?,
+        execution,
         emulator: row.get("emulator")?,
         kernel_origin: row.get("kernel_origin")?,
         kernel_digest: row.get("kernel_digest")?,

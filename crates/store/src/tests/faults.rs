@@ -99,6 +99,10 @@ fn damage_from_before_there_were_checksums_is_named() {
     let cases = [
         ("UPDATE boots SET outcome = 'lost'", "the row of boot b1: the outcome: `lost` is unknown"),
         (
+            "UPDATE boots SET accel = 'lost'",
+            "the row of boot b1: the accelerator: `lost` is unknown",
+        ),
+        (
             "UPDATE problems SET kind = 'odd'",
             "the problems of boot b1: a problem: unknown kind `odd`",
         ),

@@ -12,8 +12,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use model::{
-    Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Experiment, Function,
-    HostLoad, Instructions, Kept, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome,
+    Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Execution, Experiment,
+    Function, HostLoad, Instructions, Kept, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome,
     Privilege, Problem, ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack,
     Target, Topology, Usage, Variant, WorkloadUse,
 };
@@ -187,7 +187,7 @@ fn facts(variant: &str) -> BootFacts {
         nodes: 2,
         memory: u64::MAX,
         page_size: 4096,
-        accel: "tcg".into(),
+        execution: Some(Execution::Tcg),
         emulator: "QEMU 10.0.2".into(),
         kernel_origin: format!("linux-image-{variant}-cloud-amd64"),
         kernel_digest: "0123456789abcdef".repeat(4),

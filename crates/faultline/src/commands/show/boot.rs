@@ -72,8 +72,8 @@ fn head(kept: &Kept) -> Vec<String> {
         line("machine", &machine),
     ];
     // Unknown for imported boots.
-    if !facts.accel.is_empty() {
-        head.push(line("executed by", &format!("{} ({})", facts.emulator, facts.accel)));
+    if let Some(execution) = facts.execution {
+        head.push(line("executed by", &format!("{} ({execution})", facts.emulator)));
     }
     if !facts.userspace_digest.is_empty() {
         head.push(line("user space", &format!("sha256 {}", facts.userspace_digest)));
@@ -244,7 +244,6 @@ mod tests {
             &mut facts.version,
             &mut facts.banner,
             &mut facts.cmdline,
-            &mut facts.accel,
             &mut facts.emulator,
             &mut facts.kernel_origin,
             &mut facts.kernel_digest,
