@@ -2,8 +2,8 @@
 
 use model::{
     Accesses, Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Experiment, HostLoad, Machine,
-    Manifest, Mean, Metric, Millis, Mode, Outcome, Privilege, Profile, Profiling, Rows, Sample,
-    Sampler, Target, Topology, Variant, WorkloadUse,
+    Manifest, Mean, Metric, Millis, Mode, Outcome, Pinned, Privilege, Profile, Profiling, Rows,
+    Sample, Sampler, Target, Topology, Variant, WorkloadUse,
 };
 
 use crate::{KeptBoot, VariantBoots};
@@ -89,7 +89,7 @@ pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, 
 pub fn variant(name: &str) -> Variant {
     Variant {
         name: name.into(),
-        kernel: String::new(),
+        kernel: Pinned::default(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

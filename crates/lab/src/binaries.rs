@@ -1,9 +1,9 @@
 //! The user's own programs that a workload runs, all from one directory.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use model::Manifest;
+use model::{Manifest, Pinned};
 
 /// A placeholder for any word in a name.
 const ANY: &str = "*";
@@ -14,7 +14,7 @@ const TOLD: usize = 12;
 ///
 /// # Errors
 /// What is wrong, and what to do about it.
-pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<PathBuf>, (String, String)> {
+pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (String, String)> {
     let Some(pattern) = &manifest.binaries else {
         let problem = format!("workload `{}` takes no directory of programs", manifest.name);
         return Err((problem, "program = \"FILE\" runs one of your own in place of its".into()));
@@ -32,7 +32,19 @@ pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<PathBuf>, (Stri
         }
         found.extend(fitting);
     }
-    Ok(found.into_iter().map(|name| directory.join(name)).collect())
+    found.into_iter().map(|name| program(&directory.join(name))).collect()
+}
+
+/// A program of the user's by its path.
+///
+/// # Errors
+/// When the path is not UTF-8, and what to do about it.
+pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
+    let name = path.to_str().ok_or_else(|| {
+        let problem = format!("{}: a path that is not UTF-8", path.display());
+        (problem, "rename it, or link to it".to_owned())
+    })?;
+    Ok(Pinned { name: name.to_owned(), digest: None })
 }
 
 /// The names that a pattern stands for: a parameter in it stands for each of its values, and one without a
@@ -101,7 +113,8 @@ mod tests {
         let found = find(&manifest, directory.path()).map_err(|(problem, hint)| {
             format!("{problem}: {hint}").replace(directory.path().to_str().unwrap(), "DIR")
         })?;
-        let name = |path: PathBuf| path.strip_prefix(&directory).unwrap().to_str().unwrap().into();
+        let name =
+            |it: Pinned| it.path().strip_prefix(&directory).unwrap().to_str().unwrap().to_owned();
         Ok(found.into_iter().map(name).collect())
     }
 

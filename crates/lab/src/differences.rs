@@ -39,7 +39,7 @@ fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
     flatten(String::new(), Value::Table(table), &mut keys);
     keys.remove("name");
     for variant in &experiment.variants {
-        keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.clone());
+        keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
     }
     for (key, digest) in [
         ("faultline's programs in the guest", &experiment.guest_digest),
@@ -111,7 +111,7 @@ mod tests {
     fn kernels_of_one_name_differ_by_their_images() {
         let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
         let mut second = first.clone();
-        second.variants[0].kernel.push_str(" another");
+        second.variants[0].kernel.name.push_str(" another");
         let keys: Vec<_> = differences(&first, &second).into_iter().map(|it| it.key).collect();
         assert_eq!(keys, [format!("variant.{}.kernel", first.variants[0].name)]);
     }

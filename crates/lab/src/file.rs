@@ -345,7 +345,7 @@ impl VariantForm {
             }
             settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
         }
-        Ok(Variant { name, kernel, cmdline, settings, modules: self.modules })
+        Ok(Variant { name, kernel: kernel.into(), cmdline, settings, modules: self.modules })
     }
 }
 

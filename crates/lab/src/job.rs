@@ -7,7 +7,7 @@ use flight::job::{self, Job};
 use kernels::Userspace;
 use kernels::initramfs::Archive;
 use kernels::modules::{self, Module};
-use model::{Disk, Experiment, Kernel, Machine, Variant, WorkloadUse};
+use model::{Disk, Experiment, Kernel, Machine, Pinned, Variant, WorkloadUse};
 
 use crate::disks::{self, Contents};
 use crate::guest::Guest;
@@ -104,7 +104,7 @@ fn module_path(module: &Module) -> String {
 
 /// The command of a workload, with the paths of the user's own programs, if there are any.
 pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
-    let place = |program: &PathBuf| program_path(&workload.manifest.name, program);
+    let place = |program: &Pinned| program_path(&workload.manifest.name, program.path());
     let places: Vec<String> = workload.programs().map(place).collect();
     let places = (!places.is_empty()).then(|| places.join(","));
     workloads::command(&workload.manifest, machine, places.as_deref())
@@ -153,7 +153,8 @@ pub fn initramfs(
     }
     for workload in workloads {
         for program in workload.programs() {
-            archive.program(&program_path(&workload.manifest.name, program), &read(program)?);
+            let path = program.path();
+            archive.program(&program_path(&workload.manifest.name, path), &read(path)?);
         }
     }
     if let Some(shell) = shell {

@@ -130,7 +130,7 @@ impl Look {
             userspace: None,
             variants: vec![Variant {
                 name: self.kernel.clone(),
-                kernel: self.kernel.clone(),
+                kernel: self.kernel.clone().into(),
                 cmdline: self.cmdline.clone(),
                 settings: Vec::new(),
                 modules: Vec::new(),

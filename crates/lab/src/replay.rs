@@ -22,10 +22,6 @@ use crate::symbols::Known;
 use crate::watch::{Progress, Watch};
 use crate::worker::{Told, work};
 
-/// Between a kernel's or a program's name and its digest, in the definition of an experiment that
-/// is kept.
-pub const DIGEST_MARK: &str = " sha256:";
-
 /// Why a boot cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
@@ -202,7 +198,7 @@ impl Lab {
         let mut variants = experiment.variants.iter();
         let place = variants.position(|variant| variant.name == kept.variant);
         let variant = place.ok_or_else(|| ReplayError::NoVariant(id, kept.variant.clone()))?;
-        let kernel = self.kernel(&experiment.variants[variant].kernel, watch)?;
+        let kernel = self.kernel(&experiment.variants[variant].kernel.name, watch)?;
         same(id, "kernel's digest", &kept.facts.kernel_digest, &kernel.digest)?;
         let userspace = self.userspace(&experiment, watch)?;
         let digest_of = |it: &Userspace| it.digest.clone();
@@ -300,20 +296,8 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
 
 /// The experiment with names as they were given, without the digests.
 pub(crate) fn unpinned(mut experiment: Experiment) -> Experiment {
-    for variant in &mut experiment.variants {
-        cut_digest(&mut variant.kernel);
-    }
-    for program in experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
-        if let Some(mut path) = program.to_str().map(str::to_owned) {
-            cut_digest(&mut path);
-            *program = path.into();
-        }
-    }
+    let kernels = experiment.variants.iter_mut().map(|variant| &mut variant.kernel);
+    let programs = experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut);
+    kernels.chain(programs).for_each(|it| it.digest = None);
     experiment
-}
-
-fn cut_digest(text: &mut String) {
-    if let Some(place) = text.rfind(DIGEST_MARK) {
-        text.truncate(place);
-    }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, WorkloadUse};
+use model::{Experiment, Kernel, Mode, Pinned, WorkloadUse};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
@@ -22,7 +22,6 @@ use crate::conclude::digest;
 use crate::disks;
 use crate::guest::{Guest, Libraries};
 use crate::out_of_tree::{self, OutOfTree};
-use crate::replay::DIGEST_MARK;
 use crate::salvage::salvage;
 use crate::symbols::{Known, Reader};
 use crate::userspace;
@@ -194,7 +193,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Kernel>, RunError> {
         let variants = experiment.variants.iter();
-        variants.map(|variant| self.kernel(&variant.kernel, watch)).collect()
+        variants.map(|variant| self.kernel(&variant.kernel.name, watch)).collect()
     }
 
     /// The requested kernel, fetched if necessary.
@@ -237,12 +236,12 @@ impl Lab {
     ) -> Result<Experiment, RunError> {
         let mut pinned = experiment.clone();
         for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
-            variant.kernel = format!("{}{DIGEST_MARK}{}", kernel.name, kernel.digest);
+            variant.kernel = Pinned::from(&*kernel.name).with_digest(&*kernel.digest);
         }
         for program in pinned.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
-            let bytes = fs::read(&*program)
-                .map_err(|error| RunError::Program { path: program.clone(), error })?;
-            program.as_mut_os_string().push(format!("{DIGEST_MARK}{}", digest(&bytes)));
+            let bytes = fs::read(program.path())
+                .map_err(|error| RunError::Program { path: program.path().to_owned(), error })?;
+            program.digest = Some(digest(&bytes));
         }
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {

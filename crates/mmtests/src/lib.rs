@@ -353,7 +353,7 @@ fn boots(runs: &[Run]) -> Vec<Place> {
 fn variant(run: &Run) -> Variant {
     Variant {
         name: run.name.clone(),
-        kernel: release(run),
+        kernel: release(run).into(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

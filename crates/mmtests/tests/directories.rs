@@ -124,7 +124,8 @@ fn runs_are_ordered_by_their_beginnings_and_their_kernels_told() {
     logs.iteration("a-second", 1, 0);
     let directory = Directory::read(&logs.path()).unwrap();
     let experiment = directory.experiment(Some("numa"));
-    let variants: Vec<_> = experiment.variants.iter().map(|it| (&*it.name, &*it.kernel)).collect();
+    let variants: Vec<_> =
+        experiment.variants.iter().map(|it| (&*it.name, &*it.kernel.name)).collect();
     assert_eq!(variants, [("z-first", "6.6.0-x"), ("a-second", "6.6.0-x")]);
     assert_eq!((&*experiment.name, experiment.boots), ("numa", 1));
     assert_eq!(experiment.workloads[0].manifest.name, "autonumabench");

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::matches;
-use crate::{Boot, Disk, Manifest, Metric, Millis, Profiling, Swap, Topology, UserspaceLock};
+use crate::{
+    Boot, Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, Topology, UserspaceLock,
+};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -229,7 +231,7 @@ pub struct Variant {
     /// Its name, which heads a column.
     pub name: String,
     /// Which kernel: a name in the cache, or one that can be fetched (`debian:6.1`).
-    pub kernel: String,
+    pub kernel: Pinned,
     /// Words added to the kernel's command line.
     pub cmdline: String,
     /// Settings applied before any workload runs, in order.
@@ -244,10 +246,10 @@ pub struct WorkloadUse {
     /// Its manifest, with the parameters as this experiment sets them.
     pub manifest: Manifest,
     /// A program of the user's to put into the guest.
-    pub program: Option<PathBuf>,
+    pub program: Option<Pinned>,
     /// Several programs instead, for a workload that runs them one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub binaries: Vec<PathBuf>,
+    pub binaries: Vec<Pinned>,
     /// Repetitions inside a boot that count.
     pub iterations: u32,
     /// Warm-up repetitions, the first of each boot, which do not count.
@@ -308,12 +310,12 @@ impl WorkloadUse {
     }
 
     /// All of the user's programs.
-    pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
+    pub fn programs(&self) -> impl Iterator<Item = &Pinned> {
         self.program.iter().chain(&self.binaries)
     }
 
     /// The same, mutable.
-    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut Pinned> {
         self.program.iter_mut().chain(&mut self.binaries)
     }
 

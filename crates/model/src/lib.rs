@@ -5,6 +5,7 @@ mod boot;
 mod disk;
 mod experiment;
 mod kept;
+mod pinned;
 mod profile;
 mod quantity;
 mod swap;
@@ -22,6 +23,7 @@ pub use experiment::{
     Source, Variant, WorkloadUse,
 };
 pub use kept::{BootId, Kept, NoBootId};
+pub use pinned::Pinned;
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,
     Privilege, Process, Profile, Profiling, Stack, Target,

@@ -412,7 +412,7 @@ proptest! {
         let mut case = two(mode, 1.1);
         case.experiment.name = text.clone();
         case.variants[1].name = name.clone();
-        case.variants[1].kernel = text.clone();
+        case.variants[1].kernel = text.clone().into();
         case.experiment.workloads[0].manifest.name = name.clone();
         for boot in case.boots.iter_mut().flatten() {
             boot.facts.kernel_origin = text.clone();

@@ -39,7 +39,7 @@ pub fn plan(
     );
     let width = variants.iter().map(|variant| escape(&variant.name).len()).max().unwrap_or(0);
     for variant in variants {
-        let fetched = match cache.would_fetch(&variant.kernel)? {
+        let fetched = match cache.would_fetch(&variant.kernel.name)? {
             true => " (not in the cache: a run fetches it)",
             false => "",
         };

@@ -330,7 +330,7 @@ pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
 pub fn variant(name: String, kernel: &str) -> Variant {
     Variant {
         name,
-        kernel: kernel.to_owned(),
+        kernel: kernel.into(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

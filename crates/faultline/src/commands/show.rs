@@ -76,8 +76,11 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
         let _ = writeln!(text, "swap: {}", escape(&swap.to_string()));
     }
     for variant in &experiment.variants {
-        let kernel = if variant.kernel.is_empty() { "not known" } else { &variant.kernel };
-        let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(kernel));
+        let kernel = match variant.kernel.to_string() {
+            unknown if unknown.is_empty() => "not known".to_owned(),
+            kernel => kernel,
+        };
+        let _ = writeln!(text, "variant {}: {}", escape(&variant.name), escape(&kernel));
     }
     for used in &experiment.workloads {
         let iterations = count(used.iterations as usize, "iteration");

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Kept, Machine, Manifest,
-    Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage,
+    Mean, Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample, Sampler, Topology, Usage,
     Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn experiment() -> Experiment {
     };
     let variant = |name: &str| Variant {
         name: name.into(),
-        kernel: String::new(),
+        kernel: Pinned::default(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

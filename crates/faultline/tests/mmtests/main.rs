@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
 use mmtests::benchmark::{self, Logs};
 use model::{
-    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Profiling, Sample,
-    Sampler, Topology, Variant, WorkloadUse,
+    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Pinned, Profiling,
+    Sample, Sampler, Topology, Variant, WorkloadUse,
 };
 
 use logs::{FORMS, Form, RUNS};
@@ -56,7 +56,7 @@ fn compared(form: &Form, month: &str) -> Comparison {
 fn variant(name: &str) -> Variant {
     Variant {
         name: name.into(),
-        kernel: String::new(),
+        kernel: Pinned::default(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler, Topology, Usage, Variant,
-    WorkloadUse,
+    Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample, Sampler, Topology, Usage,
+    Variant, WorkloadUse,
 };
 use serde_json::Value;
 use store::Store;
@@ -83,7 +83,7 @@ fn experiment() -> Experiment {
     };
     let variant = |name: &str| Variant {
         name: name.into(),
-        kernel: String::new(),
+        kernel: Pinned::default(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

@@ -277,7 +277,8 @@ fn programs_of_a_directory_are_found_before_anything_boots() {
         parse(&path("x.toml"), &text, None).map_err(|error| (rendered(&error), text))
     };
     let all = read("").unwrap();
-    let programs = ["cg.S.x", "ft.S.x"].map(|name| path("bin").join(name));
+    let programs =
+        ["cg.S.x", "ft.S.x"].map(|name| crate::binaries::program(&path("bin").join(name)).unwrap());
     assert_eq!(all.workloads[0].binaries, programs);
     let command = crate::job::command(&all.workloads[0], &all.machine).unwrap().join(" ");
     let places = "--program /faultline/programs/nas/cg.S.x,/faultline/programs/nas/ft.S.x";

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compare::{others, ours};
-use model::{INSTRUCTIONS, Machine, Manifest, Millis, WorkloadUse};
+use model::{INSTRUCTIONS, Machine, Manifest, Millis, Pinned, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -126,20 +126,25 @@ impl WorkloadForm {
         };
         let primary = check_primary(self.primary, &manifest)?;
         let programs = self.program.as_ref().or(self.binaries.as_ref()).map(Spanned::span);
+        let program = self.program.map(|path| {
+            binaries::program(&directory.join(path.get_ref()))
+                .or_else(|(problem, hint)| fault(path.span(), problem, hint))
+        });
+        let program = program.transpose()?;
         let timeout = some_time(self.timeout, DEFAULT_TIMEOUT)?;
         let mut used = WorkloadUse {
-            program: self.program.map(|program| directory.join(program.into_inner())),
+            program,
             binaries,
             warmup: self.warmup,
             primary,
             ..WorkloadUse::new(manifest, iterations, timeout)
         };
-        let is_list = |program: &&PathBuf| {
-            let name = program.file_name().unwrap_or_default();
+        let is_list = |program: &&Pinned| {
+            let name = program.path().file_name().unwrap_or_default();
             name.as_encoded_bytes().contains(&b',')
         };
         if let Some(program) = used.programs().find(is_list) {
-            let problem = format!("{}: a program with a comma in its name", program.display());
+            let problem = format!("{program}: a program with a comma in its name");
             let hint = "the guest is given a list of programs: rename it, or link to it";
             return fault(programs.unwrap_or(place), problem, hint);
         }

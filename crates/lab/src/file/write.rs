@@ -144,7 +144,7 @@ fn variant(variant: Variant) -> Table {
     let Variant { name, kernel, cmdline, settings, modules } = variant;
     let mut table = Table::new();
     set(&mut table, "name", name);
-    set(&mut table, "kernel", kernel);
+    set(&mut table, "kernel", kernel.name.clone());
     if !cmdline.is_empty() {
         set(&mut table, "cmdline", cmdline);
     }
@@ -197,10 +197,10 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
             set(&mut table, "manifest", file);
         }
     }
-    if let Some(name) = program.as_ref().and_then(|program| program.file_name()) {
+    if let Some(name) = program.as_ref().and_then(|program| program.path().file_name()) {
         set(&mut table, "program", name.to_string_lossy().into_owned());
     }
-    let directory = binaries.first().and_then(|program| program.parent());
+    let directory = binaries.first().and_then(|program| program.path().parent());
     if let Some(name) = directory.and_then(|directory| directory.file_name()) {
         set(&mut table, "binaries", name.to_string_lossy().into_owned());
     }

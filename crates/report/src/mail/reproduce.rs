@@ -1,7 +1,7 @@
 //! How the boots were done, and how to repeat them.
 
 use compare::{KeptBoot, Results, VariantBoots};
-use model::{BootFacts, BootId, Mode, Variant};
+use model::{BootFacts, BootId, Mode, Pinned, Variant};
 
 use super::{WIDTH, section};
 use crate::ascii::{escape, excerpt, fold};
@@ -16,8 +16,6 @@ pub struct Recipe<'a> {
     pub files: &'a [(String, String)],
 }
 
-/// The separator between a kernel's name and its digest in a kept experiment.
-const DIGEST_MARK: &str = " sha256:";
 /// Prefix of the origin of a Debian package; its version follows, up to a comma.
 const DEBIAN: &str = "Debian ";
 /// Longer files are left out of a mail: locks of user space have some hundred lines.
@@ -144,9 +142,9 @@ pub fn kernel_and_digest<'a>(
     variant: &'a Variant,
     facts: Option<&'a BootFacts>,
 ) -> (&'a str, &'a str) {
-    let (kernel, digest) = variant.kernel.split_once(DIGEST_MARK).unwrap_or((&variant.kernel, ""));
+    let Pinned { name, digest } = &variant.kernel;
     let known = facts.map(|facts| &*facts.kernel_digest).filter(|known| !known.is_empty());
-    (kernel, known.unwrap_or(digest))
+    (name, known.or(digest.as_deref()).unwrap_or_default())
 }
 
 /// Where a variant's kernel came from.

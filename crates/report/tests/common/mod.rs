@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Profiling, Rows, Sample, Sampler,
-    Topology, Usage, Variant, WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample,
+    Sampler, Topology, Usage, Variant, WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -187,7 +187,7 @@ pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
 pub fn variant(name: &str) -> Variant {
     Variant {
         name: name.into(),
-        kernel: String::new(),
+        kernel: Pinned::default(),
         cmdline: String::new(),
         settings: Vec::new(),
         modules: Vec::new(),

@@ -253,7 +253,7 @@ fn hostile() -> (Vec<Side>, Experiment) {
     let long = format!("{HOSTILE}{}", "x".repeat(5000));
     for side in &mut sides {
         side.variant.name.push_str(HOSTILE);
-        side.variant.kernel = long.clone();
+        side.variant.kernel = long.clone().into();
         for boot in &mut side.boots {
             for text in [
                 &mut boot.facts.release,

@@ -63,7 +63,7 @@ impl Place {
 fn experiment(name: &str) -> Experiment {
     let variant = |kernel: &str| Variant {
         name: kernel.into(),
-        kernel: format!("debian:{kernel}"),
+        kernel: format!("debian:{kernel}").into(),
         cmdline: "quiet".into(),
         settings: vec![
             Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "1".into() },
