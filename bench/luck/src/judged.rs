@@ -105,7 +105,7 @@ impl Judged {
             self.floor(row);
         }
         for used in &experiment.workloads {
-            let explanation = explain(base, new, &used.manifest.name, experiment.boots);
+            let explanation = explain(base, new, used, experiment.boots);
             for section in explanation.phases.iter().filter(|it| is_measured(used, it)) {
                 self.section(section);
             }

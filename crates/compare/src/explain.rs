@@ -17,7 +17,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use model::{Boot, Profile};
+use model::{Boot, Profile, WorkloadUse};
 
 use crate::VariantBoots;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
@@ -81,15 +81,15 @@ impl Explanation {
     }
 }
 
-/// Explains the difference between two variants by `workload`. Each variant has `wanted` seeds, numbered
-/// from 0. While one is missing, nothing is beyond luck.
+/// Explains the difference between two variants by a workload, over the iterations that count. Each variant
+/// has `wanted` seeds, numbered from 0. While one is missing, nothing is beyond luck.
 pub fn explain(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
-    workload: &str,
+    used: &WorkloadUse,
     wanted: u32,
 ) -> Explanation {
-    let seeds = [seeds(base, workload), seeds(new, workload)];
+    let seeds = [seeds(base, used), seeds(new, used)];
     let complete = seeds.each_ref().map(|boots| is_complete(boots, wanted));
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
@@ -99,19 +99,17 @@ pub fn explain(
     let (base, new) = (side(0, base), side(1, new));
     let sides = Sides { seeds, complete: complete == [true; 2] };
     let section = |phase: Option<&str>| {
-        let tallies = sides.map(|boot| Tally::of(profiles(boot, workload, phase)));
-        let counters = sides.map(|boot| counters::growth(boot, workload, phase));
+        let tallies = sides.map(|boot| Tally::of(profiles(boot, used, phase)));
+        let counters = sides.map(|boot| counters::growth(boot, used, phase));
         section::section(phase, &tallies, &counters)
     };
     let mut all = section(None);
-    let mut phases: Vec<Section> = phase_names(&sides, workload)
-        .into_iter()
-        .filter_map(|phase| section(Some(phase)))
-        .collect();
+    let mut phases: Vec<Section> =
+        phase_names(&sides, used).into_iter().filter_map(|phase| section(Some(phase))).collect();
     if let Some(all) = &mut all {
         rename::mark(all, &mut phases);
     }
-    let workload = workload.to_owned();
+    let workload = used.manifest.name.clone();
     Explanation { workload, base, new, wanted, denominator: sides.denominator(), all, phases }
 }
 
@@ -120,30 +118,32 @@ fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
     (0..wanted).all(|seed| boots.iter().any(|boot| boot.replicate == seed))
 }
 
-/// The complete boots that have a profile of `workload`.
-fn seeds<'a>(variant: &VariantBoots<'a>, workload: &str) -> Vec<&'a Boot> {
-    let has_profile = |boot: &&Boot| profiles(boot, workload, None).next().is_some();
+/// The complete boots that have a profile of the workload.
+fn seeds<'a>(variant: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
+    let has_profile = |boot: &&Boot| profiles(boot, used, None).next().is_some();
     let mut boots: Vec<&Boot> = variant.complete().filter(has_profile).collect();
     boots.sort_by_key(|boot| boot.replicate);
     boots
 }
 
-/// The profiles of `workload` in one phase, or in all of them.
+/// The profiles of a workload in one phase, or in all of them, of the iterations that count.
 fn profiles<'a>(
     boot: &'a Boot,
-    workload: &str,
+    used: &WorkloadUse,
     phase: Option<&str>,
 ) -> impl Iterator<Item = &'a Profile> {
     boot.profiles.iter().filter(move |profile| {
-        profile.workload == workload && phase.is_none_or(|phase| profile.phase == phase)
+        profile.workload == used.manifest.name
+            && used.counts(profile.iteration)
+            && phase.is_none_or(|phase| profile.phase == phase)
     })
 }
 
 /// Names of phases in order of first appearance.
-fn phase_names<'a>(sides: &Sides<&'a Boot>, workload: &str) -> Vec<&'a str> {
+fn phase_names<'a>(sides: &Sides<&'a Boot>, used: &WorkloadUse) -> Vec<&'a str> {
     let mut names = Vec::new();
     for boot in sides.iter() {
-        for profile in profiles(boot, workload, None) {
+        for profile in profiles(boot, used, None) {
             if !names.contains(&&*profile.phase) {
                 names.push(&profile.phase);
             }

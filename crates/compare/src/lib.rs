@@ -5,6 +5,7 @@
 //! Only complete boots count. A figure that a variant lacks is absent, never 0.
 
 mod accesses;
+mod attribution;
 mod chosen;
 mod config;
 mod consistency;
@@ -38,10 +39,11 @@ mod table;
 mod testing;
 mod warmup;
 
-use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
+use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome};
 use serde::Serialize;
 use steady::Steady;
 
+pub use attribution::{Explained, explained};
 pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
 pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparable, cross_check};
@@ -240,12 +242,6 @@ pub struct SetAside {
 }
 
 impl Comparison {
-    /// Whether a table of counters could be limited to the steady part, had the series between the ends of
-    /// phases been read.
-    pub fn lacks_series(&self) -> bool {
-        self.tables.iter().any(|table| table.part == Some(Part::Unsampled))
-    }
-
     /// The verdicts on a column, with the row of means that each is on and its table.
     pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
         self.tables.iter().flat_map(move |table| {
@@ -269,8 +265,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             columns.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups);
-        let warmup = used.warmup.saturating_add(steady.iterations);
-        let beyond = WorkloadUse { warmup, ..used.clone() };
+        let beyond = steady.beyond(used);
         [
             Table {
                 part: (steady.within && steady.single).then_some(Part::Whole),
@@ -307,6 +302,19 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         user_notes: Vec::new(),
         names: None,
     }
+}
+
+/// Whether tables of counters could be limited to the steady part, had the series between the ends of phases
+/// been read.
+pub fn lacks_series(results: &Results<'_>, judging: &Judging) -> bool {
+    let Results { experiment, variants } = results;
+    experiment.workloads.iter().any(|used| {
+        let columns: Vec<_> =
+            variants.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
+        let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
+        let steady = Steady::of(used, &operations, &warm_ups);
+        counters::part(&steady.beyond(used), &columns, &steady, judging) == Some(Part::Unsampled)
+    })
 }
 
 /// The variants with the baseline before the others.

@@ -66,7 +66,7 @@ pub fn plots(results: &Results<'_>, baseline: usize, judging: &Judging) -> Vec<P
                 scatters,
                 scatters_left_out,
                 phases: tracks.iter().map(|it| it.chief_phases()).collect(),
-                panels: series::panels(name, &columns, &tracks),
+                panels: series::panels(used, &columns, &tracks),
                 nodes: nodes::panels(&columns, &tracks),
                 iterations_left_out: tracks.iter().map(|it| it.left_out).collect(),
             }

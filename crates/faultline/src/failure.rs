@@ -1,5 +1,6 @@
 //! How a command fails: error messages and exit codes.
 
+use report::escape;
 use std::io;
 use std::process::ExitCode;
 
@@ -64,6 +65,17 @@ impl From<store::Error> for Failure {
                 ..
             } => Self::Usage(error.to_string()),
             _ => Self::Host(error.to_string()),
+        }
+    }
+}
+
+impl From<lab::AnalysisError> for Failure {
+    fn from(error: lab::AnalysisError) -> Self {
+        match error {
+            lab::AnalysisError::Store(error) => error.into(),
+            other => {
+                Self::Usage(other.to_string().lines().map(escape).collect::<Vec<_>>().join("\n"))
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! keeps it, and resumes interrupted runs. The crates below run VMs, find kernels and store boots.
 
 mod across;
+mod analysis;
 mod binaries;
 mod boot;
 mod clock;
@@ -34,7 +35,7 @@ mod watch;
 mod worker;
 pub mod workloads;
 
-pub use across::{Of as Across, across};
+pub use analysis::{Analysis, AnalysisError, Question, place_of};
 pub use boot::BootError;
 pub use differences::{Difference, differences};
 pub use disks::{DiskError, MkfsError};

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::matches;
-use crate::{
-    Boot, Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, Topology, UserspaceLock,
-};
+use crate::{Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, Topology, UserspaceLock};
 
 /// A kernel file of the guest from which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -327,15 +325,6 @@ impl WorkloadUse {
     /// Whether this iteration of a boot counts.
     pub fn counts(&self, iteration: u32) -> bool {
         iteration >= self.warmup
-    }
-
-    /// Removes profiles and series of iterations that do not count.
-    pub fn keep_counted(&self, boot: &mut Boot) {
-        let stays = |workload: &str, iteration: u32| {
-            workload != self.manifest.name || self.counts(iteration)
-        };
-        boot.profiles.retain(|profile| stays(&profile.workload, profile.iteration));
-        boot.chunks.retain(|chunk| stays(&chunk.workload, chunk.iteration));
     }
 }
 

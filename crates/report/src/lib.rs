@@ -38,7 +38,7 @@ pub use foreign::{
 pub use json::json;
 pub use locality::locality;
 pub use mail::{Recipe, mail};
-pub use page::{Console, Explained, MAX_CONSOLES, Page, page};
+pub use page::{Console, MAX_CONSOLES, Page, page};
 pub use stacks::{collapsed, perf_script};
 
 /// The comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

@@ -15,7 +15,7 @@ mod tables;
 mod time;
 mod workload;
 
-use compare::{Comparison, Headline, Plots, Results};
+use compare::{Comparison, Explained, Plots, Results};
 use maud::{Markup, html};
 use model::{BootId, Mode, count};
 
@@ -45,17 +45,6 @@ pub struct Page<'a> {
     pub consoles: &'a [Console],
     /// What is needed to run it again.
     pub recipe: &'a Recipe<'a>,
-}
-
-/// The attribution of a variant's changes in the phases of a workload.
-#[derive(Clone, Debug)]
-pub struct Explained {
-    /// The workload's name.
-    pub workload: String,
-    /// The variant's name.
-    pub variant: String,
-    /// Its phases.
-    pub headlines: Vec<Headline>,
 }
 
 /// The output of a boot that failed.

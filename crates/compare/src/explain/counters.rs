@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use model::{Boot, Source};
+use model::{Boot, Source, WorkloadUse};
 
 use super::Counter;
 use super::sides::Sides;
@@ -11,10 +11,12 @@ use crate::Difference;
 use crate::growth::{Growth, lost_series};
 use crate::luck::{Entry, listed};
 
-/// The growth in one seed, over the chunks of one phase or of all phases; empty if the seed lost series.
-pub fn growth<'a>(boot: &'a Boot, workload: &str, phase: Option<&str>) -> Growth<'a> {
+/// The growth in one seed over the iterations that count, in one phase or in all; empty if the seed lost
+/// series.
+pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, phase: Option<&str>) -> Growth<'a> {
     let chunks = boot.chunks.iter().filter(|chunk| {
-        chunk.workload == workload
+        chunk.workload == used.manifest.name
+            && used.counts(chunk.iteration)
             && chunk.is_of(Source::Vmstat)
             && phase.is_none_or(|phase| chunk.phase == phase)
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Profile};
+use model::{Boot, Profile, WorkloadUse};
 
 use super::symbol::{Piece, Symbol};
 use super::tally::Tally;
@@ -29,24 +29,24 @@ pub struct Path {
     pub new: f64,
 }
 
-/// The paths of `workload` on both sides, of one phase or of all phases. Seeds that did not follow calls are
+/// The paths of a workload on both sides, of one phase or of all phases. Seeds that did not follow calls are
 /// left out where others of their side did.
 pub fn paths(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
-    workload: &str,
+    used: &WorkloadUse,
     phase: Option<&str>,
 ) -> Paths {
-    let all = [seeds(base, workload), seeds(new, workload)];
+    let all = [seeds(base, used), seeds(new, used)];
     let with_stacks = all.each_ref().map(|boots| {
-        let followed = |boot: &&Boot| profiles(boot, workload, None).any(has_stacks);
+        let followed = |boot: &&Boot| profiles(boot, used, None).any(has_stacks);
         boots.iter().copied().filter(followed).collect::<Vec<_>>()
     });
     let followed = with_stacks.iter().all(|boots| !boots.is_empty());
     let sides = if followed { with_stacks } else { all };
     let mut means = BTreeMap::<Vec<&str>, [f64; 2]>::new();
     for (side, boots) in sides.iter().enumerate() {
-        for (frames, sum) in sums(boots, workload, phase, followed) {
+        for (frames, sum) in sums(boots, used, phase, followed) {
             means.entry(frames).or_default()[side] = sum as f64 / boots.len() as f64;
         }
     }
@@ -62,17 +62,17 @@ pub fn paths(
 /// The paths of one side with their instructions, over all its seeds.
 fn sums<'a>(
     boots: &[&'a Boot],
-    workload: &str,
+    used: &WorkloadUse,
     phase: Option<&str>,
     followed: bool,
 ) -> BTreeMap<Vec<&'a str>, i128> {
     let mut sums = BTreeMap::new();
     let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
-    let all = boots.iter().flat_map(|boot| profiles(boot, workload, phase));
+    let all = boots.iter().flat_map(|boot| profiles(boot, used, phase));
     for stack in all.filter(|_| followed).flat_map(|profile| &profile.stacks) {
         add(frames(&stack.functions), stack.instructions.into());
     }
-    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, workload, phase))) {
+    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, phase))) {
         let functions = tally.functions.iter().filter(|_| !followed);
         functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
         tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));

@@ -3,7 +3,7 @@ mod properties;
 use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
 
 use super::*;
-use crate::testing::{boot, chunk, columns, failed, variant};
+use crate::testing::{boot, chunk, columns, failed, manifest, used, variant};
 
 const WORKLOAD: &str = "autonuma";
 
@@ -51,7 +51,7 @@ fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
 fn wanting(wanted: u32, boots: [&[Boot]; 2]) -> Explanation {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &boots);
-    explain(&columns[0], &columns[1], WORKLOAD, wanted)
+    explain(&columns[0], &columns[1], &used(manifest()), wanted)
 }
 
 /// The sections of two variants' boots.
@@ -69,6 +69,27 @@ fn found<'a>(section: &'a Section, subject: &Subject) -> &'a Contribution {
 
 fn calls<'a>(section: &'a Section, name: &str) -> &'a Calls {
     found(section, &function(name)).calls.as_ref().unwrap()
+}
+
+#[test]
+fn iterations_of_warm_up_are_left_out() {
+    let of = |cold: u64, warm: u64| {
+        let profiles = [(0, cold), (1, warm)];
+        let executed = |(iteration, cost)| profile(iteration, "run", &[("f", "", 1, cost)]);
+        vec![seed(profiles.map(executed).into())]
+    };
+    let (base, new) = (of(1000, 10), of(5000, 12));
+    let variants = ["6.1", "6.12"].map(variant);
+    let columns = columns(&variants, &[&base, &new]);
+    let warmed = WorkloadUse { warmup: 1, ..used(manifest()) };
+    let change = |used: &WorkloadUse| {
+        let explanation = explain(&columns[0], &columns[1], used, 1);
+        explanation.all.unwrap().totals.kernel.change()
+    };
+    assert_eq!((change(&used(manifest())), change(&warmed)), (4002.0, 2.0));
+    let own: f64 =
+        paths(&columns[0], &columns[1], &warmed, None).paths.iter().map(|it| it.new).sum();
+    assert_eq!(own, 12.0);
 }
 
 /// Names of the functions ranked by instructions per entry.
@@ -434,7 +455,7 @@ fn paths_of_parts_are_those_of_their_functions() {
     let variants = ["6.1", "6.12"].map(variant);
     let of = |base: &[Boot], new: &[Boot]| {
         let columns = columns(&variants, &[base, new]);
-        paths(&columns[0], &columns[1], WORKLOAD, None)
+        paths(&columns[0], &columns[1], &used(manifest()), None)
     };
     let path = |frames: &[&str], base, new| Path {
         frames: frames.iter().map(|&frame| frame.to_owned()).collect(),

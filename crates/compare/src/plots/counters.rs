@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::catalogue;
-use model::Boot;
+use model::{Boot, WorkloadUse};
 
 use crate::explain::counters::growth;
 use crate::{Difference, VariantBoots};
@@ -33,10 +33,10 @@ pub fn meaning(counter: &str) -> (&'static str, &'static str) {
 /// The counters whose growth differs between some variant and the baseline by more than between boots of one
 /// variant, in descending order of the share of the change in both, times the logarithm of the change. Of
 /// counters that grow alike only the first.
-pub fn most_different<'a>(workload: &str, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
+pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
     let grown: Vec<Vec<_>> = columns
         .iter()
-        .map(|column| column.complete().map(|boot: &Boot| growth(boot, workload, None)).collect())
+        .map(|column| column.complete().map(|boot: &Boot| growth(boot, used, None)).collect())
         .collect();
     let names: BTreeSet<&str> =
         grown.iter().flatten().flat_map(|it| it.iter().map(|(name, _)| name)).collect();

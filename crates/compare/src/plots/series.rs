@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ACCESSES_SOURCE, BootId, Source};
+use model::{ACCESSES_SOURCE, BootId, Source, WorkloadUse};
 
 use super::counters;
 use super::nodes::node_in;
@@ -67,7 +67,11 @@ impl Curve {
 }
 
 /// The panels of a workload; those without any curve are left out.
-pub fn panels(workload: &str, columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>]) -> Vec<Panel> {
+pub fn panels(
+    used: &WorkloadUse,
+    columns: &[VariantBoots<'_>],
+    tracks: &[Tracks<'_>],
+) -> Vec<Panel> {
     let vmstat = Source::Vmstat.name();
     let mut panels = vec![
         panel("True local accesses, user", "%", tracks, |track| {
@@ -83,7 +87,7 @@ pub fn panels(workload: &str, columns: &[VariantBoots<'_>], tracks: &[Tracks<'_>
     for name in own(tracks).into_iter().take(MAX_OWN) {
         panels.push(panel(name, "", tracks, |track| track.runs(WORKLOAD, name, MILLION)));
     }
-    for counter in counters::most_different(workload, columns) {
+    for counter in counters::most_different(used, columns) {
         let level = counters::is_level(counter);
         let (unit, what) = counters::meaning(counter);
         let mut panel = panel(counter, unit, tracks, |track| {

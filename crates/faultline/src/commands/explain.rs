@@ -8,10 +8,10 @@ use ::compare::{VariantBoots, explain as explained, headlines, others, paths};
 use model::{Experiment, Mode, Source, WorkloadUse};
 use store::{Detail, ExperimentId, Store};
 
-use super::compare::place_of;
 use super::{chosen, existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
+use lab::place_of;
 
 pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     match (&args.counter, &args.base, &args.new) {
@@ -57,14 +57,11 @@ fn explain_difference(
     let (id, experiment) = find(&store, args.experiment.as_deref(), [base, new])?;
     let places = [place_of(&experiment, base)?, place_of(&experiment, new)?];
     let used = workload(&experiment, args.workload.as_deref())?;
-    let mut kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
-    for used in &experiment.workloads {
-        kept.iter_mut().for_each(|kept| used.keep_counted(&mut kept.boot));
-    }
+    let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     let [base, new] = places.map(|place| VariantBoots::of(&experiment.variants[place], &kept));
     let workload = &*used.manifest.name;
-    let explanation = explained(&base, &new, workload, experiment.boots);
-    let of_phase = |phase: &str| paths(&base, &new, workload, Some(phase));
+    let explanation = explained(&base, &new, used, experiment.boots);
+    let of_phase = |phase: &str| paths(&base, &new, used, Some(phase));
     let headlines = || headlines(&explanation, used, of_phase);
     let phase = args.phase.as_deref();
     if explanation.all.is_none() {
@@ -98,7 +95,7 @@ fn explain_difference(
             report::explain_json(&explanation).map_err(|error| Failure::Host(error.to_string()))?
         }
         ExplainFormat::Html => {
-            let paths = paths(&base, &new, workload, phase);
+            let paths = paths(&base, &new, used, phase);
             report::explain_html(&explanation, &headlines(), &paths, phase)
         }
     };

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use compare::NoPhase;
 use export::{Export, Filter, Format, Rows};
+use lab::AnalysisError;
 use model::{BootId, Execution, Experiment, Kept, Profile};
 use store::{Detail, ExperimentId, Store};
 
 use super::chosen::find;
-use super::compare::no_phase;
 use super::{WriteError, existing_store, write_file, write_out};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
@@ -111,7 +111,7 @@ fn check_names(
         Err(Found) => Ok(()),
         Ok(()) => {
             let known = known.into_iter().filter(|phase| !phase.is_empty()).collect();
-            Err(no_phase(&NoPhase { asked: asked.clone(), known }))
+            Err(AnalysisError::NoPhase(NoPhase { asked: asked.clone(), known }).into())
         }
     }
 }

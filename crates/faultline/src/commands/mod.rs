@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-pub mod across;
 pub mod boot;
 pub mod chosen;
 pub mod compare;

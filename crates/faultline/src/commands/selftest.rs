@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use ::compare::selftest::{SelfTest, halves, selftest as test};
 use ::compare::{KeptBoot, Results, VariantBoots};
-use lab::{RunOptions, file};
+use lab::{RunOptions, file, place_of};
 use model::{Mode, Source};
 use store::Detail;
 
 use super::chosen::find;
-use super::compare::place_of;
 use super::run::{described, laboratory, not_too_many, variant, workload};
 use super::{existing_store, print};
 use crate::args::{SelftestArgs, SelftestFormat};

@@ -1,12 +1,12 @@
 //! What a maintainer reads first: for each workload and metric what changed, how sure that is, and what is
 //! needed to know more.
 
-use compare::{Comparison, Evidence, Kind, NoEvidence, Row, Statistic, Table, Verdict};
+use compare::{Comparison, Evidence, Explained, Kind, NoEvidence, Row, Statistic, Table, Verdict};
 use maud::{Markup, html};
 use model::{Better, Mode, count};
 
 use super::svg::{Scale, px};
-use super::{Explained, figure, short};
+use super::{figure, short};
 use crate::ascii::excerpt;
 use crate::exact;
 use crate::explain::view;

@@ -6,7 +6,7 @@ mod kernels;
 
 use common::{boot, columns, variant};
 use compare::{Difference, Explanation, Headline, Holder, Paths};
-use model::{Boot, Count, Function, Instructions, Process, Profile, Stack};
+use model::{Boot, Count, Function, Instructions, Millis, Process, Profile, Stack, WorkloadUse};
 
 const WORKLOAD: &str = "autonuma";
 
@@ -14,9 +14,10 @@ const WORKLOAD: &str = "autonuma";
 fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &[base, new]);
+    let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     (
-        compare::explain(&columns[0], &columns[1], WORKLOAD, base.len().max(new.len()) as u32),
-        compare::paths(&columns[0], &columns[1], WORKLOAD, None),
+        compare::explain(&columns[0], &columns[1], &used, base.len().max(new.len()) as u32),
+        compare::paths(&columns[0], &columns[1], &used, None),
     )
 }
 

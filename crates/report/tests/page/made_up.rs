@@ -1,10 +1,10 @@
 //! A made-up experiment that contains every kind of content.
 
-use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare, plots};
+use compare::{Comparison, Explained, Judging, KeptBoot, Results, VariantBoots, compare, plots};
 use model::{
     Boot, BootId, Chunk, Column, Experiment, Mode, Outcome, Problem, ProblemKind, Setting, Variant,
 };
-use report::{Console, Explained, Page, Recipe};
+use report::{Console, Page, Recipe};
 
 use crate::common::{boot, experiment, measure, spend, variant};
 

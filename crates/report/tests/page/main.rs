@@ -6,10 +6,9 @@ mod made_up;
 
 use std::path::Path;
 
-use compare::{Comparison, Difference, Headline, Holder, Verdict};
+use compare::{Comparison, Difference, Explained, Headline, Holder, Verdict};
 use made_up::{Chance, Side, judged, of, page, sides};
 use model::{Chunk, Column, Experiment, Mode, Outcome, Sample, WorkloadUse};
-use report::Explained;
 use scraper::{Html, Selector};
 
 /// No page is larger.

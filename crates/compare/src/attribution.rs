@@ -1,0 +1,42 @@
+//! Which functions hold the changes of a comparison, in exact mode.
+
+use crate::{Comparison, Headline, Results, Verdict, explain, headlines, paths};
+
+/// The attribution of a variant's changes in the phases of a workload.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The workload's name.
+    pub workload: String,
+    /// The variant's name.
+    pub variant: String,
+    /// Its phases.
+    pub headlines: Vec<Headline>,
+}
+
+/// The functions that hold the changes beyond luck, wherever `comparison` of these results has a regression
+/// or an improvement. None in measured mode.
+pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explained> {
+    let mut all = Vec::new();
+    if comparison.mode.is_measured() {
+        return all;
+    }
+    let boots = |column: usize| results.column(&comparison.variants[column].name);
+    for column in 1..comparison.variants.len() {
+        let (Some(base), Some(new)) = (boots(0), boots(column)) else { continue };
+        for used in &results.experiment.workloads {
+            let workload = &used.manifest.name;
+            let is_change = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+            let mut verdicts = comparison.verdicts(column);
+            if !verdicts.any(|(table, _, it)| table.workload == *workload && is_change(it)) {
+                continue;
+            }
+            let explanation = explain(base, new, used, results.experiment.boots);
+            let mut headlines =
+                headlines(&explanation, used, |phase| paths(base, new, used, Some(phase)));
+            headlines.retain(|it| it.kernel.beyond_luck() == Some(true));
+            let (workload, variant) = (workload.clone(), new.variant.name.clone());
+            all.push(Explained { workload, variant, headlines });
+        }
+    }
+    all
+}

@@ -1,0 +1,278 @@
+//! What the store knows about variants, compared once: all that text, mail, page and JSON are made from.
+
+use compare::{
+    Comparison, Explained, FailedBoot, Judging, Month, NoPhase, PLOT_SOURCES, Plots, Results,
+    Sources, UserNote, comparable, compare, cross_check, explained, lacks_series, plots,
+    with_phases,
+};
+use model::{BootId, Experiment, Kept, Mode, Source};
+use store::{Detail, ExperimentId, ExperimentRow, Store};
+
+use crate::across::{Of, across};
+
+/// The counters that are compared.
+const COUNTED: [&str; 3] =
+    [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
+/// The same with processor times. These change with each sample, so they show when the sampler ran.
+const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
+
+/// How experiments are to be compared.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// The variant in the first column; `None` for the first one.
+    pub baseline: Option<String>,
+    /// Phases that tables of counters cover; empty for those that are measured.
+    pub phases: Vec<String>,
+    /// Another margin than the experiment's.
+    pub margin: Option<f64>,
+    /// Whether warm-up counts; `None` for what the experiment says.
+    pub warm_up_counts: Option<bool>,
+    /// The month whose mmtests names the rows get.
+    pub names: Option<Month>,
+}
+
+/// Why experiments cannot be compared as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    /// No variant has the name of the baseline.
+    #[error("there is no variant `{asked}`; there are: {}", .known.join(", "))]
+    NoVariant {
+        /// The name.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// No workload has the phase.
+    #[error("no workload has a phase `{}`; there are: {}", .0.asked, .0.known.join(", "))]
+    NoPhase(NoPhase),
+    /// Experiments that did not run the same.
+    #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
+    Different {
+        /// Their numbers.
+        ids: Vec<ExperimentId>,
+        /// What differs, a line each.
+        differences: Vec<String>,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// Experiments, compared.
+pub struct Analysis {
+    /// The experiment as it ran; several as one.
+    pub experiment: Experiment,
+    /// The comparison.
+    pub comparison: Comparison,
+    ids: Vec<ExperimentId>,
+    baseline: usize,
+    /// With the phases and iterations that count.
+    counted: Experiment,
+    kept: Vec<Kept>,
+}
+
+impl Analysis {
+    /// Compares the variants of one experiment, or of several that ran the same.
+    ///
+    /// # Errors
+    /// See [`AnalysisError`].
+    pub fn of(
+        store: &Store,
+        ids: &[ExperimentId],
+        question: &Question,
+    ) -> Result<Self, AnalysisError> {
+        let (experiment, mut kept) = read(store, ids, detail)?;
+        let baseline = match &question.baseline {
+            None => 0,
+            Some(asked) => place_of(&experiment, asked)?,
+        };
+        let counted = counted(&experiment, &kept, question)?;
+        let judging = |results: &Results<'_>| judging(results, question);
+        let results = Results::of(&counted, &kept);
+        if lacks_series(&results, &judging(&results)) {
+            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
+        }
+        let results = Results::of(&counted, &kept);
+        let mut comparison = Comparison {
+            user_notes: user_notes(&store.experiments()?, ids),
+            ..compare(&results, baseline, &judging(&results))
+        };
+        if let [id] = ids {
+            let name = &experiment.variants[baseline].name;
+            cross_checked(store, *id, &results, name, question, &mut comparison)?;
+        }
+        if let Some(at) = question.names {
+            comparison.use_mmtests_names(&experiment, at);
+        }
+        Ok(Self { experiment, comparison, ids: ids.to_vec(), baseline, counted, kept })
+    }
+
+    /// What was compared.
+    pub fn results(&self) -> Results<'_> {
+        Results::of(&self.counted, &self.kept)
+    }
+
+    /// The functions that hold the changes, in exact mode.
+    pub fn explained(&self) -> Vec<Explained> {
+        explained(&self.comparison, &self.results())
+    }
+
+    /// What the plots of each workload show.
+    ///
+    /// # Errors
+    /// When the store fails, or the experiments cannot be read again.
+    pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
+        let kept = read(store, &self.ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
+        let results = Results::of(&self.counted, &kept);
+        let mut plots = plots(&results, self.baseline, &self.comparison.judging);
+        if let Some(at) = self.comparison.names {
+            plots.iter_mut().for_each(|plots| plots.use_mmtests_names(&self.experiment, at));
+        }
+        Ok(plots)
+    }
+
+    /// What the first `most` failed boots printed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn consoles(
+        &self,
+        store: &Store,
+        most: usize,
+    ) -> Result<Vec<(BootId, String)>, store::Error> {
+        let failed = self.comparison.variants.iter().flat_map(|variant| &variant.failed);
+        let console = |failed: &FailedBoot| {
+            let kept = store.boot(failed.boot)?;
+            Ok((kept.id, kept.boot.console))
+        };
+        failed.take(most).map(console).collect()
+    }
+}
+
+/// An experiment, or several as one, with so much of its boots.
+fn read(
+    store: &Store,
+    ids: &[ExperimentId],
+    detail: impl Fn(Mode) -> Detail<'static>,
+) -> Result<(Experiment, Vec<Kept>), AnalysisError> {
+    let of = |id: &ExperimentId| -> Result<Of, AnalysisError> {
+        let experiment = store.experiment(*id)?;
+        let kept = store.boots(*id, detail(experiment.mode))?;
+        Ok((*id, experiment, kept))
+    };
+    let mut all = ids.iter().map(of).collect::<Result<Vec<Of>, _>>()?;
+    match all.len() {
+        1 => {
+            let (_, experiment, kept) = all.remove(0);
+            Ok((experiment, kept))
+        }
+        _ => across(&all)
+            .map_err(|differences| AnalysisError::Different { ids: ids.to_vec(), differences }),
+    }
+}
+
+fn numbers(ids: &[ExperimentId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What the tables need of boots.
+fn detail(mode: Mode) -> Detail<'static> {
+    match mode {
+        Mode::Measured => Detail::Ends(&COUNTED),
+        Mode::Exact => Detail::Profiles(&COUNTED),
+    }
+}
+
+/// The index of the variant of this name.
+///
+/// # Errors
+/// When there is none.
+pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisError> {
+    let mut names = experiment.variants.iter().map(|variant| &variant.name);
+    names.position(|name| name == asked).ok_or_else(|| AnalysisError::NoVariant {
+        asked: asked.to_owned(),
+        known: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
+    })
+}
+
+/// The experiment with the phases and iterations that are to count.
+fn counted(
+    experiment: &Experiment,
+    kept: &[Kept],
+    question: &Question,
+) -> Result<Experiment, AnalysisError> {
+    let mut counted = match question.phases.as_slice() {
+        [] => experiment.clone(),
+        phases => with_phases(experiment, kept.iter().map(|kept| &kept.boot), phases)
+            .map_err(AnalysisError::NoPhase)?,
+    };
+    count_warm_up(&mut counted, question);
+    Ok(counted)
+}
+
+fn count_warm_up(experiment: &mut Experiment, question: &Question) {
+    if question.warm_up_counts == Some(true) {
+        experiment.workloads.iter_mut().for_each(|used| used.warmup = 0);
+    }
+}
+
+fn judging(results: &Results<'_>, question: &Question) -> Judging {
+    let usual = Judging::of(results);
+    Judging {
+        margin: question.margin.unwrap_or(usual.margin),
+        warm_up_counts: question.warm_up_counts.unwrap_or(usual.warm_up_counts),
+        ..usual
+    }
+}
+
+/// The user's notes on experiments.
+fn user_notes(rows: &[ExperimentRow], ids: &[ExperimentId]) -> Vec<UserNote> {
+    let rows = ids.iter().filter_map(|id| rows.iter().find(|row| row.id == *id));
+    let noted = rows.filter(|row| !row.note.is_empty());
+    let number = |row: &ExperimentRow| (ids.len() > 1).then_some(row.id.0);
+    noted.map(|row| UserNote { experiment: number(row), text: row.note.clone() }).collect()
+}
+
+/// Adds the same variants in the other mode, if they ran there.
+fn cross_checked(
+    store: &Store,
+    id: ExperimentId,
+    own: &Results<'_>,
+    baseline: &str,
+    question: &Question,
+    comparison: &mut Comparison,
+) -> Result<(), AnalysisError> {
+    let Some((other_id, mut other, kept)) = counterpart(store, own.experiment)? else {
+        return Ok(());
+    };
+    count_warm_up(&mut other, question);
+    let other = Results::of(&other, &kept);
+    let [own_name, other_name] = [(id, own), (other_id, &other)]
+        .map(|(id, results)| format!("{} (number {id})", results.experiment.name));
+    let (measured, exact, sources) = match own.experiment.mode {
+        Mode::Measured => (own, &other, Sources { measured: own_name, exact: other_name }),
+        Mode::Exact => (&other, own, Sources { measured: other_name, exact: own_name }),
+    };
+    let judging = judging(measured, question);
+    comparison.cross_checks = cross_check(measured, exact, baseline, &judging);
+    comparison.cross_check_sources = Some(sources);
+    Ok(())
+}
+
+/// The latest experiment of the other mode with the same variants and complete boots of two of them.
+fn counterpart(
+    store: &Store,
+    experiment: &Experiment,
+) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
+    for row in store.experiments()?.into_iter().rev() {
+        let other = store.experiment(row.id)?;
+        if other.mode == experiment.mode || !comparable(&other, experiment) {
+            continue;
+        }
+        let kept = store.boots(row.id, detail(Mode::Measured))?;
+        if Results::of(&other, &kept).has_two_sides() {
+            return Ok(Some((row.id, other, kept)));
+        }
+    }
+    Ok(None)
+}
