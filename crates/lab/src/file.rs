@@ -398,7 +398,8 @@ fn key(text: &str, start: usize) -> Option<&str> {
     Some(key).filter(|key| !key.is_empty())
 }
 
-/// A hint for serde's "invalid type: integer `1`, expected a string" and for its "unknown field `a`, expected one of `b`, `c`" and its like.
+/// A hint for serde's "invalid type: integer `1`, expected a string", for its "unknown field `a`, expected one of
+/// `b`, `c`", and for similar messages.
 fn did_you_mean(message: &str) -> Option<String> {
     if message.ends_with("expected a string") {
         return Some("write it in quotation marks, with its unit if it has one: \"1G\"".into());

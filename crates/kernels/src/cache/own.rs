@@ -24,7 +24,8 @@ const CONFIG: &str = "config";
 const MAP: &str = "map";
 
 impl Cache {
-    /// Adds a kernel of the user's, unless it is there, of the same files. Everything that identifies its kernel is checked first.
+    /// Adds a kernel of the user's, unless a kernel of the same files is there. Everything that identifies its
+    /// kernel is checked first.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
