@@ -11,18 +11,18 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The floor of each crate, as the table says: `| 3 | `name` | ...`.
-fn floors(table: &str) -> BTreeMap<String, u32> {
-    let mut floors = BTreeMap::new();
+/// The layer of each crate, as the table says: `| 3 | `name` | ...`.
+fn layers(table: &str) -> BTreeMap<String, u32> {
+    let mut layers = BTreeMap::new();
     for line in table.lines() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, floor, name, _, _, _] = cells[..] else { continue };
+        let [_, layer, name, _, _, _] = cells[..] else { continue };
         let Some(name) = name.strip_prefix('`').and_then(|it| it.strip_suffix('`')) else {
             continue;
         };
-        floors.insert(name.to_owned(), floor.parse().unwrap_or(NAMED));
+        layers.insert(name.to_owned(), layer.parse().unwrap_or(NAMED));
     }
-    floors
+    layers
 }
 
 /// What a manifest depends on, tests aside.
@@ -35,21 +35,21 @@ fn dependencies(manifest: &str) -> Vec<String> {
 #[test]
 fn imports_go_down_only() {
     let map = fs::read_to_string(workspace().join("docs/architecture.md")).unwrap();
-    let floors = floors(&map);
+    let layers = layers(&map);
     let mut crates = 0;
     let mut wrong = Vec::new();
     for entry in fs::read_dir(workspace().join("crates")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let floor = floors.get(name).unwrap_or_else(|| panic!("the table lacks {name}"));
+        let layer = layers.get(name).unwrap_or_else(|| panic!("the table lacks {name}"));
         let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap();
         for dependency in dependencies(&manifest) {
-            if floors.get(&dependency).is_some_and(|below| below >= floor) {
+            if layers.get(&dependency).is_some_and(|below| below >= layer) {
                 wrong.push(format!("{name} imports {dependency}"));
             }
         }
         crates += 1;
     }
-    assert_eq!(crates, floors.len(), "crates in the table: {floors:?}");
+    assert_eq!(crates, layers.len(), "crates in the table: {layers:?}");
     assert!(wrong.is_empty(), "{wrong:?}");
 }
