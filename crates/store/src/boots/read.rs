@@ -79,7 +79,7 @@ pub fn row_digest(connection: &Connection, id: BootId) -> Result<Digest, Trouble
 
 /// Reads a boot at the given level of detail.
 pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Result<Kept, Trouble> {
-    let reader = Reader::new(connection, entry)?;
+    let reader = BootReader::new(connection, entry)?;
     let mut kept = reader.row()?;
     let boot = &mut kept.boot;
     boot.facts.config = reader.config()?;
@@ -112,7 +112,7 @@ pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Resul
 /// Reads every part of a boot. Returns the boot as far as it can be read, and an error for each part that
 /// cannot.
 pub fn check(connection: &Connection, entry: &BootEntry) -> (Boot, Vec<Trouble>) {
-    let reader = match Reader::new(connection, entry) {
+    let reader = match BootReader::new(connection, entry) {
         Ok(reader) => reader,
         Err(trouble) => return (Boot::default(), vec![trouble]),
     };
@@ -142,13 +142,13 @@ fn or_empty<T: Default>(part: Result<T, Trouble>, troubles: &mut Vec<Trouble>) -
 }
 
 /// Reads a boot, part by part.
-struct Reader<'a> {
+struct BootReader<'a> {
     connection: &'a Connection,
     id: BootId,
     sums: BootSums,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BootReader<'a> {
     fn new(connection: &'a Connection, entry: &BootEntry) -> Result<Self, Trouble> {
         let sums = BootSums::read(connection, entry)?;
         Ok(Self { connection, id: entry.boot(), sums })

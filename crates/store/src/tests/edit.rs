@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use model::Outcome;
 
-use super::{Place, boot, experiment};
+use super::{StoreFile, boot, experiment};
 use crate::{Detail, Error, ExperimentId, Store, Trouble};
 
 fn whole(store: &Store) {
@@ -18,8 +18,8 @@ fn whole(store: &Store) {
 }
 
 /// A store with two experiments of one name but different definitions, and a boot of each.
-fn two(place: &Place) -> (Store, [ExperimentId; 2]) {
-    let mut store = place.open();
+fn two(file: &StoreFile) -> (Store, [ExperimentId; 2]) {
+    let mut store = file.open();
     let mut other = experiment("numa");
     other.workloads[0].iterations = 9;
     let ids = [experiment("numa"), other].map(|experiment| {
@@ -32,8 +32,8 @@ fn two(place: &Place) -> (Store, [ExperimentId; 2]) {
 
 #[test]
 fn of_one_name_the_last_is_meant_unless_said_otherwise() {
-    let place = Place::new();
-    let (mut store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (mut store, [first, second]) = two(&file);
     let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
     let found = |name: &str| store.find_experiment(name).ok();
     assert_eq!(
@@ -48,8 +48,8 @@ fn of_one_name_the_last_is_meant_unless_said_otherwise() {
 
 #[test]
 fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
-    let place = Place::new();
-    let (mut store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (mut store, [first, second]) = two(&file);
     let before = store.boots(first, Detail::Whole).unwrap();
     store.remove_experiment(second).unwrap();
     whole(&store);
@@ -65,7 +65,7 @@ fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
     store.remove_experiment(first).unwrap();
     store.remove_experiment(next).unwrap();
     whole(&store);
-    let plain = place.plain();
+    let plain = file.plain();
     let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
     let mut tables = plain.prepare(tables).unwrap();
     for table in tables.query_map([], |row| row.get::<_, String>(0)).unwrap() {
@@ -78,8 +78,8 @@ fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
 
 #[test]
 fn a_renamed_experiment_is_found_by_the_file_with_its_new_name() {
-    let place = Place::new();
-    let (mut store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (mut store, [first, second]) = two(&file);
     store.rename_experiment(first, "before").unwrap();
     whole(&store);
     assert_eq!(store.experiment(first).unwrap(), experiment("before"));
@@ -98,8 +98,8 @@ fn a_renamed_experiment_is_found_by_the_file_with_its_new_name() {
 
 #[test]
 fn remarks_stay_with_their_experiment() {
-    let place = Place::new();
-    let (mut store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (mut store, [first, second]) = two(&file);
     store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
     store.keep_experiment(&experiment("numa")).unwrap();
     whole(&store);
@@ -109,7 +109,7 @@ fn remarks_stay_with_their_experiment() {
     assert_eq!([note(&store, first), note(&store, second)], ["with the \u{fc}ber-patch", ""]);
     store.note_experiment(first, "").unwrap();
     assert_eq!(note(&store, first), "");
-    place.plain().execute("UPDATE experiments SET note = 'forged'", []).unwrap();
+    file.plain().execute("UPDATE experiments SET note = 'forged'", []).unwrap();
     assert_eq!(store.check().unwrap().lost.len(), 2);
     for result in [store.note_experiment(first, "x"), store.rename_experiment(first, "x")] {
         assert!(matches!(result, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
@@ -118,12 +118,12 @@ fn remarks_stay_with_their_experiment() {
 
 #[test]
 fn a_store_of_the_version_before_takes_remarks_and_hides_no_damage() {
-    let place = Place::new();
-    let (store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (store, [first, second]) = two(&file);
     let before = store.boots(first, Detail::Whole).unwrap();
     drop(store);
     // As version 8 left it: rows without remarks, under checksums of their own.
-    let plain = place.plain();
+    let plain = file.plain();
     plain.execute("DELETE FROM checksums WHERE of = 'numbers'", []).unwrap();
     for id in [first, second] {
         let mut sums = crate::checksums::ExperimentSums::read(&plain, id).unwrap();
@@ -137,7 +137,7 @@ fn a_store_of_the_version_before_takes_remarks_and_hides_no_damage() {
         )
         .unwrap();
     drop(plain);
-    let mut store = place.open();
+    let mut store = file.open();
     assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
     let lost = store.check().unwrap().lost;
     assert_eq!(lost.len(), 1);
@@ -151,10 +151,10 @@ fn numbers_that_were_given_are_never_forgotten_unnoticed() {
         "DELETE FROM checksums WHERE of = 'numbers'",
         "UPDATE checksums SET sums = x'0202' WHERE of = 'numbers'",
     ] {
-        let place = Place::new();
-        let (mut store, [first, second]) = two(&place);
+        let file = StoreFile::new();
+        let (mut store, [first, second]) = two(&file);
         store.remove_experiment(second).unwrap();
-        place.plain().execute(damage, []).unwrap();
+        file.plain().execute(damage, []).unwrap();
         assert_eq!(store.check().unwrap().lost[0].what, "the checksums of numbers", "{damage}");
         let kept = store.keep_boot(first, &boot("6.1", 1, Outcome::Complete));
         assert!(matches!(kept, Err(Error::Store { trouble: Trouble::Damaged { .. }, .. })));
@@ -163,8 +163,8 @@ fn numbers_that_were_given_are_never_forgotten_unnoticed() {
 
 #[test]
 fn the_size_of_an_experiment_is_that_of_its_boots() {
-    let place = Place::new();
-    let (mut store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (mut store, [first, second]) = two(&file);
     let one = store.sizes().unwrap()[&first];
     assert!(one > 500, "{one}");
     store.keep_boot(second, &boot("6.1", 1, Outcome::Complete)).unwrap();
@@ -193,13 +193,13 @@ fn editor() {
 
 #[test]
 fn a_kill_leaves_a_store_that_is_whole() {
-    let place = Place::new();
-    let (store, [first, second]) = two(&place);
+    let file = StoreFile::new();
+    let (store, [first, second]) = two(&file);
     drop(store);
     for round in 0..12_u64 {
         let mut process = Command::new(env::current_exe().unwrap())
             .args(["--exact", "tests::edit::editor", "--nocapture"])
-            .env(STORE, &place.path)
+            .env(STORE, &file.path)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -208,7 +208,7 @@ fn a_kill_leaves_a_store_that_is_whole() {
         thread::sleep(Duration::from_micros(RandomState::new().hash_one(round) % 30_000));
         process.kill().unwrap();
         process.wait().unwrap();
-        let store = place.open();
+        let store = file.open();
         whole(&store);
         let kept: Vec<_> = store.experiments().unwrap().into_iter().map(|row| row.id).collect();
         assert!(kept.contains(&first) && kept.contains(&second));

@@ -2,13 +2,13 @@
 
 use model::{BootId, Outcome};
 
-use super::{Place, as_kept, boot, experiment};
+use super::{StoreFile, as_kept, boot, experiment};
 use crate::{Detail, Error, Trouble};
 
 #[test]
 fn a_full_disk_spares_what_was_kept() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let boots: Vec<_> = (0..20).map(|n| boot("6.1", n, Outcome::Complete)).collect();
     let first = store.keep_boot(id, &boots[0]).unwrap();
@@ -39,16 +39,16 @@ fn a_full_disk_spares_what_was_kept() {
     for boot in &boots[kept.len()..] {
         kept.push(as_kept(store.keep_boot(id, boot).unwrap(), boot));
     }
-    assert_eq!(place.open().boots(id, Detail::Whole).unwrap(), kept);
+    assert_eq!(file.open().boots(id, Detail::Whole).unwrap(), kept);
 }
 
 /// The error when boot 1 is read after `sql` changed the file.
 fn complaint(sql: &str) -> String {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
-    assert_eq!(place.plain().execute(sql, []), Ok(1));
+    assert_eq!(file.plain().execute(sql, []), Ok(1));
     store.boot(BootId(1)).unwrap_err().to_string()
 }
 
@@ -110,24 +110,24 @@ fn damage_from_before_there_were_checksums_is_named() {
         ("UPDATE chunks SET packed = x'2a'", "chunk 0 of boot b1 (vmstat in iteration 0"),
     ];
     for (sql, expected) in cases {
-        let place = Place::new();
-        let mut store = place.open();
+        let file = StoreFile::new();
+        let mut store = file.open();
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         drop(store);
-        place.as_of_old(sql);
-        let error = place.open().boot(BootId(1)).unwrap_err().to_string();
+        file.as_of_old(sql);
+        let error = file.open().boot(BootId(1)).unwrap_err().to_string();
         assert!(error.contains(&format!("damage in {expected}")), "{error}");
     }
 }
 
 #[test]
 fn nothing_is_written_over_damage() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Failed("no".into()))).unwrap();
-    let plain = place.plain();
+    let plain = file.plain();
     plain.execute_batch("UPDATE boots SET release = 'x'; UPDATE texts SET packed = x'2a'").unwrap();
     let again = boot("6.1", 0, Outcome::Complete);
     let row = store.keep_instead(id, &again).unwrap_err().to_string();
@@ -147,11 +147,11 @@ fn nothing_is_written_over_damage() {
 #[test]
 fn a_damaged_definition_is_named() {
     for definition in ["{", "[]", "{}", "7"] {
-        let place = Place::new();
-        let mut store = place.open();
+        let file = StoreFile::new();
+        let mut store = file.open();
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         let sql = "UPDATE experiments SET definition = ?";
-        place.plain().execute(sql, [definition]).unwrap();
+        file.plain().execute(sql, [definition]).unwrap();
         let error = store.experiment(id).unwrap_err().to_string();
         assert!(error.contains("damage in the definition of experiment 1"), "{error}");
         assert_eq!(store.experiments().unwrap_err().to_string(), error);
@@ -160,8 +160,8 @@ fn a_damaged_definition_is_named() {
 
 #[test]
 fn what_is_not_there_is_named() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let error = store.boot(BootId(3)).unwrap_err().to_string();
     assert!(error.contains("no boot `b3`;"), "{error}");
     let error = store.experiment(crate::ExperimentId(9)).unwrap_err().to_string();
@@ -178,15 +178,15 @@ fn a_boot_that_is_gone_or_changed_is_missed_in_lists() {
         "UPDATE boots SET superseded = TRUE WHERE id = 2",
         "UPDATE boots SET experiment = 2 WHERE id = 2",
     ] {
-        let place = Place::new();
-        let mut store = place.open();
+        let file = StoreFile::new();
+        let mut store = file.open();
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         let other = store.keep_experiment(&experiment("other")).unwrap();
         for replicate in 0..2 {
             store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
         }
         assert!(store.check_listed(id).is_ok());
-        let plain = place.plain();
+        let plain = file.plain();
         plain.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
         let error = store.check_listed(id).unwrap_err().to_string();
         assert!(error.contains("damage in the row of boot b2"), "{sql}: {error}");

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use model::Outcome;
 
-use super::{Place, boot, experiment};
+use super::{StoreFile, boot, experiment};
 use crate::{Detail, Store};
 
 const READ: &str = "FAULTLINE_TEST_READ";
@@ -34,28 +34,28 @@ fn reader() {
     println!("\ntold: {}", read().unwrap_or_else(|error| error.to_string()));
 }
 
-fn told(place: &Place) -> String {
+fn told(file: &StoreFile) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY);
     }
-    told_by(place, command)
+    told_by(file, command)
 }
 
-fn told_on_full_disk(place: &Place) -> String {
+fn told_on_full_disk(file: &StoreFile) -> String {
     let mut command = Command::new("sh");
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
     command.args(["-c", script]).arg(env::current_exe().unwrap());
-    told_by(place, command)
+    told_by(file, command)
 }
 
-fn told_by(place: &Place, mut command: Command) -> String {
-    command.args(["--exact", "tests::frozen::reader", "--nocapture"]).env(READ, &place.path);
+fn told_by(file: &StoreFile, mut command: Command) -> String {
+    command.args(["--exact", "tests::frozen::reader", "--nocapture"]).env(READ, &file.path);
     let output = command.output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     let told = out.lines().find_map(|line| line.strip_prefix("told: "));
     let error = || panic!("{out}{}", String::from_utf8_lossy(&output.stderr));
-    told.unwrap_or_else(error).replace(place.path.to_str().unwrap(), "STORE")
+    told.unwrap_or_else(error).replace(file.path.to_str().unwrap(), "STORE")
 }
 
 fn mode(path: &Path, mode: u32) {
@@ -63,8 +63,8 @@ fn mode(path: &Path, mode: u32) {
 }
 
 /// Removes everybody's write permission on the store and its directory.
-fn close(place: &Place) {
-    let directory = place.path.parent().unwrap();
+fn close(file: &StoreFile) {
+    let directory = file.path.parent().unwrap();
     let root = directory.parent().and_then(Path::parent).unwrap();
     for directory in [root, directory.parent().unwrap(), directory] {
         mode(directory, 0o555);
@@ -74,16 +74,16 @@ fn close(place: &Place) {
     }
 }
 
-fn reopen(place: &Place) {
-    mode(place.path.parent().unwrap(), 0o755);
+fn reopen(file: &StoreFile) {
+    mode(file.path.parent().unwrap(), 0o755);
 }
 
-fn kept() -> (Place, Store) {
-    let place = Place::new();
-    let mut store = place.open();
+fn kept() -> (StoreFile, Store) {
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
-    (place, store)
+    (file, store)
 }
 
 const UNWRITTEN: &str = "STORE: it cannot be written: let its file and its directory be written, or copy it \
@@ -91,84 +91,84 @@ const UNWRITTEN: &str = "STORE: it cannot be written: let its file and its direc
 
 #[test]
 fn a_store_that_cannot_be_written_is_read() {
-    let (place, store) = kept();
+    let (file, store) = kept();
     drop(store);
-    let before = fs::read(&place.path).unwrap();
-    close(&place);
-    assert_eq!(told(&place), format!("1 boots, frozen true; {UNWRITTEN}"));
+    let before = fs::read(&file.path).unwrap();
+    close(&file);
+    assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
     // A directory that can be written gets no files that its owner could not write.
-    mode(place.path.parent().unwrap(), 0o777);
-    assert_eq!(told(&place), format!("1 boots, frozen true; {UNWRITTEN}"));
-    assert_eq!(fs::read_dir(place.path.parent().unwrap()).unwrap().count(), 1);
-    assert_eq!(fs::read(&place.path).unwrap(), before);
+    mode(file.path.parent().unwrap(), 0o777);
+    assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
+    assert_eq!(fs::read_dir(file.path.parent().unwrap()).unwrap().count(), 1);
+    assert_eq!(fs::read(&file.path).unwrap(), before);
 }
 
 #[test]
 fn a_store_that_its_owner_has_open_is_read_with_all_that_was_kept() {
-    let (place, mut store) = kept();
-    close(&place);
+    let (file, mut store) = kept();
+    close(&file);
     let id = store.find_experiment("numa").unwrap();
     store.keep_boot(id, &boot("6.1", 1, Outcome::Complete)).unwrap();
-    assert_eq!(told(&place), format!("2 boots, frozen false; {UNWRITTEN}"));
-    reopen(&place);
+    assert_eq!(told(&file), format!("2 boots, frozen false; {UNWRITTEN}"));
+    reopen(&file);
 }
 
 /// A store as a killed process left it, copied without `-shm`.
-fn killed() -> Place {
-    let (place, store) = kept();
-    let log = place.path.with_file_name("faultline.db-wal");
-    let [main, last] = [&place.path, &log].map(|path| fs::read(path).unwrap());
+fn killed() -> StoreFile {
+    let (file, store) = kept();
+    let log = file.path.with_file_name("faultline.db-wal");
+    let [main, last] = [&file.path, &log].map(|path| fs::read(path).unwrap());
     assert!(!last.is_empty());
     drop(store);
-    fs::write(&place.path, main).unwrap();
+    fs::write(&file.path, main).unwrap();
     fs::write(log, last).unwrap();
-    place
+    file
 }
 
 #[test]
 fn what_was_kept_last_is_never_passed_over() {
-    let place = killed();
-    close(&place);
-    let told = told(&place);
+    let file = killed();
+    close(&file);
+    let told = told(&file);
     assert!(
         told.starts_with("STORE: it cannot be written, and STORE-wal beside it holds"),
         "{told}"
     );
-    reopen(&place);
+    reopen(&file);
 }
 
 #[test]
 fn a_store_on_a_full_disk_is_read_with_all_that_was_kept() {
     let (whole, store) = kept();
     drop(store);
-    for place in [whole, killed()] {
-        let told = told_on_full_disk(&place);
+    for file in [whole, killed()] {
+        let told = told_on_full_disk(&file);
         assert!(told.starts_with("1 boots, frozen false; STORE: "), "{told}");
         assert!(told.contains("; STORE: no room is left on the disk"), "{told}");
-        let store = place.open();
+        let store = file.open();
         assert_eq!(store.boots(crate::ExperimentId(1), Detail::Whole).unwrap().len(), 1);
     }
 }
 
 #[test]
 fn an_older_version_is_not_read_without_being_brought_up_to_date() {
-    let (place, store) = kept();
+    let (file, store) = kept();
     drop(store);
-    place.as_of_old("");
-    close(&place);
-    let told = told(&place);
+    file.as_of_old("");
+    close(&file);
+    let told = told(&file);
     assert!(told.contains("its schema is version 7, which has to become version 9"), "{told}");
-    reopen(&place);
+    reopen(&file);
 }
 
 #[test]
 fn a_path_with_letters_of_uris_is_read() {
-    let (place, store) = kept();
+    let (file, store) = kept();
     drop(store);
-    let odd = place.path.with_file_name("a b?mode=memory#%41.db");
-    fs::rename(&place.path, &odd).unwrap();
-    let place = Place { path: odd, ..place };
-    close(&place);
-    assert_eq!(told(&place), format!("1 boots, frozen true; {UNWRITTEN}"));
-    reopen(&place);
+    let odd = file.path.with_file_name("a b?mode=memory#%41.db");
+    fs::rename(&file.path, &odd).unwrap();
+    let file = StoreFile { path: odd, ..file };
+    close(&file);
+    assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
+    reopen(&file);
 }

@@ -2,7 +2,7 @@
 
 use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceLock};
 
-use super::{Place, as_kept, boot, experiment};
+use super::{StoreFile, as_kept, boot, experiment};
 use crate::{Detail, Error, Store, Trouble};
 
 fn failures() -> [Outcome; 6] {
@@ -18,14 +18,14 @@ fn failures() -> [Outcome; 6] {
 
 #[test]
 fn a_boot_comes_back_as_it_was() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let outcomes = failures().into_iter().chain([Outcome::Complete, Outcome::Interrupted]);
     let boots: Vec<_> = (0..).zip(outcomes).map(|(n, outcome)| boot("6.1", n, outcome)).collect();
     let ids: Vec<_> = boots.iter().map(|boot| store.keep_boot(id, boot).unwrap()).collect();
 
-    let store = place.open();
+    let store = file.open();
     let expected: Vec<_> = ids.into_iter().zip(&boots).map(|(id, it)| as_kept(id, it)).collect();
     assert_eq!(store.boots(id, Detail::Whole).unwrap(), expected);
     for kept in expected {
@@ -35,8 +35,8 @@ fn a_boot_comes_back_as_it_was() {
 
 #[test]
 fn only_what_is_wanted_is_read() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let whole = boot("6.1", 0, Outcome::Complete);
     store.keep_boot(id, &whole).unwrap();
@@ -56,8 +56,8 @@ fn only_what_is_wanted_is_read() {
 
 #[test]
 fn ends_of_series_give_their_differences() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let whole = boot("6.1", 0, Outcome::Complete);
     assert!(whole.chunks.iter().all(|chunk| chunk.times.len() > 2));
@@ -84,14 +84,14 @@ fn ends_of_series_give_their_differences() {
         }
     }
     drop(store);
-    place.as_of_old("DELETE FROM chunk_ends");
-    assert_eq!(read(&place.open()), ends);
+    file.as_of_old("DELETE FROM chunk_ends");
+    assert_eq!(read(&file.open()), ends);
 }
 
 #[test]
 fn an_empty_boot_and_odd_numbers_are_kept() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let mut odd = boot("", u32::MAX, Outcome::Died(String::new()));
     odd.facts = Default::default();
@@ -111,8 +111,8 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
 
 #[test]
 fn texts_that_boots_share_are_kept_once() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     for replicate in 0..3 {
         for variant in ["6.1", "7.3"] {
@@ -120,15 +120,15 @@ fn texts_that_boots_share_are_kept_once() {
             store.keep_boot(id, &boot).unwrap();
         }
     }
-    let count = place.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
+    let count = file.plain().query_row("SELECT count(*) FROM texts", [], |row| row.get(0));
     // One configuration each, and one package list for all.
     assert_eq!(count, Ok(3));
 }
 
 #[test]
 fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     for _ in 0..2 {
         store.keep_boot(id, &boot("6.1", 0, Outcome::Interrupted)).unwrap();
@@ -155,8 +155,8 @@ fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
 
 #[test]
 fn failures_count_until_they_are_replaced() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let other = store.keep_experiment(&experiment("other")).unwrap();
     for (replicate, outcome) in (0..).zip(failures()) {
@@ -200,8 +200,8 @@ fn failures_count_until_they_are_replaced() {
 
 #[test]
 fn a_boot_kept_aside_is_evidence_and_is_done_again() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     let invalid = boot("6.1", 0, Outcome::Invalid("signal 6".into()));
     let aside = store.keep_aside(id, &invalid).unwrap();
@@ -215,8 +215,8 @@ fn a_boot_kept_aside_is_evidence_and_is_done_again() {
 
 #[test]
 fn the_same_definition_is_the_same_experiment() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let numa = experiment("numa");
     let with_boots = |boots| Experiment { boots, ..numa.clone() };
     let id = store.keep_experiment(&with_boots(3)).unwrap();
@@ -234,8 +234,8 @@ fn the_same_definition_is_the_same_experiment() {
 
 #[test]
 fn figures_read_in_another_way_are_of_the_same_experiment() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let first = experiment("numa");
     let id = store.keep_experiment(&first).unwrap();
     let mut later = first.clone();
@@ -250,8 +250,8 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
     assert_eq!(store.experiment(id).unwrap(), later);
     drop(store);
     // Old digests covered the whole definition.
-    place.as_of_old("UPDATE experiments SET digest = x'00'");
-    let mut store = place.open();
+    file.as_of_old("UPDATE experiments SET digest = x'00'");
+    let mut store = file.open();
     assert_eq!(store.keep_experiment(&first).unwrap(), id);
     assert_eq!(store.experiment(id).unwrap(), first);
     let changes: [fn(&mut Manifest); 4] = [
@@ -269,8 +269,8 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
 
 #[test]
 fn a_name_means_the_experiment_last_kept_under_it() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let error = store.find_experiment("numa").unwrap_err().to_string();
     assert!(error.ends_with("no experiment `numa`; the store is empty"), "{error}");
 
@@ -299,8 +299,8 @@ fn a_name_means_the_experiment_last_kept_under_it() {
 
 #[test]
 fn packages_are_pinned_or_not_in_the_same_experiment() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let lock = |taken| UserspaceLock {
         architecture: "amd64".into(),
         suites: vec!["bookworm".into()],
@@ -333,8 +333,8 @@ fn packages_are_pinned_or_not_in_the_same_experiment() {
 
 #[test]
 fn boots_that_may_end_early_are_of_the_same_experiment() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let fixed = experiment("numa");
     let id = store.keep_experiment(&fixed).unwrap();
     let auto = |margin, boots| Experiment {

@@ -22,13 +22,13 @@ use tempfile::TempDir;
 
 use crate::Store;
 
-/// A path for a store, in directories that do not exist yet.
-struct Place {
+/// The file of a store, in directories that do not exist yet.
+struct StoreFile {
     _directory: TempDir,
     path: PathBuf,
 }
 
-impl Place {
+impl StoreFile {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/faultline/faultline.db");

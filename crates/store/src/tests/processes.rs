@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use model::{Boot, BootId, Kept, Outcome};
 
-use super::{Place, boot, experiment};
+use super::{StoreFile, boot, experiment};
 use crate::{Detail, Store};
 
 const STORE: &str = "FAULTLINE_TEST_STORE";
@@ -47,10 +47,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn start(place: &Place, variant: &str, first: u32, count: u32) -> Self {
+    fn start(file: &StoreFile, variant: &str, first: u32, count: u32) -> Self {
         let mut process = Command::new(env::current_exe().unwrap())
             .args(["--exact", "tests::processes::writer", "--nocapture"])
-            .env(STORE, &place.path)
+            .env(STORE, &file.path)
             .env(VARIANT, variant)
             .env(FIRST, first.to_string())
             .env(COUNT, count.to_string())
@@ -74,11 +74,11 @@ impl Writer {
 /// The instruction at which the writer is killed cannot be chosen, so it is killed many times.
 #[test]
 fn every_reported_boot_survives_a_kill() {
-    let place = Place::new();
+    let file = StoreFile::new();
     let mut reported = Vec::new();
     let mut first = 0;
     for round in 0..12 {
-        let mut writer = Writer::start(&place, "6.1", first, u32::MAX);
+        let mut writer = Writer::start(&file, "6.1", first, u32::MAX);
         for _ in 0..=round % 3 {
             reported.push(writer.report().expect("the writer reports"));
         }
@@ -89,7 +89,7 @@ fn every_reported_boot_survives_a_kill() {
         writer.process.wait().unwrap();
         reported.extend(std::iter::from_fn(|| writer.report()));
 
-        let store = place.open();
+        let store = file.open();
         let id = store.find_experiment("numa").unwrap();
         let kept = store.boots(id, Detail::Whole).unwrap();
         for report in &reported {
@@ -101,12 +101,12 @@ fn every_reported_boot_survives_a_kill() {
         // Killed between keeping and reporting: at most once a round.
         assert!(kept.len() <= reported.len() + round + 1);
         first = kept.len() as u32;
-        check_integrity(&place);
+        check_integrity(&file);
     }
 }
 
-fn check_integrity(place: &Place) {
-    let connection = place.plain();
+fn check_integrity(file: &StoreFile) {
+    let connection = file.plain();
     let verdict: String =
         connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
@@ -116,9 +116,9 @@ fn check_integrity(place: &Place) {
 
 #[test]
 fn two_processes_write_while_a_third_reads() {
-    let place = Place::new();
-    let store = place.open();
-    let mut writers = ["6.1", "7.3"].map(|variant| Writer::start(&place, variant, 0, 10));
+    let file = StoreFile::new();
+    let store = file.open();
+    let mut writers = ["6.1", "7.3"].map(|variant| Writer::start(&file, variant, 0, 10));
     let mut seen = 0;
     for writer in &mut writers {
         while let Some((id, _)) = writer.report() {
@@ -131,22 +131,22 @@ fn two_processes_write_while_a_third_reads() {
     let id = store.find_experiment("numa").unwrap();
     assert_eq!(store.experiments().unwrap().len(), 1);
     assert_eq!(store.done(id).unwrap().len(), 20);
-    check_integrity(&place);
+    check_integrity(&file);
 }
 
 #[test]
 fn many_can_make_the_same_store_at_once() {
     for _ in 0..10 {
-        let place = Place::new();
+        let file = StoreFile::new();
         let start = Barrier::new(8);
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     start.wait();
-                    place.open().keep_experiment(&experiment("numa")).unwrap();
+                    file.open().keep_experiment(&experiment("numa")).unwrap();
                 });
             }
         });
-        assert_eq!(place.open().experiments().unwrap().len(), 1);
+        assert_eq!(file.open().experiments().unwrap().len(), 1);
     }
 }

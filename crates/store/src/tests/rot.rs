@@ -5,7 +5,7 @@ use std::fs;
 
 use model::{Boot, Outcome};
 
-use super::{Place, boot, experiment};
+use super::{StoreFile, boot, experiment};
 use crate::{Detail, Error, Store};
 
 /// Bytes of a sector.
@@ -13,15 +13,15 @@ const SECTOR: usize = 512;
 
 /// An undamaged small store with something in every table, and all that is read from it.
 struct Sound {
-    place: Place,
+    file: StoreFile,
     bytes: Vec<u8>,
     told: String,
 }
 
 impl Sound {
     fn new() -> Self {
-        let place = Place::new();
-        let mut store = place.open();
+        let file = StoreFile::new();
+        let mut store = file.open();
         for name in ["numa", "other"] {
             let id = store.keep_experiment(&experiment(name)).unwrap();
             let outcomes = [Outcome::Complete, Outcome::Failed("no".into())];
@@ -32,24 +32,24 @@ impl Sound {
         let told = told(&store).unwrap();
         assert_eq!(store.check().unwrap().lost, []);
         drop(store);
-        let bytes = fs::read(&place.path).unwrap();
-        Self { place, bytes, told }
+        let bytes = fs::read(&file.path).unwrap();
+        Self { file, bytes, told }
     }
 
     /// Restores the file, with one change.
     fn with(&self, change: impl FnOnce(&mut Vec<u8>)) {
         for ending in ["-wal", "-shm"] {
-            let _ = fs::remove_file(format!("{}{ending}", self.place.path.display()));
+            let _ = fs::remove_file(format!("{}{ending}", self.file.path.display()));
         }
         let mut bytes = self.bytes.clone();
         change(&mut bytes);
-        fs::write(&self.place.path, bytes).unwrap();
+        fs::write(&self.file.path, bytes).unwrap();
     }
 
     /// Whether reading fails. If it does not, it must return what was kept; if it does, a check must find
     /// the damage too.
     fn is_noticed(&self, change: &str) -> bool {
-        let store = match Store::open(&self.place.path) {
+        let store = match Store::open(&self.file.path) {
             Ok(store) => store,
             Err(_) => return true,
         };
@@ -161,7 +161,7 @@ fn overwritten_sectors_are_noticed() {
 #[test]
 fn every_column_of_every_table_is_covered() {
     let sound = Sound::new();
-    let plain = sound.place.plain();
+    let plain = sound.file.plain();
     let columns: Vec<(String, String, String)> = plain
         .prepare(
             "SELECT tables.name, columns.name, columns.type
@@ -188,7 +188,7 @@ fn every_column_of_every_table_is_covered() {
                 (SELECT {column} FROM {table} ORDER BY 1 DESC LIMIT 1)
                 OR (SELECT count({column}) FROM {table}) = 0"
         );
-        assert_ne!(sound.place.plain().execute(&sql, []).unwrap(), 0, "{sql}");
+        assert_ne!(sound.file.plain().execute(&sql, []).unwrap(), 0, "{sql}");
         // This digest is only used to find the text.
         let is_harmless = table == "texts" && column == "digest";
         assert_eq!(sound.is_noticed(&sql), !is_harmless, "{sql}");
@@ -242,7 +242,7 @@ fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
     );
     for change in changes {
         sound.with(|_| ());
-        sound.place.plain().execute_batch(&change).unwrap();
+        sound.file.plain().execute_batch(&change).unwrap();
         assert!(sound.is_noticed(&change), "{change}");
     }
 }
@@ -250,8 +250,8 @@ fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
 #[test]
 fn a_damaged_boot_spares_other_experiments() {
     let sound = Sound::new();
-    sound.place.plain().execute("UPDATE samples SET value = 0.0 WHERE boot = 1", []).unwrap();
-    let store = sound.place.open();
+    sound.file.plain().execute("UPDATE samples SET value = 0.0 WHERE boot = 1", []).unwrap();
+    let store = sound.file.open();
     assert_eq!(store.experiments().unwrap().len(), 2);
     let [numa, other] = ["numa", "other"].map(|name| store.find_experiment(name).unwrap());
     assert!(store.boots(numa, Detail::Summary).is_err());

@@ -4,47 +4,47 @@ use std::fs;
 
 use model::{BootId, Mode, Outcome};
 
-use super::{Place, boot, experiment};
+use super::{StoreFile, boot, experiment};
 use crate::{Detail, Store};
 
-fn refusal(place: &Place) -> String {
-    let before = fs::read(&place.path).unwrap();
-    let error = Store::open(&place.path).unwrap_err().to_string();
-    assert_eq!(fs::read(&place.path).unwrap(), before, "the file was touched");
-    assert!(error.starts_with(&place.path.display().to_string()), "{error}");
+fn refusal(file: &StoreFile) -> String {
+    let before = fs::read(&file.path).unwrap();
+    let error = Store::open(&file.path).unwrap_err().to_string();
+    assert_eq!(fs::read(&file.path).unwrap(), before, "the file was touched");
+    assert!(error.starts_with(&file.path.display().to_string()), "{error}");
     error
 }
 
 #[test]
 fn opening_again_changes_nothing() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     drop(store);
-    let before = fs::read(&place.path).unwrap();
-    let store = place.open();
+    let before = fs::read(&file.path).unwrap();
+    let store = file.open();
     assert_eq!(store.boots(id, Detail::Whole).unwrap().len(), 1);
     drop(store);
-    assert_eq!(fs::read(&place.path).unwrap(), before);
+    assert_eq!(fs::read(&file.path).unwrap(), before);
 }
 
 #[test]
 fn a_newer_version_is_refused_untouched() {
-    let place = Place::new();
-    drop(place.open());
-    place.plain().pragma_update(None, "user_version", 99).unwrap();
-    let error = refusal(&place);
+    let file = StoreFile::new();
+    drop(file.open());
+    file.plain().pragma_update(None, "user_version", 99).unwrap();
+    let error = refusal(&file);
     assert!(error.contains("version 99, and this faultline knows versions up to 9"), "{error}");
 }
 
 #[test]
 fn a_version_that_the_tables_are_not_of_is_damage() {
-    let place = Place::new();
-    drop(place.open());
+    let file = StoreFile::new();
+    drop(file.open());
     for version in [0, 7, 8] {
-        place.plain().pragma_update(None, "user_version", version).unwrap();
-        let error = refusal(&place);
+        file.plain().pragma_update(None, "user_version", version).unwrap();
+        let error = refusal(&file);
         assert!(
             error.contains(&format!("damage in the number of its version, {version}")),
             "{error}"
@@ -62,9 +62,9 @@ const FIRST: &str = "PRAGMA application_id = 0x464c6462; PRAGMA user_version = 1
 
 #[test]
 fn a_store_of_the_first_version_is_migrated() {
-    let place = Place::new();
-    fs::create_dir_all(place.path.parent().unwrap()).unwrap();
-    let plain = place.plain();
+    let file = StoreFile::new();
+    fs::create_dir_all(file.path.parent().unwrap()).unwrap();
+    let plain = file.plain();
     plain.execute_batch(include_str!("../schema/1.sql")).unwrap();
     plain
         .execute(
@@ -75,7 +75,7 @@ fn a_store_of_the_first_version_is_migrated() {
         .unwrap();
     plain.execute_batch(FIRST).unwrap();
     drop(plain);
-    let store = place.open();
+    let store = file.open();
     let id = store.find_experiment("numa").unwrap();
     assert_eq!(store.experiment(id).unwrap().mode, Mode::Measured);
     let kept = store.boots(id, Detail::Profiles(&[])).unwrap().remove(0);
@@ -87,8 +87,8 @@ fn a_store_of_the_first_version_is_migrated() {
 
 #[test]
 fn a_store_without_checksums_gets_them() {
-    let place = Place::new();
-    let mut store = place.open();
+    let file = StoreFile::new();
+    let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
     store.keep_experiment(&experiment("other")).unwrap();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
@@ -103,11 +103,10 @@ fn a_store_without_checksums_gets_them() {
     };
     let before = format!("{:?}", told(&store));
     drop(store);
-    place.as_of_old("");
-    let store = place.open();
+    file.as_of_old("");
+    let store = file.open();
     assert_eq!(format!("{:?}", told(&store)), before);
-    place
-        .plain()
+    file.plain()
         .execute("UPDATE samples SET value = 7.0 WHERE place = 1 AND boot = 1", [])
         .unwrap();
     assert!(store.boots(id, Detail::Summary).is_err());
@@ -124,15 +123,15 @@ fn a_damaged_store_without_checksums_is_refused_untouched() {
         "UPDATE boots SET experiment = 9 WHERE id = 1",
     ];
     for damage in damages {
-        let place = Place::new();
-        let mut store = place.open();
+        let file = StoreFile::new();
+        let mut store = file.open();
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         for replicate in 0..2 {
             store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();
         }
         drop(store);
-        place.as_of_old(damage);
-        let error = refusal(&place);
+        file.as_of_old(damage);
+        let error = refusal(&file);
         assert!(error.contains("damage in "), "{error}");
     }
 }
@@ -148,28 +147,28 @@ fn old_definition() -> serde_json::Value {
 
 #[test]
 fn databases_of_others_are_refused_untouched() {
-    let place = Place::new();
-    fs::create_dir_all(place.path.parent().unwrap()).unwrap();
-    place.plain().execute_batch("CREATE TABLE bookmarks (url)").unwrap();
-    assert!(refusal(&place).contains("of another program"));
-    place.plain().pragma_update(None, "application_id", 7).unwrap();
-    place.plain().execute_batch("DROP TABLE bookmarks").unwrap();
-    assert!(refusal(&place).contains("of another program"));
-    fs::write(&place.path, "[variant]\nthis is a text\n".repeat(100)).unwrap();
-    assert!(refusal(&place).contains("not a database"));
+    let file = StoreFile::new();
+    fs::create_dir_all(file.path.parent().unwrap()).unwrap();
+    file.plain().execute_batch("CREATE TABLE bookmarks (url)").unwrap();
+    assert!(refusal(&file).contains("of another program"));
+    file.plain().pragma_update(None, "application_id", 7).unwrap();
+    file.plain().execute_batch("DROP TABLE bookmarks").unwrap();
+    assert!(refusal(&file).contains("of another program"));
+    fs::write(&file.path, "[variant]\nthis is a text\n".repeat(100)).unwrap();
+    assert!(refusal(&file).contains("not a database"));
 }
 
 #[test]
 fn what_can_be_no_store_is_told_with_what_to_do() {
-    let place = Place::new();
-    let directory = place.path.parent().unwrap();
+    let file = StoreFile::new();
+    let directory = file.path.parent().unwrap();
     fs::create_dir_all(directory).unwrap();
     let error = Store::open(directory).unwrap_err().to_string();
     assert!(error.ends_with("this is a directory; name a file in it"), "{error}");
-    drop(place.open());
-    let file = fs::OpenOptions::new().write(true).open(&place.path).unwrap();
-    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
-    let read = Store::open(&place.path).and_then(|store| store.experiments());
+    drop(file.open());
+    let opened = fs::OpenOptions::new().write(true).open(&file.path).unwrap();
+    opened.set_len(opened.metadata().unwrap().len() / 2).unwrap();
+    let read = Store::open(&file.path).and_then(|store| store.experiments());
     let error = read.unwrap_err().to_string();
     assert!(error.contains("the file is damaged (") && error.contains(".recover"), "{error}");
     let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(8), None);
@@ -178,16 +177,16 @@ fn what_can_be_no_store_is_told_with_what_to_do() {
 
 #[test]
 fn a_path_is_not_a_uri() {
-    let place = Place::new();
-    let path = place.path.with_file_name("file:x?mode=memory");
+    let file = StoreFile::new();
+    let path = file.path.with_file_name("file:x?mode=memory");
     drop(Store::open(&path).unwrap());
     assert!(path.exists());
 }
 
 #[test]
 fn a_directory_that_cannot_be_is_an_error() {
-    let place = Place::new();
-    drop(place.open());
-    let error = Store::open(&place.path.join("below/a.db")).unwrap_err().to_string();
+    let file = StoreFile::new();
+    drop(file.open());
+    let error = Store::open(&file.path.join("below/a.db")).unwrap_err().to_string();
     assert!(error.contains("its directory cannot be created"), "{error}");
 }
