@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::block::{Block, Lined, MAX_ODD, section};
 use crate::figure::{figure, is_unit};
 use crate::kind;
-use crate::names::{Known, Run, split};
+use crate::names::{KnownNames, Run, split};
 use crate::row::{self, Placed, Shape, is_rule};
 use crate::table::{Cell, Figure};
 
@@ -45,13 +45,13 @@ pub struct Header {
     /// The heading over the labels; may be empty.
     pub heading: String,
     /// Its lines, from above, each with its texts and their columns.
-    lines: Vec<Vec<Part>>,
+    lines: Vec<Vec<HeaderPart>>,
     width: usize,
 }
 
 /// A text over one column, or over several whose names have run together.
 #[derive(Clone, Debug, PartialEq)]
-struct Part {
+struct HeaderPart {
     first: usize,
     last: usize,
     text: String,
@@ -130,7 +130,7 @@ impl Geometry {
 
 impl Header {
     /// The names of the columns, their lines joined by dashes; empty where there is none.
-    pub fn columns(&self, known: &Known) -> Vec<String> {
+    pub fn columns(&self, known: &KnownNames) -> Vec<String> {
         let mut columns = vec![String::new(); self.width];
         for part in self.lines.iter().flatten() {
             let names = match part.last - part.first {
@@ -156,7 +156,7 @@ impl Header {
     }
 
     /// Learns its unambiguous names.
-    pub fn teach(&self, known: &mut Known) {
+    pub fn teach(&self, known: &mut KnownNames) {
         let parts = self.lines.iter().flatten();
         parts.filter(|part| part.first == part.last).for_each(|part| known.learn(&part.text));
     }
@@ -243,7 +243,7 @@ pub fn find(lines: &[Lined<'_>], from: usize, top: usize, geometry: &Geometry) -
         lines: vec![each(groups)],
         width: geometry.width,
     };
-    let two = |heading: &str, lines: [Vec<Part>; 2]| Header {
+    let two = |heading: &str, lines: [Vec<HeaderPart>; 2]| Header {
         first: place - 1,
         heading: heading.to_owned(),
         lines: lines.to_vec(),
@@ -423,8 +423,8 @@ fn groups(text: &str, gap: usize) -> Vec<Group<'_>> {
 }
 
 /// Unambiguous names, one per column.
-fn each(groups: &[Group<'_>]) -> Vec<Part> {
-    let parts = groups.iter().enumerate().map(|(column, group)| Part {
+fn each(groups: &[Group<'_>]) -> Vec<HeaderPart> {
+    let parts = groups.iter().enumerate().map(|(column, group)| HeaderPart {
         first: column,
         last: column,
         text: group.text.to_owned(),
@@ -434,8 +434,8 @@ fn each(groups: &[Group<'_>]) -> Vec<Part> {
 }
 
 /// The names that each of `groups` is above or below; `None` if two match the same one.
-fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<Part>> {
-    let mut parts = Vec::<Part>::new();
+fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<HeaderPart>> {
+    let mut parts = Vec::<HeaderPart>::new();
     for group in groups {
         let touches = |name: &Group<'_>| group.start < name.end && name.start < group.end;
         let distance = |column: &usize| names[*column].end.abs_diff(group.end);
@@ -450,15 +450,15 @@ fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<Part>> {
             return None;
         }
         let edge = edge(group, names, first);
-        parts.push(Part { first, last, text: group.text.to_owned(), edge });
+        parts.push(HeaderPart { first, last, text: group.text.to_owned(), edge });
     }
     Some(parts)
 }
 
 /// Names of which some have run together, where positions do not determine columns.
-fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> Part {
+fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> HeaderPart {
     let text = groups.iter().map(|group| group.text).collect();
-    Part { first: 0, last: geometry.width - 1, text, edge: None }
+    HeaderPart { first: 0, last: geometry.width - 1, text, edge: None }
 }
 
 /// The number of letters of `group` in the column `first`, if its name begins with room to spare in the

@@ -79,9 +79,9 @@ enum Encoding {
     Base64,
 }
 
-/// The part of a text that comes next.
+/// What the next line of a text is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Inside {
     Headers,
     Body,
     /// A patch's hunk, with the numbers of old and new lines to come.
@@ -90,7 +90,7 @@ enum Place {
 
 struct Unfolder {
     mail: Mail,
-    place: Place,
+    inside: Inside,
     encoding: Encoding,
     /// Whether the current headers have declared the encoding.
     declared: bool,
@@ -112,10 +112,10 @@ struct Unfolder {
 pub fn unfold(bytes: &[u8], before: usize) -> Mail {
     let text = decoded(bytes);
     let mut raw = (before + 1..).zip(text.lines()).peekable();
-    let place = if begins_with_headers(&text) { Place::Headers } else { Place::Body };
+    let inside = if begins_with_headers(&text) { Inside::Headers } else { Inside::Body };
     let mut unfolder = Unfolder {
         mail: Mail::default(),
-        place,
+        inside,
         encoding: Encoding::Plain,
         declared: false,
         is_text: true,
@@ -142,18 +142,18 @@ impl Unfolder {
         following: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
     ) {
         if self.begins_headers(line) {
-            self.place = Place::Headers;
+            self.inside = Inside::Headers;
             self.declared = false;
         }
-        let place = self.place;
-        match place {
-            Place::Headers if line.trim().is_empty() => self.place = Place::Body,
-            Place::Headers if self.header(line) => {
+        let inside = self.inside;
+        match inside {
+            Inside::Headers if line.trim().is_empty() => self.inside = Inside::Body,
+            Inside::Headers if self.header(line) => {
                 return self.push(number, number, Role::Apart, line);
             }
-            Place::Headers => self.place = Place::Body,
-            Place::Hunk(..) if self.hunk(number, line) => return,
-            Place::Hunk(..) | Place::Body => {}
+            Inside::Headers => self.inside = Inside::Body,
+            Inside::Hunk(..) if self.hunk(number, line) => return,
+            Inside::Hunk(..) | Inside::Body => {}
         }
         match self.encoding {
             // A separator of parts.
@@ -181,15 +181,15 @@ impl Unfolder {
 
     /// Takes a line of a hunk; false if the hunk has ended before.
     fn hunk(&mut self, number: usize, line: &str) -> bool {
-        let Place::Hunk(old, new) = self.place else {
+        let Inside::Hunk(old, new) = self.inside else {
             return false;
         };
-        let place = in_hunk(line, old, new);
-        self.place = place.unwrap_or(Place::Body);
-        if place.is_some() {
+        let inside = in_hunk(line, old, new);
+        self.inside = inside.unwrap_or(Inside::Body);
+        if inside.is_some() {
             self.push(number, number, Role::Apart, line);
         }
-        place.is_some()
+        inside.is_some()
     }
 
     /// A base64 part, up to the first line that does not belong to it.
@@ -211,7 +211,7 @@ impl Unfolder {
                         self.body(first, last, &line);
                     }
                 }
-                self.place = Place::Body;
+                self.inside = Inside::Body;
             }
             Err(encoded) => {
                 for (number, line) in encoded {
@@ -230,7 +230,7 @@ impl Unfolder {
             self.is_stuffed = false;
             return true;
         }
-        if self.place != Place::Body {
+        if self.inside != Inside::Body {
             return false;
         }
         header_name(line).is_some_and(|name| HEADERS.contains(&name))
@@ -267,8 +267,8 @@ impl Unfolder {
 
     fn body(&mut self, first: usize, last: usize, line: &str) {
         let line = line.strip_prefix(' ').filter(|_| self.is_stuffed).unwrap_or(line);
-        if let Some(place) = begins_hunk(line) {
-            self.place = place;
+        if let Some(inside) = begins_hunk(line) {
+            self.inside = inside;
             return self.push(first, last, Role::Apart, line);
         }
         let (depth, text) = quoting::unquote(line);
@@ -361,7 +361,7 @@ fn is_log(text: &str) -> bool {
 }
 
 /// The hunk that is headed by a line such as `@@ -1,7 +1,8 @@`.
-fn begins_hunk(line: &str) -> Option<Place> {
+fn begins_hunk(line: &str) -> Option<Inside> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let count = |range: &str| match range.split_once(',') {
         Some((_, count)) => count.parse().ok(),
@@ -369,13 +369,13 @@ fn begins_hunk(line: &str) -> Option<Place> {
     };
     let old = count(words.next()?)?;
     let new = count(words.next()?.strip_prefix('+')?)?;
-    Some(Place::Hunk(old, new))
+    Some(Inside::Hunk(old, new))
 }
 
 /// The state of a hunk after `line`; `None` if it ended before.
-fn in_hunk(line: &str, old: usize, new: usize) -> Option<Place> {
+fn in_hunk(line: &str, old: usize, new: usize) -> Option<Inside> {
     if line.starts_with('\\') {
-        return Some(Place::Hunk(old, new));
+        return Some(Inside::Hunk(old, new));
     }
     let (old, new) = match line.bytes().next() {
         Some(b' ' | b'\t') | None => (old.checked_sub(1)?, new.checked_sub(1)?),
@@ -383,7 +383,7 @@ fn in_hunk(line: &str, old: usize, new: usize) -> Option<Place> {
         Some(b'+') => (old, new.checked_sub(1)?),
         _ => return None,
     };
-    Some(Place::Hunk(old, new))
+    Some(Inside::Hunk(old, new))
 }
 
 /// Tabs as spaces, no-break spaces as spaces, no control characters, no spaces at the end.

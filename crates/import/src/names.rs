@@ -11,9 +11,9 @@ const MAX_KNOWN: usize = 64;
 
 /// Unambiguous names over columns somewhere in the text.
 #[derive(Debug, Default)]
-pub struct Known(BTreeSet<String>);
+pub struct KnownNames(BTreeSet<String>);
 
-impl Known {
+impl KnownNames {
     /// Whether no more names are learnt.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_KNOWN
@@ -42,7 +42,7 @@ pub struct Run<'a> {
 /// The names in a run, if they are certain enough: names known from elsewhere in the text; names with the
 /// same beginning; a first name that ends where its column does; or two names of which the first ends with
 /// the only number that is followed by a letter. Otherwise `None`.
-pub fn split(run: &Run<'_>, known: &Known) -> Option<Vec<String>> {
+pub fn split(run: &Run<'_>, known: &KnownNames) -> Option<Vec<String>> {
     let fits = (2..=MAX_NAMES).contains(&run.names) && run.text.len() <= MAX_LENGTH;
     if !fits || !run.text.is_ascii() {
         return None;
@@ -54,7 +54,7 @@ pub fn split(run: &Run<'_>, known: &Known) -> Option<Vec<String>> {
     Some(pieces.into_iter().map(str::to_owned).collect())
 }
 
-fn by_known<'a>(text: &'a str, names: usize, known: &Known) -> Option<Vec<&'a str>> {
+fn by_known<'a>(text: &'a str, names: usize, known: &KnownNames) -> Option<Vec<&'a str>> {
     // Places from which the text cannot be split into so many names, so that no work is repeated.
     let mut hopeless = BTreeSet::new();
     let mut pieces = Vec::new();
@@ -65,7 +65,7 @@ fn known_from<'a>(
     text: &'a str,
     place: usize,
     names: usize,
-    known: &Known,
+    known: &KnownNames,
     hopeless: &mut BTreeSet<(usize, usize)>,
     pieces: &mut Vec<&'a str>,
 ) -> bool {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str, names: usize, edge: Option<usize>, known: &[&str]) -> Option<String> {
-        let mut learnt = Known::default();
+        let mut learnt = KnownNames::default();
         known.iter().for_each(|name| learnt.learn(name));
         split(&Run { text, names, edge }, &learnt).map(|pieces| pieces.join(" "))
     }

@@ -13,7 +13,7 @@ use crate::header::{self, Geometry, Header};
 use crate::kind;
 use crate::mail::{Mail, Role, unfold};
 use crate::mailbox::{Mailbox, Piece};
-use crate::names::Known;
+use crate::names::KnownNames;
 use crate::ours;
 use crate::robot;
 use crate::row::{Placed, Shape, has_figures};
@@ -68,7 +68,7 @@ fn each_mail(
     most: usize,
     mut each: impl FnMut(Document),
 ) -> io::Result<()> {
-    let mut known = Known::default();
+    let mut known = KnownNames::default();
     // The current mail, as long as it is the only one.
     let mut only = None;
     for (number, piece) in Mailbox::new(&mut *source, most).enumerate() {
@@ -112,9 +112,9 @@ fn shaped(mail: &Mail) -> (Vec<Lined<'_>>, Vec<Fixed>) {
 }
 
 /// The tables of a mail; `known` are the names of the whole text.
-fn of_mail(mail: &Mail, known: &Known) -> Document {
+fn of_mail(mail: &Mail, known: &KnownNames) -> Document {
     let (lines, fixed) = shaped(mail);
-    let mut reader = Reader {
+    let mut reader = MailReader {
         mail,
         lines: &lines,
         known,
@@ -137,10 +137,10 @@ fn of_mail(mail: &Mail, known: &Known) -> Document {
     document
 }
 
-struct Reader<'a> {
+struct MailReader<'a> {
     mail: &'a Mail,
     lines: &'a [Lined<'a>],
-    known: &'a Known,
+    known: &'a KnownNames,
     document: Document,
     /// Lines that belong to a table, or are listed as unread.
     used: Vec<bool>,
@@ -148,7 +148,7 @@ struct Reader<'a> {
     before: Option<(usize, usize, Vec<String>)>,
 }
 
-impl Reader<'_> {
+impl MailReader<'_> {
     fn candidate(&mut self, candidate: &Candidate) {
         let Candidate { block, header, geometry } = candidate;
         let Some(geometry) = geometry else {

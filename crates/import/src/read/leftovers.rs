@@ -1,6 +1,6 @@
 //! Lists what looks like a table, or like a row of one, and was not read.
 
-use super::{BETWEEN_WORDS, NO_FIGURE, Reader, UNLABELLED};
+use super::{BETWEEN_WORDS, MailReader, NO_FIGURE, UNLABELLED};
 use crate::block::{Lined, MAX_ODD};
 use crate::figure::is_missing;
 use crate::header;
@@ -11,7 +11,7 @@ use crate::row::{Shape, figures};
 const BARS: &str = "a bar chart";
 const BASE64: &str = "a part in base64";
 
-impl Reader<'_> {
+impl MailReader<'_> {
     /// Lists lines beside rows of tables that may be rows too.
     pub fn odd_rows(&mut self) {
         let is_row =
