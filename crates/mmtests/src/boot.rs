@@ -13,7 +13,7 @@ use super::iteration::Iteration;
 use super::monitor::{self, Clock};
 use super::reboots;
 use super::state::Test;
-use super::table::{Budget, Table};
+use super::table::{Budget, SeriesTable};
 
 /// Most values that are kept of a boot: a day of `/proc/vmstat` every second, four times.
 const MAX_VALUES: usize = 64 << 20;
@@ -37,9 +37,9 @@ pub struct Watched {
     pub unread: Vec<(String, String)>,
 }
 
-/// The place of a boot.
+/// What is known of a boot without its iterations.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct BootHeader<'a> {
     /// The name of its run.
     pub variant: &'a str,
     /// Which boot of the run, from 0.
@@ -53,16 +53,16 @@ pub struct Place<'a> {
 }
 
 /// Makes a boot of the iterations that were run in it, except for its series, which are returned beside it.
-pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
+pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, Watched) {
     let started = iterations.iter().filter_map(|it| it.started).min();
     let clock = Clock(started.unwrap_or_else(|| earliest(iterations)));
     let budget = Budget::new(MAX_VALUES);
     let read: Vec<_> = iterations.par_iter().map(|it| watch(it, clock, &budget)).collect();
 
     let mut boot = Boot {
-        variant: place.variant.to_owned(),
-        replicate: place.replicate,
-        block: place.block,
+        variant: header.variant.to_owned(),
+        replicate: header.replicate,
+        block: header.block,
         started: clock.0,
         host: host(iterations, clock),
         ..Boot::default()
@@ -70,7 +70,7 @@ pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, 
     if let Some(first) = iterations.first() {
         boot.facts = first.facts.clone();
     }
-    boot.facts.kernel_origin = place.origin.to_owned();
+    boot.facts.kernel_origin = header.origin.to_owned();
     let mut watched = Watched::default();
     let mut overflowed = false;
     let mut series = Vec::new();
@@ -95,7 +95,7 @@ pub fn boot(place: Place<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Series>, 
         results(iteration, &mut boot);
     }
     boot.notes.extend(spans(iterations));
-    boot.outcome = outcome(&boot, place, iterations);
+    boot.outcome = outcome(&boot, header, iterations);
     (boot, series, watched)
 }
 
@@ -165,14 +165,14 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
 }
 
 /// A boot without any result has failed.
-fn outcome(boot: &Boot, place: Place<'_>, iterations: &[&Iteration]) -> Outcome {
+fn outcome(boot: &Boot, header: BootHeader<'_>, iterations: &[&Iteration]) -> Outcome {
     let left_out = || boot.problems.iter().filter(|it| it.kind == ProblemKind::LeftOut);
     let mut benchmarks = iterations.iter().flat_map(|it| it.benchmarks.values());
     if benchmarks.all(Result::is_err) {
         let why = left_out().next().map(|problem| problem.text.clone());
         return Outcome::Failed(why.unwrap_or_else(|| "no benchmark left anything".to_owned()));
     }
-    match place.status {
+    match header.status {
         Some(status) if left_out().next().is_none() => {
             Outcome::Failed(format!("mmtests ended with status {status}"))
         }
@@ -221,11 +221,11 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
     let results = iteration.benchmarks.iter().filter(|(_, read)| read.is_ok());
     for (name, _) in results {
         let test = iteration.state.tests.get(name).cloned().unwrap_or_default();
-        let mut tables: BTreeMap<&str, Table<'_>> = BTreeMap::new();
+        let mut tables: BTreeMap<&str, SeriesTable<'_>> = BTreeMap::new();
         snapshot(&test, false, clock, budget, &mut tables);
         for found in iteration.monitors.iter().filter(|found| found.benchmark == *name) {
             let source = found.monitor.source();
-            let table = tables.entry(source).or_insert_with(|| Table::new(budget));
+            let table = tables.entry(source).or_insert_with(|| SeriesTable::new(budget));
             let before = table.rows();
             let read = files::open(&found.path)
                 .and_then(|text| monitor::read(found.monitor, text, clock, table));
@@ -269,7 +269,7 @@ fn snapshot<'a>(
     after: bool,
     clock: Clock,
     budget: &'a Budget,
-    tables: &mut BTreeMap<&str, Table<'a>>,
+    tables: &mut BTreeMap<&str, SeriesTable<'a>>,
 ) {
     let (texts, time) = if after { (&test.after, test.end) } else { (&test.before, test.begin) };
     let time = time.map_or(0, |time| clock.at(time as f64));
@@ -277,7 +277,7 @@ fn snapshot<'a>(
         let Some(text) = texts.get(path) else {
             continue;
         };
-        let table = tables.entry(source.name()).or_insert_with(|| Table::new(budget));
+        let table = tables.entry(source.name()).or_insert_with(|| SeriesTable::new(budget));
         table.row(time);
         for (name, value) in kernelfiles::counters(source, "", text) {
             table.set(&name, value);

@@ -71,7 +71,7 @@ pub enum Error {
 pub struct Directory {
     path: PathBuf,
     runs: Vec<Run>,
-    boots: Vec<Place>,
+    boots: Vec<BootIterations>,
     /// What was not read, with the reason, and how often.
     unread: BTreeMap<(String, String), usize>,
 }
@@ -88,7 +88,7 @@ struct Run {
 
 /// The iterations of one boot.
 #[derive(Debug)]
-struct Place {
+struct BootIterations {
     run: usize,
     replicate: u32,
     iterations: std::ops::Range<usize>,
@@ -155,7 +155,7 @@ impl Directory {
     /// The experiment that consists of the runs, named `name` or after the directory. The digest of all
     /// files is part of it.
     pub fn experiment(&self, name: Option<&str>) -> Experiment {
-        let most = self.boots.iter().map(|place| place.replicate + 1).max();
+        let most = self.boots.iter().map(|boot| boot.replicate + 1).max();
         Experiment {
             name: name.map_or_else(|| own_name(&self.path), str::to_owned),
             mode: Mode::Measured,
@@ -185,16 +185,16 @@ impl Directory {
 
     /// Variant and replicate of each boot.
     pub fn boots(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
-        self.boots.iter().map(|place| (&*self.runs[place.run].name, place.replicate))
+        self.boots.iter().map(|boot| (&*self.runs[boot.run].name, boot.replicate))
     }
 
     /// A boot with its series, which are its chunks. What was read of its monitors is added to
     /// `summary`. `number` is its place among [`Directory::boots`].
     pub fn boot(&self, number: usize, summary: &mut Summary) -> (Boot, Vec<Series>) {
-        let Place { run, replicate, iterations } = &self.boots[number];
+        let BootIterations { run, replicate, iterations } = &self.boots[number];
         let run = &self.runs[*run];
         let origin = format!("imported from {} ({TOOL})", self.path.display());
-        let place = boot::Place {
+        let header = boot::BootHeader {
             variant: &run.name,
             replicate: *replicate,
             block: number as u32,
@@ -202,7 +202,7 @@ impl Directory {
             status: run.status,
         };
         let iterations: Vec<&Iteration> = run.iterations[iterations.clone()].iter().collect();
-        let (boot, series, watched) = boot::boot(place, &iterations);
+        let (boot, series, watched) = boot::boot(header, &iterations);
         for (name, (files, samples)) in watched.monitors {
             let known = summary.monitors.entry(name).or_default();
             *known = (known.0 + files, known.1 + samples);
@@ -232,7 +232,7 @@ impl Directory {
             boots: self
                 .boots
                 .iter()
-                .filter(|place| place.run == number)
+                .filter(|boot| boot.run == number)
                 .map(|it| {
                     run.iterations[it.iterations.clone()].iter().map(|it| it.number).collect()
                 })
@@ -333,7 +333,7 @@ fn run(files: &layout::Run) -> Run {
 }
 
 /// The boots of all runs, each of consecutive iterations.
-fn boots(runs: &[Run]) -> Vec<Place> {
+fn boots(runs: &[Run]) -> Vec<BootIterations> {
     let mut boots = Vec::new();
     for (number, run) in runs.iter().enumerate() {
         let anew = |pair: &[Iteration]| {
@@ -343,7 +343,7 @@ fn boots(runs: &[Run]) -> Vec<Place> {
         let ends = (1..run.iterations.len()).filter(|end| anew(&run.iterations[end - 1..=*end]));
         for (replicate, end) in ends.chain([run.iterations.len()]).enumerate() {
             let replicate = replicate as u32;
-            boots.push(Place { run: number, replicate, iterations: begin..end });
+            boots.push(BootIterations { run: number, replicate, iterations: begin..end });
             begin = end;
         }
     }

@@ -31,7 +31,7 @@ impl Budget {
 
 /// Rows and columns so far.
 #[derive(Debug)]
-pub struct Table<'a> {
+pub struct SeriesTable<'a> {
     times: Vec<u64>,
     columns: Vec<Deltas>,
     places: HashMap<String, usize>,
@@ -44,7 +44,7 @@ pub struct Table<'a> {
     overflowed: bool,
 }
 
-impl<'a> Table<'a> {
+impl<'a> SeriesTable<'a> {
     /// An empty one.
     pub fn new(budget: &'a Budget) -> Self {
         Self {
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_comes_and_goes_is_missing_meanwhile() {
         let budget = Budget::new(1 << 20);
-        let mut table = Table::new(&budget);
+        let mut table = SeriesTable::new(&budget);
         let rows: [&[(&str, i64)]; 4] =
             [&[("a", 1), ("b", 2)], &[("b", 3)], &[("c", 4), ("a", 5), ("a", 6)], &[("a", 7)]];
         for (time, row) in rows.into_iter().enumerate() {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn time_does_not_go_back() {
         let budget = Budget::new(1 << 20);
-        let mut table = Table::new(&budget);
+        let mut table = SeriesTable::new(&budget);
         for time in [5, 3, 9] {
             table.row(time);
         }
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn silence_may_mean_nought() {
         let budget = Budget::new(1 << 20);
-        let mut table = Table::new(&budget);
+        let mut table = SeriesTable::new(&budget);
         table.row(1);
         table.set("a", 1);
         table.row(2);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn what_goes_beyond_the_budget_is_dropped() {
         let budget = Budget::new(2 * PIECE);
-        let mut table = Table::new(&budget);
+        let mut table = SeriesTable::new(&budget);
         for time in 0..PIECE as u64 {
             table.row(time);
             table.set("a", 1);

@@ -3,11 +3,11 @@
 //! the time since the boot, and is skipped.
 
 use super::{Clock, millionths, plain, stamped};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 /// What the next lines are.
 #[derive(Default)]
-enum Part {
+enum ReportPart {
     #[default]
     Nothing,
     Cpu(Vec<String>),
@@ -16,23 +16,23 @@ enum Part {
 
 /// Reads reports line by line.
 #[derive(Default)]
-pub struct Reader {
-    part: Part,
+pub struct IostatReader {
+    part: ReportPart,
     reports: usize,
     /// Whether this report has begun with its CPU part.
     begun: bool,
 }
 
-impl Reader {
+impl IostatReader {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         let line = plain(line);
         let (Some(time), line) = stamped(&line) else {
             return;
         };
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let Some((first, rest)) = words.split_first() else {
-            self.part = Part::Nothing;
+            self.part = ReportPart::Nothing;
             return;
         };
         let names = || rest.iter().map(|word| (*word).to_owned()).collect();
@@ -40,7 +40,7 @@ impl Reader {
             "avg-cpu" => {
                 self.begin(clock.at(time), table);
                 self.begun = true;
-                self.part = Part::Cpu(names());
+                self.part = ReportPart::Cpu(names());
                 return;
             }
             "Device" => {
@@ -48,15 +48,15 @@ impl Reader {
                     self.begin(clock.at(time), table);
                 }
                 self.begun = false;
-                self.part = Part::Devices(names());
+                self.part = ReportPart::Devices(names());
                 return;
             }
             _ => {}
         }
         let (owner, names, figures) = match &self.part {
-            Part::Cpu(names) => ("cpu", names, &*words),
-            Part::Devices(names) => (*first, names, rest),
-            Part::Nothing => return,
+            ReportPart::Cpu(names) => ("cpu", names, &*words),
+            ReportPart::Devices(names) => (*first, names, rest),
+            ReportPart::Nothing => return,
         };
         if self.reports > 1 && names.len() == figures.len() {
             for (name, word) in names.iter().zip(figures) {
@@ -67,7 +67,7 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, time: u64, table: &mut Table<'_>) {
+    fn begin(&mut self, time: u64, table: &mut SeriesTable<'_>) {
         self.reports += 1;
         if self.reports > 1 {
             table.row(time);

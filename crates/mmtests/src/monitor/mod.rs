@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use model::Source;
 
 use super::blocks::Blocks;
-use super::table::Table;
+use super::table::SeriesTable;
 
 /// Most bytes of one monitor that are read: a day of `/proc/zoneinfo` every second.
 const MAX_TEXT: u64 = 4 << 30;
@@ -91,39 +91,39 @@ pub fn read(
     monitor: Monitor,
     text: impl Read,
     clock: Clock,
-    table: &mut Table<'_>,
+    table: &mut SeriesTable<'_>,
 ) -> io::Result<()> {
     let mut blocks = Blocks::new(text, MAX_TEXT);
     match monitor {
         Monitor::Sampled(Source::Vmstat) => {
-            let mut reader = vmstat::Reader::new(clock);
+            let mut reader = vmstat::VmstatFileReader::new(clock);
             while let Some(block) = blocks.next()? {
                 reader.read(block, table);
             }
             Ok(())
         }
         Monitor::Sampled(source) => {
-            let mut reader = sampled::Reader::new(source, clock);
+            let mut reader = sampled::SampledReader::new(source, clock);
             let end = lines(&mut blocks, |line| reader.line(line, table));
             reader.finish(table);
             end
         }
         Monitor::Mpstat => {
-            let mut reader = mpstat::Reader::default();
+            let mut reader = mpstat::MpstatReader::default();
             lines(&mut blocks, |line| reader.line(line, clock, table))
         }
         Monitor::Iostat => {
-            let mut reader = iostat::Reader::default();
+            let mut reader = iostat::IostatReader::default();
             lines(&mut blocks, |line| reader.line(line, clock, table))
         }
         Monitor::Top => {
-            let mut reader = top::Reader::default();
+            let mut reader = top::TopReader::default();
             let end = lines(&mut blocks, |line| reader.line(line, clock, table));
             reader.finish(clock, table);
             end
         }
         Monitor::Vmstat => {
-            let mut reader = tool::Reader::default();
+            let mut reader = tool::VmstatToolReader::default();
             lines(&mut blocks, |line| reader.line(line, clock, table))
         }
     }

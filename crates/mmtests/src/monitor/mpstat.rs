@@ -1,19 +1,19 @@
 //! `mpstat -P ALL -u`: how each CPU's time was spent, in percent. A `time:` line precedes each report.
 
 use super::{Clock, millionths, plain, time};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 /// Reads reports line by line.
 #[derive(Default)]
-pub struct Reader {
+pub struct MpstatReader {
     time: Option<f64>,
     /// The words of the header, and the index of the CPU among them; `None` outside a report.
     header: Option<(Vec<String>, usize)>,
 }
 
-impl Reader {
+impl MpstatReader {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         if let Some((seconds, _)) = time(line) {
             self.time = Some(seconds);
             self.header = None;

@@ -4,13 +4,13 @@
 use model::Source;
 
 use super::{Clock, stamped, time};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 /// Longest file of the kernel.
 const MAX_FILE: usize = 16 << 20;
 
 /// Reads samples line by line.
-pub struct Reader {
+pub struct SampledReader {
     source: Source,
     clock: Clock,
     begun: bool,
@@ -19,14 +19,14 @@ pub struct Reader {
     text: String,
 }
 
-impl Reader {
+impl SampledReader {
     /// A reader of `source`; times are relative to `clock`.
     pub fn new(source: Source, clock: Clock) -> Self {
         Self { source, clock, begun: false, part: String::new(), text: String::new() }
     }
 
     /// Takes a line.
-    pub fn line(&mut self, line: &str, table: &mut Table<'_>) {
+    pub fn line(&mut self, line: &str, table: &mut SeriesTable<'_>) {
         let (_, line) = stamped(line);
         if let Some((time, _)) = time(line) {
             self.finish(table);
@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// Takes the file that ends here into the table.
-    pub fn finish(&mut self, table: &mut Table<'_>) {
+    pub fn finish(&mut self, table: &mut SeriesTable<'_>) {
         for (name, value) in kernelfiles::counters(self.source, &self.part, &self.text) {
             table.set(&name, value);
         }

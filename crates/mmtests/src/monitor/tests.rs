@@ -9,7 +9,7 @@ use crate::table::Budget;
 /// What a monitor's text says, as lines `name: value value -`, and its times in seconds.
 fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {
     let budget = Budget::new(1 << 20);
-    let mut table = Table::new(&budget);
+    let mut table = SeriesTable::new(&budget);
     read(monitor, text.as_bytes(), Clock(1000), &mut table).unwrap();
     let (times, columns) = table.finish();
     let shown = |column: Deltas| {
@@ -177,7 +177,7 @@ proptest! {
             samples.push((time.to_owned(), kernelfiles::vmstat::parse(rest)));
         }
         let budget = Budget::new(1 << 20);
-        let mut table = Table::new(&budget);
+        let mut table = SeriesTable::new(&budget);
         read(Monitor::Sampled(Source::Vmstat), text.as_bytes(), Clock(1000), &mut table).unwrap();
         let (times, columns) = table.finish();
         prop_assert_eq!(times.len(), samples.len());
@@ -196,7 +196,7 @@ proptest! {
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for monitor in ALL {
             let budget = Budget::new(1 << 20);
-            let _ = read(monitor, &bytes[..], Clock(1000), &mut Table::new(&budget));
+            let _ = read(monitor, &bytes[..], Clock(1000), &mut SeriesTable::new(&budget));
         }
     }
 
@@ -223,7 +223,7 @@ proptest! {
     ) {
         for monitor in ALL {
             let budget = Budget::new(1 << 20);
-            let mut table = Table::new(&budget);
+            let mut table = SeriesTable::new(&budget);
             read(monitor, lines.join("\n").as_bytes(), Clock(1000), &mut table).unwrap();
             let (times, columns) = table.finish();
             prop_assert!(columns.iter().all(|column| column.len() == times.len()));

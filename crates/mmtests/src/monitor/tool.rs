@@ -2,18 +2,18 @@
 //! covers all the time since the boot, and is skipped.
 
 use super::{Clock, millionths, stamped};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 /// Reads lines.
 #[derive(Default)]
-pub struct Reader {
+pub struct VmstatToolReader {
     names: Vec<String>,
     lines: usize,
 }
 
-impl Reader {
+impl VmstatToolReader {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         let (Some(time), line) = stamped(line) else {
             return;
         };

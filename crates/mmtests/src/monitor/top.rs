@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Clock, millionths, plain, time};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 const SHARE: &str = "%CPU";
 /// Most names of one report that are kept.
@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 4096;
 
 /// Reads reports line by line.
 #[derive(Default)]
-pub struct Reader {
+pub struct TopReader {
     report: Option<Report>,
 }
 
@@ -26,9 +26,9 @@ struct Report {
     shares: BTreeMap<String, i64>,
 }
 
-impl Reader {
+impl TopReader {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, clock: Clock, table: &mut Table<'_>) {
+    pub fn line(&mut self, line: &str, clock: Clock, table: &mut SeriesTable<'_>) {
         if let Some((seconds, form)) = time(line) {
             self.finish(clock, table);
             let short = form.trim() == "short";
@@ -58,7 +58,7 @@ impl Reader {
     }
 
     /// Takes the report that ends here into the table.
-    pub fn finish(&mut self, clock: Clock, table: &mut Table<'_>) {
+    pub fn finish(&mut self, clock: Clock, table: &mut SeriesTable<'_>) {
         let Some(report) = self.report.take().filter(|report| report.places.is_some()) else {
             return;
         };

@@ -2,23 +2,23 @@
 //! in the same order each time, so each is compared with the expected one instead of looked up.
 
 use super::{Clock, stamped, time};
-use crate::table::Table;
+use crate::table::SeriesTable;
 
 /// Reads samples from blocks of whole lines.
-pub struct Reader {
+pub struct VmstatFileReader {
     clock: Clock,
     /// Whether a time was read: the time of what precedes it is unknown.
     begun: bool,
 }
 
-impl Reader {
+impl VmstatFileReader {
     /// A reader with times relative to `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { clock, begun: false }
     }
 
     /// Reads a block.
-    pub fn read(&mut self, block: &[u8], table: &mut Table<'_>) {
+    pub fn read(&mut self, block: &[u8], table: &mut SeriesTable<'_>) {
         let mut rest = block;
         while !rest.is_empty() {
             if self.begun {
@@ -34,7 +34,7 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, line: &[u8], table: &mut Table<'_>) {
+    fn line(&mut self, line: &[u8], table: &mut SeriesTable<'_>) {
         let line = String::from_utf8_lossy(line);
         let (_, line) = stamped(line.trim_end());
         if let Some((time, _)) = time(line) {
