@@ -12,9 +12,9 @@ pub struct Cursor {
     sequence: u64,
 }
 
-/// A place for one frame.
+/// Room reserved for one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Reservation {
     /// Offset of the header in the log.
     pub offset: usize,
     /// The frame's sequence number.
@@ -27,8 +27,8 @@ impl Cursor {
         Self { capacity, offset: 0, sequence: 0 }
     }
 
-    /// Reserves the place of a frame; none if there is no room for one of this kind.
-    pub fn place(&mut self, kind: Kind, payload: usize) -> Option<Place> {
+    /// Reserves room for a frame; none if there is no room for one of this kind.
+    pub fn reserve(&mut self, kind: Kind, payload: usize) -> Option<Reservation> {
         let limit = match kind {
             Kind::Series => self.capacity / 4 * 3,
             Kind::Event | Kind::Profile => self.capacity,
@@ -37,10 +37,10 @@ impl Cursor {
         if payload > frame::MAX_PAYLOAD || end > limit {
             return None;
         }
-        let place = Place { offset: self.offset, sequence: self.sequence };
+        let reserved = Reservation { offset: self.offset, sequence: self.sequence };
         self.offset = end;
         self.sequence += 1;
-        Some(place)
+        Some(reserved)
     }
 }
 
@@ -96,11 +96,11 @@ mod tests {
         let mut log = vec![0; capacity];
         let mut cursor = Cursor::new(capacity);
         for payload in payloads {
-            let place = cursor.place(Kind::Event, payload.len()).expect("room");
-            let header = frame::header(Kind::Event, place.sequence, 7, payload);
-            let start = place.offset + frame::HEADER;
+            let reserved = cursor.reserve(Kind::Event, payload.len()).expect("room");
+            let header = frame::header(Kind::Event, reserved.sequence, 7, payload);
+            let start = reserved.offset + frame::HEADER;
             log[start..start + payload.len()].copy_from_slice(payload);
-            log[place.offset..start].copy_from_slice(&header);
+            log[reserved.offset..start].copy_from_slice(&header);
         }
         log
     }
@@ -109,11 +109,11 @@ mod tests {
     fn series_leave_room_for_events() {
         let mut cursor = Cursor::new(4 * frame::size(8));
         for _ in 0..3 {
-            assert!(cursor.place(Kind::Series, 8).is_some());
+            assert!(cursor.reserve(Kind::Series, 8).is_some());
         }
-        assert_eq!(cursor.place(Kind::Series, 8), None);
-        assert!(cursor.place(Kind::Event, 8).is_some());
-        assert_eq!(cursor.place(Kind::Event, 8), None);
+        assert_eq!(cursor.reserve(Kind::Series, 8), None);
+        assert!(cursor.reserve(Kind::Event, 8).is_some());
+        assert_eq!(cursor.reserve(Kind::Event, 8), None);
     }
 
     #[test]

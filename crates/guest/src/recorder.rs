@@ -8,7 +8,7 @@ use std::thread;
 use flight::Event;
 use flight::event::EventError;
 use flight::frame::{self, HEADER, Kind};
-use flight::log::{Cursor, Place};
+use flight::log::{Cursor, Reservation};
 use flight::patch::Record;
 
 use crate::cut;
@@ -142,17 +142,17 @@ impl Recorder {
         if state.closed {
             return Err(RecordError::Closed);
         }
-        let place = state.cursor.place(kind, payload.len()).ok_or(RecordError::Full)?;
-        state.used = place.offset + frame::size(payload.len());
-        let header = frame::header(kind, place.sequence, time, payload);
-        self.store(place, &header, payload);
+        let reserved = state.cursor.reserve(kind, payload.len()).ok_or(RecordError::Full)?;
+        state.used = reserved.offset + frame::size(payload.len());
+        let header = frame::header(kind, reserved.sequence, time, payload);
+        self.store(reserved, &header, payload);
         Ok(())
     }
 
     /// Writes the frame from its end. Its first word, the magic and the checksum, is written last and
     /// atomically, so a reader never finds an incomplete frame.
-    fn store(&self, place: Place, header: &[u8; HEADER], payload: &[u8]) {
-        let frame = &self.words[place.offset / WORD..];
+    fn store(&self, reserved: Reservation, header: &[u8; HEADER], payload: &[u8]) {
+        let frame = &self.words[reserved.offset / WORD..];
         let (head, body) = frame.split_at(HEADER / WORD);
         let (whole, rest) = payload.as_chunks::<WORD>();
         for (word, bytes) in body.iter().zip(whole) {

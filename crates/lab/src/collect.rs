@@ -33,8 +33,8 @@ pub struct Recording {
     pub usage: Vec<Usage>,
     /// Series cut by phase.
     pub chunks: Vec<Chunk>,
-    /// The stretches between cuts, the one before the first included.
-    pub stretches: Vec<Stretch>,
+    /// The spans between cuts, the one before the first included.
+    pub spans: Vec<Span>,
     /// The kernel's symbols, if they were recorded.
     pub symbols: String,
     /// Notes of the workloads.
@@ -53,9 +53,9 @@ pub struct Recording {
     pub series_dropped: bool,
 }
 
-/// A place in the job.
+/// A phase of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PhaseId {
     /// The workload's name.
     pub workload: String,
     /// Which repetition, from 0.
@@ -66,9 +66,9 @@ pub struct Place {
 
 /// The time between two cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Span {
     /// The phase; `None` outside iterations.
-    pub place: Option<Place>,
+    pub phase: Option<PhaseId>,
     /// When it began, in guest nanoseconds: the time of a cut, or 0.
     pub begun: u64,
     /// The time of the cut that ended it; for the last one, when it began.
@@ -91,8 +91,8 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
         }
     }
     collector.cut();
-    let stretch = std::mem::take(&mut collector.stretch);
-    collector.recording.stretches.push(stretch);
+    let span = std::mem::take(&mut collector.span);
+    collector.recording.spans.push(span);
     let dropped = collector.series.overflowed();
     collector.recording.series_dropped |= dropped;
     collector.recording
@@ -102,8 +102,8 @@ pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
 struct Collector<'a> {
     workloads: &'a [String],
     recording: Recording,
-    place: Place,
-    stretch: Stretch,
+    current: PhaseId,
+    span: Span,
     series: Series,
     note_bytes: usize,
 }
@@ -117,15 +117,15 @@ impl Collector<'_> {
             Event::Begin { workload, iteration } => {
                 self.cut();
                 let name = self.workloads.get(usize::from(workload)).cloned().unwrap_or_default();
-                self.place = Place { workload: name, iteration, phase: String::new() };
-                self.begin(Some(self.place.clone()), time);
+                self.current = PhaseId { workload: name, iteration, phase: String::new() };
+                self.begin(Some(self.current.clone()), time);
             }
             Event::Phase(phase) => {
                 self.cut();
                 if self.accept(phase.is_empty() || is_name(&phase), "the name of a phase") {
-                    self.place.phase = phase;
+                    self.current.phase = phase;
                 }
-                self.begin(Some(self.place.clone()), time);
+                self.begin(Some(self.current.clone()), time);
             }
             Event::Sample { metric, label, value, ended } => {
                 self.sample(metric, label, value, ended);
@@ -145,7 +145,7 @@ impl Collector<'_> {
             Event::WorkloadFailed(why) => {
                 let room = self.recording.failures.len() < self.workloads.len();
                 if self.accept(room, "the number of failures") {
-                    self.recording.failures.push((self.place.workload.clone(), why));
+                    self.recording.failures.push((self.current.workload.clone(), why));
                 }
                 self.leave(time);
             }
@@ -175,7 +175,7 @@ impl Collector<'_> {
         let room = self.recording.samples.len() < MAX_SAMPLES;
         if self.accept(named, "the name of a metric") && self.accept(room, "the number of samples")
         {
-            let Place { workload, iteration, phase } = self.place.clone();
+            let PhaseId { workload, iteration, phase } = self.current.clone();
             let count = ONCE;
             let sample = Sample { workload, iteration, phase, metric, label, value, count, ended };
             self.recording.samples.push(sample);
@@ -186,8 +186,8 @@ impl Collector<'_> {
         let room = self.recording.usage.len() < MAX_ITERATIONS;
         if self.accept(room, "the number of iterations") {
             self.recording.usage.push(Usage {
-                workload: self.place.workload.clone(),
-                iteration: self.place.iteration,
+                workload: self.current.workload.clone(),
+                iteration: self.current.iteration,
                 user: usage.user,
                 system: usage.system,
                 elapsed: usage.elapsed,
@@ -199,17 +199,17 @@ impl Collector<'_> {
     /// The iteration is over.
     fn leave(&mut self, time: u64) {
         self.cut();
-        self.place = Place::default();
+        self.current = PhaseId::default();
         self.begin(None, time);
     }
 
-    /// A cut was recorded: another stretch begins.
-    fn begin(&mut self, place: Option<Place>, time: u64) {
-        let room = self.recording.stretches.len() < MAX_CUTS;
+    /// A cut was recorded: another span begins.
+    fn begin(&mut self, phase: Option<PhaseId>, time: u64) {
+        let room = self.recording.spans.len() < MAX_CUTS;
         if self.accept(room, "the number of cuts") {
-            let next = Stretch { place, begun: time, ended: time };
-            let ended = std::mem::replace(&mut self.stretch, next);
-            self.recording.stretches.push(Stretch { ended: time, ..ended });
+            let next = Span { phase, begun: time, ended: time };
+            let ended = std::mem::replace(&mut self.span, next);
+            self.recording.spans.push(Span { ended: time, ..ended });
         }
     }
 
@@ -225,7 +225,7 @@ impl Collector<'_> {
     /// Ends the series of the phase. The last sample also begins the next phase: both share the instant, so
     /// that differences over phases add up.
     fn cut(&mut self) {
-        let Place { workload, iteration, phase } = &self.place;
+        let PhaseId { workload, iteration, phase } = &self.current;
         let chunks = self.series.cut().into_iter().map(|cut| Chunk {
             workload: workload.clone(),
             iteration: *iteration,
@@ -264,11 +264,11 @@ mod tests {
         }
 
         fn frame(&mut self, kind: Kind, time: u64, payload: &[u8]) {
-            let place = self.cursor.place(kind, payload.len()).unwrap();
-            let start = place.offset + frame::HEADER;
-            self.log[place.offset..start].copy_from_slice(&frame::header(
+            let reserved = self.cursor.reserve(kind, payload.len()).unwrap();
+            let start = reserved.offset + frame::HEADER;
+            self.log[reserved.offset..start].copy_from_slice(&frame::header(
                 kind,
-                place.sequence,
+                reserved.sequence,
                 time,
                 payload,
             ));
@@ -330,10 +330,10 @@ mod tests {
             ("autonuma", 1, "fill", 25),
         ];
         assert_eq!(differences, expected);
-        let phases = recording.stretches.iter().map(|stretch| {
-            let place = stretch.place.as_ref();
-            let place = place.map(|place| (place.iteration, &*place.phase));
-            (place, stretch.begun, stretch.ended)
+        let phases = recording.spans.iter().map(|span| {
+            let phase = span.phase.as_ref();
+            let phase = phase.map(|id| (id.iteration, &*id.phase));
+            (phase, span.begun, span.ended)
         });
         let expected = [
             (None, 0, 11),
@@ -357,8 +357,8 @@ mod tests {
             collect(&writer.log, &[])
         };
         let (most, beyond) = (cut(MAX_CUTS), cut(MAX_CUTS + 100));
-        assert_eq!((most.stretches.len(), most.failed), (MAX_CUTS + 1, None));
-        assert_eq!(beyond.stretches.len(), MAX_CUTS + 1);
+        assert_eq!((most.spans.len(), most.failed), (MAX_CUTS + 1, None));
+        assert_eq!(beyond.spans.len(), MAX_CUTS + 1);
         assert!(beyond.failed.unwrap().contains("the number of cuts is beyond all bounds"));
     }
 

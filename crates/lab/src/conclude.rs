@@ -176,9 +176,9 @@ fn profiles(
     let own = Symbols::parse(&recording.symbols);
     let symbols = if own.is_empty() { counting.symbols } else { &own };
     let counted = read_counted(directory).map_err(|error| error.to_string())?;
-    let stretches = &recording.stretches;
-    let profiles = profile::profiles(&counted, stretches, symbols);
-    let series = profile::series(&counted, stretches, &counting.topology.homes());
+    let spans = &recording.spans;
+    let profiles = profile::profiles(&counted, spans, symbols);
+    let series = profile::series(&counted, spans, &counting.topology.homes());
     let (profiles, series) =
         profiles.zip(series).ok_or("the counts have other cuts than the recording")?;
     recording.chunks.extend(series);

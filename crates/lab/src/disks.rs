@@ -12,7 +12,7 @@ use flight::job::{self, IMAGES_PATH, Identity, Mount};
 use machine::disks::{handle, image_file, is_direct, serial};
 use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
 
-use image::Stretches;
+use image::Extents;
 pub use mkfs::MkfsError;
 
 /// Most contents of a RAM disk that a guest is given: it holds them twice for a while.
@@ -76,7 +76,7 @@ pub struct Contents {
     /// Where it lies in the guest.
     pub directory: String,
     /// All of its blocks that are not zeros.
-    pub stretches: Stretches,
+    pub extents: Extents,
 }
 
 /// Makes the images of all disks in `directory`. RAM disks have none: the guest is given their contents.
@@ -94,9 +94,9 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
             return Err(DiskError::Differs { number, tool: mkfs::program(*filesystem) });
         }
         if disk.kind == DiskKind::Ram {
-            let stretches = image::stretches(&image, RAM_CONTENTS.0).map_err(at(&image))?;
-            let stretches = stretches.ok_or(DiskError::TooMuch { number })?;
-            contents.push(Contents { directory: contents_path(number), stretches });
+            let extents = image::extents(&image, RAM_CONTENTS.0).map_err(at(&image))?;
+            let extents = extents.ok_or(DiskError::TooMuch { number })?;
+            contents.push(Contents { directory: contents_path(number), extents });
             fs::remove_file(&image).map_err(at(&image))?;
         }
     }
@@ -272,12 +272,12 @@ mod tests {
             disk(DiskKind::Ram, 64, ext4()),
         ];
         let contents = make(&disks, directory.path(), &any_library()).unwrap();
-        let [Contents { directory: place, stretches }] = contents.as_slice() else {
+        let [Contents { directory: place, extents }] = contents.as_slice() else {
             panic!("{} disks", contents.len())
         };
         assert_eq!(place, "/faultline/disks/2");
         // The superblock (`Documentation/filesystems/ext4/super.rst`).
-        assert_eq!((stretches[0].0, &stretches[0].1[1024 + 0x38..][..2]), (0, &b"\x53\xef"[..]));
+        assert_eq!((extents[0].0, &extents[0].1[1024 + 0x38..][..2]), (0, &b"\x53\xef"[..]));
         let length = |number| {
             fs::metadata(directory.path().join(image_file(number))).map(|file| file.len()).ok()
         };

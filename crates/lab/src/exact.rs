@@ -12,15 +12,15 @@ use model::Profiling;
 
 use crate::guest::Libraries;
 use crate::schedule::Slot;
-use crate::symbols::Known;
+use crate::symbols::KernelCode;
 
 /// What makes one boot exact. Its seed is its replicate.
-pub fn inputs(libraries: &Libraries, profile: Profiling, kernel: &Known, slot: Slot) -> Exact {
+pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),
         accesses: profile.accesses,
         stacks: profile.stacks,
-        switch: kernel.switch,
+        switch: code.switch,
     };
     Exact { seed: slot.replicate, clock: libraries.clock.clone(), plugin: Some(plugin) }
 }

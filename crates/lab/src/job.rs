@@ -145,9 +145,9 @@ pub fn initramfs(
     for module in modules {
         archive.file(&module_path(module), &module.read()?);
     }
-    for Contents { directory, stretches } in contents {
+    for Contents { directory, extents } in contents {
         archive.directory(directory);
-        for (offset, bytes) in stretches {
+        for (offset, bytes) in extents {
             archive.file(&format!("{directory}/{offset:x}"), bytes);
         }
     }

@@ -11,7 +11,7 @@ use model::{
     Instructions, ONCE, Process, Profile, Sample, Stack,
 };
 
-use crate::collect::{Place, Stretch};
+use crate::collect::{PhaseId, Span};
 
 /// The function of kernel instructions that no symbol covers.
 const UNKNOWN: &str = "[unknown]";
@@ -30,43 +30,39 @@ type Name = (String, String);
 /// counts can then not be assigned to phases.
 pub fn profiles(
     counted: &counted::Profile,
-    stretches: &[Stretch],
+    spans: &[Span],
     symbols: &Symbols,
 ) -> Option<Vec<Profile>> {
     let mut paths = Paths::new(counted, symbols);
-    let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
-        Some(profile(stretch.place.as_ref()?, phase?, symbols, &mut paths))
+    let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
+        Some(profile(span.phase.as_ref()?, phase?, symbols, &mut paths))
     });
     Some(phases.collect())
 }
 
 /// Memory accesses over time by phase: those served by each CPU's own node, and by other nodes. `home` gives
 /// each CPU's node.
-pub fn series(
-    counted: &counted::Profile,
-    stretches: &[Stretch],
-    home: &[u16],
-) -> Option<Vec<Chunk>> {
-    let phases = phases(counted, stretches)?.filter_map(|(stretch, phase)| {
-        let place = stretch.place.as_ref().filter(|_| counted.scope.nodes > 0)?;
-        Some(chunk(place, phase?, (stretch.begun, stretch.ended), home))
+pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Option<Vec<Chunk>> {
+    let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
+        let id = span.phase.as_ref().filter(|_| counted.scope.nodes > 0)?;
+        Some(chunk(id, phase?, (span.begun, span.ended), home))
     });
     Some(phases.collect())
 }
 
-/// The stretches, and the exact part of what was counted in them. `None` if the plugin saw other cuts than
+/// The spans, and the exact part of what was counted in them. `None` if the plugin saw other cuts than
 /// the recording.
 fn phases<'a>(
     counted: &'a counted::Profile,
-    stretches: &'a [Stretch],
-) -> Option<impl Iterator<Item = (&'a Stretch, Option<&'a counted::Phase>)>> {
-    let stretches_and_cuts = stretches.iter().zip(0..);
-    let phases = stretches_and_cuts.map(|(stretch, cuts)| (stretch, counted.phase(cuts)));
-    (counted.cuts() + 1 == stretches.len()).then_some(phases)
+    spans: &'a [Span],
+) -> Option<impl Iterator<Item = (&'a Span, Option<&'a counted::Phase>)>> {
+    let spans_and_cuts = spans.iter().zip(0..);
+    let phases = spans_and_cuts.map(|(span, cuts)| (span, counted.phase(cuts)));
+    (counted.cuts() + 1 == spans.len()).then_some(phases)
 }
 
 /// The series of one phase: 0 at its begin, the ticks, and the total at its end.
-fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
+fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
     let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
     let ticks = phase.ticks.iter();
     let mut points = vec![(ends.0, [0; ACCESSES_COLUMNS.len()])];
@@ -81,9 +77,9 @@ fn chunk(place: &Place, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) 
         values: points.iter().map(|(_, sums)| Some(sums[column])).collect(),
     });
     Chunk {
-        workload: place.workload.clone(),
-        iteration: place.iteration,
-        phase: place.phase.clone(),
+        workload: id.workload.clone(),
+        iteration: id.iteration,
+        phase: id.phase.clone(),
         source: ACCESSES_SOURCE.to_owned(),
         times: points.iter().map(|(time, _)| *time).collect(),
         columns: columns.collect(),
@@ -134,7 +130,7 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
 }
 
 fn profile(
-    place: &Place,
+    id: &PhaseId,
     phase: &counted::Phase,
     symbols: &Symbols,
     paths: &mut Paths<'_>,
@@ -145,9 +141,9 @@ fn profile(
         firmware: cpu.totals.firmware,
     });
     Profile {
-        workload: place.workload.clone(),
-        iteration: place.iteration,
-        phase: place.phase.clone(),
+        workload: id.workload.clone(),
+        iteration: id.iteration,
+        phase: id.phase.clone(),
         cpus: cpus.collect(),
         functions: functions(phase, symbols),
         processes: processes(phase),

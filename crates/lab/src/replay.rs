@@ -18,7 +18,7 @@ use crate::out_of_tree::OutOfTree;
 use crate::run::{Lab, RunError, RunOptions, lock};
 use crate::salvage::remove;
 use crate::schedule::Slot;
-use crate::symbols::Known;
+use crate::symbols::KernelCode;
 use crate::watch::{Progress, Watch};
 use crate::worker::{Told, work};
 
@@ -85,7 +85,7 @@ struct Replay {
     out_of_tree: OutOfTree,
     userspace: Option<Userspace>,
     emulator: Emulator,
-    known: Known,
+    code: KernelCode,
     inputs: Exact,
     directory: PathBuf,
     /// Whether the directory stays.
@@ -207,9 +207,9 @@ impl Lab {
         let emulator = Emulator::find().map_err(BootError::from)?;
         same(id, "QEMU", &kept.facts.emulator, emulator.version())?;
         let slot = Slot { variant, replicate: kept.replicate, block: kept.block };
-        let known = self.known(&kernel, &emulator, watch)?;
+        let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
-        let inputs = exact::inputs(&self.libraries, experiment.profile, &known, slot);
+        let inputs = exact::inputs(&self.libraries, experiment.profile, &code, slot);
         let own = self.scratch.join(format!("replay-{id}"));
         let directory = keep.map_or(own, Path::to_owned);
         let keep = keep.is_some();
@@ -222,7 +222,7 @@ impl Lab {
             out_of_tree,
             userspace,
             emulator,
-            known,
+            code,
             inputs,
             directory,
             keep,
@@ -247,7 +247,7 @@ impl Replay {
             userspace: self.userspace.as_ref(),
             engine: Engine::Exact(&self.inputs),
             emulator: &self.emulator,
-            symbols: Some(&self.known.symbols),
+            symbols: Some(&self.code.symbols),
         };
         let initramfs = bootable.prepare(&self.directory)?.map_err(BootError::from)?;
         let id = self.id;

@@ -23,7 +23,7 @@ use crate::disks;
 use crate::guest::{Guest, Libraries};
 use crate::out_of_tree::{self, OutOfTree};
 use crate::salvage::salvage;
-use crate::symbols::{Known, Reader};
+use crate::symbols::{KernelCode, SymbolReader};
 use crate::userspace;
 use crate::watch::{Progress, Watch};
 use check::check_support;
@@ -171,20 +171,20 @@ impl Lab {
     }
 
     /// What is known of a kernel's code.
-    pub(crate) fn known(
+    pub(crate) fn kernel_code(
         &self,
         kernel: &Kernel,
         emulator: &Emulator,
         watch: &mut Watch<'_>,
-    ) -> Result<Known, RunError> {
-        let reader = Reader {
+    ) -> Result<KernelCode, RunError> {
+        let reader = SymbolReader {
             cache: &self.cache,
             guest: &self.guest,
             libraries: &self.libraries,
             emulator,
             scratch: &self.scratch,
         };
-        Ok(reader.known(kernel, &mut |line| watch(Progress::Remark(line)))?)
+        Ok(reader.read(kernel, &mut |line| watch(Progress::Remark(line)))?)
     }
 
     fn kernels(

@@ -6,7 +6,7 @@ use flight::event::File;
 use flight::patch::{self, Content, Record};
 use model::{Column, Source, WORKLOAD_SOURCE};
 
-use crate::table::{Budget, Table};
+use crate::table::{Budget, SeriesTable};
 
 /// Millionths in one.
 const MILLION: f64 = 1e6;
@@ -31,8 +31,8 @@ pub struct Cut {
 #[derive(Debug)]
 pub struct Series {
     files: Vec<Watched>,
-    tables: BTreeMap<Source, Table>,
-    points: Table,
+    tables: BTreeMap<Source, SeriesTable>,
+    points: SeriesTable,
     parsed: usize,
     budget: Budget,
     overflowed: bool,
@@ -43,7 +43,7 @@ impl Default for Series {
         Self {
             files: Vec::new(),
             tables: BTreeMap::new(),
-            points: Table::default(),
+            points: SeriesTable::default(),
             parsed: 0,
             budget: Budget::new(MAX_VALUES),
             overflowed: false,

@@ -24,7 +24,7 @@ const MEMORY: Bytes = Bytes::mib(512);
 
 /// What the host knows of a kernel's code.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KernelCode {
     /// Its functions; none if they could not be read.
     pub symbols: Symbols,
     /// How to distinguish processes; `None` if neither its symbols nor its BTF say.
@@ -32,7 +32,7 @@ pub struct Known {
 }
 
 /// Reads symbols by booting.
-pub struct Reader<'a> {
+pub struct SymbolReader<'a> {
     /// Where they are kept.
     pub cache: &'a Cache,
     /// The guest's programs.
@@ -45,13 +45,17 @@ pub struct Reader<'a> {
     pub scratch: &'a Path,
 }
 
-impl Reader<'_> {
+impl SymbolReader<'_> {
     /// What is known of the code of `kernel`, determined if necessary. A kernel that does not come up has no
     /// symbols; its boots will report why.
     ///
     /// # Errors
     /// When the host fails.
-    pub fn known(&self, kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<Known, BootError> {
+    pub fn read(
+        &self,
+        kernel: &Kernel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<KernelCode, BootError> {
         let path = self.cache.root().join("symbols").join(format!("{}.zst", kernel.digest));
         let text = match read(&path).map_err(in_file(&path))? {
             Some(text) => text,
@@ -68,7 +72,7 @@ impl Reader<'_> {
         };
         let symbols = Symbols::parse(&text);
         let switch = switch(kernel, &symbols).map_err(in_file(image(kernel)))?;
-        Ok(Known { symbols, switch })
+        Ok(KernelCode { symbols, switch })
     }
 
     /// The symbols of a kernel that does not list them itself, from its `System.map` if given. The kernel's

@@ -32,7 +32,7 @@ impl Budget {
 
 /// Rows and columns of one source since the last cut.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct SeriesTable {
     times: Vec<u64>,
     columns: Vec<Column>,
     index: HashMap<String, usize>,
@@ -40,7 +40,7 @@ pub struct Table {
     owners: Vec<usize>,
 }
 
-impl Table {
+impl SeriesTable {
     /// Takes the counters of one file as sampled at `time`. Files of one source sampled at the same time
     /// share a row; a file without news keeps its values. False when there was no room.
     pub fn sampled(
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn files_of_one_time_share_a_row_and_silence_means_no_change() {
-        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         table.sampled(0, counters(&[("node0 a", 1)]), 10, &mut budget);
         table.sampled(1, counters(&[("node1 a", 2)]), 10, &mut budget);
         table.sampled(0, counters(&[("node0 a", 3)]), 20, &mut budget);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_comes_or_goes_is_missing_meanwhile() {
-        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         table.sampled(0, counters(&[("a", 1)]), 10, &mut budget);
         table.sampled(0, counters(&[("b", 2)]), 20, &mut budget);
         let (_, columns) = table.cut(true, &mut budget).unwrap();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_last_row_begins_the_next_phase() {
-        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         table.sampled(0, counters(&[("a", 1)]), 10, &mut budget);
         table.sampled(0, counters(&[("a", 5)]), 20, &mut budget);
         table.cut(true, &mut budget);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn points_reported_together_share_a_row() {
-        let (mut table, mut budget) = (Table::default(), Budget::new(1000));
+        let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         for (name, value, time) in [("x", 1, 1), ("y", 2, 2), ("x", 3, 9), ("y", 4, 10)] {
             table.point(name, value, time, &mut budget);
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_goes_beyond_the_budget_is_dropped() {
-        let (mut table, mut budget) = (Table::default(), Budget::new(40));
+        let (mut table, mut budget) = (SeriesTable::default(), Budget::new(40));
         let mut rows = 0;
         while table.sampled(0, counters(&[("a", 1), ("b", 2)]), rows, &mut budget) {
             rows += 1;

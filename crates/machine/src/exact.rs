@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::arguments::append_path;
-use crate::memory::stretches;
+use crate::memory::ranges;
 use crate::{Error, PROFILE_FILE, Vm};
 
 /// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface
@@ -93,7 +93,7 @@ impl Plugin {
         option.push(",out=");
         append_path(&mut option, &vm.directory.join(PROFILE_FILE));
         if self.accesses {
-            for (node, range) in stretches(vm.topology) {
+            for (node, range) in ranges(vm.topology) {
                 option.push(format!(",node={node}:{:#x}-{:#x}", range.start, range.end));
             }
         }

@@ -11,12 +11,12 @@ const LOW_IF_SPLIT: u64 = 0x8000_0000;
 /// Where the rest starts. In machines of nearly 1 TiB it is elsewhere; none is emulated here.
 const HIGH: u64 = 1 << 32;
 
-/// Stretches of physical memory and the node of each, by address. Memory fills the space below the hole for
+/// Ranges of physical memory and the node of each, by address. Memory fills the space below the hole for
 /// devices, then that from 4 GiB on (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU), node by node.
-pub fn stretches(topology: &Topology) -> Vec<(usize, Range<u64>)> {
+pub fn ranges(topology: &Topology) -> Vec<(usize, Range<u64>)> {
     let low = if topology.memory().0 < LOW_AT_MOST { LOW_AT_MOST } else { LOW_IF_SPLIT };
     let mut end = 0;
-    let mut stretches = Vec::new();
+    let mut ranges = Vec::new();
     for (number, node) in topology.nodes.iter().enumerate() {
         let start = end;
         end += node.memory.0;
@@ -24,9 +24,9 @@ pub fn stretches(topology: &Topology) -> Vec<(usize, Range<u64>)> {
         let above = start.max(low)..end.max(low);
         let above = above.start - low + HIGH..above.end - low + HIGH;
         let there = [below, above].into_iter().filter(|range| !range.is_empty());
-        stretches.extend(there.map(|range| (number, range)));
+        ranges.extend(there.map(|range| (number, range)));
     }
-    stretches
+    ranges
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Stretches of nodes with so many MiB, in MiB.
+    /// Ranges of nodes with so many MiB, in MiB.
     fn mebibytes(nodes: &[u64]) -> Vec<(usize, Range<u64>)> {
         let node = |mib: &u64| Node {
             cpus: CpuSet::default(),
@@ -45,7 +45,7 @@ mod tests {
         let topology = Topology { nodes: nodes.iter().map(node).collect() };
         let scaled =
             |(node, range): (usize, Range<u64>)| (node, range.start >> 20..range.end >> 20);
-        stretches(&topology).into_iter().map(scaled).collect()
+        ranges(&topology).into_iter().map(scaled).collect()
     }
 
     #[test]

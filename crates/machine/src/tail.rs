@@ -127,9 +127,9 @@ mod tests {
 
         /// Writes a frame; without its magic if it is `unfinished`.
         fn write(&mut self, payload: &[u8], unfinished: bool) -> u64 {
-            let place = self.cursor.place(Kind::Event, payload.len()).unwrap();
-            let header = frame::header(Kind::Event, place.sequence, 7, payload);
-            let offset = place.offset as u64;
+            let reserved = self.cursor.reserve(Kind::Event, payload.len()).unwrap();
+            let header = frame::header(Kind::Event, reserved.sequence, 7, payload);
+            let offset = reserved.offset as u64;
             self.file.write_all_at(payload, offset + frame::HEADER as u64).unwrap();
             let skipped = if unfinished { frame::MAGIC.len() } else { 0 };
             self.file.write_all_at(&header[skipped..], offset + skipped as u64).unwrap();

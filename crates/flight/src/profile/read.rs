@@ -56,7 +56,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     if scope.cpus == 0 || scope.cpus > MAX_CPUS || scope.nodes > MAX_NODES {
         return Err(ProfileError::Scope(scope));
     }
-    let mut reader = Reader::new(scope);
+    let mut reader = ProfileReader::new(scope);
     while let Some(frame) = frames.next() {
         let record = postcard::from_bytes(frame.payload).ok();
         let taken = record.and_then(|record| reader.take(record));
@@ -67,7 +67,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     Ok(reader.profile)
 }
 
-struct Reader {
+struct ProfileReader {
     profile: Profile,
     slice: Phase,
     ticks: usize,
@@ -75,7 +75,7 @@ struct Reader {
     depths: Vec<usize>,
 }
 
-impl Reader {
+impl ProfileReader {
     fn new(scope: Scope) -> Self {
         let profile = Profile { scope, nodes: Vec::new(), slices: Vec::new(), whole: false };
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }

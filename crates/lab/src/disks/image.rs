@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 /// Contents are examined in blocks of this size; one that is all zeros was never written.
 const BLOCK: usize = 4096;
 
-/// Stretches of an image: offsets, and the bytes from there on.
-pub type Stretches = Vec<(u64, Vec<u8>)>;
+/// Extents of an image: offsets, and the bytes from there on.
+pub type Extents = Vec<(u64, Vec<u8>)>;
 
 /// SHA-256 of an image, in hexadecimal: of its length, and of the offset and contents of each block that is
 /// not all zeros.
@@ -34,20 +34,20 @@ pub fn digest(image: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn stretches(image: &Path, limit: u64) -> io::Result<Option<Stretches>> {
-    let mut stretches = Stretches::new();
+pub fn extents(image: &Path, limit: u64) -> io::Result<Option<Extents>> {
+    let mut extents = Extents::new();
     let mut length = 0;
     each_block(image, |offset, block| {
         length += block.len() as u64;
         if length > limit {
             return;
         }
-        match stretches.last_mut() {
+        match extents.last_mut() {
             Some((start, bytes)) if *start + bytes.len() as u64 == offset => bytes.extend(block),
-            _ => stretches.push((offset, block.to_vec())),
+            _ => extents.push((offset, block.to_vec())),
         }
     })?;
-    Ok((length <= limit).then_some(stretches))
+    Ok((length <= limit).then_some(extents))
 }
 
 /// Passes each block of a file that is not all zeros to `sink`, with its offset. Holes are skipped unread
@@ -99,12 +99,12 @@ mod tests {
             write(path, LENGTH - 1, b"c");
         }
         assert!(same());
-        let found = stretches(&zeros, u64::MAX).unwrap().unwrap();
+        let found = extents(&zeros, u64::MAX).unwrap().unwrap();
         let lengths: Vec<_> = found.iter().map(|(offset, bytes)| (*offset, bytes.len())).collect();
         assert_eq!(lengths, [(0, 8192), (LENGTH - 4096, 4096)]);
         assert_eq!((found[0].1[4095], found[0].1[4096], found[1].1[4095]), (b'a', b'b', b'c'));
-        assert_eq!(stretches(&holes, 3 * 4096).unwrap(), Some(found));
-        assert_eq!(stretches(&holes, 3 * 4096 - 1).unwrap(), None);
+        assert_eq!(extents(&holes, 3 * 4096).unwrap(), Some(found));
+        assert_eq!(extents(&holes, 3 * 4096 - 1).unwrap(), None);
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub struct SwapForm {
 /// A derived implementation would take a list for a table.
 impl<'de> Deserialize<'de> for SwapForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Table;
+        struct SwapVisitor;
 
-        impl<'de> Visitor<'de> for Table {
+        impl<'de> Visitor<'de> for SwapVisitor {
             type Value = SwapForm;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for SwapForm {
             }
         }
 
-        deserializer.deserialize_map(Table)
+        deserializer.deserialize_map(SwapVisitor)
     }
 }
 

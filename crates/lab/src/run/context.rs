@@ -11,7 +11,7 @@ use crate::exact;
 use crate::guest::{Guest, Libraries};
 use crate::out_of_tree::OutOfTree;
 use crate::schedule::Slot;
-use crate::symbols::Known;
+use crate::symbols::KernelCode;
 use crate::watch::{Progress, Watch};
 
 /// Everything that is determined once for all boots of a run.
@@ -29,7 +29,7 @@ pub struct RunContext<'a> {
 enum Execution {
     Measured(Engine<'static>),
     /// With what is known of the code of each variant's kernel.
-    Exact(Vec<Known>),
+    Exact(Vec<KernelCode>),
 }
 
 impl<'a> RunContext<'a> {
@@ -46,8 +46,8 @@ impl<'a> RunContext<'a> {
         let emulator = Emulator::find()?;
         let execution = match experiment.mode {
             Mode::Exact => {
-                let known = kernels.iter().map(|kernel| lab.known(kernel, &emulator, watch));
-                Execution::Exact(known.collect::<Result<_, _>>()?)
+                let codes = kernels.iter().map(|kernel| lab.kernel_code(kernel, &emulator, watch));
+                Execution::Exact(codes.collect::<Result<_, _>>()?)
             }
             Mode::Measured => Execution::Measured(engine::choose(
                 experiment.machine.accel,
@@ -63,8 +63,8 @@ impl<'a> RunContext<'a> {
 
     /// The inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot) -> Option<Exact> {
-        let known = self.known(slot)?;
-        Some(exact::inputs(libraries, self.experiment.profile, known, slot))
+        let code = self.kernel_code(slot)?;
+        Some(exact::inputs(libraries, self.experiment.profile, code, slot))
     }
 
     /// The boot in `slot`, with the inputs that make it exact.
@@ -87,14 +87,14 @@ impl<'a> RunContext<'a> {
             userspace: self.userspace,
             engine: inputs.map_or(measured, Engine::Exact),
             emulator: &self.emulator,
-            symbols: self.known(slot).map(|known| &known.symbols),
+            symbols: self.kernel_code(slot).map(|code| &code.symbols),
         }
     }
 
-    fn known(&self, slot: Slot) -> Option<&Known> {
+    fn kernel_code(&self, slot: Slot) -> Option<&KernelCode> {
         match &self.execution {
             Execution::Measured(_) => None,
-            Execution::Exact(known) => Some(&known[slot.variant]),
+            Execution::Exact(codes) => Some(&codes[slot.variant]),
         }
     }
 }

@@ -21,8 +21,8 @@ pub fn recording(directory: &Path, events: &[Event]) -> String {
     let mut log = Vec::new();
     for event in events {
         let payload = event.encode().unwrap();
-        let place = cursor.place(Kind::Event, payload.len()).unwrap();
-        log.extend(frame::header(Kind::Event, place.sequence, 7, &payload));
+        let reserved = cursor.reserve(Kind::Event, payload.len()).unwrap();
+        log.extend(frame::header(Kind::Event, reserved.sequence, 7, &payload));
         log.extend(payload);
         log.resize(log.len().next_multiple_of(frame::ALIGNMENT), 0);
     }

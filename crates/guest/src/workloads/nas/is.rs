@@ -26,9 +26,9 @@ fn size(class: Class) -> [u32; 3] {
 
 /// A key whose rank is known: its place, and its rank in iteration 0, which rises or falls by 1 per
 /// iteration.
-type Known = (usize, i64, i64);
+type KnownRank = (usize, i64, i64);
 
-fn official(class: Class) -> [Known; 5] {
+fn official(class: Class) -> [KnownRank; 5] {
     class.pick([
         [(48427, 0, 1), (17148, 18, 1), (23627, 346, 1), (62548, 64917, -1), (4431, 65463, -1)],
         [
@@ -77,7 +77,7 @@ pub fn bytes(class: Class) -> u64 {
 
 /// What the threads share.
 struct Sort {
-    known: [Known; 5],
+    known: [KnownRank; 5],
     /// Number of possible keys.
     values: usize,
     buckets: usize,
