@@ -13,7 +13,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use kernelfiles::catalogue;
-use kernelfiles::derived::Span;
+use kernelfiles::derived::Differences;
 use model::{Boot, BootId, Source};
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ impl<'a> Counted<'a> {
 
     fn value(&self, expr: &kernelfiles::derived::Expr) -> Option<f64> {
         let difference = |name: &str| self.vmstat.get(name).map(|grown| grown as f64);
-        expr.value(&Span { difference: &difference, seconds: None })
+        expr.value(&Differences { of: &difference, seconds: None })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use kernelfiles::derived::{self, Section, Span};
+use kernelfiles::derived::{self, Differences, Section};
 use model::{Boot, Chunk, Source, Topology, WorkloadUse};
 
 use crate::accesses::{Accesses, Split, accesses};
@@ -206,13 +206,13 @@ struct Figure {
 fn figures(boots: &[Counted<'_>], phases: &[&str]) -> Vec<Figure> {
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
-    let span = Span { difference: &difference, seconds: Some(seconds) };
+    let differences = Differences { of: &difference, seconds: Some(seconds) };
     let mut figures: Vec<Figure> = derived::rows()
         .map(|row| Figure {
             section: row.section,
             label: row.label.to_owned(),
             unit: row.unit,
-            value: row.value(&span),
+            value: row.value(&differences),
             decimals: row.decimals,
             is_ratio: row.is_ratio(),
         })

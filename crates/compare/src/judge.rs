@@ -47,24 +47,28 @@ pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &
     }
 }
 
-/// A comparison: its row and column.
-type Place = (usize, usize);
+/// The row and column of a cell.
+type CellIndex = (usize, usize);
 
-/// The places in these rows with evidence of this kind.
-fn comparisons(rows: &[Row], numbers: &[usize], kind: impl Fn(&Evidence) -> bool) -> Vec<Place> {
-    let mut places = Vec::new();
+/// The cells of these rows with evidence of this kind.
+fn comparisons(
+    rows: &[Row],
+    numbers: &[usize],
+    kind: impl Fn(&Evidence) -> bool,
+) -> Vec<CellIndex> {
+    let mut indices = Vec::new();
     for &row in numbers {
         let columns = rows[row].cells.iter().enumerate();
         let known = columns.filter(|(_, cell)| cell.evidence().is_some_and(&kind));
-        places.extend(known.map(|(column, _)| (row, column)));
+        indices.extend(known.map(|(column, _)| (row, column)));
     }
-    places
+    indices
 }
 
-fn adjust(rows: &mut [Row], places: &[Place], method: impl Fn(&[Evidence]) -> Vec<f64>) {
+fn adjust(rows: &mut [Row], indices: &[CellIndex], method: impl Fn(&[Evidence]) -> Vec<f64>) {
     let known: Vec<Evidence> =
-        places.iter().filter_map(|&(row, column)| rows[row].evidence(column)).collect();
-    for (&(row, column), p) in places.iter().zip(method(&known)) {
+        indices.iter().filter_map(|&(row, column)| rows[row].evidence(column)).collect();
+    for (&(row, column), p) in indices.iter().zip(method(&known)) {
         if let Some(evidence) = rows[row].cells[column].evidence_mut() {
             evidence.p = p;
         }
@@ -83,10 +87,10 @@ pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
 
 /// Sets the change that would have been visible at level `alpha`, the strictest that a comparison may have
 /// to meet: none where `least`, below which no p-value counts, is above `alpha`.
-fn resolve(rows: &mut [Row], places: &[Place], alpha: f64, least: impl Fn(&Evidence) -> f64) {
+fn resolve(rows: &mut [Row], indices: &[CellIndex], alpha: f64, least: impl Fn(&Evidence) -> f64) {
     // Almost all comparisons have as many boots.
     let mut known: Vec<(usize, Option<f64>)> = Vec::new();
-    for &(row, column) in places {
+    for &(row, column) in indices {
         let Some(evidence) = rows[row].cells[column].evidence_mut() else { continue };
         if least(evidence) > alpha {
             continue;

@@ -63,7 +63,7 @@ pub use notes::{
 };
 pub use oddities::{Odd, Oddity, Peak};
 pub use phases::{ALL_PHASES, NoPhase, with_phases};
-pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, Plots, Scatter, Span, plots};
+pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
 pub use sequential::Look;
 pub use steady::Part;
 pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};

@@ -45,19 +45,19 @@ pub fn table(
 ) -> Table {
     let mode = if seeds.is_some() { Mode::Exact } else { Mode::Measured };
     let workload = &used.manifest;
-    let part = |operation| Part::of(operation, workload, seeds);
-    let parts: Vec<Part> = operations.iter().map(part).collect();
-    let decimals = decimals(&parts);
-    let lines = lines(&parts, mode);
-    let row = |&(part, statistic): &(&Part<'_>, Statistic)| {
-        part.row(statistic, decimals[&part.operation.rank], judging)
+    let source = |operation| RowSource::of(operation, workload, seeds);
+    let sources: Vec<RowSource> = operations.iter().map(source).collect();
+    let decimals = decimals(&sources);
+    let lines = lines(&sources, mode);
+    let row = |&(source, statistic): &(&RowSource<'_>, Statistic)| {
+        source.row(statistic, decimals[&source.operation.rank], judging)
     };
     let mut rows: Vec<Row> = lines.iter().map(row).collect();
     match seeds {
         None => {
             let judged = |number: usize| {
-                let (part, statistic): (&Part<'_>, Statistic) = lines[number];
-                let Operation { metric, name, .. } = part.operation;
+                let (source, statistic): (&RowSource<'_>, Statistic) = lines[number];
+                let Operation { metric, name, .. } = source.operation;
                 statistic.is_mean() && used.is_primary(metric, name)
             };
             judge(&mut rows, judged, judging);
@@ -89,27 +89,27 @@ fn judge_by_luck(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     wanted: u32,
-    lines: &[(&Part<'_>, Statistic)],
+    lines: &[(&RowSource<'_>, Statistic)],
     rows: &mut [Row],
     judging: &Judging,
 ) {
-    let mean_of = |part: &Part<'_>| {
-        lines.iter().position(|(other, it)| std::ptr::eq(*other, part) && it.is_mean())
+    let mean_of = |source: &RowSource<'_>| {
+        lines.iter().position(|(other, it)| std::ptr::eq(*other, source) && it.is_mean())
     };
     let mut held = Vec::new();
-    for (number, (part, statistic)) in lines.iter().enumerate() {
-        match (statistic, mean_of(part)) {
+    for (number, (source, statistic)) in lines.iter().enumerate() {
+        match (statistic, mean_of(source)) {
             (Statistic::Equal, Some(total)) => {
                 let sides = |column| [&columns[0], column];
-                let phase = part.operation.phase;
+                let phase = source.operation.phase;
                 let seeds = columns.iter().skip(1);
                 let seeds = seeds.map(|it| at_equal_entries(used, sides(it), phase, wanted));
                 let Some(seeds) = seeds.collect::<Option<Vec<_>>>() else { continue };
                 held.push(Held { row: number, seeds, role: Role::Equal(total) });
             }
             (statistic, _) if statistic.is_mean() => {
-                let role = if part.is_judged { Role::Total } else { Role::Listed };
-                let seeds = part.seeds.as_deref().unwrap_or_default();
+                let role = if source.is_judged { Role::Total } else { Role::Listed };
+                let seeds = source.seeds.as_deref().unwrap_or_default();
                 held.push(Held::new(number, seeds, role));
             }
             _ => {}
@@ -121,8 +121,8 @@ fn judge_by_luck(
             fill_equal(&mut rows[held.row], &held.seeds);
         }
     }
-    for (number, (part, statistic)) in lines.iter().enumerate() {
-        if let (Statistic::Luck, Some(mean)) = (statistic, mean_of(part)) {
+    for (number, (source, statistic)) in lines.iter().enumerate() {
+        if let (Statistic::Luck, Some(mean)) = (statistic, mean_of(source)) {
             let floors: Vec<_> = (0..columns.len()).map(|it| rows[mean].floor(it)).collect();
             for (cell, floor) in rows[number].cells.iter_mut().zip(floors) {
                 cell.value = floor;
@@ -155,26 +155,28 @@ fn fill_equal(row: &mut Row, pairs: &[[Seeds; 2]]) {
 
 /// The printed lines, statistic by statistic: those of [`Rows::Usual`], then brief ones, which are means
 /// alone, then distributions, and luck last.
-fn lines<'a>(parts: &'a [Part<'a>], mode: Mode) -> Vec<(&'a Part<'a>, Statistic)> {
+fn lines<'a>(sources: &'a [RowSource<'a>], mode: Mode) -> Vec<(&'a RowSource<'a>, Statistic)> {
     let mut lines = Vec::new();
     for rows in [Rows::Usual, Rows::Brief, Rows::Mean, Rows::Distribution] {
-        let parts = parts.iter().filter(|part| part.operation.metric.rows == rows);
-        let parts: Vec<_> = parts.map(|part| (part, statistics(&part.operation.metric))).collect();
-        let count = parts.iter().map(|(_, statistics)| statistics.len()).max().unwrap_or(0);
+        let sources = sources.iter().filter(|source| source.operation.metric.rows == rows);
+        let sources: Vec<_> =
+            sources.map(|source| (source, statistics(&source.operation.metric))).collect();
+        let count = sources.iter().map(|(_, statistics)| statistics.len()).max().unwrap_or(0);
         for number in 0..count {
-            let of_number = |(part, statistics): &(&'a Part<'a>, Vec<Statistic>)| {
-                Some((*part, *statistics.get(number)?))
+            let of_number = |(source, statistics): &(&'a RowSource<'a>, Vec<Statistic>)| {
+                Some((*source, *statistics.get(number)?))
             };
-            lines.extend(parts.iter().filter_map(of_number));
+            lines.extend(sources.iter().filter_map(of_number));
         }
     }
     // After the last of the means.
     let means = lines.iter().rposition(|(_, statistic)| statistic.is_mean());
-    let judged = parts.iter().filter(|part| part.is_judged).map(|part| (part, Statistic::Equal));
+    let judged =
+        sources.iter().filter(|source| source.is_judged).map(|source| (source, Statistic::Equal));
     let place = means.map_or(0, |place| place + 1);
     lines.splice(place..place, judged);
     if mode == Mode::Exact {
-        lines.extend(parts.iter().map(|part| (part, Statistic::Luck)));
+        lines.extend(sources.iter().map(|source| (source, Statistic::Luck)));
     }
     lines
 }
@@ -207,7 +209,7 @@ const KERNEL: &str = "kernel";
 const PERCENT_DECIMALS: usize = 2;
 
 /// The source of the rows of an operation.
-struct Part<'a> {
+struct RowSource<'a> {
     operation: &'a Operation<'a>,
     /// In exact mode, the seeds of each column.
     seeds: Option<Vec<Seeds>>,
@@ -217,7 +219,7 @@ struct Part<'a> {
     figures: Vec<Option<Figures>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> RowSource<'a> {
     fn of(operation: &'a Operation<'a>, workload: &Manifest, wanted: Option<u32>) -> Self {
         let Metric { mean, better, .. } = operation.metric;
         let is_judged = wanted.is_some()
@@ -287,19 +289,19 @@ impl<'a> Part<'a> {
 
 /// Decimals for each metric, by rank: as many as it asks for. Otherwise 2, as is usual, or more where its
 /// smallest mean would have fewer than two digits left; instructions are whole.
-fn decimals(parts: &[Part<'_>]) -> BTreeMap<usize, usize> {
-    let rank = |part: &Part<'_>| part.operation.rank;
-    let metrics = parts.chunk_by(|a, b| rank(a) == rank(b));
-    let decimals = metrics.map(|parts| {
-        let figures = parts.iter().flat_map(|part| &part.figures).flatten();
+fn decimals(sources: &[RowSource<'_>]) -> BTreeMap<usize, usize> {
+    let rank = |source: &RowSource<'_>| source.operation.rank;
+    let metrics = sources.chunk_by(|a, b| rank(a) == rank(b));
+    let decimals = metrics.map(|sources| {
+        let figures = sources.iter().flat_map(|source| &source.figures).flatten();
         let means = figures.map(|figures| figures.amean().abs());
-        let metric = &parts[0].operation.metric;
+        let metric = &sources[0].operation.metric;
         let decimals = match (metric.decimals, metric.unit.as_str()) {
             (Some(wanted), _) => usize::from(wanted),
             (None, INSTRUCTIONS) => 0,
             _ => needed(means.filter(|&mean| mean > 0.0).fold(f64::INFINITY, f64::min)),
         };
-        (rank(&parts[0]), decimals)
+        (rank(&sources[0]), decimals)
     });
     decimals.collect()
 }

@@ -116,7 +116,7 @@ pub struct HostRange {
 
 /// Notes on `columns`, of which the first is the baseline.
 pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
-    let known = columns
+    let of_columns = columns
         .iter()
         .map(|column| {
             let any = column.boots.first().map(|kept| kept.boot);
@@ -124,8 +124,8 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         })
         .collect::<Vec<_>>();
     Notes {
-        facts: facts(columns, &known),
-        config: config(columns, &known),
+        facts: facts(columns, &of_columns),
+        config: config(columns, &of_columns),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         unmeasured: columns.iter().flat_map(unmeasured).collect(),
@@ -135,14 +135,14 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
 }
 
 /// The facts of each column; none for a column without boots.
-type Known<'a> = Option<&'a BootFacts>;
+type ColumnFacts<'a> = Option<&'a BootFacts>;
 
-fn facts(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<Fact> {
+fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {
     let fact = |name, of: fn(&BootFacts) -> Option<String>| Fact {
         name,
-        values: known.iter().map(|facts| of((*facts)?)).collect(),
+        values: of_columns.iter().map(|facts| of((*facts)?)).collect(),
     };
-    let cmdlines = known.iter().map(|facts| facts.map(|facts| &*facts.cmdline));
+    let cmdlines = of_columns.iter().map(|facts| facts.map(|facts| &*facts.cmdline));
     let cmdlines: Vec<_> = cmdlines.map(|it| it.filter(|it| !it.is_empty())).collect();
     let mut facts = vec![
         fact("kernel", |facts| given(&facts.release)),
@@ -171,8 +171,8 @@ fn changed(
 }
 
 /// The baseline's configuration against that of every other column.
-fn config(columns: &[VariantBoots<'_>], known: &[Known<'_>]) -> Vec<ConfigDifference> {
-    let texts = known.iter().map(|facts| facts.map_or("", |facts| &*facts.config));
+fn config(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<ConfigDifference> {
+    let texts = of_columns.iter().map(|facts| facts.map_or("", |facts| &*facts.config));
     let mut columns = columns.iter().zip(texts);
     let Some((_, baseline)) = columns.next() else {
         return Vec::new();

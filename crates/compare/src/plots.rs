@@ -17,7 +17,7 @@ use crate::{Judging, Results, baseline_first};
 
 pub use scatter::{BootDots, Dot, Scatter};
 pub use series::{Curve, Panel};
-pub use tracks::Span;
+pub use tracks::PhaseTimes;
 
 /// Sources of series that plots are drawn from.
 pub const PLOT_SOURCES: [&str; 5] = [
@@ -39,7 +39,7 @@ pub struct Plots {
     pub scatters_left_out: usize,
     /// For each variant, the phases of the iteration that is drawn in front: the one of median length. Empty
     /// without series.
-    pub phases: Vec<Vec<Span>>,
+    pub phases: Vec<Vec<PhaseTimes>>,
     /// Series, with the variants overlaid.
     pub panels: Vec<Panel>,
     /// Series by node: for each figure, a panel per variant.

@@ -22,7 +22,7 @@ mod numa;
 mod reclaim;
 mod thp;
 
-pub use expr::{Expr, Span, ZONES};
+pub use expr::{Differences, Expr, ZONES};
 
 /// What a row is about, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,8 +89,8 @@ impl Derived {
     }
 
     /// The value over a span; none if the kernel lacks a counter it needs, or if it is a share of 0.
-    pub fn value(&self, span: &Span<'_>) -> Option<f64> {
-        self.formula.value(span)
+    pub fn value(&self, differences: &Differences<'_>) -> Option<f64> {
+        self.formula.value(differences)
     }
 
     /// Whether it is a share or a rate. These cannot be added up over spans.
@@ -123,8 +123,8 @@ pub(crate) mod tests {
             let counter = counters.iter().find(|(counter, _)| *counter == name)?;
             Some(counter.1 as f64)
         };
-        let span = Span { difference: &difference, seconds };
-        let text = |row: &Derived| match row.value(&span) {
+        let differences = Differences { of: &difference, seconds };
+        let text = |row: &Derived| match row.value(&differences) {
             Some(value) => format!("{value:.*}", row.decimals),
             None => "-".to_owned(),
         };

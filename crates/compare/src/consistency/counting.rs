@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::catalogue::{self, Counter};
-use kernelfiles::derived::{self, Derived, Span};
+use kernelfiles::derived::{self, Derived, Differences};
 use model::Source;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ impl<'a> Kernel<'a> {
     /// Whether it has what a row needs.
     fn tells(&self, row: &Derived) -> bool {
         let any = |name: &str| self.printed.contains(name).then_some(1.0);
-        row.value(&Span { difference: &any, seconds: Some(1.0) }).is_some()
+        row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
     }
 }
 

@@ -91,7 +91,7 @@ fn series_begin_with_their_iteration_and_phases_follow() {
     assert_eq!(free.runs, [[[0.0, 2.0], [1.0, 1.0], [2.0, 1.0], [3.0, 3.0]]]);
     assert!(free.chief && free.boot == BootId(0));
     assert_eq!(panel(&plots, "speed").curves[0].runs, [[[2.0, 1.5], [3.0, 2.0]]]);
-    assert_eq!(plots.phases, [[Span { name: "run".into(), begin: 1.0, end: 3.0 }]]);
+    assert_eq!(plots.phases, [[PhaseTimes { name: "run".into(), begin: 1.0, end: 3.0 }]]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ const NANOSECONDS: f64 = 1e9;
 
 /// A phase of an iteration, in seconds since the iteration began.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub struct PhaseTimes {
     /// The phase's name.
     pub name: String,
     /// When it began.
@@ -49,7 +49,7 @@ pub struct Track<'a> {
 
 impl Tracks<'_> {
     /// The phases of the iteration of median length.
-    pub fn chief_phases(&self) -> Vec<Span> {
+    pub fn chief_phases(&self) -> Vec<PhaseTimes> {
         self.drawn.iter().find(|track| track.chief).map_or_else(Vec::new, Track::phases)
     }
 }
@@ -106,20 +106,20 @@ impl Track<'_> {
     }
 
     /// The named phases in the order in which they began.
-    pub fn phases(&self) -> Vec<Span> {
-        let mut spans: Vec<Span> = Vec::new();
+    pub fn phases(&self) -> Vec<PhaseTimes> {
+        let mut phases: Vec<PhaseTimes> = Vec::new();
         for chunk in self.chunks.iter().filter(|chunk| !chunk.phase.is_empty()) {
             let time = |place: Option<&u64>| self.seconds(place.copied().unwrap_or(self.begin));
             let (begin, end) = (time(chunk.times.first()), time(chunk.times.last()));
-            match spans.iter().position(|span| span.name == chunk.phase) {
-                Some(place) => spans[place].end = spans[place].end.max(end),
-                None if spans.len() < MAX_PHASES => {
-                    spans.push(Span { name: chunk.phase.clone(), begin, end });
+            match phases.iter().position(|phase| phase.name == chunk.phase) {
+                Some(place) => phases[place].end = phases[place].end.max(end),
+                None if phases.len() < MAX_PHASES => {
+                    phases.push(PhaseTimes { name: chunk.phase.clone(), begin, end });
                 }
                 None => {}
             }
         }
-        spans
+        phases
     }
 
     /// A counter over time, in units of `unit`: runs of seconds and values, split where it is missing.

@@ -5,10 +5,10 @@ use std::fmt;
 /// Zone suffixes in names of counters (`include/linux/vm_event_item.h`).
 pub const ZONES: [&str; 6] = ["dma", "dma32", "normal", "high", "movable", "device"];
 
-/// The counters over a span of time.
-pub struct Span<'a> {
+/// What counters grew by over a span of time.
+pub struct Differences<'a> {
     /// The growth of a counter of `/proc/vmstat`; none where the kernel has no such counter.
-    pub difference: &'a dyn Fn(&str) -> Option<f64>,
+    pub of: &'a dyn Fn(&str) -> Option<f64>,
     /// Length of the span; none if unknown.
     pub seconds: Option<f64>,
 }
@@ -36,27 +36,27 @@ pub enum Expr {
 
 impl Expr {
     /// Its value over a span.
-    pub fn value(&self, span: &Span<'_>) -> Option<f64> {
+    pub fn value(&self, differences: &Differences<'_>) -> Option<f64> {
         match self {
-            Self::Counter(name) => (span.difference)(name),
+            Self::Counter(name) => (differences.of)(name),
             Self::Zones(name) => {
-                let all = zone_forms(name).filter_map(|name| (span.difference)(&name));
+                let all = zone_forms(name).filter_map(|name| (differences.of)(&name));
                 all.reduce(|sum, more| sum + more)
             }
-            Self::First(choices) => choices.iter().find_map(|choice| choice.value(span)),
-            Self::OrZero(inner) => Some(inner.value(span).unwrap_or(0.0)),
+            Self::First(choices) => choices.iter().find_map(|choice| choice.value(differences)),
+            Self::OrZero(inner) => Some(inner.value(differences).unwrap_or(0.0)),
             Self::Sum(terms) => {
                 let terms = terms.iter();
-                terms.map(|(weight, term)| Some(weight * term.value(span)?)).sum()
+                terms.map(|(weight, term)| Some(weight * term.value(differences)?)).sum()
             }
-            Self::Millions(inner) => Some(inner.value(span)? / 1e6),
+            Self::Millions(inner) => Some(inner.value(differences)? / 1e6),
             Self::Percent(part, whole) => {
-                let whole = whole.value(span).filter(|whole| *whole > 0.0)?;
-                Some(100.0 * part.value(span)? / whole)
+                let whole = whole.value(differences).filter(|whole| *whole > 0.0)?;
+                Some(100.0 * part.value(differences)? / whole)
             }
             Self::PerSecond(inner) => {
-                let seconds = span.seconds.filter(|seconds| *seconds > 0.0)?;
-                Some(inner.value(span)? / seconds)
+                let seconds = differences.seconds.filter(|seconds| *seconds > 0.0)?;
+                Some(inner.value(differences)? / seconds)
             }
         }
     }
@@ -161,7 +161,7 @@ mod tests {
             let found = counters.iter().find(|(counter, _)| *counter == name);
             found.map(|(_, value)| *value)
         };
-        expr.value(&Span { difference: &difference, seconds: Some(2.0) })
+        expr.value(&Differences { of: &difference, seconds: Some(2.0) })
     }
 
     #[test]

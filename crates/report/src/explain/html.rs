@@ -4,7 +4,7 @@ use compare::{Explanation, Headline, Paths, Section};
 use maud::{Markup, html};
 
 use super::flame::{self, Widths};
-use super::view::{self, Table};
+use super::view::{self, TextTable};
 use super::waterfall::waterfall;
 use crate::ascii::{escape, excerpt};
 use crate::document::{Policy, document};
@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("flame.js");
 
 /// The attribution of the difference as a page. For the whole workload or for `phase`: a waterfall of the
-/// contributions, a flame graph of `paths`, which must be of the same span, and the rankings. Then the
+/// contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. Then the
 /// rankings of everything else. Every name is escaped; nothing is loaded.
 pub fn explain_html(
     explanation: &Explanation,
@@ -60,7 +60,7 @@ fn contributions(explanation: &Explanation, section: &Section) -> Markup {
     let [base, new] = names(explanation);
     html! {
         @if let Some(drawing) = waterfall(explanation, section) {
-            h2 { "From " (base) " to " (new) " in " (span(section)) ": instructions by function" }
+            h2 { "From " (base) " to " (new) " in " (covered(section)) ": instructions by function" }
             p class="note" {
                 "A bar is the change of a function's own instructions, without those of what it \
                  calls. Where work moved from a function into others, its bar points back and \
@@ -85,7 +85,7 @@ fn rankings(explanation: &Explanation, section: &Section) -> Markup {
 fn folded(explanation: &Explanation, section: &Section) -> Markup {
     html! {
         details {
-            summary { "In " (span(section)) }
+            summary { "In " (covered(section)) }
             (contributions(explanation, section))
             (rankings(explanation, section))
         }
@@ -93,7 +93,7 @@ fn folded(explanation: &Explanation, section: &Section) -> Markup {
 }
 
 /// What a section covers.
-fn span(section: &Section) -> String {
+fn covered(section: &Section) -> String {
     match &section.phase {
         Some(phase) => format!("phase {}", view::phase_name(phase)),
         None => "all phases".to_owned(),
@@ -101,7 +101,7 @@ fn span(section: &Section) -> String {
 }
 
 /// A table. The first column says what a line is about, and stays in sight while figures are scrolled.
-fn table(table: &Table) -> Markup {
+fn table(table: &TextTable) -> Markup {
     html! {
         @if !table.title.is_empty() { h2 { (table.title) } }
         @if !table.rows.is_empty() {
@@ -152,7 +152,7 @@ fn graphs(
         }
     };
     html! {
-        h2 { "Who calls whom in " (span(section)) ": a differential flame graph" }
+        h2 { "Who calls whom in " (covered(section)) ": a differential flame graph" }
         p class="note" {
             "A frame is as wide as the instructions that " (new) " executes in it and in what it calls. \
              Its colour is their change: " span class="key more8" { "more" } " or "

@@ -2,7 +2,7 @@
 
 use compare::{Explanation, Headline};
 
-use super::view::{self, Table};
+use super::view::{self, TextTable};
 use crate::ascii::{WIDTH, wrap};
 
 /// Most phases that have a line of their own.
@@ -40,7 +40,7 @@ pub fn explain(
 }
 
 /// A table with its columns aligned.
-fn lay_out(table: &Table) -> String {
+fn lay_out(table: &TextTable) -> String {
     let mut text = String::new();
     if !table.title.is_empty() {
         text.push_str(&wrap("", &format!("{}:", table.title)));

@@ -12,7 +12,7 @@ use crate::table::decimal;
 
 /// A table: figures to the right, and their subject in the last column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct TextTable {
     /// Its title.
     pub title: String,
     /// Heads of the columns.
@@ -202,7 +202,7 @@ fn error(section: &Section) -> Option<String> {
 }
 
 /// The totals: of all phases together by who executed, then of at most `limit` phases.
-pub fn totals(explanation: &Explanation, limit: usize) -> Table {
+pub fn totals(explanation: &Explanation, limit: usize) -> TextTable {
     let row = |name: String, it: &Difference| {
         let change = signed(it.change(), 0);
         let luck = luck(it).to_owned();
@@ -224,7 +224,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
         rows.extend(equal(&section.totals));
     }
     let left = explanation.phases.len().saturating_sub(limit);
-    Table {
+    TextTable {
         title: String::new(),
         head: vec!["base", "new", "change", "%", "floor", "luck", "of"],
         rows,
@@ -233,7 +233,7 @@ pub fn totals(explanation: &Explanation, limit: usize) -> Table {
 }
 
 /// The first `limit` functions by instructions per entry.
-pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> Table {
+pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
     let unit = explanation.denominator.max(1);
     let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, unit)).collect();
@@ -248,7 +248,7 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
         true => "changes beyond luck, ranked by (change - floor) x entries",
         false => "all changes, luck or not, ranked by change x entries",
     };
-    Table {
+    TextTable {
         title: format!("Own instructions per entry{}: {ranked}", within(section)),
         head: vec!["base", "new", "change", "floor", "entries", "by cost", "function"],
         rows,
@@ -273,7 +273,7 @@ fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
 }
 
 /// The first `limit` contributions, and a check that all of them add up to the total.
-pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> Table {
+pub fn contributions(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
     let unit = explanation.denominator.max(1);
     let mut sum = 0;
     // Figures are rounded such that the printed column adds up.
@@ -291,7 +291,7 @@ pub fn contributions(explanation: &Explanation, section: &Section, limit: usize)
         foot.push(format!("{left:+} by {} more", others.len()));
     }
     foot.push(proof(section, sum, unit));
-    Table {
+    TextTable {
         title: format!("Contributions{} to the change, the largest first", within(section)),
         head: vec!["change", "by cost", "by number", "floor", "luck", "of"],
         rows,
@@ -351,7 +351,7 @@ fn remark(it: &Contribution) -> String {
 }
 
 /// The first `limit` counters.
-pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> Table {
+pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
     let rows = section.counters.iter().take(limit).map(|it| {
         let growth = &it.growth;
         vec![
@@ -374,7 +374,7 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> T
         }
         (_, left) => vec![format!("{left} more")],
     };
-    Table {
+    TextTable {
         title: format!(
             "Counters of /proc/vmstat{} that grew by different amounts",
             within(section)

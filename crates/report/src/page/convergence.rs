@@ -37,7 +37,7 @@ fn family(panels: &[Panel], plots: &Plots, comparison: &Comparison) -> Markup {
         }
         div class="plots" {
             @for (column, (panel, variant)) in panels.iter().zip(&comparison.variants).enumerate() {
-                @let shaded = plots.phases.get(column).map_or(&[][..], |spans| spans);
+                @let shaded = plots.phases.get(column).map_or(&[][..], |phases| phases);
                 @if let Some(around) = Surroundings::of(&all, plots, shaded, Vec::new())
                     && !panel.curves.is_empty() {
                     @let name = short(&variant.name);

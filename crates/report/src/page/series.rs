@@ -13,7 +13,7 @@ pub fn legend(plots: &Plots, comparison: &Comparison) -> String {
         "Time runs from the beginning of an iteration. The strong line of a variant is its \
          iteration of median length; faint lines are the others."
             .to_owned();
-    if plots.phases.iter().any(|spans| !spans.is_empty()) {
+    if plots.phases.iter().any(|phases| !phases.is_empty()) {
         let baseline = comparison.variants.first().map_or(String::new(), |it| short(&it.name));
         said.push_str(&format!(
             " Shaded: the phases of {baseline}. Strips above: the phases of each variant."
@@ -27,8 +27,8 @@ pub fn legend(plots: &Plots, comparison: &Comparison) -> String {
 }
 
 pub fn figure(panel: &Panel, plots: &Plots, comparison: &Comparison) -> Markup {
-    let shaded = plots.phases.first().map_or(&[][..], |spans| spans);
-    let strips = plots.phases.iter().enumerate().map(|(group, spans)| (group, &**spans));
+    let shaded = plots.phases.first().map_or(&[][..], |phases| phases);
+    let strips = plots.phases.iter().enumerate().map(|(group, phases)| (group, &**phases));
     let Some(around) = Surroundings::of(&[panel], plots, shaded, strips.collect()) else {
         return html! {};
     };

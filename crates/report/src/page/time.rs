@@ -1,6 +1,6 @@
 //! A plot over time: curves, phases shaded, and what the script needs to zoom into it.
 
-use compare::{Panel, Plots, Span};
+use compare::{Panel, PhaseTimes, Plots};
 use maud::{Markup, html};
 
 use super::short;
@@ -26,9 +26,9 @@ pub struct Surroundings<'a> {
     /// Seconds.
     pub seconds: Scale,
     /// The phases that are shaded and named.
-    pub shaded: &'a [Span],
+    pub shaded: &'a [PhaseTimes],
     /// Phases of variants, as strips: the variant's place and its phases.
-    pub strips: Vec<(usize, &'a [Span])>,
+    pub strips: Vec<(usize, &'a [PhaseTimes])>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -36,12 +36,12 @@ impl<'a> Surroundings<'a> {
     pub fn of(
         panels: &[&Panel],
         plots: &'a Plots,
-        shaded: &'a [Span],
-        strips: Vec<(usize, &'a [Span])>,
+        shaded: &'a [PhaseTimes],
+        strips: Vec<(usize, &'a [PhaseTimes])>,
     ) -> Option<Self> {
         let points =
             panels.iter().flat_map(|panel| &panel.curves).flat_map(|it| &it.runs).flatten();
-        let strips: Vec<_> = strips.into_iter().filter(|(_, spans)| !spans.is_empty()).collect();
+        let strips: Vec<_> = strips.into_iter().filter(|(_, phases)| !phases.is_empty()).collect();
         let top = top(shaded, strips.len());
         let values = Scale::around(points.map(|point| point[1]), [top + HEIGHT, top + 3.0])?;
         let seconds = Scale::between([0.0, end(plots)], [LEFT, RIGHT]);
@@ -53,7 +53,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-fn top(shaded: &[Span], strips: usize) -> f64 {
+fn top(shaded: &[PhaseTimes], strips: usize) -> f64 {
     let names = if shaded.is_empty() { 0.0 } else { NAMES };
     names + strips as f64 * (STRIP + 1.0)
 }
@@ -111,18 +111,18 @@ fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
     let place = |second: f64| GRID * (around.seconds.at(second) - LEFT);
     let names = if around.shaded.is_empty() { 0.0 } else { NAMES };
     html! {
-        @for (number, span) in around.shaded.iter().enumerate() {
-            rect class={ "phase p" (number % 2) } x=(px(place(span.begin))) y="0"
-                width=(px(place(span.end) - place(span.begin))) height=(px(GRID * bottom)) {
-                title { "phase " (excerpt(&span.name)) }
+        @for (number, phase) in around.shaded.iter().enumerate() {
+            rect class={ "phase p" (number % 2) } x=(px(place(phase.begin))) y="0"
+                width=(px(place(phase.end) - place(phase.begin))) height=(px(GRID * bottom)) {
+                title { "phase " (excerpt(&phase.name)) }
             }
         }
-        @for (row, (group, spans)) in around.strips.iter().enumerate() {
-            @for (number, span) in spans.iter().enumerate() {
-                rect class={ "strip f" (group % GROUPS) " p" (number % 2) } x=(px(place(span.begin)))
+        @for (row, (group, phases)) in around.strips.iter().enumerate() {
+            @for (number, phase) in phases.iter().enumerate() {
+                rect class={ "strip f" (group % GROUPS) " p" (number % 2) } x=(px(place(phase.begin)))
                     y=(px(GRID * (names + row as f64 * (STRIP + 1.0))))
-                    width=(px(place(span.end) - place(span.begin))) height=(px(GRID * STRIP)) {
-                    title { "phase " (excerpt(&span.name)) }
+                    width=(px(place(phase.end) - place(phase.begin))) height=(px(GRID * STRIP)) {
+                    title { "phase " (excerpt(&phase.name)) }
                 }
             }
         }
@@ -131,9 +131,9 @@ fn shades(around: &Surroundings<'_>, bottom: f64) -> Markup {
 
 /// Names of the shaded phases, as far as there is room.
 fn names(around: &Surroundings<'_>) -> Markup {
-    let fitting = around.shaded.iter().filter_map(|span| {
-        let [begin, end] = [span.begin, span.end].map(|second| around.seconds.at(second));
-        let name = short(&span.name);
+    let fitting = around.shaded.iter().filter_map(|phase| {
+        let [begin, end] = [phase.begin, phase.end].map(|second| around.seconds.at(second));
+        let name = short(&phase.name);
         let fits = name.chars().count() as f64 * LETTER <= end - begin;
         fits.then_some(((begin + end) / 2.0, name))
     });

@@ -108,7 +108,7 @@ pub fn without_stacks(mut boots: Vec<Boot>) -> Vec<Boot> {
 }
 
 /// A function as one kernel has it.
-struct Known {
+struct KernelFunction {
     path: Vec<String>,
     entries: u64,
     cost: u64,
@@ -129,23 +129,23 @@ fn seeded(seed: u32, new: bool) -> Boot {
 }
 
 /// The functions of a kernel: those of the tree, and helpers that they call.
-fn functions(new: bool) -> Vec<Known> {
+fn functions(new: bool) -> Vec<KernelFunction> {
     let tree = TREE.iter().map(|&(path, entries, cost)| {
         let more = if new && path.last() == Some(&PLANTED) { MORE } else { 0 };
-        known(path.iter().map(|&name| name.to_owned()).collect(), entries, cost + more)
+        function(path.iter().map(|&name| name.to_owned()).collect(), entries, cost + more)
     });
     let helpers = (TREE.len()..FUNCTIONS).map(|number| {
         let mut sizes = Luck(number as u64);
         let (caller, ..) = TREE[number % TREE.len()];
         let mut path: Vec<String> = caller.iter().map(|&name| name.to_owned()).collect();
         path.push(helper(number, new));
-        known(path, 10 + sizes.below(9_000), 9 + sizes.below(240))
+        function(path, 10 + sizes.below(9_000), 9 + sizes.below(240))
     });
     tree.chain(helpers).collect()
 }
 
-fn known(path: Vec<String>, entries: u64, cost: u64) -> Known {
-    Known { path, entries, cost }
+fn function(path: Vec<String>, entries: u64, cost: u64) -> KernelFunction {
+    KernelFunction { path, entries, cost }
 }
 
 /// A helper's name: some that the compilers split differently, one that was renamed, and one on
@@ -164,7 +164,13 @@ fn helper(number: usize, new: bool) -> String {
     name.to_owned()
 }
 
-fn profile(known: &[Known], iteration: u32, phase: &str, length: u64, luck: &mut Luck) -> Profile {
+fn profile(
+    functions: &[KernelFunction],
+    iteration: u32,
+    phase: &str,
+    length: u64,
+    luck: &mut Luck,
+) -> Profile {
     let mut profile = Profile {
         workload: "autonuma".into(),
         iteration,
@@ -172,7 +178,7 @@ fn profile(known: &[Known], iteration: u32, phase: &str, length: u64, luck: &mut
         ..Profile::default()
     };
     let mut kernel = 0;
-    for (number, Known { path, entries, cost }) in known.iter().enumerate() {
+    for (number, KernelFunction { path, entries, cost }) in functions.iter().enumerate() {
         // Helper 61 is another function in each kernel.
         let entries =
             if path.last().is_some_and(|it| it == "mas_wr_walk") { entries * 3 } else { *entries };
