@@ -7,12 +7,12 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A directory with an experiment's file, no store, and an empty cache.
-struct Place {
+struct Setup {
     directory: TempDir,
     file: PathBuf,
 }
 
-impl Place {
+impl Setup {
     fn new(mode: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("x.toml");
@@ -55,7 +55,7 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn what_a_file_says_is_not_said_beside_it() {
-    let (measured, exact) = (Place::new("boots = 3"), Place::new("mode = \"exact\""));
+    let (measured, exact) = (Setup::new("boots = 3"), Setup::new("mode = \"exact\""));
     for (option, value) in [
         ("--kernels", "6.1"),
         ("--workload", "nas"),
@@ -71,8 +71,8 @@ fn what_a_file_says_is_not_said_beside_it() {
         ("--nodes", "2"),
         ("--accel", "tcg"),
     ] {
-        for place in [&measured, &exact] {
-            let error = place.refused(&["run", text(&place.file), option, value]);
+        for setup in [&measured, &exact] {
+            let error = setup.refused(&["run", text(&setup.file), option, value]);
             assert!(error.contains(option), "{option}: {error}");
         }
     }
@@ -87,7 +87,7 @@ fn what_a_file_says_is_not_said_beside_it() {
 
 #[test]
 fn options_that_contradict_each_other_are_refused() {
-    let place = Place::new("boots = 3");
+    let setup = Setup::new("boots = 3");
     for (arguments, why) in [
         (&["run"][..], "faultline run --kernels"),
         (&["run", "--workload", "nas"], "faultline run --kernels"),
@@ -106,15 +106,15 @@ fn options_that_contradict_each_other_are_refused() {
         (&["run", "--kernels", "6.1", "--set", "share=9", "--set", "share=10"], "twice"),
         (&["compare", "--margin", "101%"], "below 100"),
     ] {
-        let error = place.refused(arguments);
+        let error = setup.refused(arguments);
         assert!(error.contains(why), "{arguments:?}: {error}");
     }
 }
 
 #[test]
 fn a_plan_is_printed_and_nothing_is_booted() {
-    let place = Place::new("boots = 2");
-    let (code, said, error) = place.faultline(&["run", text(&place.file), "--dry-run"]);
+    let setup = Setup::new("boots = 2");
+    let (code, said, error) = setup.faultline(&["run", text(&setup.file), "--dry-run"]);
     assert_eq!(code, Some(0), "{error}");
     insta::assert_snapshot!(said, @r"
     x, measured mode: 2 variants x 2 boots
@@ -125,22 +125,22 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     4 boots: old, new, new, old
     time: unknown, the store has no boot of these workloads on such a machine
     ");
-    assert!(!place.directory.path().join("store.db").exists());
+    assert!(!setup.directory.path().join("store.db").exists());
     let options = ["run", "--kernels", "6.1,6.12", "--boots", "auto", "--margin", "5", "--dry-run"];
-    let (code, said, error) = place.faultline(&options);
+    let (code, said, error) = setup.faultline(&options);
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("2 variants x at most "), "{said}");
 }
 
 #[test]
 fn a_plan_wants_kernels_that_there_are() {
-    let place = Place::new("boots = 2");
+    let setup = Setup::new("boots = 2");
     for (kernel, code, why) in [
         ("mine", 2, "`mine` is not a kernel: ask for debian:6.1"),
         ("/none/x.deb", 1, "/none/x.deb: cannot read: No such file"),
     ] {
         let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
-        let (told, said, error) = place.faultline(&options);
+        let (told, said, error) = setup.faultline(&options);
         assert_eq!((told, said.as_str()), (Some(code), ""), "{error}");
         assert!(error.contains(why), "{error}");
     }
@@ -148,37 +148,37 @@ fn a_plan_wants_kernels_that_there_are() {
 
 #[test]
 fn a_machine_larger_than_the_host_is_refused() {
-    let place = Place::new("boots = 2");
-    let guest = place.directory.path();
+    let setup = Setup::new("boots = 2");
+    let guest = setup.directory.path();
     for program in ["agent", "workloads"] {
         fs::write(guest.join(program), "").unwrap();
     }
     let run = ["run", "--kernels", "6.1", "--workload", "mprotect", "--memory", "100T"];
     for options in [&run[..], &["boot", "6.1", "--memory", "100T"]] {
-        let output = place.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();
+        let output = setup.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
         let wants = "faultline: the machine wants 100T of memory, and this host has";
         assert!(error.starts_with(wants), "{error}");
     }
-    assert!(!place.directory.path().join("cache").exists(), "nothing was fetched");
+    assert!(!setup.directory.path().join("cache").exists(), "nothing was fetched");
 }
 
 #[test]
 fn numbers_are_no_names_of_experiments() {
-    let place = Place::new("boots = 2");
-    let experiment = fs::read_to_string(&place.file).unwrap();
+    let setup = Setup::new("boots = 2");
+    let experiment = fs::read_to_string(&setup.file).unwrap();
     for name in ["1", "b12"] {
-        fs::write(&place.file, experiment.replace("\"x\"", &format!("\"{name}\""))).unwrap();
-        let error = place.refused(&["run", text(&place.file)]);
+        fs::write(&setup.file, experiment.replace("\"x\"", &format!("\"{name}\""))).unwrap();
+        let error = setup.refused(&["run", text(&setup.file)]);
         assert!(error.contains("give it a name of letters"), "{error}");
     }
 }
 
 #[test]
 fn environment_variables_are_documented() {
-    let place = Place::new("boots = 2");
-    let (_, help, _) = place.faultline(&["--help"]);
+    let setup = Setup::new("boots = 2");
+    let (_, help, _) = setup.faultline(&["--help"]);
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
     for text in [help, fs::read_to_string(page).unwrap()] {
         let (_, section) = text.split_once("Environment").unwrap();

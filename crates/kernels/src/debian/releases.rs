@@ -75,7 +75,7 @@ fn numbers(upstream: &str) -> impl Iterator<Item = &str> {
 /// Which part of a kernel a package has. Those with an image come first, the preferred ones before the
 /// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum KernelPart {
     Binary,
     UnsignedBinary,
     /// A whole kernel, unless there is a binary package: then it is empty.
@@ -86,18 +86,18 @@ enum Part {
 }
 
 /// Which part of which release a package holds.
-fn part(package: &str) -> Option<(Part, &str)> {
-    const PREFIXES: [(&str, Part); 5] = [
-        ("linux-binary-unsigned-", Part::UnsignedBinary),
-        ("linux-binary-", Part::Binary),
-        ("linux-modules-", Part::Modules),
-        ("linux-base-", Part::Base),
-        ("linux-image-", Part::Image),
+fn part(package: &str) -> Option<(KernelPart, &str)> {
+    const PREFIXES: [(&str, KernelPart); 5] = [
+        ("linux-binary-unsigned-", KernelPart::UnsignedBinary),
+        ("linux-binary-", KernelPart::Binary),
+        ("linux-modules-", KernelPart::Modules),
+        ("linux-base-", KernelPart::Base),
+        ("linux-image-", KernelPart::Image),
     ];
     let (part, rest) =
         PREFIXES.iter().find_map(|(prefix, part)| Some((*part, package.strip_prefix(prefix)?)))?;
     let (part, release) = match rest.strip_suffix("-unsigned") {
-        Some(release) if part == Part::Image => (Part::UnsignedImage, release),
+        Some(release) if part == KernelPart::Image => (KernelPart::UnsignedImage, release),
         _ => (part, rest),
     };
     is_release(release).then_some((part, release))
@@ -123,7 +123,7 @@ fn is_release(text: &str) -> bool {
 
 /// The kernels among `packages`.
 pub(crate) fn releases(packages: &[Package]) -> Vec<Release> {
-    let mut parts: BTreeMap<&str, BTreeMap<Part, &Package>> = BTreeMap::new();
+    let mut parts: BTreeMap<&str, BTreeMap<KernelPart, &Package>> = BTreeMap::new();
     for package in packages {
         let Some((part, release)) = part(&package.name) else {
             continue;
@@ -136,14 +136,14 @@ pub(crate) fn releases(packages: &[Package]) -> Vec<Release> {
     parts.into_iter().filter_map(|(name, parts)| release(name, &parts)).collect()
 }
 
-fn release(name: &str, parts: &BTreeMap<Part, &Package>) -> Option<Release> {
+fn release(name: &str, parts: &BTreeMap<KernelPart, &Package>) -> Option<Release> {
     let (image, package) = parts.first_key_value()?;
-    let others: &[Part] = match image {
-        Part::Binary | Part::UnsignedBinary => &[Part::Modules, Part::Base],
-        Part::Image | Part::UnsignedImage => &[],
-        Part::Modules | Part::Base => return None,
+    let others: &[KernelPart] = match image {
+        KernelPart::Binary | KernelPart::UnsignedBinary => &[KernelPart::Modules, KernelPart::Base],
+        KernelPart::Image | KernelPart::UnsignedImage => &[],
+        KernelPart::Modules | KernelPart::Base => return None,
     };
-    let complete = others.is_empty() || parts.contains_key(&Part::Modules);
+    let complete = others.is_empty() || parts.contains_key(&KernelPart::Modules);
     let others = others.iter().filter_map(|part| parts.get(part));
     let packages = [package].into_iter().chain(others).map(|&package| package.clone()).collect();
     Some(Release { name: name.into(), packages, complete })
