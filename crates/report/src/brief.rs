@@ -111,7 +111,7 @@ pub fn moved_most(
                          seeds of each variant or more."
                 )
             }
-            Mode::Exact => "no counter of the measured phases changed beyond luck.".to_owned(),
+            Mode::Exact => "no counter of these phases changed beyond luck.".to_owned(),
             Mode::Measured => "no counter differs significantly.".to_owned(),
         }));
     }

@@ -107,14 +107,19 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 }
 
 /// The change that a verdict is about, and its luck floor.
-pub fn reasons(row: &Row, verdict: Verdict, column: usize) -> String {
+pub fn reasons(row: &Row, verdict: Verdict, column: usize, margin: f64) -> String {
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
         None => said.push_str(", luck floor unknown"),
     }
-    if verdict == Verdict::Same && row.beyond_luck(column) == Some(true) {
-        said.push_str(": beyond luck, within the margin");
+    let is_beyond = row.beyond_luck(column) == Some(true);
+    match verdict {
+        Verdict::Same if is_beyond => said.push_str(": beyond luck, within the margin"),
+        Verdict::Same if floor_percent(row, column) > Some(100.0 * margin) => {
+            said.push_str(": smaller changes cannot be told from luck");
+        }
+        _ => {}
     }
     said
 }

@@ -31,7 +31,7 @@ pub struct Layout {
 /// The evidence about `table`, all columns together; empty where there is none.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
     let layout = Layout { lines: wrap, marks: true };
-    verdicts(table, comparison, &layout).unwrap_or_default()
+    on_columns(table, comparison, &layout)
         + &unmet(table, comparison, &layout)
         + &beside(table, comparison, &layout)
 }
@@ -61,11 +61,6 @@ pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
         few(MAX_NAMES, chosen).join(", ")
     );
     layout.lines("No verdict on ", &text)
-}
-
-/// The verdicts on all columns; empty if there are none. `None` in exact mode.
-pub fn verdicts(table: &Table, comparison: &Comparison, layout: &Layout) -> Option<String> {
-    (comparison.mode == Mode::Measured).then(|| on_columns(table, comparison, layout))
 }
 
 /// The verdicts on all columns, with their evidence; empty if there are none.
@@ -110,7 +105,7 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
         let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
         let reasons = match comparison.mode {
             Mode::Measured => reasons(row, *verdict, comparison, column),
-            Mode::Exact => exact::reasons(row, *verdict, column),
+            Mode::Exact => exact::reasons(row, *verdict, column, comparison.judging.margin),
         };
         text.push_str(&layout.lines(&first, &reasons));
     }

@@ -42,8 +42,14 @@ pub fn title(explanation: &Explanation) -> String {
 
 /// What happened in each measured phase, or in `phase` alone.
 pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
-    let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    asked.map(headline).collect()
+    let asked = || headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    let lacks_paths = |it: &Headline| {
+        it.kernel.beyond_luck() == Some(true) && it.listed && !it.followed && it.function.is_none()
+    };
+    let hint = asked().any(lacks_paths).then(|| {
+        "`run --profile stacks` records call paths, which show a function and what it calls.".into()
+    });
+    asked().map(headline).chain(hint).collect()
 }
 
 fn headline(it: &Headline) -> String {
@@ -64,9 +70,7 @@ fn headline(it: &Headline) -> String {
                 "beyond luck; no function holds half of the change".to_owned()
             }
             Some(true) if it.listed => {
-                "beyond luck; no function alone holds half of the change. `run \
-                 --profile stacks` records call paths, which show a function and what it calls"
-                    .to_owned()
+                "beyond luck; no function alone holds half of the change".to_owned()
             }
             Some(true) => format!(
                 "beyond luck; naming the function takes {FEWEST_FOR_LISTS} seeds a side or call \
