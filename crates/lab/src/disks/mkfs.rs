@@ -62,18 +62,24 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         return Err(MkfsError::NoLibrary(library.to_owned()));
     }
     let tool = program(format.filesystem);
+    let failed =
+        |error: io::Error| MkfsError::Tool { tool: tool.clone(), problem: error.to_string() };
+    let image = image.canonicalize().map_err(failed)?;
+    let library = &library.canonicalize().map_err(failed)?;
     // The path of users other than root often lacks the directories of such programs.
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     let output = Command::new(&tool)
         .arg("-q")
         .args(&format.mkfs)
-        .arg(image)
+        .arg(&image)
         .env("PATH", path)
         .env("LC_ALL", "C")
         .env("LD_PRELOAD", library)
         .env("STILLMKFS_SEED", seed.to_string())
         .stdin(Stdio::null())
+        // Where an option names a file, it means none of the user's.
+        .current_dir(image.parent().unwrap_or(Path::new("/")))
         .output();
     let output = match output {
         Ok(output) => output,

@@ -117,6 +117,11 @@ impl DiskForm {
                 let problem = "an option of mkfs that is empty or not printable";
                 return fault(words.span(), problem, "give its words one by one");
             }
+            // Options can name files of the host, which mkfs would overwrite.
+            if words.get_ref().iter().any(|word| word.contains('/')) {
+                let problem = "an option of mkfs that names a file of the host";
+                return fault(words.span(), problem, "a `/` is not allowed here");
+            }
             mkfs = words.into_inner();
         }
         let mut options = String::new();
@@ -236,6 +241,7 @@ options = \"noatime\"
             (both(DATA, "kind = \"ram\""), Mode::Measured),
             (both(PLAIN, "mount = \"/mnt\""), Mode::Measured),
             (both(PLAIN, "mkfs = [\"-q\"]"), Mode::Measured),
+            (DATA.replace("^has_journal", "/dev/sda"), Mode::Measured),
             (DATA.replace("/mnt/data/", "mnt"), Mode::Measured),
             (DATA.replace("/mnt/data/", "/mnt/../dev"), Mode::Measured),
             (DATA.replace("/mnt/data/", "/sys/fs"), Mode::Measured),
