@@ -152,10 +152,12 @@ pub fn exact_name(name: &str) -> String {
 /// When the name is empty, has control characters, or is the number of an experiment or a boot.
 pub fn check_name(name: &str) -> Result<(), String> {
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err("the experiment has no name".into());
+        return Err("a name of an experiment has letters, and no control characters".into());
     }
     if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("`{name}` is the number of an experiment or a boot"));
+        return Err(format!(
+            "`{name}` is no name: it would mean the experiment or boot of that number"
+        ));
     }
     let is_number = |text: &str| text.parse::<i64>().is_ok();
     if is_number(name) || name.rsplit_once('~').is_some_and(|(_, place)| is_number(place)) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Bytes;
+use crate::{Bytes, count};
 
 /// Unit of a node's memory: the kernel's memory block on x86-64.
 pub const MEMORY_BLOCK: Bytes = Bytes::mib(128);
@@ -65,28 +65,47 @@ impl fmt::Display for TopologyError {
 
 impl std::error::Error for TopologyError {}
 
-fn refuse<T>(key: impl Into<String>, problem: String, hint: &str) -> Result<T, TopologyError> {
+fn refuse<T>(
+    key: impl Into<String>,
+    problem: String,
+    hint: impl Into<String>,
+) -> Result<T, TopologyError> {
     Err(TopologyError { key: key.into(), problem, hint: hint.into() })
 }
 
 impl Topology {
-    /// Divides `cpus` and `memory` evenly over `nodes`. Remainders of CPUs go to the first nodes;
-    /// memory is cut down to whole blocks.
+    /// Divides `cpus` and `memory` evenly over `nodes`. Remainders of CPUs go to the first nodes.
     ///
     /// # Errors
-    /// When there are more nodes than CPUs, or less than one block of memory a node.
+    /// When there are more nodes than CPUs, or a node's share of memory is not whole blocks.
     pub fn even(cpus: u32, memory: Bytes, nodes: u32) -> Result<Self, TopologyError> {
         if nodes == 0 {
             return refuse("nodes", "a machine needs at least one node".into(), "use 1 or more");
         }
         if cpus < nodes {
-            let problem = format!("{cpus} CPUs cannot be divided over {nodes} nodes");
-            return refuse("cpus", problem, "ask for more CPUs, or list nodes without CPUs");
+            let problem = format!(
+                "{} cannot be divided over {}",
+                count(cpus as usize, "CPU"),
+                count(nodes as usize, "node")
+            );
+            return refuse(
+                "cpus",
+                problem,
+                "ask for fewer nodes or more CPUs, or list nodes without CPUs in a file",
+            );
         }
         if cpus > MAX_CPUS {
             return refuse("cpus", format!("{cpus} CPUs"), "a machine has at most 255 CPUs");
         }
-        let share = memory.0 / u64::from(nodes) / MEMORY_BLOCK.0 * MEMORY_BLOCK.0;
+        let blocks = u64::from(nodes) * MEMORY_BLOCK.0;
+        if memory.0 == 0 || !memory.0.is_multiple_of(blocks) {
+            let near = [memory.0 / blocks * blocks, memory.0.div_ceil(blocks).max(1) * blocks];
+            let near: Vec<String> =
+                near.into_iter().filter(|it| *it > 0).map(|it| Bytes(it).to_string()).collect();
+            let problem = format!("{memory} is not a multiple of {} a node", MEMORY_BLOCK);
+            return refuse("memory", problem, format!("use {}", near.join(" or ")));
+        }
+        let share = memory.0 / u64::from(nodes);
         let mut first = 0;
         let nodes = (0..nodes)
             .map(|node| {

@@ -121,8 +121,11 @@ fn what_no_boot_could_be_is_refused() {
         (with("boots = 3", "boots = 10001"), "10001 boots"),
         (with("boots = 3", "boots = \"auto\"\nat_most = 4000000000"), "4000000000 boots"),
         (with("boots = 3", "mode = \"exact\"\nseeds = 4294967295"), "4294967295 boots"),
-        (with("\"numa\"", "\"a\\u001bb\""), "the experiment has no name"),
-        (with("\"2G\"", "\"1M\""), "nodes[0].memory: less than 128M"),
+        (
+            with("\"numa\"", "\"a\\u001bb\""),
+            "a name of an experiment has letters, and no control characters",
+        ),
+        (with("\"2G\"", "\"1M\""), "memory: 1M is not a multiple of 128M a node"),
         (with("nodes = 2", disk), "a disk of 9999999T"),
         (cmdline("\"a\\nb\""), "a command line with a control character"),
         (cmdline("\"a\\u0000b\""), "a command line with a control character"),
