@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use kernels::{KnownUserspace, Renewed};
 use lab::Difference;
-use model::{Boot, Execution, Kept, Kernel, count, date};
+use model::{Boot, Execution, Kept, Kernel, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
@@ -174,7 +174,10 @@ fn cut(text: &str, width: usize) -> String {
 fn boots_cell(row: &ExperimentRow) -> String {
     match boots_kept(row) {
         short if short.len() <= BOOTS_WIDTH => short,
-        _ => format!("{} of {}", row.outcomes.values().sum::<u32>(), boots_wanted(row)),
+        _ => {
+            let places = standing(row).map(|(_, count)| count);
+            format!("{} of {}", places.sum::<u32>(), boots_wanted(row))
+        }
     }
 }
 
@@ -186,12 +189,25 @@ fn boots_wanted(row: &ExperimentRow) -> u64 {
 fn boots_kept(row: &ExperimentRow) -> String {
     let wanted = boots_wanted(row);
     let outcomes: Vec<String> =
-        row.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        standing(row).map(|(outcome, count)| format!("{count} {outcome}")).collect();
     let kept = if outcomes.is_empty() { "none".to_owned() } else { outcomes.join(", ") };
-    match row.superseded {
-        0 => format!("{kept} of {wanted}"),
-        superseded => format!("{kept} of {wanted}; {superseded} superseded"),
-    }
+    let aside = [("interrupted", interrupted(row)), ("superseded", row.superseded)];
+    let aside = aside.into_iter().filter(|(_, count)| *count > 0);
+    let aside: String = aside.map(|(what, count)| format!("; {count} {what}")).collect();
+    format!("{kept} of {wanted}{aside}")
+}
+
+/// The outcomes of boots that occupy a place in the schedule.
+fn standing(row: &ExperimentRow) -> impl Iterator<Item = (&String, u32)> {
+    let interrupted = Outcome::Interrupted.name();
+    row.outcomes
+        .iter()
+        .filter(move |it| it.0 != interrupted)
+        .map(|(outcome, count)| (outcome, *count))
+}
+
+fn interrupted(row: &ExperimentRow) -> u32 {
+    row.outcomes.get(Outcome::Interrupted.name()).copied().unwrap_or(0)
 }
 
 /// What executed a boot, in one word; empty if unknown.

@@ -136,10 +136,12 @@ fn a_directory_is_imported_once_and_compared() {
         "monitor proc-vmstat: 240 samples in 6 files",
         "left out of 6.3.0-refused\\u{1b}[2J: autonumabench, iteration 1: it ended with status 1",
         "not read: sysctl-tuning (9 times): nothing in it is asked for",
-        "added 9 boots to experiment 1, numa-tests: see `faultline compare 1`",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
+    // The hint names the store.
+    let hint = "added 9 boots to experiment 1, numa-tests: see `faultline --store ";
+    assert!(text.lines().any(|it| it.starts_with(hint) && it.ends_with(" compare 1`")), "{text}");
     let again = import(&[]);
     assert_eq!(again.status.code(), Some(0));
     assert!(printed(&again).ends_with("already has all of this: nothing was added\n"));

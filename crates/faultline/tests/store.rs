@@ -96,6 +96,29 @@ fn namesakes(path: &Path) {
     }
 }
 
+#[test]
+fn output_does_not_replace_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let before = fs::read(&path).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for output in [&path, &link] {
+        let (code, _, error) = faultline(&path, &["compare", "-o", output.to_str().unwrap()]);
+        assert_eq!((code, error.contains("is a database")), (Some(2), true), "{error}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn an_error_that_cannot_be_printed_has_its_exit_code() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    let command = command.args(["--store", "/none/results.db", "list"]).stderr(full);
+    assert_eq!(command.status().unwrap().code(), Some(2));
+}
+
 /// Text with the moment at which experiments were kept taken out.
 fn timeless(text: &str) -> String {
     let today = model::date(

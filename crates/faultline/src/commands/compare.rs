@@ -1,5 +1,6 @@
 //! `faultline compare`: the tables of an experiment, or of several side by side.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,7 +32,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         }
         Format::Text => head + &report::text(comparison),
         Format::Json => {
-            eprint!("{}", head.strip_suffix('\n').unwrap_or_default());
+            let _ = io::stderr().write_all(head.strip_suffix('\n').unwrap_or_default().as_bytes());
             report::json(comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => {

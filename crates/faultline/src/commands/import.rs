@@ -9,7 +9,7 @@ use model::{count, date};
 use report::escape;
 use store::{Store, Trouble};
 
-use super::{print, store_path};
+use super::{print, store_option, store_path};
 use crate::args::{ImportCommand, ImportMmtestsArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 
@@ -20,6 +20,10 @@ pub fn import(store: Option<PathBuf>, command: ImportCommand) -> Result<ExitCode
 }
 
 fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.name {
+        lab::file::check_name(name).map_err(Failure::Usage)?;
+    }
+    let named = store_option(store.as_ref());
     let directory = Directory::read(&args.directory).map_err(|error| match error {
         Error::NoRun { .. } => Failure::Usage(error.to_string()),
         Error::Unreadable { error: ref why, .. } => match why.kind() {
@@ -51,7 +55,9 @@ fn mmtests(store: Option<PathBuf>, args: &ImportMmtestsArgs) -> Result<ExitCode,
         0 => format!("experiment {id}, {name}, already has all of this: nothing was added\n"),
         _ => {
             let kept = count(kept, "boot");
-            format!("added {kept} to experiment {id}, {name}: see `faultline compare {id}`\n")
+            format!(
+                "added {kept} to experiment {id}, {name}: see `faultline{named} compare {id}`\n"
+            )
         }
     };
     print(&format!("{}{end}", text(&summary)))?;

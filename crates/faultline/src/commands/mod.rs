@@ -19,7 +19,7 @@ pub mod table;
 pub mod userspace;
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,12 @@ fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
 ) -> Result<(), Failure> {
+    if is_database(path) {
+        let path = path.display();
+        return Err(Failure::Usage(format!(
+            "{path} is a database, perhaps a store: name another file"
+        )));
+    }
     let written = match fs::metadata(path).is_ok_and(|known| !known.is_file()) {
         true => File::options()
             .write(true)
@@ -96,6 +102,16 @@ fn write_file(
         WriteError::Output(error) => Failure::Host(format!("{}: {error}", path.display())),
         WriteError::Other(failure) => failure,
     })
+}
+
+/// Whether a file is one of SQLite's.
+fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let mut head = [0; MAGIC.len()];
+    let is_file = fs::metadata(path).is_ok_and(|known| known.is_file());
+    is_file
+        && File::open(path).is_ok_and(|mut it| it.read_exact(&mut head).is_ok())
+        && head == *MAGIC
 }
 
 /// Why a file was not written.
