@@ -1,5 +1,6 @@
 //! The commands and their options.
 
+mod beside;
 mod boots;
 mod names;
 mod results;
@@ -11,6 +12,7 @@ use model::{Better, BootId};
 
 use crate::failure;
 
+pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use results::{
     CompareArgs, ExplainArgs, ExplainFormat, ExportArgs, ExportFormat, Format, Warmup,

@@ -133,6 +133,12 @@ impl From<lab::LookError> for Failure {
 
 host_failures!(lab::NoGuest, machine::Error);
 
+/// Prints what is wrong with the options, and gives the exit code.
+pub fn report_usage(message: &str) -> i32 {
+    eprintln!("faultline: {message}");
+    USAGE.into()
+}
+
 /// Prints why a command failed, and gives its exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
     match failure {

@@ -1,20 +1,33 @@
 //! The command line: parses options, calls the crates below, prints results.
 
+/// Writes a line to standard error. What goes wrong there, such as a closed pipe, does not end a run.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stderr(),
+            format_args!("{}\n", format_args!($($text)*)),
+        );
+    }};
+}
+
 mod args;
 mod commands;
 mod failure;
 mod list;
 mod progress;
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 
 use crate::args::{Cli, Command};
-use crate::failure::{Failure, report_failure};
+use crate::failure::{Failure, report_failure, report_usage};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| match args::beside_a_file(&error) {
+        Some(message) => process::exit(report_usage(&message)),
+        None => error.exit(),
+    });
     match run(cli) {
         Ok(code) => code,
         Err(failure) => report_failure(&failure),

@@ -56,24 +56,30 @@ fn text(path: &Path) -> &str {
 #[test]
 fn what_a_file_says_is_not_said_beside_it() {
     let (measured, exact) = (Setup::new("boots = 3"), Setup::new("mode = \"exact\""));
-    for (option, value) in [
-        ("--kernels", "6.1"),
-        ("--workload", "nas"),
-        ("--set", "share=3"),
-        ("--boots", "5"),
-        ("--boots", "auto"),
-        ("--at-most", "9"),
-        ("--margin", "2"),
-        ("--budget", "2h"),
-        ("--iterations", "3"),
-        ("--cpus", "1"),
-        ("--memory", "1G"),
-        ("--nodes", "2"),
-        ("--accel", "tcg"),
+    for (option, value, key) in [
+        ("--kernels", "6.1", "kernel in [[variant]]"),
+        ("--workload", "nas", "name in [[workload]]"),
+        ("--set", "share=3", "parameters in [[workload]]"),
+        ("--boots", "5", "boots"),
+        ("--boots", "auto", "boots"),
+        ("--at-most", "9", "at_most"),
+        ("--margin", "2", "margin"),
+        ("--budget", "2h", "budget"),
+        ("--iterations", "3", "iterations in [[workload]]"),
+        ("--cpus", "1", "cpus in [machine]"),
+        ("--memory", "1G", "memory in [machine]"),
+        ("--nodes", "2", "nodes in [machine]"),
+        ("--accel", "tcg", "accel in [machine]"),
     ] {
         for setup in [&measured, &exact] {
-            let error = setup.refused(&["run", text(&setup.file), option, value]);
-            assert!(error.contains(option), "{option}: {error}");
+            for arguments in [
+                ["run", text(&setup.file), option, value],
+                ["run", option, value, text(&setup.file)],
+            ] {
+                let error = setup.refused(&arguments);
+                let told = format!("{option} is for runs without a file: set {key} in the file");
+                assert!(error.contains(&told), "{option}: {error}");
+            }
         }
     }
     for option in [&["--seeds", "3"][..], &["--profile", "stacks"], &["--verify"], &["--jobs", "2"]]
@@ -105,6 +111,10 @@ fn options_that_contradict_each_other_are_refused() {
         (&["table", "--check", "--better", "lower"], "--better"),
         (&["run", "--kernels", "6.1", "--set", "share=9", "--set", "share=10"], "twice"),
         (&["compare", "--margin", "101%"], "below 100"),
+        (&["run", "--kernels", "6.1", "--memory", "500M", "--nodes", "1"], "use 384M or 512M"),
+        (&["run", "--kernels", "6.1", "--nodes", "3"], "use 1920M or 2304M"),
+        (&["boot", "6.1", "--cpus", "1"], "ask for fewer nodes"),
+        (&["import", "mmtests", "/none", "--name", "5"], "would mean the experiment"),
     ] {
         let error = setup.refused(arguments);
         assert!(error.contains(why), "{arguments:?}: {error}");
