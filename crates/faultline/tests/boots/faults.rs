@@ -293,32 +293,3 @@ fn a_parameter_that_cannot_be_is_told_before_anything_boots() {
     }
     assert!(!bench.store_path().exists());
 }
-
-#[test]
-fn options_that_a_file_has_instead_are_refused_beside_it() {
-    let bench = Bench::new();
-    let file = bench.write("x.toml", &experiment("t", &fault("exit")));
-    for option in [
-        "--cpus=2",
-        "--memory=1G",
-        "--nodes=1",
-        "--accel=tcg",
-        "--set=x=1",
-        "--iterations=2",
-        "--boots=3",
-        "--at-most=8",
-        "--margin=2%",
-        "--budget=1h",
-        "--workload=nas",
-        "--kernels=6.1",
-    ] {
-        let said = bench.faultline(&["run", file.to_str().unwrap(), option]).expect(2);
-        let name = option.split('=').next().unwrap();
-        assert!(
-            said.err.contains(name) && said.err.contains("cannot be used with"),
-            "{}",
-            said.err
-        );
-    }
-    assert!(!bench.store_path().exists());
-}
