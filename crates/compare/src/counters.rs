@@ -129,7 +129,7 @@ fn left_out(used: &WorkloadUse, columns: &[VariantBoots<'_>]) -> Vec<String> {
 }
 
 /// The part of their phases that the counters cover; the same for all boots that the current look sees.
-pub fn part(
+fn part(
     used: &WorkloadUse,
     columns: &[VariantBoots<'_>],
     steady: &Steady,

@@ -39,7 +39,7 @@ mod table;
 mod testing;
 mod warmup;
 
-use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome};
+use model::{Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, WorkloadUse};
 use serde::Serialize;
 use steady::Steady;
 
@@ -242,6 +242,12 @@ pub struct SetAside {
 }
 
 impl Comparison {
+    /// Whether a table of counters could be limited to the steady part, had the series between the ends of
+    /// phases been read.
+    pub fn lacks_series(&self) -> bool {
+        self.tables.iter().any(|table| table.part == Some(Part::Unsampled))
+    }
+
     /// The verdicts on a column, with the row of means that each is on and its table.
     pub fn verdicts(&self, column: usize) -> impl Iterator<Item = (&Table, &Row, Verdict)> {
         self.tables.iter().flat_map(move |table| {
@@ -265,7 +271,8 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
             columns.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
         let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
         let steady = Steady::of(used, &operations, &warm_ups);
-        let beyond = steady.beyond(used);
+        let warmup = used.warmup.saturating_add(steady.iterations);
+        let beyond = WorkloadUse { warmup, ..used.clone() };
         [
             Table {
                 part: (steady.within && steady.single).then_some(Part::Whole),
@@ -302,19 +309,6 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         user_notes: Vec::new(),
         names: None,
     }
-}
-
-/// Whether tables of counters could be limited to the steady part, had the series between the ends of phases
-/// been read.
-pub fn lacks_series(results: &Results<'_>, judging: &Judging) -> bool {
-    let Results { experiment, variants } = results;
-    experiment.workloads.iter().any(|used| {
-        let columns: Vec<_> =
-            variants.iter().map(|column| column.of_workload(&used.manifest.name)).collect();
-        let (operations, warm_ups) = metrics::steady(used, &columns, experiment.mode, judging);
-        let steady = Steady::of(used, &operations, &warm_ups);
-        counters::part(&steady.beyond(used), &columns, &steady, judging) == Some(Part::Unsampled)
-    })
 }
 
 /// The variants with the baseline before the others.

@@ -93,11 +93,6 @@ impl Steady {
         steady
     }
 
-    /// The workload with the iterations that were found to be warm-up left out too.
-    pub fn beyond(&self, used: &WorkloadUse) -> WorkloadUse {
-        WorkloadUse { warmup: used.warmup.saturating_add(self.iterations), ..used.clone() }
-    }
-
     fn add(&mut self, used: &WorkloadUse, samples: &BootSamples<'_>, number: usize, is_cut: bool) {
         let BootSamples { id, counted, left_out, .. } = samples;
         // What the experiment itself leaves out is not counted anywhere.

@@ -1,9 +1,8 @@
-//! What the store knows about variants, compared once: all that text, mail, page and JSON are made from.
+//! Compares what the store has of variants. Text, mail, page and JSON are made from the result.
 
 use compare::{
     Comparison, Explained, FailedBoot, Judging, Month, NoPhase, PLOT_SOURCES, Plots, Results,
-    Sources, UserNote, comparable, compare, cross_check, explained, lacks_series, plots,
-    with_phases,
+    Sources, UserNote, comparable, compare, cross_check, explained, plots, with_phases,
 };
 use model::{BootId, Experiment, Kept, Mode, Source};
 use store::{Detail, ExperimentId, ExperimentRow, Store};
@@ -64,7 +63,8 @@ pub struct Analysis {
     pub experiment: Experiment,
     /// The comparison.
     pub comparison: Comparison,
-    ids: Vec<ExperimentId>,
+    /// What the store lists of the experiments, in the order in which they were asked for.
+    pub rows: Vec<ExperimentRow>,
     baseline: usize,
     /// With the phases and iterations that count.
     counted: Experiment,
@@ -87,24 +87,28 @@ impl Analysis {
             Some(asked) => place_of(&experiment, asked)?,
         };
         let counted = counted(&experiment, &kept, question)?;
-        let judging = |results: &Results<'_>| judging(results, question);
-        let results = Results::of(&counted, &kept);
-        if lacks_series(&results, &judging(&results)) {
-            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
-        }
-        let results = Results::of(&counted, &kept);
-        let mut comparison = Comparison {
-            user_notes: user_notes(&store.experiments()?, ids),
-            ..compare(&results, baseline, &judging(&results))
+        let compared = |kept: &[Kept]| {
+            let results = Results::of(&counted, kept);
+            compare(&results, baseline, &judging(&results, question))
         };
+        let mut comparison = compared(&kept);
+        if comparison.lacks_series() {
+            kept = read(store, ids, |_| Detail::Series(&SAMPLED))?.1;
+            comparison = compared(&kept);
+        }
+        let listed = store.experiments()?;
+        let rows = ids.iter().filter_map(|id| listed.iter().find(|row| row.id == *id)).cloned();
+        let rows: Vec<ExperimentRow> = rows.collect();
+        comparison.user_notes = user_notes(&rows);
         if let [id] = ids {
             let name = &experiment.variants[baseline].name;
-            cross_checked(store, *id, &results, name, question, &mut comparison)?;
+            let own = (*id, &Results::of(&counted, &kept));
+            cross_checked(store, &listed, own, name, question, &mut comparison)?;
         }
         if let Some(at) = question.names {
             comparison.use_mmtests_names(&experiment, at);
         }
-        Ok(Self { experiment, comparison, ids: ids.to_vec(), baseline, counted, kept })
+        Ok(Self { experiment, comparison, rows, baseline, counted, kept })
     }
 
     /// What was compared.
@@ -122,7 +126,8 @@ impl Analysis {
     /// # Errors
     /// When the store fails, or the experiments cannot be read again.
     pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
-        let kept = read(store, &self.ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
+        let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
+        let kept = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
         let results = Results::of(&self.counted, &kept);
         let mut plots = plots(&results, self.baseline, &self.comparison.judging);
         if let Some(at) = self.comparison.names {
@@ -226,23 +231,22 @@ fn judging(results: &Results<'_>, question: &Question) -> Judging {
 }
 
 /// The user's notes on experiments.
-fn user_notes(rows: &[ExperimentRow], ids: &[ExperimentId]) -> Vec<UserNote> {
-    let rows = ids.iter().filter_map(|id| rows.iter().find(|row| row.id == *id));
-    let noted = rows.filter(|row| !row.note.is_empty());
-    let number = |row: &ExperimentRow| (ids.len() > 1).then_some(row.id.0);
+fn user_notes(rows: &[ExperimentRow]) -> Vec<UserNote> {
+    let noted = rows.iter().filter(|row| !row.note.is_empty());
+    let number = |row: &ExperimentRow| (rows.len() > 1).then_some(row.id.0);
     noted.map(|row| UserNote { experiment: number(row), text: row.note.clone() }).collect()
 }
 
 /// Adds the same variants in the other mode, if they ran there.
 fn cross_checked(
     store: &Store,
-    id: ExperimentId,
-    own: &Results<'_>,
+    listed: &[ExperimentRow],
+    (id, own): (ExperimentId, &Results<'_>),
     baseline: &str,
     question: &Question,
     comparison: &mut Comparison,
 ) -> Result<(), AnalysisError> {
-    let Some((other_id, mut other, kept)) = counterpart(store, own.experiment)? else {
+    let Some((other_id, mut other, kept)) = counterpart(store, listed, own.experiment)? else {
         return Ok(());
     };
     count_warm_up(&mut other, question);
@@ -262,9 +266,10 @@ fn cross_checked(
 /// The latest experiment of the other mode with the same variants and complete boots of two of them.
 fn counterpart(
     store: &Store,
+    listed: &[ExperimentRow],
     experiment: &Experiment,
 ) -> Result<Option<(ExperimentId, Experiment, Vec<Kept>)>, store::Error> {
-    for row in store.experiments()?.into_iter().rev() {
+    for row in listed.iter().rev() {
         let other = store.experiment(row.id)?;
         if other.mode == experiment.mode || !comparable(&other, experiment) {
             continue;

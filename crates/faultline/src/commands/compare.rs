@@ -22,7 +22,7 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let store = existing_store(store)?;
     let ids = experiments(&store, args)?;
     let analysis = Analysis::of(&store, &ids, &question(args))?;
-    let head = head(&store.experiments()?, &ids, analysis.comparison.mode);
+    let head = head(&analysis.rows, analysis.comparison.mode);
     let comparison = &analysis.comparison;
     let text = match args.format {
         Format::Text if !args.full => {
@@ -89,12 +89,12 @@ fn question(args: &CompareArgs) -> Question {
 }
 
 /// Which experiments are compared, and how far a comparison of several goes; empty for one.
-fn head(rows: &[ExperimentRow], ids: &[ExperimentId], mode: Mode) -> String {
+fn head(rows: &[ExperimentRow], mode: Mode) -> String {
     let mut text = String::new();
-    if ids.len() < 2 {
+    if rows.len() < 2 {
         return text;
     }
-    for row in ids.iter().filter_map(|id| rows.iter().find(|row| row.id == *id)) {
+    for row in rows {
         let (created, variants) = (moment(row.created), row.variants.join(", "));
         let line =
             format!("Experiment {}: {} ({variants}), created {created} UTC", row.id, row.name);
