@@ -1,10 +1,10 @@
 //! How a command fails: error messages and exit codes.
 
-use report::escape;
 use std::io;
 use std::process::ExitCode;
 
 use lab::file::FileError;
+use report::escape;
 use store::Trouble;
 
 /// The host failed: disk, emulator, package archive.
@@ -132,12 +132,6 @@ impl From<lab::LookError> for Failure {
 }
 
 host_failures!(lab::NoGuest, machine::Error);
-
-/// Prints what is wrong with the options, and gives the exit code.
-pub fn report_usage(message: &str) -> i32 {
-    eprintln!("faultline: {message}");
-    USAGE.into()
-}
 
 /// Prints why a command failed, and gives its exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {

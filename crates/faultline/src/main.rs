@@ -16,22 +16,22 @@ mod failure;
 mod list;
 mod progress;
 
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::{Cli, Command};
-use crate::failure::{Failure, report_failure, report_usage};
+use crate::failure::{Failure, report_failure};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| match args::beside_a_file(&error) {
-        Some(message) => process::exit(report_usage(&message)),
-        None => error.exit(),
-    });
-    match run(cli) {
-        Ok(code) => code,
-        Err(failure) => report_failure(&failure),
-    }
+    let ended = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(error) => match args::beside_a_file(&error) {
+            Some(message) => Err(Failure::Usage(message)),
+            None => error.exit(),
+        },
+    };
+    ended.unwrap_or_else(|failure| report_failure(&failure))
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
