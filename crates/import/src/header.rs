@@ -455,7 +455,7 @@ fn below(groups: &[Group<'_>], names: &[Group<'_>]) -> Option<Vec<HeaderPart>> {
     Some(parts)
 }
 
-/// Names of which some have run together, where positions do not determine columns.
+/// One part with all names, where some of them have run together and positions do not determine columns.
 fn over_all(groups: &[Group<'_>], geometry: &Geometry) -> HeaderPart {
     let text = groups.iter().map(|group| group.text).collect();
     HeaderPart { first: 0, last: geometry.width - 1, text, edge: None }

@@ -419,7 +419,7 @@ fn unframe(text: String) -> String {
     }
 }
 
-/// The text without the legend beside each name of what is beside its values; positions are kept.
+/// The text with blanks in place of the legend that follows each column's name. Positions are kept.
 fn without_legend(text: String) -> String {
     let blank = " ".repeat(LEGEND.len());
     if text.contains(LEGEND) { text.replace(LEGEND, &blank).trim_end().to_owned() } else { text }

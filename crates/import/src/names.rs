@@ -39,9 +39,9 @@ pub struct Run<'a> {
     pub edge: Option<usize>,
 }
 
-/// The names in a run, if they are certain enough: names known from elsewhere in the text; names with the
-/// same beginning; a first name that ends where its column does; or two names of which the first ends with
-/// the only number that is followed by a letter. Otherwise `None`.
+/// The names in a run, if one of these is so: the names are known from elsewhere in the text; they have the
+/// same beginning; the first name ends where its column ends; there are two names, and the only number
+/// before a letter ends the first one. Otherwise `None`.
 pub fn split(run: &Run<'_>, known: &KnownNames) -> Option<Vec<String>> {
     let fits = (2..=MAX_NAMES).contains(&run.names) && run.text.len() <= MAX_LENGTH;
     if !fits || !run.text.is_ascii() {

@@ -1,4 +1,4 @@
-//! Turns candidates into tables, or into a list of what could not be read.
+//! Reads candidates as tables. Lists the candidates that it cannot read.
 
 mod candidates;
 mod finish;

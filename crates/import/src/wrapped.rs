@@ -175,7 +175,8 @@ fn widths(row: &Piece, after: &[Piece]) -> Vec<usize> {
     widths
 }
 
-/// Whether two lines are names of columns, the last of which were wrapped and lost their indent.
+/// Whether two lines are names of columns. The second line has the last names: they were wrapped and lost their
+/// indent.
 fn are_names(before: &Piece, rest: &Line) -> bool {
     let indent = |line: &Line| line.text.len() - line.text.trim_start().len();
     is_at_margin(before, rest)

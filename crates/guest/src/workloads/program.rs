@@ -288,7 +288,7 @@ impl Pipe {
         self.fd().map_or(Ok(()), |end| Ok(ioctl_fionbio(end, true)?))
     }
 
-    /// Reads at most one pipe buffer of what is available now.
+    /// Reads the available output, at most one pipe buffer.
     fn take_up(&mut self) -> io::Result<()> {
         let Some(end) = &mut self.end else {
             return Ok(());

@@ -58,8 +58,8 @@ fn is_names(row: &Candidate, next: &Candidate, lines: &[Lined<'_>]) -> bool {
     over && row.header.is_none() && header::is_heading(label)
 }
 
-/// Whether a block is one line of versions, all but the first of which look like figures, as in `4.16.0-rc4
-/// 3.19`: names of columns.
+/// Whether a block is one line of versions, as in `4.16.0-rc4 3.19`. They are names of columns, though all but
+/// the first look like figures.
 fn is_versions(block: &Block, lines: &[Lined<'_>]) -> bool {
     let version =
         |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');

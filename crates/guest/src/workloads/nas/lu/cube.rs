@@ -9,7 +9,7 @@ use super::super::team::Member;
 use super::flow::{Axis, Block, State, exact, multiply, pressure, solve};
 use crate::words::Words;
 
-/// The relaxation factor: points are changed by this multiple of what the equations ask for.
+/// The relaxation factor: each point changes by this multiple of the correction that the equations give.
 const OVER: f64 = 1.2;
 
 /// A state for each point of a cube.
