@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, BootId, Execution, HostLoad, ProblemKind, TOO_QUICK, Variant};
+use model::{BootFacts, BootId, HostLoad, ProblemKind, TOO_QUICK, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
@@ -192,7 +192,7 @@ fn mixed<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Mixed> + use<'a>
     let boots: Vec<_> = column.complete().collect();
     let kept: [Common; 3] = [
         ("kernel image", |facts| &facts.kernel_digest),
-        ("acceleration", |facts| facts.execution.map_or("", Execution::name)),
+        ("acceleration", BootFacts::execution_name),
         ("emulator", |facts| &facts.emulator),
     ];
     kept.into_iter().filter_map(move |(what, of)| {
@@ -255,7 +255,7 @@ fn host(column: &VariantBoots<'_>) -> Option<HostRange> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, Outcome, Problem, Setting};
+    use model::{Boot, Execution, Outcome, Problem, Setting};
 
     use super::*;
     use crate::testing::{boot, columns, failed, named, variant};

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use kernels::{KnownUserspace, Renewed};
 use lab::Difference;
-use model::{Boot, Execution, Kept, Kernel, Outcome, count, date};
+use model::{Boot, Kept, Kernel, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
@@ -210,11 +210,6 @@ fn interrupted(row: &ExperimentRow) -> u32 {
     row.outcomes.get(Outcome::Interrupted.name()).copied().unwrap_or(0)
 }
 
-/// What executed a boot, in one word; empty if unknown.
-fn execution(boot: &Boot) -> &'static str {
-    boot.facts.execution.map_or("", Execution::name)
-}
-
 /// The boots of an experiment, one line each.
 pub fn boots(boots: &[Kept]) -> String {
     let rows = boots.iter().map(|Kept { id, superseded, boot }| {
@@ -223,7 +218,7 @@ pub fn boots(boots: &[Kept]) -> String {
             id.to_string(),
             boot.variant.clone(),
             seconds(boot.host.wall, 0),
-            execution(boot).to_owned(),
+            boot.facts.execution_name().to_owned(),
             boot.facts.release.clone(),
             format!("{}{superseded}", boot.outcome),
         ]
@@ -240,7 +235,7 @@ pub fn boot(boot: &Boot) -> String {
         escape(&boot.outcome.to_string()),
         seconds(boot.host.wall, 1),
         escape(&facts.emulator),
-        execution(boot)
+        facts.execution_name()
     );
     let machine = format!(
         "{}, {}, {} MiB of memory\n",

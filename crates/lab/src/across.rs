@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Boot, Execution, Experiment, Kept, Mode};
+use model::{Boot, Experiment, Kept, Mode};
 use store::ExperimentId;
 
 use crate::differences;
@@ -40,9 +40,7 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
         }));
     }
     wrong.extend(match base.mode {
-        Mode::Measured => {
-            unlike(all, "accelerator", |boot| boot.facts.execution.map_or("", Execution::name))
-        }
+        Mode::Measured => unlike(all, "accelerator", |boot| boot.facts.execution_name()),
         Mode::Exact => unlike(all, "emulator", |boot| &boot.facts.emulator),
     });
     if !wrong.is_empty() {
@@ -104,8 +102,7 @@ fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use model::BootId;
-    use model::Outcome;
+    use model::{BootId, Execution, Outcome};
 
     use super::*;
     use crate::file;

@@ -289,6 +289,13 @@ pub struct BootFacts {
     pub userspace: Vec<String>,
 }
 
+impl BootFacts {
+    /// The name of what executed the boot; empty if unknown.
+    pub fn execution_name(&self) -> &'static str {
+        self.execution.map_or("", Execution::name)
+    }
+}
+
 /// What the host did while a boot ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostLoad {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use model::{BootFacts, Execution, Mode};
+use model::{BootFacts, Mode};
 
 use super::Page;
 use crate::ascii::{escape, excerpt};
@@ -95,10 +95,7 @@ fn emulators(page: &Page<'_>) -> String {
     let boots = page.results.variants.iter().flat_map(|column| &column.boots);
     let all = boots.map(|kept| &kept.boot.facts).filter(|facts| !facts.emulator.is_empty());
     let all: BTreeSet<String> = all
-        .map(|facts| {
-            let execution = facts.execution.map_or("", Execution::name);
-            format!("; {} ({execution})", excerpt(&facts.emulator))
-        })
+        .map(|facts| format!("; {} ({})", excerpt(&facts.emulator), facts.execution_name()))
         .collect();
     all.into_iter().collect()
 }

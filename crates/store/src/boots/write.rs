@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Boot, Execution};
+use model::Boot;
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Connection, OptionalExtension, Transaction, named_params, params};
 use sha2::{Digest, Sha256};
@@ -65,7 +65,7 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
             ":nodes": facts.nodes,
             ":memory": facts.memory.cast_signed(),
             ":page_size": facts.page_size.cast_signed(),
-            ":accel": facts.execution.map_or("", Execution::name),
+            ":accel": facts.execution_name(),
             ":emulator": facts.emulator,
             ":kernel_origin": facts.kernel_origin,
             ":kernel_digest": facts.kernel_digest,
