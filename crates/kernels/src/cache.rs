@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
+//! kernels/NAME/sha256sums     the digests of all these files
 //! kernels/NAME/headers/       for a kernel of the user's: headers to build modules with
 //! kernels/NAME/external/      modules built for it, by the digest of their sources
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`
@@ -31,6 +32,7 @@ pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
 use crate::assemble::Parts;
+use crate::checksums::{self, EXTERNAL};
 use crate::error::Doing;
 use crate::modules::Module;
 use crate::out_of_tree::{self, Source};
@@ -140,7 +142,7 @@ impl Cache {
         let mut aliases = self.aliases()?;
         aliases.forget(&kernel.name);
         aliases.write()?;
-        let home = self.kernels().join(&kernel.name);
+        let home = self.home(&kernel.name);
         let stage = self.stage()?;
         fs::rename(&home, stage.path().join("kernel")).doing("remove", &home)?;
         stage.close().doing("remove the files of", &home)
@@ -149,10 +151,13 @@ impl Cache {
     /// The kernel that `spec` names: by name or alias if it is in the cache, which needs no network;
     /// otherwise it is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
     ///
+    /// The files of one in the cache are checked, since it is about to be booted.
+    ///
     /// # Errors
-    /// When it is not there and cannot be added.
+    /// When it is not there and cannot be added, or is damaged.
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
+            checksums::check(&self.home(&kernel.name), &kernel.name)?;
             return Ok(kernel);
         }
         let request: Request = spec.parse()?;
@@ -208,7 +213,7 @@ impl Cache {
         say: &dyn Fn(&str),
     ) -> Result<Result<Module, String>, Error> {
         let name = source.name;
-        let place = self.kernels().join(&kernel.name).join("external").join(source.digest());
+        let place = self.home(&kernel.name).join(EXTERNAL).join(source.digest());
         let path = place.join(name).with_extension("ko");
         let module = Module { name: name.into(), path: path.clone(), optional: false };
         if out_of_tree::is_whole(&path)? {
@@ -332,7 +337,7 @@ impl Cache {
             None => {}
         }
         write_record(&home, kernel)?;
-        let place = self.kernels().join(&name);
+        let place = self.home(&name);
         fs::create_dir_all(self.kernels()).doing("create", &self.kernels())?;
         fs::rename(&home, &place).doing("create", &place)?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
@@ -344,7 +349,7 @@ impl Cache {
         if check_name(name).is_err() {
             return Ok(None); // such as `debian:6.1`: an alias at most
         }
-        let home = self.kernels().join(name);
+        let home = self.home(name);
         let path = home.join("kernel.json");
         let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
         if record.schema != SCHEMA {
@@ -396,6 +401,11 @@ impl Cache {
         self.root.join("kernels")
     }
 
+    /// The directory of a kernel.
+    fn home(&self, name: &str) -> PathBuf {
+        self.kernels().join(name)
+    }
+
     fn apt(&self) -> PathBuf {
         self.root.join("apt")
     }
@@ -422,7 +432,7 @@ fn taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
 }
 
-/// Writes the record beside the kernel's files, and syncs all of it before it returns: after a loss of
+/// Writes the record and the digests beside the kernel's files, and syncs all of it before it returns: after a loss of
 /// power a kernel in its place is complete.
 fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
     let path = home.join("kernel.json");
@@ -430,6 +440,7 @@ fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
         .map_err(io::Error::from)
         .doing("write", &path)?;
     fs::write(&path, record).doing("write", &path)?;
+    checksums::write(home)?;
     whole(home)
 }
 

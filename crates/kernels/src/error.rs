@@ -47,6 +47,16 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A file of a kernel in the cache is damaged.
+    #[error("{}: {problem}; remove the kernel (`faultline kernel rm {name}`) and add it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// The kernel's name.
+        name: String,
+    },
     /// A program is not installed.
     #[error("{tool} is not installed: {hint}")]
     NoTool {

@@ -5,12 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::Error;
-use crate::assemble::{digest, names};
+use crate::assemble::digest;
 use crate::error::Doing;
-use crate::input;
+use crate::{checksums, input};
 
 /// The most files of headers.
 const MAX_FILES: usize = 200_000;
@@ -200,17 +198,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
 
 /// SHA-256 over the names and the digests of all files below a directory, in order.
 pub(crate) fn tree_digest(root: &Path) -> Result<String, Error> {
-    let root = &root.canonicalize().doing("read", root)?;
-    let mut digests = Sha256::new();
-    let mut wanted = vec![PathBuf::new()];
-    while let Some(place) = wanted.pop() {
-        let path = root.join(&place);
-        if path.is_dir() {
-            wanted.extend(names(&path)?.iter().rev().map(|name| place.join(name)));
-        } else {
-            let bytes = fs::read(&path).doing("read", &path)?;
-            digests.update(format!("{} {}\n", digest(&bytes), place.display()));
-        }
-    }
-    Ok(format!("{:x}", digests.finalize()))
+    let files = checksums::digests(root)?.into_iter();
+    let lines = files.map(|(place, digest)| format!("{digest} {}\n", place.display()));
+    Ok(digest(lines.collect::<String>().as_bytes()))
 }

@@ -6,6 +6,7 @@
 mod aliases;
 mod assemble;
 mod cache;
+mod checksums;
 mod compressed;
 mod debian;
 mod error;

@@ -40,6 +40,45 @@ fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request 
 }
 
 #[test]
+fn a_kernel_is_booted_only_if_its_files_are_those_that_were_added() {
+    let bench = Bench::new();
+    let deb = bench.whole_deb(&kernel(RELEASE));
+    let kernel = bench.add(&Request::Deb(deb)).unwrap();
+    let obtain = || bench.cache.obtain(RELEASE, &|_| ());
+    assert_eq!(obtain().unwrap(), kernel);
+    let module = kernel.modules.as_ref().unwrap().join("kernel/one.ko");
+    let vmlinux = kernel.vmlinux.clone().unwrap();
+    for file in [&kernel.image, &vmlinux, kernel.config.as_ref().unwrap(), &module] {
+        let bytes = fs::read(file).unwrap();
+        let mut flipped = bytes.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        fs::write(file, flipped).unwrap();
+        let expected = format!(
+            "{}: it is no longer what was added: its SHA-256 differs; remove the kernel \
+             (`faultline kernel rm {RELEASE}`) and add it again",
+            file.display()
+        );
+        assert_eq!(obtain().unwrap_err().to_string(), expected);
+        fs::write(file, bytes).unwrap();
+        obtain().unwrap();
+    }
+    fs::remove_file(&module).unwrap();
+    assert!(obtain().unwrap_err().to_string().contains("one.ko: it is missing"));
+
+    let sums = kernel.image.with_file_name("sha256sums");
+    let bytes = fs::read(&sums).unwrap();
+    fs::write(&sums, &bytes[..70]).unwrap();
+    assert!(obtain().unwrap_err().to_string().contains("it is missing"));
+    fs::write(&sums, "a").unwrap();
+    assert!(obtain().unwrap_err().to_string().contains("line 1 is no digest"));
+    // A cache from before there were digests.
+    fs::remove_file(&sums).unwrap();
+    obtain().unwrap();
+    assert!(sums.is_file());
+    bench.cache.remove(RELEASE).unwrap();
+}
+
+#[test]
 fn a_package_becomes_a_kernel() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
