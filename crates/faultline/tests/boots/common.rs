@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use model::Boot;
+use model::{Boot, Outcome};
 use store::{Detail, Store};
 use tempfile::TempDir;
 
@@ -61,8 +61,15 @@ impl Bench {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Every boot of the latest experiment, whole.
+    /// The boots of the latest experiment, without those that a busy host invalidated: they were repeated.
     pub fn boots(&self) -> Vec<Boot> {
+        let mut boots = self.every_boot();
+        boots.retain(|boot| !matches!(boot.outcome, Outcome::Invalid(_)));
+        boots
+    }
+
+    /// Every boot of the latest experiment, whole.
+    pub fn every_boot(&self) -> Vec<Boot> {
         let store = Store::open(&self.store_path()).unwrap();
         let latest = store.experiments().unwrap().last().unwrap().id;
         store.boots(latest, Detail::Whole).unwrap().into_iter().map(|kept| kept.boot).collect()
