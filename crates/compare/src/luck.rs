@@ -35,9 +35,11 @@ pub enum Verdict {
     Regression,
     /// Better, likewise.
     Improvement,
-    /// Within the luck floor or the margin; in measured mode, shown to be smaller than the margin.
+    /// Within the margin. In exact mode there is no change at all, one beyond luck is smaller than the margin,
+    /// or one within the luck floor has a floor that does not exceed the margin.
     Same,
-    /// Not enough is known. In exact mode a variant lacks a seed's figure, or has only one seed.
+    /// Not enough is known. In exact mode the change is within a luck floor that exceeds the margin, a variant
+    /// lacks a seed's figure, or it has only one seed.
     Undecided,
 }
 
@@ -53,19 +55,17 @@ impl Verdict {
     }
 
     /// The verdict on the difference of a figure with direction `better`. A change of at most `margin` of
-    /// the baseline's figure counts as none.
+    /// the baseline's figure counts as none, and so does one of at most [`RESOLUTION`].
     pub(crate) fn of(better: Better, difference: Option<&Difference>, margin: f64) -> Self {
-        let Some((difference, beyond_luck)) =
-            difference.and_then(|it| Some((it, it.beyond_luck()?)))
-        else {
-            return Self::Undecided;
-        };
-        let change = difference.change();
-        let is_some = beyond_luck && change.abs() > margin * difference.base.abs();
-        match (is_some, (change > 0.0) == (better == Better::Higher)) {
-            (false, _) => Self::Same,
-            (true, true) => Self::Improvement,
-            (true, false) => Self::Regression,
+        let known = difference.and_then(|it| Some((it.change(), it.floor?, it.base.abs())));
+        let Some((change, floor, base)) = known else { return Self::Undecided };
+        let is_better = (change > 0.0) == (better == Better::Higher);
+        match change.abs() > floor {
+            true if change.abs() <= margin * base => Self::Same,
+            true if is_better => Self::Improvement,
+            true => Self::Regression,
+            false if change != 0.0 && floor > margin.max(RESOLUTION) * base => Self::Undecided,
+            false => Self::Same,
         }
     }
 }
@@ -250,7 +250,11 @@ mod tests {
         assert_eq!(verdict(Better::Lower, 95.0, Some(4.0), 0.01), "improvement");
         assert_eq!(verdict(Better::Higher, 105.0, Some(4.0), 0.01), "improvement");
         assert_eq!(verdict(Better::Higher, 95.0, Some(4.0), 0.01), "regression");
-        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.01), "same");
+        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.01), "undecided");
+        assert_eq!(verdict(Better::Lower, 100.0, Some(4.0), 0.01), "same");
+        assert_eq!(verdict(Better::Lower, 104.0, Some(4.0), 0.04), "same");
+        assert_eq!(verdict(Better::Lower, 100.05, Some(0.1), 0.0), "same");
+        assert_eq!(verdict(Better::Lower, 100.05, Some(0.2), 0.0), "undecided");
         assert_eq!(verdict(Better::Higher, 100.0, Some(0.0), 0.0), "same");
         assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.01), "same");
         assert_eq!(verdict(Better::Lower, 100.5, Some(0.1), 0.0), "regression");

@@ -1,11 +1,12 @@
 //! The text above and below the tables of exact mode: what it found, and what it cannot see.
 
-use compare::{Comparison, Kind, LEVEL, RATE, Row, Statistic, Table, Verdict};
+use compare::{Comparison, Kind, LEVEL, RATE, RESOLUTION, Row, Statistic, Table, Verdict};
 use model::{Mode, count};
 
 use crate::ascii::{escape, few};
 use crate::notes::{Note, lay_out};
 use crate::table::decimal;
+use crate::verdicts::{more_of, short};
 
 /// Nanoseconds by which the guest's clock advances per instruction of any CPU: QEMU's `-icount shift=1` is
 /// 2^1.
@@ -107,21 +108,31 @@ fn verdicts(comparison: &Comparison, column: usize) -> Option<Note> {
 }
 
 /// The change that a verdict is about, and its luck floor.
-pub fn reasons(row: &Row, verdict: Verdict, column: usize, margin: f64) -> String {
+pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
     let mut said = change(row, column, 2).unwrap_or_else(|| "-".to_owned());
     match floor_percent(row, column) {
         Some(floor) => said.push_str(&format!(", luck floor {} %", decimal(Some(floor), 2))),
         None => said.push_str(", luck floor unknown"),
     }
-    let is_beyond = row.beyond_luck(column) == Some(true);
     match verdict {
-        Verdict::Same if is_beyond => said.push_str(": beyond luck, within the margin"),
-        Verdict::Same if floor_percent(row, column) > Some(100.0 * margin) => {
-            said.push_str(": smaller changes cannot be told from luck");
+        Verdict::Same if row.beyond_luck(column) == Some(true) => {
+            said.push_str(": beyond luck, within the margin");
         }
+        Verdict::Undecided => said.extend(more(row, comparison, column)),
         _ => {}
     }
     said
+}
+
+/// How many more seeds would lower the luck floor to the margin: the floor falls with the square root of the
+/// number of seeds.
+fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
+    let margin = comparison.judging.margin.max(RESOLUTION);
+    let times = floor_percent(row, column)? / (100.0 * margin);
+    let seeds = f64::from(comparison.boots);
+    let more = (seeds * times * times - seeds).ceil() as usize;
+    let margin = short(100.0 * margin);
+    Some(format!("; {} to resolve {margin} %", more_of(more.max(1), "seed")))
 }
 
 /// The change of a column's figure in percent of the baseline's: `139.97 % more`.

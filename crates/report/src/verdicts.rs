@@ -105,7 +105,7 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
         let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
         let reasons = match comparison.mode {
             Mode::Measured => reasons(row, *verdict, comparison, column),
-            Mode::Exact => exact::reasons(row, *verdict, column, comparison.judging.margin),
+            Mode::Exact => exact::reasons(row, *verdict, comparison, column),
         };
         text.push_str(&layout.lines(&first, &reasons));
     }
@@ -226,18 +226,18 @@ fn more(evidence: &Evidence, comparison: &Comparison) -> String {
     match (needed as usize).saturating_sub(least) {
         // A decision was as likely as not, and the difference is near the margin.
         0 => format!("a few more boots to resolve {margin} %"),
-        more => format!("{} to resolve {margin} %", more_boots(more)),
+        more => format!("{} to resolve {margin} %", more_of(more, "boot")),
     }
 }
 
-/// More boots than this for a verdict are not suggested.
-const MOST_BOOTS: usize = 1000;
+/// More boots or seeds than this for a verdict are not suggested.
+const MOST: usize = 1000;
 
-/// So many more boots, in words.
-pub(crate) fn more_boots(number: usize) -> String {
+/// So many more boots or seeds, in words. `unit` is "boot" or "seed".
+pub(crate) fn more_of(number: usize, unit: &str) -> String {
     match rough(number) {
-        number @ ..=MOST_BOOTS => format!("about {}", count(number, "more boot")),
-        number => format!("more boots than are practical (about {number})"),
+        number @ ..=MOST => format!("about {}", count(number, &format!("more {unit}"))),
+        number => format!("more {unit}s than are practical (about {number})"),
     }
 }
 
@@ -412,10 +412,10 @@ mod tests {
 
     #[test]
     fn boots_that_nobody_runs_are_not_asked_for() {
-        assert_eq!(more_boots(1), "about 1 more boot");
-        assert_eq!(more_boots(991), "about 1000 more boots");
-        assert_eq!(more_boots(1001), "more boots than are practical (about 1100)");
-        assert_eq!(more_boots(24_801), "more boots than are practical (about 25000)");
+        assert_eq!(more_of(1, "boot"), "about 1 more boot");
+        assert_eq!(more_of(991, "boot"), "about 1000 more boots");
+        assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1100)");
+        assert_eq!(more_of(24_801, "boot"), "more boots than are practical (about 25000)");
     }
 
     #[test]

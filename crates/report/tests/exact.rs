@@ -145,6 +145,24 @@ fn what_is_within_the_margin_and_beyond_luck_is_named() {
 }
 
 #[test]
+fn what_luck_may_hide_is_undecided_and_says_how_many_seeds_it_takes() {
+    let spread = |scale: f64| {
+        let mut boots = seeds(scale, 5);
+        for (boot, factor) in boots.iter_mut().zip([1.0, 1.02, 0.98, 1.01, 0.99]) {
+            boot.samples.iter_mut().for_each(|sample| sample.value *= factor);
+        }
+        boots
+    };
+    let comparison = compared(5, &[("6.1", &spread(1.0)), ("6.12", &spread(1.005))]);
+    let brief = report::brief(&comparison, "faultline compare 1 --full");
+    let words = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+    // 5 x (3.99 / 1)^2 seeds in all.
+    let said = "undecided instructions-kernel-NUMA01 0.50 % more, luck floor 3.99 %; about 75 more seeds \
+                to resolve 1 %";
+    assert!(words.contains(said), "{words}");
+}
+
+#[test]
 fn one_variant_has_no_verdicts() {
     let text = printed(&compared(5, &[("6.1", &seeds(1.0, 5))]));
     insta::assert_snapshot!(&text[..text.find("Min ").unwrap()]);

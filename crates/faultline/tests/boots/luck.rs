@@ -41,7 +41,8 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
     let rows: Vec<&Value> = tables.flat_map(|it| it["rows"].as_array().unwrap()).collect();
     let verdicts = rows.iter().flat_map(|row| row["verdicts"].as_array().unwrap());
     let verdicts: Vec<&str> = verdicts.filter_map(Value::as_str).collect();
-    assert_eq!(verdicts, vec!["same"; variants.len() - 1], "{name}");
+    assert_eq!(verdicts.len(), variants.len() - 1, "{name}");
+    assert!(verdicts.iter().all(|it| ["same", "undecided"].contains(it)), "{name}: {verdicts:?}");
     // Luck there is: seeds differ.
     let luck = rows.iter().find(|row| row["statistic"] == "Luck").unwrap();
     assert!(luck["values"][1].as_f64().unwrap() > 0.0, "{name}");

@@ -147,7 +147,8 @@ fn kernels_that_only_moved_are_the_same() {
     ));
     let compared = laboratory.json(&["compare", "--margin", "0", "--format", "json"]);
     for kernel in &kernels[1..] {
-        assert_eq!(verdict(&compared, kernel), "same", "{kernel}");
+        let verdict = verdict(&compared, kernel);
+        assert!(["same", "undecided"].contains(&&*verdict), "{kernel}: {verdict}");
     }
 }
 

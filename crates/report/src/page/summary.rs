@@ -11,7 +11,7 @@ use crate::ascii::excerpt;
 use crate::exact;
 use crate::explain::view;
 use crate::table::{NOTHING, decimal, signed};
-use crate::verdicts::{in_percent, more_boots};
+use crate::verdicts::{in_percent, more_of};
 
 /// Most judgements that are not folded: of any kind, and of regressions and improvements. Undecided and
 /// unchanged ones are folded first.
@@ -340,7 +340,7 @@ fn more(it: &Judgement<'_>, comparison: &Comparison) -> Vec<String> {
     let margin = percent(comparison.judging.margin);
     let needed = evidence.needed.map(|needed| (needed as usize).saturating_sub(boots));
     if let Some(more) = needed.filter(|&more| more > 0) {
-        said.push(format!("{} a side to resolve {margin} %", more_boots(more)));
+        said.push(format!("{} a side to resolve {margin} %", more_of(more, "boot")));
     }
     let p = match evidence.p {
         p if p < 0.001 => "p < 0.001".to_owned(),
