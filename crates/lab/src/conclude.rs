@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kernelfiles::kallsyms::Symbols;
 use kernelfiles::klog;
-use machine::{Ending, How};
+use machine::{Ending, How, Limit};
 use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -42,6 +42,8 @@ pub struct Head {
 
 /// Most bytes of a console that are kept: its start and its end.
 const MAX_CONSOLE: usize = 4 << 20;
+/// Most characters of a line of the console in an outcome.
+const MAX_LINE: usize = 200;
 
 impl Head {
     /// The path of the head in a boot's directory.
@@ -222,12 +224,25 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
     }
     match ending.map(|ending| &ending.how) {
         None => Outcome::Interrupted,
-        Some(How::TimedOut(limit)) => Outcome::TimedOut(limit.to_string()),
+        Some(How::TimedOut(limit)) => Outcome::TimedOut(timed_out(*limit, console)),
         Some(How::PoweredOff | How::Reset) => {
             Outcome::Died("the guest ended before its job was done".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
         Some(How::Crashed(how)) => Outcome::Invalid(how.clone()),
+    }
+}
+
+/// Which limit expired, and where the boot hung: the last line that its kernel printed.
+fn timed_out(limit: Limit, console: &str) -> String {
+    let last = console.lines().map(str::trim_end).rfind(|line| !line.is_empty());
+    match (limit, last) {
+        (Limit::Boot(_), Some(line)) => {
+            let line: String = line.chars().take(MAX_LINE).collect();
+            format!("{limit}; the last line on its console: {line}")
+        }
+        (Limit::Boot(_), None) => format!("{limit}; its console is empty"),
+        _ => limit.to_string(),
     }
 }
 
@@ -316,6 +331,8 @@ fn read_console(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use model::Millis;
+
     use super::*;
 
     #[test]
@@ -334,5 +351,18 @@ mod tests {
         assert_eq!(texts, [warning, panic]);
         assert_eq!(after(&console, ""), console);
         assert_eq!(after("no stamps", "[    1.0] x"), "");
+    }
+
+    #[test]
+    fn a_boot_that_hangs_says_where() {
+        let limit = Limit::Boot(Millis(180_000));
+        let said = timed_out(limit, "SeaBIOS\n[    0.5] smp: Bringing up secondary CPUs ...\r\n\n");
+        let expected = "the agent was not up 3m after the start; the last line on its console: \
+                        [    0.5] smp: Bringing up secondary CPUs ...";
+        assert_eq!(said, expected);
+        assert!(timed_out(limit, "").ends_with("; its console is empty"));
+        assert!(timed_out(limit, &"x".repeat(9999)).len() < 400);
+        let run = timed_out(Limit::Run(Millis(1000)), "SeaBIOS\n");
+        assert_eq!(run, "the job was not done 1s after the agent was up");
     }
 }
