@@ -94,7 +94,7 @@ fn judge_by_luck(
     judging: &Judging,
 ) {
     let mean_of = |source: &RowSource<'_>| {
-        lines.iter().position(|(other, it)| std::ptr::eq(*other, source) && it.is_mean())
+        lines.iter().position(|(other, it)| other.key() == source.key() && it.is_mean())
     };
     let mut held = Vec::new();
     for (number, (source, statistic)) in lines.iter().enumerate() {
@@ -220,6 +220,11 @@ struct RowSource<'a> {
 }
 
 impl<'a> RowSource<'a> {
+    /// Metric, label and phase: no two operations of a table share all three.
+    fn key(&self) -> [&str; 3] {
+        [&self.operation.metric.name, self.operation.label, self.operation.phase]
+    }
+
     fn of(operation: &'a Operation<'a>, workload: &Manifest, wanted: Option<u32>) -> Self {
         let Metric { mean, better, .. } = operation.metric;
         let is_judged = wanted.is_some()
