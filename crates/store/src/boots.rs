@@ -10,7 +10,9 @@ use rusqlite::{Connection, Transaction};
 use crate::checksums::{BootEntry, BootSums, ExperimentSums, StoreSums, differs};
 use crate::{Error, ExperimentId, Series, Store, Trouble};
 
-pub(crate) use read::{check, sums};
+pub(crate) use read::check;
+#[cfg(test)]
+pub(crate) use read::sums;
 
 /// How much of a boot to read. Series and consoles are large.
 #[derive(Clone, Copy, Debug)]

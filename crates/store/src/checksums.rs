@@ -17,8 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::boots;
-use crate::{ExperimentId, Trouble, experiments};
+use crate::{ExperimentId, Trouble};
 
 /// SHA-256.
 pub type Digest = [u8; 32];
@@ -256,52 +255,6 @@ impl BootSums {
             })
         })?)
     }
-}
-
-/// Computes the checksums of a store that has none.
-pub fn make(connection: &Connection) -> Result<(), Trouble> {
-    if let Some(why) = integrity(connection)?.first() {
-        return Err(Trouble::damaged("the file", why));
-    }
-    let sql = "SELECT id FROM boots WHERE experiment NOT IN (SELECT id FROM experiments)";
-    if let Some(id) = connection.query_row(sql, [], |row| row.get(0)).optional()? {
-        let what = format!("the row of boot {}", BootId(id));
-        return Err(Trouble::damaged(what, "it belongs to no experiment"));
-    }
-    keep(connection, "store", &StoreSums::default())?;
-    Numbers::default().keep(connection)?;
-    let sql = "SELECT id, name FROM experiments ORDER BY used";
-    let mut experiments = connection.prepare(sql)?;
-    let experiments = experiments.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
-    for experiment in experiments? {
-        let (id, name) = experiment?;
-        let mut sums =
-            ExperimentSums { row: experiments::digest(connection, id)?, boots: Vec::new() };
-        let mut boots =
-            connection.prepare_cached("SELECT id FROM boots WHERE experiment = ? ORDER BY id")?;
-        for boot in boots.query_map([id], |row| row.get(0).map(BootId))? {
-            let boot = boot?;
-            sums.boots.push(boots::sums(connection, boot)?.keep(connection, boot)?);
-        }
-        sums.keep(connection, ExperimentId(id), Some(&name))?;
-    }
-    Ok(())
-}
-
-/// Updates the checksums of experiments after their rows got a remark. A row that did not match its old
-/// checksum keeps it: a new one would hide the damage.
-pub fn take_in_remarks(connection: &Connection) -> Result<(), Trouble> {
-    Numbers::default().keep(connection)?;
-    let store = StoreSums::read(connection)?;
-    for entry in &store.experiments {
-        let id = ExperimentId(entry.id);
-        let Ok(mut sums) = store.experiment(connection, id) else { continue };
-        if experiments::digest_of_old(connection, id.0)? == sums.row {
-            sums.row = experiments::digest(connection, id.0)?;
-            sums.keep(connection, id, None)?;
-        }
-    }
-    Ok(())
 }
 
 /// Errors that SQLite finds in the structure of the file, at most a hundred.

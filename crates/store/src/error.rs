@@ -65,17 +65,6 @@ pub enum Trouble {
          write, and name the copy (--store)", .0.display()
     )]
     Unmerged(PathBuf),
-    /// The file cannot be written, but has to be migrated before it can be read.
-    #[error(
-        "it cannot be written, and its schema is version {found}, which has to become version {known} \
-         before it is read: copy it to where you may write, and name the copy (--store)"
-    )]
-    Older {
-        /// The version of the file.
-        found: usize,
-        /// The latest version.
-        known: usize,
-    },
     /// The host's disk failed.
     #[error("the disk failed to read or write it: {0}")]
     Disk(rusqlite::Error),
@@ -90,16 +79,16 @@ pub enum Trouble {
         /// The experiment that has it.
         other: ExperimentId,
     },
-    /// The file was written by a later version of this program. It was not changed.
+    /// The file is of another version of faultline.
     #[error(
-        "its schema is version {found}, and this faultline knows versions up to {known}; \
-         use the newer faultline that wrote it, or choose another file"
+        "its schema is version {found}, and this faultline knows only version {known}: use the faultline \
+         that wrote it, or choose another file (--store)"
     )]
-    Newer {
+    Version {
         /// The version of the file.
-        found: usize,
-        /// The latest version known here.
-        known: usize,
+        found: i64,
+        /// The known version.
+        known: i64,
     },
     /// The disk is full. The transaction was rolled back.
     #[error("no room is left on the disk; what was kept before is safe: make room and run again")]

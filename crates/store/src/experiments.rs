@@ -13,9 +13,6 @@ use crate::{Error, Store, Trouble};
 
 const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
     WHERE id = ?";
-/// The row before there were remarks.
-const OLD_ROW: &str =
-    "SELECT id, name, definition, digest, boots, created, used FROM experiments WHERE id = ?";
 /// Bytes that each experiment's boots hold; the numbers of a row count as 32.
 const SIZES: &str = "SELECT boots.experiment, sum(part.bytes) FROM boots JOIN (
         SELECT id AS boot, length(console) + length(banner) + 256 AS bytes FROM boots
@@ -202,8 +199,8 @@ pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     definition(&run, &["boots", "sequential", "userspace"])
 }
 
-/// The experiment of this name and identity that was last kept. Definitions are compared, not digests: in
-/// old stores these cover more than the identity.
+/// The experiment of this name and identity that was last kept. Definitions are compared, not digests: a
+/// definition from before there was a key has its default.
 pub(crate) fn known(
     connection: &Connection,
     name: &str,
@@ -240,14 +237,6 @@ pub(crate) struct KeptExperiment {
 /// The checksum of an experiment's row.
 pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Digest, Trouble> {
     Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
-}
-
-/// The same digest as computed before there were remarks.
-pub(crate) fn digest_of_old(
-    connection: &Connection,
-    id: i64,
-) -> Result<checksums::Digest, Trouble> {
-    Ok(checksums::rows(connection, OLD_ROW, id, |_| Ok(()))?.1)
 }
 
 /// The row of an experiment, verified.

@@ -112,7 +112,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    schema::migrate(&mut connection)?;
+    schema::create(&mut connection)?;
     use_write_ahead_log(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -117,35 +117,6 @@ fn remarks_stay_with_their_experiment() {
 }
 
 #[test]
-fn a_store_of_the_version_before_takes_remarks_and_hides_no_damage() {
-    let file = StoreFile::new();
-    let (store, [first, second]) = two(&file);
-    let before = store.boots(first, Detail::Whole).unwrap();
-    drop(store);
-    // As version 8 left it: rows without remarks, under checksums of their own.
-    let plain = file.plain();
-    plain.execute("DELETE FROM checksums WHERE of = 'numbers'", []).unwrap();
-    for id in [first, second] {
-        let mut sums = crate::checksums::ExperimentSums::read(&plain, id).unwrap();
-        sums.row = crate::experiments::digest_of_old(&plain, id.0).unwrap();
-        sums.keep(&plain, id, None).unwrap();
-    }
-    plain
-        .execute_batch(
-            "ALTER TABLE experiments DROP COLUMN note; PRAGMA user_version = 8;
-            UPDATE experiments SET created = 7 WHERE id = 2",
-        )
-        .unwrap();
-    drop(plain);
-    let mut store = file.open();
-    assert_eq!(store.boots(first, Detail::Whole).unwrap(), before);
-    let lost = store.check().unwrap().lost;
-    assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].what, "the definition of experiment 2");
-    store.note_experiment(first, "kept").unwrap();
-}
-
-#[test]
 fn numbers_that_were_given_are_never_forgotten_unnoticed() {
     for damage in [
         "DELETE FROM checksums WHERE of = 'numbers'",

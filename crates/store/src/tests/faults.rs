@@ -95,7 +95,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn damage_from_before_there_were_checksums_is_named() {
+fn damage_under_right_checksums_is_named() {
     let cases = [
         ("UPDATE boots SET outcome = 'lost'", "the row of boot b1: the outcome: `lost` is unknown"),
         (
@@ -115,7 +115,7 @@ fn damage_from_before_there_were_checksums_is_named() {
         let id = store.keep_experiment(&experiment("numa")).unwrap();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         drop(store);
-        file.as_of_old(sql);
+        file.forge(sql);
         let error = file.open().boot(BootId(1)).unwrap_err().to_string();
         assert!(error.contains(&format!("damage in {expected}")), "{error}");
     }

@@ -151,17 +151,6 @@ fn a_store_on_a_full_disk_is_read_with_all_that_was_kept() {
 }
 
 #[test]
-fn an_older_version_is_not_read_without_being_brought_up_to_date() {
-    let (file, store) = kept();
-    drop(store);
-    file.as_of_old("");
-    close(&file);
-    let told = told(&file);
-    assert!(told.contains("its schema is version 7, which has to become version 9"), "{told}");
-    reopen(&file);
-}
-
-#[test]
 fn a_path_with_letters_of_uris_is_read() {
     let (file, store) = kept();
     drop(store);

@@ -20,7 +20,8 @@ use model::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::Store;
+use crate::checksums::{ExperimentSums, StoreSums};
+use crate::{ExperimentId, Store, boots, experiments};
 
 /// The file of a store, in directories that do not exist yet.
 struct StoreFile {
@@ -46,16 +47,20 @@ impl StoreFile {
         connection
     }
 
-    /// Changes the store by `sql` as if it had no checksums yet, then opens it as an old version.
-    fn as_of_old(&self, sql: &str) {
+    /// Changes the store by `sql`, and makes all checksums of experiments and boots anew.
+    fn forge(&self, sql: &str) {
         let plain = self.plain();
         plain.execute_batch(sql).unwrap();
-        plain
-            .execute_batch(
-                "ALTER TABLE experiments DROP COLUMN note;
-                DROP TABLE checksums; PRAGMA user_version = 7",
-            )
-            .unwrap();
+        for entry in StoreSums::read(&plain).unwrap().experiments {
+            let id = ExperimentId(entry.id);
+            let mut sums = ExperimentSums::read(&plain, id).unwrap();
+            sums.row = experiments::digest(&plain, id.0).unwrap();
+            for boot in &mut sums.boots {
+                let id = boot.boot();
+                *boot = boots::sums(&plain, id).unwrap().keep(&plain, id).unwrap();
+            }
+            sums.keep(&plain, id, None).unwrap();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ CREATE TABLE experiments (
     boots INTEGER NOT NULL,   -- wanted of each variant
     created INTEGER NOT NULL DEFAULT (unixepoch()),
     used INTEGER NOT NULL,    -- rises whenever the experiment is kept again
+    note TEXT NOT NULL DEFAULT '', -- of the user
     UNIQUE (name, digest)
 ) STRICT;
 
@@ -26,7 +27,7 @@ CREATE TABLE boots (
     replicate INTEGER NOT NULL,
     block INTEGER NOT NULL,
     started INTEGER NOT NULL,
-    outcome TEXT NOT NULL,    -- complete, failed, panicked, timed-out, died or interrupted
+    outcome TEXT NOT NULL,    -- complete, partial, failed, panicked, timed-out, died, invalid or interrupted
     detail TEXT NOT NULL,     -- of the outcome, if it has any
     superseded INTEGER NOT NULL DEFAULT FALSE, -- failed, and to be done again
     release TEXT NOT NULL,
@@ -47,7 +48,11 @@ CREATE TABLE boots (
     load_after REAL,
     steal REAL,
     wall REAL,
-    console BLOB NOT NULL     -- packed
+    console BLOB NOT NULL,    -- packed
+    initramfs_digest TEXT NOT NULL DEFAULT '', -- hexadecimal, empty if not kept
+    recording_digest TEXT NOT NULL DEFAULT '', -- likewise
+    userspace_digest TEXT NOT NULL DEFAULT '', -- of the image of packages
+    userspace INTEGER REFERENCES texts -- package=version, a line each
 ) STRICT;
 
 CREATE INDEX boots_of_experiment ON boots (experiment);
@@ -78,6 +83,8 @@ CREATE TABLE samples (
     metric TEXT NOT NULL,
     label TEXT NOT NULL,
     value REAL,
+    ended INTEGER, -- nanoseconds of guest time, where known
+    count INTEGER NOT NULL DEFAULT 1, -- how many times in a row the value was measured
     PRIMARY KEY (boot, place)
 ) STRICT, WITHOUT ROWID;
 
@@ -104,4 +111,31 @@ CREATE TABLE chunks (
     samples INTEGER NOT NULL, -- number of times
     packed BLOB NOT NULL,     -- times and columns: see src/chunk.rs
     PRIMARY KEY (boot, place)
+) STRICT;
+
+-- The first and the last sample of each series of more than two: differences need no more, and series may be
+-- long.
+CREATE TABLE chunk_ends (
+    boot INTEGER NOT NULL,
+    place INTEGER NOT NULL,   -- that of the chunk
+    packed BLOB NOT NULL,     -- times and columns: see src/chunk.rs
+    PRIMARY KEY (boot, place)
+) STRICT;
+
+-- What exact mode counted.
+CREATE TABLE profiles (
+    boot INTEGER NOT NULL REFERENCES boots,
+    place INTEGER NOT NULL,
+    workload TEXT NOT NULL,
+    iteration INTEGER NOT NULL,
+    phase TEXT NOT NULL,
+    packed BLOB NOT NULL,     -- see src/profile.rs
+    PRIMARY KEY (boot, place)
+) STRICT;
+
+-- Checksums of all tables above: see src/checksums.rs.
+CREATE TABLE checksums (
+    of TEXT PRIMARY KEY,      -- `store`, `experiment 1`, `boot b1`
+    sums BLOB NOT NULL,
+    digest BLOB NOT NULL      -- of both
 ) STRICT;

@@ -1,1 +1,0 @@
--- Chunks may be of format 2, which is not known to programs that know no version but those before.
