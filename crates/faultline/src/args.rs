@@ -208,7 +208,7 @@ pub struct RunArgs {
     /// Without a file: set a parameter of the workload; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub parameters: Vec<(String, String)>,
-    /// Without a file: boots of each kernel; auto boots until every verdict is in [default: 3]
+    /// Without a file: boots of each kernel; auto boots until every verdict is decided [default: 3]
     #[arg(long, conflicts_with_all = ["experiment", "seeds"], value_name = "NUMBER|auto")]
     pub boots: Option<BootsArg>,
     #[command(flatten)]

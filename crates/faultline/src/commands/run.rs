@@ -132,7 +132,7 @@ fn done(summary: &RunSummary) -> String {
     };
     let why = match summary.ending {
         Ending::Schedule => "",
-        Ending::Verdicts => "; all verdicts are in",
+        Ending::Verdicts => "; all verdicts are decided",
         Ending::Budget => "; the time budget is used up: run the same command again to continue",
         Ending::Fruitless => "; a variant has no complete boot",
         Ending::Unjudged => {

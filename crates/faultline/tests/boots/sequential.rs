@@ -1,4 +1,4 @@
-//! Boots that end when every verdict is in, and one kernel as if it were two.
+//! Boots that end when every verdict is decided, and one kernel as if it were two.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -55,13 +55,13 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
     let left = 8 - before.unwrap_or_else(|| panic!("{}", said.err));
     assert!(said.err.contains("look 1 of 3, at 4 boots of each variant"), "{}", said.err);
     assert!(said.err.contains("slow: timed Time: regression (-25.00%)"), "{}", said.err);
-    let done = format!("{left} boots done; all verdicts are in");
+    let done = format!("{left} boots done; all verdicts are decided");
     assert!(said.out.contains(&done), "{}", said.out);
     let complete = bench.boots().iter().filter(|boot| boot.outcome.is_complete()).count();
     assert_eq!(complete, 8);
 
     let again = bench.faultline(&["run", file]).expect(0);
-    assert!(again.out.contains("no boots done; all verdicts are in"), "{}", again.out);
+    assert!(again.out.contains("no boots done; all verdicts are decided"), "{}", again.out);
     let compared = bench.faultline(&["compare", "--full"]).expect(0);
     let text = compared.out.replace('\n', " ");
     assert!(text.contains("sequential, look 1 of 3, level 0.5 %"), "{text}");

@@ -35,7 +35,7 @@ impl<'a> Looks<'a> {
             let looks = looks.take_while(|units| *units <= self.experiment.boots);
             let looks = looks.map(|units| units.to_string()).collect::<Vec<_>>().join(", ");
             let text =
-                format!("until every verdict is in: looked at with {looks} boots of each variant");
+                format!("until every verdict is decided: looked at with {looks} boots of each variant");
             watch(Progress::Remark(&text));
         }
     }
