@@ -146,7 +146,7 @@ fn a_plan_is_printed_and_nothing_is_booted() {
 fn a_plan_wants_kernels_that_there_are() {
     let setup = Setup::new("boots = 2");
     for (kernel, code, why) in [
-        ("mine", 2, "`mine` is not a kernel: ask for debian:6.1"),
+        ("mine", 2, "`mine` is not a kernel: use debian:6.1"),
         ("/none/x.deb", 1, "/none/x.deb: cannot read: No such file"),
     ] {
         let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
@@ -168,7 +168,7 @@ fn a_machine_larger_than_the_host_is_refused() {
         let output = setup.command(options).env("FAULTLINE_GUEST", guest).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        let wants = "faultline: the machine wants 100T of memory, and this host has";
+        let wants = "faultline: the machine needs 100T of memory, but this host has only";
         assert!(error.starts_with(wants), "{error}");
     }
     assert!(!setup.directory.path().join("cache").exists(), "nothing was fetched");
@@ -181,7 +181,7 @@ fn numbers_are_no_names_of_experiments() {
     for name in ["1", "b12"] {
         fs::write(&setup.file, experiment.replace("\"x\"", &format!("\"{name}\""))).unwrap();
         let error = setup.refused(&["run", text(&setup.file)]);
-        assert!(error.contains("give it a name of letters"), "{error}");
+        assert!(error.contains("use a name with letters, such as \"numa\""), "{error}");
     }
 }
 

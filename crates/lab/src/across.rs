@@ -1,4 +1,4 @@
-//! Several experiments as one, so that variants of different experiments are compared.
+//! Combines several experiments into one, so that variants of different experiments can be compared.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use store::ExperimentId;
 
 use crate::differences;
 
-/// The distance between blocks of different experiments: no schedule is longer.
+/// The distance between the blocks of different experiments. No schedule has more blocks.
 const BLOCKS: u32 = 1 << 24;
 
-/// An experiment and its boots.
+/// The number of an experiment, its definition and its boots.
 pub type Of = (ExperimentId, Experiment, Vec<Kept>);
 
-/// The variants and boots of several experiments that ran the same work on the same machine. Variants with
-/// the same name in several experiments are called `NAME@1`, with the experiment's number. Boots of
-/// different experiments never share a block, because they were not taken in turns.
+/// Combines the variants and boots of several experiments that ran the same workloads on the same machine.
+/// Variants with the same name in several experiments are renamed `NAME@1`, with the experiment's number.
+/// Boots of different experiments never share a block, because they did not alternate.
 ///
 /// # Errors
-/// When they cannot be compared: what differs, a line each.
+/// A line for each difference that prevents the comparison.
 pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     let Some(((first, base, _), others)) = all.split_first() else {
         return Err(vec!["no experiment is named".into()]);
@@ -31,7 +31,7 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
             continue;
         }
         let differences = differences(base, other).into_iter();
-        // The number of measured boots may differ between sides; seeds have to be the same.
+        // Measured experiments may differ in the number of boots. Exact ones must have the same seeds.
         let differences =
             differences.filter(|it| !it.key.starts_with("variant.") && it.key != "boots");
         let usual = |value: Option<String>| value.unwrap_or_else(|| "not set".into());
@@ -73,19 +73,19 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     Ok((whole, boots))
 }
 
-/// Reasons in the experiment itself why it cannot be compared with others.
+/// Reasons why the experiment cannot be compared with any other.
 fn alone((id, experiment, _): &Of) -> Vec<String> {
     let mut wrong = Vec::new();
     if experiment.imported.is_some() {
-        wrong.push(format!("{id} was imported, and its machine is not known"));
+        wrong.push(format!("{id} was imported, so its machine is unknown"));
     }
     if experiment.sequential.is_some() {
-        wrong.push(format!("the boots of {id} ended by its own verdicts (boots = \"auto\")"));
+        wrong.push(format!("{id} ran until its own verdicts were decided (boots = \"auto\")"));
     }
     wrong
 }
 
-/// Reports a fact that is known and not the same in all boots.
+/// Describes a fact that differs between boots. Boots without the fact are ignored.
 fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
     let mut known: BTreeMap<&str, ExperimentId> = BTreeMap::new();
     for (id, _, kept) in all {
@@ -93,9 +93,9 @@ fn unlike(all: &[Of], what: &str, fact: fn(&Boot) -> &str) -> Option<String> {
             known.entry(fact(&kept.boot)).or_insert(*id);
         }
     }
-    known.remove(""); // of boots that never came up
-    let told: Vec<_> = known.iter().map(|(fact, id)| format!("{fact} in {id}")).collect();
-    (told.len() > 1).then(|| format!("{what}: {}", told.join(", ")))
+    known.remove(""); // boots whose agent never started
+    let found: Vec<_> = known.iter().map(|(fact, id)| format!("{fact} in {id}")).collect();
+    (found.len() > 1).then(|| format!("{what}: {}", found.join(", ")))
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     const MACHINE: &str = "[machine]\ncpus = 2\nmemory = \"512M\"";
 
     #[test]
-    fn variants_keep_apart_and_no_boots_are_pairs() {
+    fn variants_are_renamed_and_no_boots_are_pairs() {
         let head = |boots: u32| format!("boots = {boots}\n{MACHINE}");
         let (experiment, kept) = across(&[of(3, &head(2), "a"), of(7, &head(5), "b")]).unwrap();
         let names: Vec<_> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_forbids_a_comparison_is_listed() {
+    fn each_difference_that_prevents_a_comparison_is_listed() {
         let told = |first: &str, second: &str, emulator: &str| {
             across(&[of(1, first, "QEMU 10"), of(2, second, emulator)]).unwrap_err().join("\n")
         };
@@ -164,6 +164,6 @@ mod tests {
         assert_eq!(across(&[native, emulated]).unwrap_err(), ["accelerator: kvm in 1, tcg in 2"]);
         let auto = of(2, &format!("boots = \"auto\"\n{MACHINE}"), "");
         let wrong = across(&[of(1, &measured, ""), auto]).unwrap_err();
-        assert!(wrong[0].contains("the boots of 2 ended by its own verdicts"), "{wrong:?}");
+        assert!(wrong[0].contains("2 ran until its own verdicts were decided"), "{wrong:?}");
     }
 }

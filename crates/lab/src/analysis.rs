@@ -1,4 +1,4 @@
-//! Compares what the store has of variants. Text, mail, page and JSON are made from the result.
+//! Compares stored variants. Text, mail, page and JSON are made from the result.
 
 use compare::{
     Comparison, Explained, FailedBoot, Judging, Month, NoPhase, PLOT_SOURCES, Plots, Results,
@@ -9,10 +9,10 @@ use store::{Detail, ExperimentId, ExperimentRow, Store};
 
 use crate::across::{Of, across};
 
-/// The counters that are compared.
+/// The sources whose counters are compared.
 const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-/// The same with processor times. These change with each sample, so they show when the sampler ran.
+/// The same with CPU times. These change with each sample, so they show when the sampler ran.
 const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name()];
 
 /// How experiments are to be compared.
@@ -20,11 +20,11 @@ const SAMPLED: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.nam
 pub struct Question {
     /// The variant in the first column; `None` for the first one.
     pub baseline: Option<String>,
-    /// Phases that tables of counters cover; empty for those that are measured.
+    /// Phases that tables of counters cover; if empty, the measured phases.
     pub phases: Vec<String>,
-    /// Another margin than the experiment's.
+    /// A margin that replaces the experiment's.
     pub margin: Option<f64>,
-    /// Whether warm-up counts; `None` for what the experiment says.
+    /// Whether warm-up counts; `None` to use the experiment's setting.
     pub warm_up_counts: Option<bool>,
     /// The month whose mmtests names the rows get.
     pub names: Option<Month>,
@@ -33,7 +33,7 @@ pub struct Question {
 /// Why experiments cannot be compared as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
-    /// No variant has the name of the baseline.
+    /// No variant has the requested name.
     #[error("there is no variant `{asked}`; there are: {}", .known.join(", "))]
     NoVariant {
         /// The name.
@@ -41,15 +41,15 @@ pub enum AnalysisError {
         /// The existing ones.
         known: Vec<String>,
     },
-    /// No workload has the phase.
+    /// No workload has the requested phase.
     #[error("no workload has a phase `{}`; there are: {}", .0.asked, .0.known.join(", "))]
     NoPhase(NoPhase),
-    /// Experiments that did not run the same.
+    /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
     Different {
         /// Their numbers.
         ids: Vec<ExperimentId>,
-        /// What differs, a line each.
+        /// A line for each difference.
         differences: Vec<String>,
     },
     /// The store failed.
@@ -57,16 +57,16 @@ pub enum AnalysisError {
     Store(#[from] store::Error),
 }
 
-/// Experiments, compared.
+/// The result of comparing experiments.
 pub struct Analysis {
     /// The experiment as it ran; several as one.
     pub experiment: Experiment,
     /// The comparison.
     pub comparison: Comparison,
-    /// What the store lists of the experiments, in the order in which they were asked for.
+    /// The store's rows of the experiments, in the order of the question.
     pub rows: Vec<ExperimentRow>,
     baseline: usize,
-    /// With the phases and iterations that count.
+    /// The experiment, restricted to the phases and iterations that count.
     counted: Experiment,
     kept: Vec<Kept>,
 }
@@ -111,20 +111,20 @@ impl Analysis {
         Ok(Self { experiment, comparison, rows, baseline, counted, kept })
     }
 
-    /// What was compared.
+    /// The results of the comparison.
     pub fn results(&self) -> Results<'_> {
         Results::of(&self.counted, &self.kept)
     }
 
-    /// The functions that hold the changes, in exact mode.
+    /// The functions that cause the changes, in exact mode.
     pub fn explained(&self) -> Vec<Explained> {
         explained(&self.comparison, &self.results())
     }
 
-    /// What the plots of each workload show.
+    /// The data for the plots of each workload.
     ///
     /// # Errors
-    /// When the store fails, or the experiments cannot be read again.
+    /// When the store fails, or an experiment has been removed.
     pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
         let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
         let kept = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
@@ -136,7 +136,7 @@ impl Analysis {
         Ok(plots)
     }
 
-    /// What the first `most` failed boots printed.
+    /// The consoles of the first `most` failed boots.
     ///
     /// # Errors
     /// When the store fails.
@@ -154,7 +154,7 @@ impl Analysis {
     }
 }
 
-/// An experiment, or several as one, with so much of its boots.
+/// Reads experiments as one, with the given detail of their boots.
 fn read(
     store: &Store,
     ids: &[ExperimentId],
@@ -180,7 +180,7 @@ fn numbers(ids: &[ExperimentId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the tables need of boots.
+/// The parts of boots that the tables use.
 fn detail(mode: Mode) -> Detail<'static> {
     match mode {
         Mode::Measured => Detail::Ends(&COUNTED),
@@ -188,10 +188,10 @@ fn detail(mode: Mode) -> Detail<'static> {
     }
 }
 
-/// The index of the variant of this name.
+/// The index of the variant with this name.
 ///
 /// # Errors
-/// When there is none.
+/// When no variant has this name.
 pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisError> {
     let mut names = experiment.variants.iter().map(|variant| &variant.name);
     names.position(|name| name == asked).ok_or_else(|| AnalysisError::NoVariant {
@@ -200,7 +200,7 @@ pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisE
     })
 }
 
-/// The experiment with the phases and iterations that are to count.
+/// The experiment, restricted to the phases and iterations that count.
 fn counted(
     experiment: &Experiment,
     kept: &[Kept],
@@ -263,7 +263,8 @@ fn cross_checked(
     Ok(())
 }
 
-/// The latest experiment of the other mode with the same variants and complete boots of two of them.
+/// The latest experiment of the other mode that has the same variants, at least two of them with complete
+/// boots.
 fn counterpart(
     store: &Store,
     listed: &[ExperimentRow],

@@ -1,4 +1,4 @@
-//! The user's own programs that a workload runs, all from one directory.
+//! Finds the user's own programs for a workload in one directory.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use model::{Manifest, Pinned};
 
 /// A placeholder for any word in a name.
 const ANY: &str = "*";
-/// Most names that an error lists of the existing files.
+/// The largest number of existing files that an error lists.
 const TOLD: usize = 12;
 
-/// The programs of a directory that a manifest wants for its parameters, in order.
+/// The programs in a directory that a manifest names for its parameters, in order.
 ///
 /// # Errors
-/// What is wrong, and what to do about it.
+/// A problem and a hint.
 pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (String, String)> {
     let Some(pattern) = &manifest.binaries else {
         let problem = format!("workload `{}` takes no directory of programs", manifest.name);
@@ -35,20 +35,20 @@ pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (Strin
     found.into_iter().map(|name| program(&directory.join(name))).collect()
 }
 
-/// A program of the user's by its path.
+/// The user's program at this path.
 ///
 /// # Errors
-/// When the path is not UTF-8, and what to do about it.
+/// A problem and a hint, if the path is not UTF-8.
 pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
     let name = path.to_str().ok_or_else(|| {
-        let problem = format!("{}: a path that is not UTF-8", path.display());
+        let problem = format!("the path {} is not UTF-8", path.display());
         (problem, "rename it, or link to it".to_owned())
     })?;
     Ok(Pinned { name: name.to_owned(), digest: None })
 }
 
-/// The names that a pattern stands for: a parameter in it stands for each of its values, and one without a
-/// value for any word.
+/// Expands a pattern into names. A parameter in the pattern becomes each of its values; a parameter without a
+/// value matches any word.
 fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     let mut names = vec![pattern.to_owned()];
     for (parameter, value) in &manifest.parameters {
@@ -66,7 +66,7 @@ fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Whether a file has this name. Words that match any are of letters and digits.
+/// Whether a file matches this name. `ANY` matches a word of letters and digits.
 fn fits(file: &str, name: &str) -> bool {
     let Some((begin, end)) = name.split_once(ANY) else { return file == name };
     let Some(rest) = file.strip_prefix(begin) else { return false };
@@ -74,7 +74,7 @@ fn fits(file: &str, name: &str) -> bool {
     (1..=longest).any(|length| fits(&rest[length..], end))
 }
 
-/// The names of the files in a directory, in order.
+/// The names of the files in a directory, sorted.
 fn files(directory: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -88,7 +88,7 @@ fn files(directory: &Path) -> std::io::Result<Vec<String>> {
 
 fn instead(there: &[String]) -> String {
     match there.len() {
-        0 => "it has no file at all".into(),
+        0 => "it has no files".into(),
         1..=TOLD => format!("there are: {}", there.join(", ")),
         more => format!("there are: {}, and {} more", there[..TOLD].join(", "), more - TOLD),
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::workloads;
 
-    /// The programs found in a directory with these files, by name.
+    /// The names of the programs found in a directory with these files.
     fn found(files: &[&str], benchmarks: &str, class: &str) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
         for file in files {
@@ -121,7 +121,7 @@ mod tests {
     const FILES: [&str; 6] = ["ft.S.x", "cg.S.x", "cg.A.x", "ep.S.x", "cg.S.x.old", "README"];
 
     #[test]
-    fn programs_are_those_that_the_parameters_name() {
+    fn parameters_select_programs() {
         let names = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(found(&FILES, "", "S"), names(&["cg.S.x", "ep.S.x", "ft.S.x"]));
         assert_eq!(found(&FILES, "ft, cg,ft", "S"), names(&["ft.S.x", "cg.S.x"]));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn any_word_stands_where_it_may() {
+    fn any_matches_one_word() {
         for (file, name) in [("a.b.x", "*.*.x"), ("abxcx", "*x*x"), ("axx", "*x"), ("a1b", "a*b")] {
             assert!(fits(file, name), "{file} {name}");
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named() {
+    fn an_error_names_the_missing_program() {
         let there = "there are: README, cg.A.x, cg.S.x, cg.S.x.old, ep.S.x, ft.S.x";
         assert_eq!(found(&FILES, "mg", "S"), Err(format!("DIR has no program mg.S.x: {there}")));
         assert_eq!(found(&FILES, "", "C"), Err(format!("DIR has no program *.C.x: {there}")));
@@ -151,12 +151,12 @@ mod tests {
         assert!(other.starts_with("DIR has no program ../cg.S.x"), "{other}");
         assert_eq!(
             found(&[], "cg", "S").unwrap_err(),
-            "DIR has no program cg.S.x: it has no file at all"
+            "DIR has no program cg.S.x: it has no files"
         );
     }
 
     #[test]
-    fn what_takes_no_directory_says_so() {
+    fn a_workload_without_binaries_takes_no_directory() {
         let manifest = workloads::find("truncate").unwrap();
         let (problem, _) = find(&manifest, Path::new(".")).unwrap_err();
         assert_eq!(problem, "workload `truncate` takes no directory of programs");

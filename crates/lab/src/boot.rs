@@ -1,4 +1,4 @@
-//! One boot: make the initramfs, run and watch the machine, evaluate the recording.
+//! Does one boot: makes the initramfs, runs and watches the machine, evaluates the recording.
 
 use std::fs;
 use std::io;
@@ -19,18 +19,18 @@ use crate::out_of_tree::{self, OutOfTree};
 use crate::schedule::Slot;
 use crate::userspace;
 
-/// Room for one boot's recording: a sparse file, so only what is written takes space.
+/// Space for one boot's recording. The file is sparse, so only what is written takes space.
 pub const RECORDER: Bytes = Bytes::mib(256);
 
-/// Why a boot left nothing behind; the fault is the host's, not the variant's.
+/// Why a boot has no result. The cause is the host, not the variant.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// A file of the boot cannot be written or read.
+    /// A file of the boot cannot be read or written.
     #[error("{path}: {error}")]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// The machine could not be run.
@@ -47,7 +47,7 @@ pub enum BootError {
     Kernel(#[from] kernels::Error),
 }
 
-/// Everything that the boots of one variant share.
+/// The inputs that all boots of one variant share.
 pub struct Bootable<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
@@ -59,22 +59,22 @@ pub struct Bootable<'a> {
     pub out_of_tree: &'a OutOfTree,
     /// The guest's binaries.
     pub guest: &'a Guest,
-    /// The user space for its workloads, if they want one.
+    /// The user space for its workloads, if they need one.
     pub userspace: Option<&'a Userspace>,
-    /// How the machine executes.
+    /// How the machine executes: KVM, emulation or exact mode.
     pub engine: Engine<'a>,
     /// The QEMU that runs it.
     pub emulator: &'a Emulator,
-    /// The kernel's functions; none if instructions are not counted.
+    /// The kernel's functions; empty if instructions are not counted.
     pub symbols: Option<&'a Symbols>,
 }
 
 impl Bootable<'_> {
-    /// Boots once, in `directory`, which holds the recording until it is kept elsewhere. `doing` is told in
-    /// a few words what the boot does.
+    /// Boots once in `directory`, which holds the recording until it is stored. `doing` receives short
+    /// descriptions of what the boot does.
     ///
     /// # Errors
-    /// When the host fails. What the variant or the guest does wrong is an outcome of the boot.
+    /// When the host fails. Failures of the variant or the guest are outcomes of the boot.
     pub fn boot(
         &self,
         slot: Slot,
@@ -87,7 +87,7 @@ impl Bootable<'_> {
         }
     }
 
-    /// Boots with the initramfs that [`Bootable::prepare`] gave for `directory`.
+    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`.
     ///
     /// # Errors
     /// When the host fails.
@@ -136,8 +136,8 @@ impl Bootable<'_> {
         Ok(boot)
     }
 
-    /// Makes `directory`, the images of the disks in it, and the bytes of the initramfs, or the reason why
-    /// the variant can have none.
+    /// Makes `directory` and the images of the disks in it. Returns the initramfs, or the reason why this
+    /// variant can have none.
     ///
     /// # Errors
     /// When the host fails.
@@ -147,7 +147,8 @@ impl Bootable<'_> {
         Ok(self.initramfs(&contents))
     }
 
-    /// The initramfs. Modules change the kernel's symbols.
+    /// Makes the initramfs. If modules are loaded, the agent records the kernel's symbols, because modules
+    /// change them.
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
             job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
@@ -159,7 +160,7 @@ impl Bootable<'_> {
         job::initramfs(self.guest, &job, &modules, &self.experiment.workloads, contents, None)
     }
 
-    /// The workloads that the kernel does not support.
+    /// A problem for each workload that the kernel does not support.
     fn unsupported(&self) -> impl Iterator<Item = Problem> {
         let kernel = &self.kernel.name;
         self.experiment.workloads.iter().filter_map(move |workload| {
@@ -199,7 +200,7 @@ impl Bootable<'_> {
     }
 }
 
-/// The boot of a variant that could not be started; the reason is its result.
+/// The boot of a variant that could not be started; its outcome gives the reason.
 fn never_booted(head: Head, error: &JobError) -> Boot {
     Boot {
         variant: head.variant,
@@ -213,19 +214,18 @@ fn never_booted(head: Head, error: &JobError) -> Boot {
     }
 }
 
-/// The image of a kernel that is booted: the `vmlinux` by PVH where there is one, which saves decompression
-/// in the guest.
+/// The image that is booted: `vmlinux` by PVH if there is one, because the guest need not decompress it.
 pub fn image(kernel: &Kernel) -> &Path {
     kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
 }
 
-/// Names the file that an error of the disk is about.
+/// For `map_err`: adds the path of the file.
 pub fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BootError {
     let path = path.to_owned();
     |error| BootError::File { path, error }
 }
 
-/// Describes in few words what a boot does, from the events it records.
+/// Describes what a boot does, from the events that it records.
 struct Narrator<'a> {
     workloads: &'a [(String, u32)],
     now: String,
@@ -237,7 +237,7 @@ impl<'a> Narrator<'a> {
         Self { workloads, now: String::new(), doing: String::new() }
     }
 
-    /// What is done from this event on; `None` if it changes nothing.
+    /// The new description after this event; `None` if it did not change.
     fn hear(&mut self, event: &Event) -> Option<&str> {
         self.doing = match event {
             Event::Hello(_) => "setting up".to_owned(),

@@ -1,8 +1,7 @@
-//! From a boot's recording to samples, usage and series.
+//! Turns a boot's recording into samples, usage and series.
 //!
-//! What a guest recorded is untrusted: each frame was validated, but its contents may be anything. Work and
-//! memory are bounded. Series beyond the bounds are dropped, and that is noted; anything else beyond the
-//! bounds makes the boot a failed one.
+//! A recording is untrusted: each frame was validated, but its contents may be anything. Work and memory are
+//! limited. Series over the limit are dropped, with a note. Anything else over its limit makes the boot fail.
 
 use flight::event::{Event, Hello, MAX_CUTS, MAX_NOTES, MAX_SAMPLES};
 use flight::frame::Kind;
@@ -12,28 +11,28 @@ use model::{Chunk, ONCE, Sample, Usage};
 
 use crate::series::Series;
 
-/// Most iterations of a boot.
+/// The largest number of iterations of a boot.
 const MAX_ITERATIONS: usize = 100_000;
-/// Most bytes of the kernel's log that are kept.
+/// The largest part of the kernel's log that is stored, in bytes.
 const MAX_LOG: usize = 8 << 20;
 
-/// Most bytes of a kernel's symbols.
+/// The largest size of a kernel's symbols, in bytes.
 pub const MAX_SYMBOLS: usize = 64 << 20;
 
 /// The contents of a recording.
 #[derive(Debug, Default)]
 pub struct Recording {
-    /// The last time in it, in guest nanoseconds since the guest began.
+    /// The last time in it, in nanoseconds since the guest started.
     pub lived: u64,
-    /// The guest's own facts; none if the agent never came up.
+    /// The guest's own facts; `None` if the agent never started.
     pub hello: Option<Hello>,
-    /// Every value of every metric.
+    /// All samples.
     pub samples: Vec<Sample>,
-    /// Times of every iteration that ended.
+    /// The times of each completed iteration.
     pub usage: Vec<Usage>,
     /// Series cut by phase.
     pub chunks: Vec<Chunk>,
-    /// The spans between cuts, the one before the first included.
+    /// The spans between cuts, including the one before the first cut.
     pub spans: Vec<Span>,
     /// The kernel's symbols, if they were recorded.
     pub symbols: String,
@@ -41,15 +40,15 @@ pub struct Recording {
     pub notes: Vec<String>,
     /// The kernel's log.
     pub log: String,
-    /// Whether more of it was recorded than was kept.
+    /// Whether the log was truncated.
     pub log_cut: bool,
     /// The workloads that failed, each with the reason.
     pub failures: Vec<(String, String)>,
-    /// Why the job ended early, if it did.
+    /// Why the job ended early; `None` if it did not.
     pub failed: Option<String>,
-    /// The kernel's taint flags, if the agent finished.
+    /// The kernel's taint flags; `None` if the agent did not finish.
     pub bye: Option<u64>,
-    /// Whether series are missing: the recorder was full, or the recording exceeded the bounds.
+    /// Whether series are missing because the recorder was full or the recording exceeded a limit.
     pub series_dropped: bool,
 }
 
@@ -58,9 +57,9 @@ pub struct Recording {
 pub struct PhaseId {
     /// The workload's name.
     pub workload: String,
-    /// Which repetition, from 0.
+    /// The iteration, from 0.
     pub iteration: u32,
-    /// The phase's name; empty before the first.
+    /// The phase's name; empty before the first phase.
     pub phase: String,
 }
 
@@ -69,13 +68,13 @@ pub struct PhaseId {
 pub struct Span {
     /// The phase; `None` outside iterations.
     pub phase: Option<PhaseId>,
-    /// When it began, in guest nanoseconds: the time of a cut, or 0.
+    /// Its begin in guest nanoseconds: the time of a cut, or 0.
     pub begun: u64,
-    /// The time of the cut that ended it; for the last one, when it began.
+    /// Its end: the time of the next cut. The last span ends where it begins.
     pub ended: u64,
 }
 
-/// Reads a recording. `workloads` are the names of the job's workloads, in its order.
+/// Reads a recording. `workloads` are the names of the job's workloads, in order.
 pub fn collect(log: &[u8], workloads: &[String]) -> Recording {
     let mut collector = Collector { workloads, ..Collector::default() };
     for frame in Frames::new(log) {
@@ -196,14 +195,14 @@ impl Collector<'_> {
         self.leave(time);
     }
 
-    /// The iteration is over.
+    /// Ends the current iteration.
     fn leave(&mut self, time: u64) {
         self.cut();
         self.current = PhaseId::default();
         self.begin(None, time);
     }
 
-    /// A cut was recorded: another span begins.
+    /// Begins another span after a cut.
     fn begin(&mut self, phase: Option<PhaseId>, time: u64) {
         let room = self.recording.spans.len() < MAX_CUTS;
         if self.accept(room, "the number of cuts") {
@@ -213,17 +212,18 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether the recording is as the agent makes it. If not, it cannot be relied on.
+    /// Checks something that every agent's recording satisfies. If it is false, the boot fails.
     fn accept(&mut self, sound: bool, what: &str) -> bool {
         if !sound {
-            let reason = || format!("the recording is not an agent's: {what} is beyond all bounds");
+            let reason =
+                || format!("the recording is damaged: {what} is invalid or over its limit");
             self.recording.failed.get_or_insert_with(reason);
         }
         sound
     }
 
-    /// Ends the series of the phase. The last sample also begins the next phase: both share the instant, so
-    /// that differences over phases add up.
+    /// Ends the series of the phase. The last sample also begins the next phase: both contain the instant of
+    /// the cut, so that differences of phases add up.
     fn cut(&mut self) {
         let PhaseId { workload, iteration, phase } = &self.current;
         let chunks = self.series.cut().into_iter().map(|cut| Chunk {
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes a recording as an agent does.
+    /// Writes a recording like the agent.
     struct Writer {
         log: Vec<u8>,
         cursor: Cursor,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_and_series_find_their_phase() {
+    fn samples_and_series_are_assigned_to_their_phases() {
         let recording = collect(&recorded(), &["autonuma".into()]);
         assert_eq!(recording.bye, Some(0));
         assert_eq!((recording.samples.len(), recording.usage.len()), (2, 2));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn no_agent_cuts_without_end() {
+    fn a_recording_with_too_many_cuts_fails() {
         let cut = |count| {
             let mut writer = Writer::with_room(count * 64);
             for time in 0..count as u64 {
@@ -359,7 +359,7 @@ mod tests {
         let (most, beyond) = (cut(MAX_CUTS), cut(MAX_CUTS + 100));
         assert_eq!((most.spans.len(), most.failed), (MAX_CUTS + 1, None));
         assert_eq!(beyond.spans.len(), MAX_CUTS + 1);
-        assert!(beyond.failed.unwrap().contains("the number of cuts is beyond all bounds"));
+        assert!(beyond.failed.unwrap().contains("the number of cuts is invalid or over its limit"));
     }
 
     proptest! {

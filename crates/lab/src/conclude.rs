@@ -1,4 +1,4 @@
-//! Turns what a boot left in its directory into a [`Boot`] that can be kept.
+//! Turns the files that a boot left in its directory into a [`Boot`] for the store.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,41 +17,41 @@ use crate::collect::{Recording, collect};
 use crate::exact::read_counted;
 use crate::profile;
 
-/// What is known of a boot before it begins. It is kept beside the recording, so that a boot whose host died
-/// can be identified.
+/// The description of a boot before it begins. It is written beside the recording, so that an interrupted
+/// boot can be identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
     /// The experiment's name.
     pub experiment: String,
     /// The variant's name.
     pub variant: String,
-    /// Which boot of this variant.
+    /// The number of this boot of the variant.
     pub replicate: u32,
-    /// Which block of the schedule.
+    /// The block of the schedule.
     pub block: u32,
-    /// When it began, seconds since 1970.
+    /// Its start, in seconds since 1970.
     pub started: u64,
-    /// The names of the job's workloads, and how often each is to run.
+    /// The names of the job's workloads, each with its number of iterations.
     pub workloads: Vec<(String, u32)>,
-    /// Whether it loads our out-of-tree modules, which taint a kernel, and none of the variant's that do.
+    /// Whether the only modules that taint the kernel are our own out-of-tree modules.
     #[serde(default)]
     pub own_modules: bool,
     /// Facts of the kernel; those of the guest are added from its recording.
     pub facts: BootFacts,
 }
 
-/// Most bytes of a console that are kept: its start and its end.
+/// The largest part of a console that is stored, in bytes: its start and its end.
 const MAX_CONSOLE: usize = 4 << 20;
 /// Most characters of a line of the console in an outcome.
 const MAX_LINE: usize = 200;
 
 impl Head {
-    /// The path of the head in a boot's directory.
+    /// The path of the description in a boot's directory.
     pub fn path(directory: &Path) -> PathBuf {
         directory.join("boot.json")
     }
 
-    /// Writes the head into a boot's directory, whole or not at all.
+    /// Writes the description into a boot's directory, atomically.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -63,21 +63,21 @@ impl Head {
         Ok(())
     }
 
-    /// Reads the head from a boot's directory.
+    /// Reads the description from a boot's directory.
     ///
     /// # Errors
-    /// When it is not there or damaged.
+    /// When it is missing or damaged.
     pub fn read(directory: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(Self::path(directory))?)?)
     }
 }
 
-/// The load of a host that was not watched.
+/// The load of a host that was not observed.
 pub fn unknown_load() -> HostLoad {
     HostLoad { load_before: f64::NAN, load_after: f64::NAN, steal: f64::NAN, wall: f64::NAN }
 }
 
-/// What is needed to interpret the plugin's counts.
+/// The facts that are needed to interpret the plugin's counts.
 #[derive(Clone, Copy)]
 pub struct Counting<'a> {
     /// The kernel's functions, without modules.
@@ -86,13 +86,13 @@ pub struct Counting<'a> {
     pub topology: &'a Topology,
 }
 
-/// SHA-256 of some bytes, in hexadecimal.
+/// The SHA-256 of `bytes`, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// Makes a boot of its recording. `ending` is `None` when nobody saw the machine end, `counting` when its
-/// instructions were not counted.
+/// Turns a recording into a boot. `ending` is `None` if nobody observed the end of the machine. `counting` is
+/// `None` if instructions were not counted.
 ///
 /// # Errors
 /// When the recording or the console cannot be read.
@@ -108,15 +108,15 @@ pub fn conclude(
     let mut recording = collect(&log, &names);
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
-    // Where instructions are counted, they are the clock.
+    // In exact mode the guest's clock is the number of instructions.
     if counting.is_none() {
         let wall = ending.map(|ending| ending.wall);
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Invalid(why),
-            // The limits of workloads use that clock.
+            // The time limits of workloads use the same clock, so the failure may be a consequence.
             (Some(why), Outcome::Partial(how) | Outcome::Failed(how)) => {
-                Outcome::Invalid(format!("{why}; in it: {how}"))
+                Outcome::Invalid(format!("{why}; the boot itself failed: {how}"))
             }
             (_, outcome) => outcome,
         };
@@ -157,7 +157,7 @@ pub fn conclude(
     Ok(boot)
 }
 
-/// Removes from a boot what a workload measured.
+/// Removes a workload's measurements from a boot.
 fn forget(boot: &mut Boot, workload: &str) {
     boot.samples.retain(|it| it.workload != workload);
     boot.usage.retain(|it| it.workload != workload);
@@ -165,10 +165,10 @@ fn forget(boot: &mut Boot, workload: &str) {
     boot.profiles.retain(|it| it.workload != workload);
 }
 
-/// The profile of each phase. Its instructions become samples.
+/// The profile of each phase. Its instructions also become samples.
 ///
 /// # Errors
-/// Why there is none: then the boot is not what it was for.
+/// Why there is no profile. The boot then counts as failed.
 fn profiles(
     directory: &Path,
     recording: &mut Recording,
@@ -182,7 +182,7 @@ fn profiles(
     let profiles = profile::profiles(&counted, spans, symbols);
     let series = profile::series(&counted, spans, &counting.topology.homes());
     let (profiles, series) =
-        profiles.zip(series).ok_or("the counts have other cuts than the recording")?;
+        profiles.zip(series).ok_or("the plugin counted other cuts than the agent recorded")?;
     recording.chunks.extend(series);
     recording.samples.extend(profile::samples(&profiles));
     Ok(profiles)
@@ -206,8 +206,8 @@ fn facts(kernel: BootFacts, recording: &Recording) -> BootFacts {
     }
 }
 
-/// How the boot ended, by the guest's own report first, then by what its kernel printed on the console, then
-/// by what was seen from outside.
+/// The outcome of a boot: from the agent's report if there is one, else from the kernel's console, else from
+/// how the machine ended.
 fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&Ending>) -> Outcome {
     if let Some(reason) = &recording.failed {
         return Outcome::Failed(reason.clone());
@@ -226,7 +226,7 @@ fn outcome(head: &Head, recording: &Recording, console: &str, ending: Option<&En
         None => Outcome::Interrupted,
         Some(How::TimedOut(limit)) => Outcome::TimedOut(timed_out(*limit, console)),
         Some(How::PoweredOff | How::Reset) => {
-            Outcome::Died("the guest ended before its job was done".into())
+            Outcome::Died("the guest ended before its job was complete".into())
         }
         Some(How::Died(how)) => Outcome::Died(how.clone()),
         Some(How::Crashed(how)) => Outcome::Invalid(how.clone()),
@@ -246,7 +246,7 @@ fn timed_out(limit: Limit, console: &str) -> String {
     }
 }
 
-/// The outcome of a finished job, by which workloads failed.
+/// The outcome of a complete job, by the number of workloads that failed.
 fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     let reasons: Vec<&str> = recording.failures.iter().map(|(_, why)| &**why).collect();
     let reasons = reasons.join("; ");
@@ -258,29 +258,29 @@ fn of_workloads(head: &Head, recording: &Recording) -> Outcome {
     }
 }
 
-/// Notes of the workloads, and oddities of the machine.
+/// The notes of the workloads and of the machine.
 fn notes(recording: &Recording, ending: Option<&Ending>) -> Vec<String> {
     let mut notes = recording.notes.clone();
     notes.extend(ending.into_iter().flat_map(|ending| ending.remarks.iter().cloned()));
     if recording.log_cut {
-        notes.push("the kernel's log is not kept to its end: it is too long".to_owned());
+        notes.push("the kernel's log was too long; its end is missing".to_owned());
     }
     notes
 }
 
-/// What the recording lacks of the job, though the agent said that it was done.
+/// The iterations that are missing in the recording although the agent reported a complete job.
 fn missing(head: &Head, recording: &Recording) -> Option<String> {
     let failed = |name: &String| recording.failures.iter().any(|(workload, _)| workload == name);
     let mut done = head.workloads.iter().filter(|(name, _)| !failed(name));
     done.find_map(|(name, iterations)| {
         let ended = recording.usage.iter().filter(|usage| usage.workload == *name).count();
         (ended < *iterations as usize)
-            .then(|| format!("the recording holds {ended} of {iterations} iterations of {name}"))
+            .then(|| format!("the recording has {ended} of {iterations} iterations of {name}"))
     })
 }
 
-/// The kernel's complaints: those in its log, and those that only the console shows because the agent could
-/// no longer record. Taint flags that are `expected` are not complaints.
+/// The kernel's warnings from its log, and later ones from the console, which the agent could no longer
+/// record. Taint flags in `expected` are ignored.
 fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem> {
     let log = format!("{}{}", recording.log, after(console, &recording.log));
     let mut problems = klog::problems(&log);
@@ -288,13 +288,13 @@ fn problems(recording: &Recording, console: &str, expected: u64) -> Vec<Problem>
         problems.push(Problem { kind: ProblemKind::Taint, text });
     }
     if recording.series_dropped {
-        let text = "the recorder was full: series end early, samples are whole".to_owned();
+        let text = "the recorder was full: series end early, samples are complete".to_owned();
         problems.push(Problem { kind: ProblemKind::SeriesDropped, text });
     }
     problems
 }
 
-/// The part of the console that is later than the log; all of it without a log.
+/// The part of the console that is later than the log; the entire console if the log is empty.
 fn after<'a>(console: &'a str, log: &str) -> &'a str {
     let Some(last) = log.lines().filter_map(stamp).next_back() else {
         return console;
@@ -316,7 +316,7 @@ fn stamp(line: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)
 }
 
-/// The console as text; of a very long one only the start and the end.
+/// The console as text. Of a very long console, only the start and the end.
 fn read_console(path: &Path) -> io::Result<String> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_log_and_console_both_hold_is_told_once() {
+    fn a_message_in_both_log_and_console_is_listed_once() {
         let warning = "WARNING: CPU: 0 PID: 1 at mm/x.c:1 f+0x1/0x2";
         let recording = Recording {
             log: format!("[    1.000000] {warning}\n[    2.500000] quiet\n"),

@@ -1,4 +1,4 @@
-//! The differences between two experiments, by the keys of their files.
+//! Lists the differences between two experiments by the keys of their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use toml::{Table, Value};
 
 use crate::file;
 
-/// A key of an experiment's file with another value in a second experiment.
+/// A key of the experiment file whose value differs between two experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The key with the tables that it is in, such as `machine.memory`; tables of a list by their names.
+    /// The key with its tables, such as `machine.memory`. An element of a list appears by its name.
     pub key: String,
-    /// The value in the first; `None` if it is the default there, or absent.
+    /// The value in the first experiment; `None` if it is absent or the default.
     pub first: Option<String>,
-    /// The value in the second.
+    /// The value in the second experiment.
     pub second: Option<String>,
 }
 
-/// The keys in which two experiments differ, names left out. Kernels are distinguished by their images, as
-/// they are kept.
+/// The keys in which two experiments differ, except names. Kernels are compared by the stored digests of
+/// their images.
 pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
     let [first, second] = [first, second].map(keys);
     let all: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
@@ -31,19 +31,19 @@ pub fn differences(first: &Experiment, second: &Experiment) -> Vec<Difference> {
     both.filter(|difference| difference.first != difference.second).collect()
 }
 
-/// All keys of an experiment's file, and what its text does not contain.
+/// All keys of an experiment's file, and inputs that the file does not contain.
 fn keys(experiment: &Experiment) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     let text = file::write(experiment).text;
-    let table: Table = text.parse().expect("the file that was written is TOML");
+    let table: Table = text.parse().expect("written files are TOML");
     flatten(String::new(), Value::Table(table), &mut keys);
     keys.remove("name");
     for variant in &experiment.variants {
         keys.insert(format!("variant.{}.kernel", variant.name), variant.kernel.to_string());
     }
     for (key, digest) in [
-        ("faultline's programs in the guest", &experiment.guest_digest),
-        ("image of user space", &experiment.userspace_digest),
+        ("programs of Faultline in the guest", &experiment.guest_digest),
+        ("image of the user space", &experiment.userspace_digest),
     ] {
         if !digest.is_empty() {
             keys.insert(key.into(), digest.chars().take(12).collect());
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn experiments_differ_by_the_keys_of_their_files() {
+    fn differences_are_listed_by_key() {
         let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
         let mut second = experiment("boots = 4\n[machine]\ncpus = 2\nmemory = \"1G\"");
         second.name = "y".into();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_of_one_name_differ_by_their_images() {
+    fn kernels_with_the_same_name_differ_by_their_images() {
         let first = experiment("boots = 3\n[machine]\ncpus = 2\nmemory = \"512M\"");
         let mut second = first.clone();
         second.variants[0].kernel.name.push_str(" another");

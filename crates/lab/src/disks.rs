@@ -1,4 +1,4 @@
-//! The disks of a machine on the host: sparse files, formatted anew for each boot, and their description for
+//! Makes the images of a machine's disks: sparse files, formatted for each boot. Also describes the disks for
 //! the guest. The machine crate attaches them.
 
 mod image;
@@ -15,41 +15,41 @@ use model::{Bytes, Disk, DiskKind, Experiment, Format, Mode};
 use image::Extents;
 pub use mkfs::MkfsError;
 
-/// Most contents of a RAM disk that a guest is given: it holds them twice for a while.
+/// The largest initial contents of a RAM disk. The guest holds them in memory twice for a while.
 const RAM_CONTENTS: Bytes = Bytes::mib(64);
 
 /// Why a disk cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// An image cannot be written or read.
+    /// An image cannot be read or written.
     #[error("{path}: {error}")]
     File {
         /// The image.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
-    /// Its file system cannot be made.
+    /// The file system of a disk cannot be made.
     #[error("the file system of disk {number} cannot be made: {error}")]
     Mkfs {
         /// The disk.
         number: usize,
-        /// Why not.
+        /// The reason.
         error: MkfsError,
     },
-    /// A file system that is made as the contents of a RAM disk, and is too large for that.
+    /// The initial contents of a RAM disk are too large.
     #[error(
-        "the file system of disk {number} writes more than {RAM_CONTENTS} at first, too much for a \
-         RAM disk: use kind = \"pmem\""
+        "mkfs writes more than {RAM_CONTENTS} to disk {number}, which is too much for a RAM disk: \
+        use kind = \"pmem\""
     )]
     TooMuch {
         /// The disk.
         number: usize,
     },
-    /// A file system that must be the same each time, and is not.
+    /// The file system in exact mode is not the same as the first one.
     #[error(
-        "{tool} made another file system on disk {number} than at first, so that boots would not be \
-         exact: was it changed meanwhile, or is it linked statically?"
+        "{tool} made a different file system on disk {number} than the first time, so boots would \
+        not be exact. Check whether it was updated meanwhile or is linked statically"
     )]
     Differs {
         /// The disk.
@@ -60,7 +60,7 @@ pub enum DiskError {
 }
 
 impl DiskError {
-    /// Whether the experiment asks for something impossible, and the host is not at fault.
+    /// Whether the cause is the experiment and not the host.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Mkfs { error, .. } => matches!(error, MkfsError::Tool { .. }),
@@ -73,17 +73,17 @@ impl DiskError {
 /// The initial contents of a RAM disk.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// Where it lies in the guest.
+    /// The directory in the guest's initramfs.
     pub directory: String,
-    /// All of its blocks that are not zeros.
+    /// All blocks that are not zero.
     pub extents: Extents,
 }
 
-/// Makes the images of all disks in `directory`. RAM disks have none: the guest is given their contents.
-/// `library` makes the file systems the same each time.
+/// Makes the images of all disks in `directory`. RAM disks have no image: their contents are returned and go
+/// into the initramfs. `library` makes the file systems the same each time.
 ///
 /// # Errors
-/// When there is no room, a file system can't be made, or it is not the one it must be.
+/// When there is not enough space, a file system cannot be made, or its contents are not the expected ones.
 pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Contents>, DiskError> {
     let mut contents = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
@@ -103,12 +103,12 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
     Ok(contents)
 }
 
-/// Makes all file systems once below `scratch`, so that one that cannot be made is reported before anything
-/// boots. Returns the experiment; in exact mode it includes the digests of the disks' initial contents,
-/// because other programs on other hosts make other contents, and that is another experiment.
+/// Makes all file systems once below `scratch`, so that errors are reported before anything boots. Returns
+/// the experiment. In exact mode it includes digests of the disks' initial contents, because another version
+/// of mkfs may write other contents, which makes it another experiment.
 ///
 /// # Errors
-/// As with [`make`].
+/// See [`make`].
 pub fn tried(
     experiment: &Experiment,
     scratch: &Path,
@@ -128,7 +128,7 @@ pub fn tried(
     Ok(experiment)
 }
 
-/// Notes on the disks made in `directory`.
+/// Notes about the disks in `directory`.
 pub fn notes(disks: &[Disk], directory: &Path) -> Vec<String> {
     let through_cache = |(number, disk): &(usize, &Disk)| {
         disk.kind.is_asynchronous() && !is_direct(&directory.join(image_file(*number)))
@@ -153,7 +153,7 @@ pub fn modules(disks: &[Disk]) -> Vec<&'static str> {
     disks.iter().flat_map(of).collect()
 }
 
-/// The parameters of a module for these disks: `brd` makes a given number of disks, of one size in KiB
+/// The parameters of a module for these disks. `brd` makes a given number of disks with the same size in KiB
 /// (`drivers/block/brd.c`).
 pub fn parameters(module: &str, disks: &[Disk]) -> String {
     let ram: Vec<&Disk> = disks.iter().filter(|disk| disk.kind == DiskKind::Ram).collect();
@@ -163,7 +163,7 @@ pub fn parameters(module: &str, disks: &[Disk]) -> String {
     }
 }
 
-/// The disks as the agent knows them. The kernel numbers RAM disks in order.
+/// The disks as described to the agent. The kernel numbers RAM disks in order.
 pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
     let ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let disk = |(number, disk): (usize, &Disk)| job::Disk {
@@ -187,12 +187,12 @@ pub fn of_job(disks: &[Disk]) -> Vec<job::Disk> {
     disks.iter().enumerate().map(disk).collect()
 }
 
-/// The modules that drive disks of a kind, as the agent knows them.
+/// The modules that drive disks of a kind.
 pub fn drivers(kind: DiskKind) -> Vec<String> {
     kind.modules().iter().map(|module| (*module).to_owned()).collect()
 }
 
-/// The place of a RAM disk's contents in the guest.
+/// The path of a RAM disk's contents in the guest.
 fn contents_path(number: usize) -> String {
     format!("{IMAGES_PATH}/{number}")
 }
@@ -207,14 +207,14 @@ fn make_one(
     let file = File::create(&image).map_err(at(&image))?;
     file.set_len(disk.size.0).map_err(at(&image))?;
     if let Some(format) = &disk.format {
-        // File systems of one machine must not share an identifier.
+        // Two file systems of one machine must not have the same identifier.
         let made = mkfs::make(format, number + 1, &image, library);
         made.map_err(|error| DiskError::Mkfs { number, error })?;
     }
     Ok(image)
 }
 
-/// For `map_err`: what went wrong with the file at `path`.
+/// For `map_err`: adds the path of the file.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
     let path = path.to_owned();
     |error| DiskError::File { path, error }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_told_of_every_disk() {
+    fn the_job_describes_every_disk() {
         let disks = [
             disk(DiskKind::VirtioBlk, 2, None),
             disk(DiskKind::Pmem, 2, Some(format(FileSystem::Xfs, &[]))),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_made_and_contents_of_ram_disks_taken_out() {
+    fn images_are_made_and_ram_disks_get_contents() {
         let directory = tempfile::tempdir().unwrap();
         let ext4 = || Some(format(FileSystem::Ext4, &["-b", "4096"]));
         let disks = [
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_boots_begin_with_one_and_the_same_file_system() {
+    fn exact_boots_begin_with_the_same_file_system() {
         let machine = Machine {
             topology: Topology::even(1, Bytes::mib(512), 1).unwrap(),
             disks: vec![

@@ -1,4 +1,4 @@
-//! How a machine executes: KVM where a guest comes up under it, else emulation.
+//! Decides how a machine executes: with KVM if a guest boots under it, else by emulation.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::boot::{BootError, image, in_file};
 use crate::guest::Guest;
 use crate::job;
 
-/// The engine for `accel`. Where it has to be determined, `kernel` is booted under KVM with an empty job, in
-/// `directory`; the cache keeps the answer.
+/// The engine for `accel`. If it must be determined, `kernel` is booted under KVM with an empty job in
+/// `directory`; the cache keeps the result.
 pub fn choose(
     accel: Accel,
     emulator: &Emulator,

@@ -1,5 +1,4 @@
-//! Exact mode: what it needs beside QEMU, and the proof that a boot in it is a pure function of its
-//! inputs.
+//! Exact mode: its additional inputs, and the comparison of two boots that must be the same.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +13,7 @@ use crate::guest::Libraries;
 use crate::schedule::Slot;
 use crate::symbols::KernelCode;
 
-/// What makes one boot exact. Its seed is its replicate.
+/// The inputs that make one boot exact. Its seed is its replicate.
 pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {
     let plugin = Plugin {
         path: libraries.plugin.clone(),
@@ -31,25 +30,25 @@ pub enum CountsError {
     /// The plugin's file cannot be read.
     #[error("{PROFILE_FILE}: {0}")]
     File(#[from] io::Error),
-    /// The file is not one that this plugin writes.
+    /// The plugin's file is damaged.
     #[error("{PROFILE_FILE}: {0}")]
     Profile(#[from] counted::ProfileError),
 }
 
-/// What the plugin wrote into a machine's directory.
+/// Reads the counts that the plugin wrote into a machine's directory.
 ///
 /// # Errors
-/// When there is nothing, or nothing that can be read.
+/// When the file is missing or damaged.
 pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
     let file = File::open(directory.join(PROFILE_FILE))?;
     let mut bytes = Vec::new();
-    // One byte more, to detect a file that exceeds the bounds.
+    // One byte more, to detect a file over the limit.
     file.take(counted::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(counted::read(&bytes)?)
 }
 
-/// The first difference between what two boots left in their directories: recordings, consoles or counts.
-/// `None` if there is none.
+/// The first difference between the files of two boots: recordings, consoles or counts. `None` if they are
+/// the same.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -84,18 +83,18 @@ fn is_newline(byte: &u8) -> bool {
     *byte == b'\n'
 }
 
-/// Where the counts of two boots differ, without the part that is not exact.
+/// The first difference between the counts of two boots, except the part that is not exact.
 fn counts(one: &counted::Profile, other: &counted::Profile) -> Option<String> {
     let slices = one.marked().iter().zip(other.marked());
     if let Some(slice) = slices.clone().position(|(a, b)| a != b) {
         return Some(format!("their counts differ after {} cuts", slice.div_ceil(2)));
     }
     if one.marked().len() != other.marked().len() {
-        return Some("one profile has more cuts than the other".to_owned());
+        return Some("one boot has more cuts than the other".to_owned());
     }
-    // Counts after the last mark may have paths of their own.
+    // The counts after the last mark are not exact, and may have additional paths.
     let counted = one.marked().iter().flat_map(|slice| &slice.stacks);
     let paths = counted.filter_map(|(node, ..)| *node).max().map_or(0, |last| last as usize + 1);
     let same = one.nodes.get(..paths) == other.nodes.get(..paths);
-    (!same).then(|| "their counts are of other paths".to_owned())
+    (!same).then(|| "their call paths differ".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
+//! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
 
 mod disks;
 mod machine;
@@ -33,16 +33,16 @@ pub use write::{Written, file_name, write};
 /// The shortest interval between samples.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
 const MINUTE: Millis = Millis(60_000);
-/// The longest command line: of x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
-/// `arch/x86/include/asm/setup.h`), and this leaves room for what we add.
+/// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
+/// `arch/x86/include/asm/setup.h`); this leaves room for the words that we add.
 const LONGEST_CMDLINE: usize = 1536;
 /// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
-/// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of its own, up to seven that a seed draws, and these.
+/// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of the kernel's own, up to seven that a seed draws, and these.
 const MOST_WORDS: usize = 20;
-/// How long an iteration may take when the file does not say.
+/// The default time limit of an iteration.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
-/// An experiment file is wrong: where, what, and what to do about it.
+/// An error in an experiment file: where, what, and a hint.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{problem}")]
 pub struct FileError {
@@ -55,7 +55,7 @@ pub struct FileError {
     hint: Option<String>,
 }
 
-/// What is wrong, before the file's text is attached.
+/// An error before the file's text is attached.
 struct Fault {
     problem: String,
     place: Option<Range<usize>>,
@@ -95,7 +95,7 @@ struct FileForm {
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
 
-/// The default limits: a run may take as long as all iterations of its workloads together, plus a minute.
+/// The default limits. A run may take the sum of the limits of all iterations, plus a minute.
 pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     let iterations =
         workloads.iter().map(|used| used.timeout.0.saturating_mul(used.repetitions().into()));
@@ -117,11 +117,11 @@ struct VariantForm {
     modules: Vec<String>,
 }
 
-/// The value of a setting or a parameter as people write it.
+/// The value of a setting or a parameter as a user writes it.
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "this is no text, number, true or false; several values are one text: \"1,4\""
+    expecting = "expected a string, a number, true or false; write several values as one string: \"1,4\""
 )]
 enum Value {
     Text(String),
@@ -141,27 +141,28 @@ impl From<Value> for String {
     }
 }
 
-/// The name of an experiment of measured mode in exact mode, where it is another experiment.
+/// The name of a measured experiment's copy in exact mode, which is a separate experiment.
 pub fn exact_name(name: &str) -> String {
     format!("{name}-exact")
 }
 
-/// Checks the name of an experiment; otherwise says why it is not allowed.
+/// Checks the name of an experiment.
 ///
 /// # Errors
-/// When the name is empty, has control characters, or is the number of an experiment or a boot.
+/// Why the name is not allowed: it is empty, has control characters, or is the number of an experiment or a
+/// boot.
 pub fn check_name(name: &str) -> Result<(), String> {
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err("a name of an experiment has letters, and no control characters".into());
+        return Err("the name of an experiment is empty or has control characters".into());
     }
     if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "`{name}` is no name: it would mean the experiment or boot of that number"
+            "`{name}` cannot be a name, because it is the number of an experiment or boot"
         ));
     }
     let is_number = |text: &str| text.parse::<i64>().is_ok();
     if is_number(name) || name.rsplit_once('~').is_some_and(|(_, place)| is_number(place)) {
-        return Err(format!("`{name}` stands for another experiment wherever one is named"));
+        return Err(format!("`{name}` cannot be a name, because it refers to another experiment"));
     }
     Ok(())
 }
@@ -182,8 +183,8 @@ pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, 
     form.and_then(|form| form.in_mode(mode).check(directory)).map_err(|fault| fault.at(path, text))
 }
 
-/// The error of an experiment file with a manifest that wants a package that Debian does not have, as
-/// `problem` says; `None` if no manifest wants it.
+/// The error for an experiment file whose manifest wants `package`, which Debian does not have; `problem`
+/// describes it. `None` if no manifest wants the package.
 pub fn package_error(
     path: &Path,
     text: &str,
@@ -202,13 +203,13 @@ pub fn package_error(
     let fault = Fault {
         problem: format!("{}: {problem}", file.display()),
         place: Some(of_it.span()),
-        hint: Some("https://packages.debian.org tells the names of packages".into()),
+        hint: Some("https://packages.debian.org lists the names of packages".into()),
     };
     Some(fault.at(path, text))
 }
 
 impl Fault {
-    /// The error for people, with the file's text.
+    /// Attaches the file's text to the error.
     fn at(self, path: &Path, text: &str) -> Box<FileError> {
         Box::new(FileError {
             problem: self.problem,
@@ -220,8 +221,7 @@ impl Fault {
 }
 
 impl FileForm {
-    /// The same experiment in the requested mode. Numbers of boots do not apply to seeds, nor accelerators
-    /// to exact mode.
+    /// The same experiment in the requested mode. Exact mode has no numbers of boots and no accelerators.
     fn in_mode(mut self, mode: Option<Mode>) -> Self {
         if mode == Some(Mode::Exact) && self.mode.is_measured() {
             self.mode = Mode::Exact;
@@ -234,7 +234,7 @@ impl FileForm {
     fn check(self, directory: &Path) -> Checked<Experiment> {
         let name = self.name.get_ref();
         if let Err(problem) = check_name(name) {
-            return fault(self.name.span(), problem, "give it a name of letters");
+            return fault(self.name.span(), problem, "use a name with letters, such as \"numa\"");
         }
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
@@ -245,7 +245,11 @@ impl FileForm {
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
-            return fault(span, "no workload", "add a [[workload]], such as name = \"autonuma\"");
+            return fault(
+                span,
+                "there is no workload",
+                "add a [[workload]], such as name = \"autonuma\"",
+            );
         }
         let sources: Vec<String> =
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
@@ -276,12 +280,14 @@ impl FileForm {
     }
 }
 
-/// A limit, or the default: no limit can be zero.
+/// A limit, or the default. A limit cannot be zero.
 fn some_time(limit: Option<Spanned<Millis>>, usual: Millis) -> Checked<Millis> {
     match limit {
-        Some(limit) if limit.get_ref().0 == 0 => {
-            fault(limit.span(), "no time at all", format!("leave it out for {usual}"))
-        }
+        Some(limit) if limit.get_ref().0 == 0 => fault(
+            limit.span(),
+            "the time limit is zero",
+            format!("leave it out for the default, {usual}"),
+        ),
         limit => Ok(limit.map_or(usual, Spanned::into_inner)),
     }
 }
@@ -291,7 +297,7 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
         return Ok(Sampler::default());
     };
     if sampler.get_ref().interval < SHORTEST_INTERVAL {
-        let problem = format!("a sample every {}", sampler.get_ref().interval);
+        let problem = format!("the interval of {} is too short", sampler.get_ref().interval);
         return fault(sampler.span(), problem, "the shortest interval is 10ms");
     }
     let sources = &sampler.get_ref().sources;
@@ -307,15 +313,19 @@ fn check_variants(forms: Spanned<Vec<VariantForm>>) -> Checked<Vec<Variant>> {
     let span = forms.span();
     let forms = forms.into_inner();
     if forms.is_empty() {
-        return fault(span, "no variant", "add a [[variant]] with a kernel");
+        return fault(span, "there is no variant", "add a [[variant]] with a kernel");
     }
     let mut variants: Vec<Variant> = Vec::new();
     for form in forms {
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
         let variant = form.check()?;
         if variants.iter().any(|other| other.name == variant.name) {
-            let problem = format!("two variants are called `{}`", variant.name);
-            return fault(place, problem, "a variant's name heads a column: give each its own");
+            let problem = format!("two variants have the name `{}`", variant.name);
+            return fault(
+                place,
+                problem,
+                "give each variant its own name; reports use it as the head of a column",
+            );
         }
         variants.push(variant);
     }
@@ -328,22 +338,30 @@ impl VariantForm {
         let kernel = self.kernel.into_inner();
         let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
         if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return fault(place, "a variant without a name", "its name heads a column");
+            return fault(
+                place,
+                "the variant's name is empty or has control characters",
+                "reports use it as the head of a column",
+            );
         }
         let cmdline = self.cmdline.map(check_cmdline).transpose()?.unwrap_or_default();
         let mut settings = Vec::new();
         for (name, value) in self.sysctl {
-            // Parted by dots, or by slashes where a part holds dots itself (sysctl(8)).
+            // Separated by dots, or by slashes if a part contains dots itself (sysctl(8)).
             if name.get_ref().split(['.', '/']).any(|part| part.trim().is_empty()) {
                 let problem = format!("`{}` is not a sysctl", name.get_ref());
-                return fault(name.span(), problem, "such as \"kernel.numa_balancing\"");
+                return fault(name.span(), problem, "write it like \"kernel.numa_balancing\"");
             }
             settings.push(Setting::Sysctl { name: name.into_inner(), value: value.into() });
         }
         for (path, value) in self.sysfs {
             if !path.get_ref().starts_with("/sys/") || path.get_ref().contains("..") {
                 let problem = format!("`{}` is not a file below /sys", path.get_ref());
-                return fault(path.span(), problem, "use its whole path; other files are sysctls");
+                return fault(
+                    path.span(),
+                    problem,
+                    "use a path such as \"/sys/kernel/mm/...\"; files below /proc/sys are sysctls",
+                );
             }
             settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
         }
@@ -351,38 +369,44 @@ impl VariantForm {
     }
 }
 
-/// Words for the kernel's command line.
+/// Checks a command line for the kernel.
 fn check_cmdline(cmdline: Spanned<String>) -> Checked<String> {
     let words = cmdline.get_ref();
     if words.chars().any(char::is_control) {
-        return fault(cmdline.span(), "a command line with a control character", "use blanks");
+        return fault(
+            cmdline.span(),
+            "the command line has a control character",
+            "separate words by spaces",
+        );
     }
     if words.len() > LONGEST_CMDLINE {
-        let problem = format!("a command line of {} bytes", words.len());
-        let hint = format!("the kernel reads 2047, ours among them: use up to {LONGEST_CMDLINE}");
+        let problem = format!("the command line has {} bytes", words.len());
+        let hint = format!(
+            "use up to {LONGEST_CMDLINE}; the kernel reads 2047, including words that faultline adds"
+        );
         return fault(cmdline.span(), problem, hint);
     }
     let unknown = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('.'));
     let number = words.split_whitespace().filter(unknown).count();
     if number > MOST_WORDS {
-        let problem = format!("{number} words with a value");
+        let problem = format!("the command line has {number} words with a value");
         let hint = format!(
-            "the kernel panics at 32 that it does not know, ours among them: use up to {MOST_WORDS}"
+            "use up to {MOST_WORDS}; the kernel panics at 32 unknown ones, including those that faultline adds"
         );
         return fault(cmdline.span(), problem, hint);
     }
     Ok(cmdline.into_inner())
 }
 
-/// A variant's name where none is given: its kernel's, without the distribution's.
+/// The default name of a variant: its kernel's, without the distribution's.
 pub fn default_name(kernel: &str) -> String {
     kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
 }
 
-/// serde's message, with the key whose value is wrong.
+/// serde's message in our words, with the key of the wrong value.
 fn in_plain_words(message: &str, key: Option<&str>) -> String {
     let message = message
-        // "Variant" has a meaning of its own here.
+        // Here "variant" means something else.
         .replace("unknown variant", "unknown value")
         .replace("expected usize", "expected a whole number")
         .replace("expected u32", "expected a whole number");
@@ -392,7 +416,7 @@ fn in_plain_words(message: &str, key: Option<&str>) -> String {
     }
 }
 
-/// The key of the value that begins at `start`; none if none begins there.
+/// The key whose value begins at `start`; `None` if no value begins there.
 fn key(text: &str, start: usize) -> Option<&str> {
     let before = text.get(..start)?.trim_end().strip_suffix('=')?.trim_end();
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);

@@ -1,34 +1,34 @@
-//! Our own files that a machine needs: the guest's static binaries, and the libraries that QEMU loads in
-//! exact mode.
+//! Finds our own binaries that a machine needs: the guest's static programs, and the libraries that QEMU
+//! loads in exact mode.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::conclude::digest;
 
-/// The variable that names the directory of the guest's binaries.
+/// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";
 
-/// The variable that names the directory of the libraries.
+/// The environment variable that names the directory of the libraries.
 const LIBRARIES_VARIABLE: &str = "FAULTLINE_LIBRARIES";
 
-/// The static binaries that go into a guest.
+/// The guest's static binaries.
 #[derive(Clone, Debug)]
 pub struct Guest {
     /// The agent.
     pub agent: PathBuf,
     /// The built-in workloads.
     pub workloads: PathBuf,
-    /// The library that makes the file systems of disks the same each time. It stays on the host, and is
-    /// needed only for disks.
+    /// The library that makes the file systems of disks the same each time. It is used on the host, and only
+    /// for disks.
     pub mkfs: PathBuf,
 }
 
-/// The guest's binaries were not found.
+/// The guest's binaries are missing.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the guest's programs are not in {directory}: `make` builds them, `make install` puts them where an \
-     installed program finds them, and {DIRECTORY_VARIABLE} names their directory"
+    "the guest's programs are not in {directory}. Build them with `make`, or name their directory in \
+    {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
 )]
 pub struct NoGuest {
     directory: PathBuf,
@@ -39,7 +39,7 @@ impl Guest {
     /// program's files.
     ///
     /// # Errors
-    /// When they are not there.
+    /// When they are missing.
     pub fn find() -> Result<Self, NoGuest> {
         let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
@@ -66,12 +66,12 @@ impl Guest {
     }
 }
 
-/// The libraries that QEMU loads in exact mode. They are only missed when a machine starts.
+/// The libraries that QEMU loads in exact mode. They are checked when a machine starts.
 #[derive(Clone, Debug)]
 pub struct Libraries {
-    /// Stops the host's wall clock for QEMU.
+    /// Makes the host's wall clock stand still for QEMU.
     pub clock: PathBuf,
-    /// The plugin that counts.
+    /// The plugin that counts instructions.
     pub plugin: PathBuf,
 }
 
@@ -84,8 +84,8 @@ impl Libraries {
     }
 }
 
-/// The directory of the running program's files: `lib/faultline` of the prefix that it was installed under,
-/// or the directory in which it was built.
+/// The directory of the running program's files: `lib/faultline` below its installation prefix, or the
+/// directory in which it was built.
 fn own_files() -> PathBuf {
     let program = std::env::current_exe().ok();
     let directory = program.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! The input of a guest: the job, and the initramfs around it.
+//! Composes the input of a guest: the job, and the initramfs that contains it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::swap;
 use crate::userspace;
 use crate::workloads::{self, WorkloadError};
 
-/// Why a variant cannot be booted at all.
+/// Why a variant cannot be booted.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// A module that the kernel does not have, or that cannot be read.
+    /// The kernel does not have a module, or the module cannot be read.
     #[error(transparent)]
     Module(#[from] modules::Error),
-    /// The command of a workload cannot be built.
+    /// The command of a workload cannot be composed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// A program that goes into the guest cannot be read.
@@ -30,13 +30,13 @@ pub enum JobError {
     Read {
         /// The program.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
 }
 
-/// The job of one variant of an experiment, and the modules it loads. A workload that the kernel does not
-/// support is in the job, but is not run.
+/// The job of one variant, and the modules that it loads. A workload that the kernel does not support has no
+/// iterations.
 pub fn job(
     experiment: &Experiment,
     variant: &Variant,
@@ -49,7 +49,8 @@ pub fn job(
     wanted.extend(variant.modules.iter().map(String::as_str));
     let disks = &experiment.machine.disks;
     if kernel.modules.is_some() {
-        // A kernel without modules has them built in; otherwise its boots report what is missing.
+        // If a kernel has no modules, its drivers must be built in. Otherwise its boots report what is
+        // missing.
         wanted.extend(disks::modules(disks));
         if userspace.is_some() {
             wanted.extend(userspace::modules(experiment.mode));
@@ -83,12 +84,12 @@ pub fn job(
     Ok((job, modules))
 }
 
-/// How often a workload is run on a kernel.
+/// The iterations of a workload on a kernel; 0 if the kernel does not support the workload.
 pub fn iterations(workload: &WorkloadUse, out_of_tree: &OutOfTree) -> u32 {
     out_of_tree.missing(workload).map_or(workload.repetitions(), |_| 0)
 }
 
-/// A module as the agent loads it.
+/// A module as described to the agent.
 fn loaded(module: &Module, disks: &[Disk]) -> job::Module {
     job::Module {
         path: module_path(module),
@@ -102,7 +103,7 @@ fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The command of a workload, with the paths of the user's own programs, if there are any.
+/// The command of a workload, with the paths of the user's own programs.
 pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
     let place = |program: &Pinned| program_path(&workload.manifest.name, program.path());
     let places: Vec<String> = workload.programs().map(place).collect();
@@ -110,18 +111,18 @@ pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>,
     workloads::command(&workload.manifest, machine, places.as_deref())
 }
 
-/// The path of a user's program in the guest: by workload, because two workloads may have programs of the
-/// same name.
+/// The path of a user's program in the guest. It includes the workload, because two workloads may have
+/// programs with the same name.
 fn program_path(workload: &str, program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
 }
 
-/// Most bytes of padding before the programs in the initramfs of exact mode.
+/// The largest padding before the programs in the initramfs of exact mode, in bytes.
 const MOST_PADDING: usize = 1 << 20;
 
-/// The initramfs for a job: agent, workloads, modules, programs, contents of RAM disks and the job
-/// itself. The same inputs give the same bytes.
+/// Composes the initramfs: agent, workloads, modules, programs, contents of RAM disks, and the job. The same
+/// inputs give the same bytes.
 pub fn initramfs(
     guest: &Guest,
     job: &Job,
@@ -136,7 +137,7 @@ pub fn initramfs(
     }
     archive.console();
     if let Some(seed) = job.seed {
-        // Everything after this lies on other pages.
+        // Moves everything that follows to other pages.
         let mut rng = fastrand::Rng::with_seed(seed.into());
         archive.file("/faultline/padding", &vec![0; rng.usize(..MOST_PADDING)]);
     }

@@ -1,5 +1,5 @@
 //! Carries out an experiment: reads its file, makes the schedule, boots, collects what the guests recorded,
-//! keeps it, and resumes interrupted runs. The crates below run VMs, find kernels and store boots.
+//! stores it, and resumes interrupted runs. Other crates run VMs, find kernels and store boots.
 
 mod across;
 mod analysis;

@@ -1,11 +1,11 @@
-//! The lock file: the exact packages of a user space, as TOML.
+//! Reads and writes the lock file: the exact packages of a user space, as TOML.
 
 use model::{UserspaceLock, date};
 
 /// Parses the text of a lock file.
 ///
 /// # Errors
-/// A message that follows the file's name.
+/// What is wrong; the caller adds the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
     let mut lock: UserspaceLock =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
@@ -17,11 +17,11 @@ pub fn read(text: &str) -> Result<UserspaceLock, String> {
 pub fn write(lock: &UserspaceLock) -> String {
     let when = match lock.day() {
         Some(day) => format!("as Debian had them on {}", date(day)),
-        None => "which Debian had on a day that is not known".to_owned(),
+        None => "from an unknown day".to_owned(),
     };
     let head = format!(
         "# The packages of a user space for guests, {when}.\n\
-         # An experiment that is to have them names this file: userspace = \"FILE\"\n\n"
+         # To use it, an experiment names this file: userspace = \"FILE\"\n\n"
     );
     head + &toml::to_string(lock).expect("a lock has only plain data")
 }
@@ -49,11 +49,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_lock_is_written_for_people_and_read_back() {
+    fn a_lock_is_written_and_read_back() {
         let text = write(&lock());
         insta::assert_snapshot!(text, @r#"
         # The packages of a user space for guests, as Debian had them on 2023-11-14.
-        # An experiment that is to have them names this file: userspace = "FILE"
+        # To use it, an experiment names this file: userspace = "FILE"
 
         architecture = "amd64"
         suites = ["bookworm", "bookworm-security"]
@@ -70,17 +70,17 @@ pub(crate) mod tests {
         let undated = UserspaceLock { taken: 0, ..lock() };
         let text = write(&undated);
         let head = text.lines().next().unwrap();
-        let expected = "for guests, which Debian had on a day that is not known.";
+        let expected = "for guests, from an unknown day.";
         assert!(head.ends_with(expected), "{head}");
         assert_eq!(read(&text), Ok(undated));
     }
 
     #[test]
-    fn what_is_no_lock_is_told() {
+    fn an_invalid_lock_is_an_error() {
         let told = |from: &str, to: &str| read(&write(&lock()).replace(from, to)).unwrap_err();
         assert!(told("sha256", "sha1").contains("unknown field `sha1`"));
         assert!(told("amd64\"\nsuites", "arm64\"\nsuites").starts_with("it is for \"arm64\""));
-        assert_eq!(told("debian/pool", "../pool"), "the file of \"fio\" can't be");
+        assert_eq!(told("debian/pool", "../pool"), "the file of \"fio\" is invalid");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Boots one kernel to inspect it: no workload, nothing kept.
+//! Boots one kernel to inspect it, without a workload. Nothing is stored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use crate::out_of_tree::OutOfTree;
 use crate::run::{TooLarge, check_memory};
 use crate::schedule::Slot;
 
-/// What to inspect, and where.
+/// A boot of a kernel for inspection.
 pub struct Look {
-    /// The kernels.
+    /// The cache of kernels.
     pub cache: Cache,
     /// The guest's programs.
     pub guest: Guest,
-    /// Which kernel.
+    /// The kernel's name.
     pub kernel: String,
-    /// On which machine.
+    /// The machine.
     pub machine: Machine,
     /// Words added to the kernel's command line.
     pub cmdline: String,
@@ -68,10 +68,10 @@ impl Look {
         Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
     }
 
-    /// Boots and gives a shell on the terminal, until the shell ends.
+    /// Boots and opens a shell on the terminal. Returns when the shell ends.
     ///
     /// # Errors
-    /// When the host fails, or no shell can be had.
+    /// When the host fails, or there is no shell.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), LookError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();
@@ -119,7 +119,7 @@ impl Look {
         Ok((kernel, emulator, engine))
     }
 
-    /// The experiment for such a boot: one variant, no workload.
+    /// The experiment for this boot: one variant, no workload.
     fn experiment(&self) -> Experiment {
         Experiment {
             name: "look".into(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use model::{Boot, Experiment, INSTRUCTIONS};
 
-/// Metrics in a boot's samples that no manifest declares, and workloads that reported no declared metric,
-/// one sentence each.
+/// A sentence for each workload whose samples have metrics that its manifest does not declare, and for each
+/// that reported no declared metric.
 pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
     let mut found = Vec::new();
     for used in &experiment.workloads {
@@ -21,8 +21,8 @@ pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
             reported.iter().copied().filter(|name| !declared.contains(name)).collect();
         if !strange.is_empty() {
             found.push(format!(
-                "workload `{workload}` reported what its manifest does not declare, so no verdict is on \
-                 it: {}",
+                "workload `{workload}` reported metrics that its manifest does not declare, so they have no \
+                verdict: {}",
                 strange.join(", ")
             ));
         }

@@ -1,5 +1,5 @@
-//! The kernel modules that workloads name: our own, built for the kernels of an experiment before the first
-//! boot, and the kernel's, as far as they exist.
+//! The kernel modules that workloads name. Our own modules are built for the kernels of an experiment before
+//! the first boot. The kernel's modules are used if they exist.
 
 use std::iter;
 
@@ -10,16 +10,16 @@ use model::{Experiment, Kernel, Variant, WorkloadUse};
 
 use crate::conclude::digest;
 
-/// The modules that we have.
+/// Our own modules.
 const SOURCES: [Source; 1] =
     [Source { name: "pagealloc", text: include_str!("../../../workloads/pagealloc/pagealloc.c") }];
 
-/// The source of a module of our own; `None` for the kernel's modules.
+/// The source of our own module; `None` for the kernel's modules.
 pub fn source(module: &str) -> Option<Source> {
     SOURCES.into_iter().find(|source| source.name == module)
 }
 
-/// The sources of the modules that an experiment's workloads want.
+/// The sources of our own modules that an experiment's workloads want.
 pub fn sources(experiment: &Experiment) -> Vec<Source> {
     let wanted = experiment.workloads.iter().flat_map(|workload| &workload.manifest.modules);
     let mut sources: Vec<Source> = wanted.filter_map(|module| source(module)).collect();
@@ -28,7 +28,7 @@ pub fn sources(experiment: &Experiment) -> Vec<Source> {
     sources
 }
 
-/// A digest of our code in the guest, `guest`, and of the sources that an experiment wants.
+/// The digest of `guest`, our programs in the guest, and of the sources that an experiment wants.
 pub fn pinned(guest: String, experiment: &Experiment) -> String {
     let sources = sources(experiment);
     if sources.is_empty() {
@@ -38,12 +38,12 @@ pub fn pinned(guest: String, experiment: &Experiment) -> String {
     digest(iter::once(guest.as_str()).chain(texts).collect::<String>().as_bytes())
 }
 
-/// The modules that workloads want, as available for one kernel.
+/// The modules that workloads want, as far as they are available for one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct OutOfTree {
-    /// What was built for the kernel, or why it could not be built.
+    /// The modules that were built for the kernel, or why they could not be built.
     built: Vec<(Source, Result<Module, String>)>,
-    /// The kernel's own modules that it lacks.
+    /// Modules that the kernel should have and does not.
     lacking: Vec<String>,
 }
 
@@ -51,7 +51,8 @@ impl OutOfTree {
     /// Builds the modules that the experiment's workloads want, and finds those that the kernel lacks.
     ///
     /// # Errors
-    /// When the host lacks the tools, the archive cannot be reached, or the kernel's lists cannot be read.
+    /// When the host lacks the tools, the archive cannot be reached, or the kernel's lists of modules cannot
+    /// be read.
     pub fn build(
         cache: &Cache,
         kernel: &Kernel,
@@ -71,7 +72,7 @@ impl OutOfTree {
         self.built.iter().filter_map(|(_, built)| built.as_ref().ok())
     }
 
-    /// The kernel's modules that a workload wants; empty if it cannot run on this kernel.
+    /// The kernel's modules that a workload wants; empty if the workload cannot run on this kernel.
     pub fn of_kernel<'a>(&self, workload: &'a WorkloadUse) -> Vec<&'a str> {
         match self.missing(workload) {
             None => of_kernel(workload).collect(),
@@ -79,7 +80,7 @@ impl OutOfTree {
         }
     }
 
-    /// Why a workload cannot run on this kernel, as words that follow the kernel's name; `None` if it can.
+    /// Why a workload cannot run on this kernel, as a predicate after the kernel's name; `None` if it can.
     pub fn missing(&self, workload: &WorkloadUse) -> Option<String> {
         let modules = &workload.manifest.modules;
         let lacking = self.lacking.iter().find(|module| modules.contains(module));
@@ -93,14 +94,14 @@ impl OutOfTree {
     }
 }
 
-/// Whether a variant itself loads modules that were built outside of its kernel's tree. Missing modules fail
-/// its boots, which report the reason.
+/// Whether the variant itself loads modules that were built outside of its kernel's tree. If modules are
+/// missing, its boots fail and report the reason.
 pub fn has_foreign(kernel: &Kernel, variant: &Variant) -> bool {
     let modules = modules::choose(kernel, &variant.modules).unwrap_or_default();
     modules.iter().any(|module| module.is_in_tree().is_ok_and(|in_tree| !in_tree))
 }
 
-/// The modules that a workload wants and that are the kernel's.
+/// The kernel's modules that a workload wants.
 fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
     let modules = workload.manifest.modules.iter().map(String::as_str);
     modules.filter(|module| source(module).is_none())
@@ -120,7 +121,7 @@ mod tests {
         WorkloadUse::new(manifest, 3, model::Millis(1))
     }
 
-    /// A kernel with these modules as files, and xfs built in.
+    /// A kernel with these modules as files and with xfs built in.
     fn kernel(directory: &Path, files: &[&str]) -> Kernel {
         let list: String = files.iter().map(|file| format!("kernel/{file}.ko:\n")).collect();
         fs::write(directory.join("modules.dep"), list).unwrap();
@@ -133,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Two workloads, on a machine with a disk of xfs.
+    /// Two workloads on a machine with an xfs disk.
     fn experiment() -> Experiment {
         let text = r#"
             name = "x"
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_whose_module_cannot_be_had_is_not_run() {
+    fn a_workload_without_its_module_is_not_run() {
         let [source] = SOURCES;
         let built = vec![(source, Err("has no headers".into()))];
         let out_of_tree = OutOfTree { built, lacking: Vec::new() };
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_built_is_loaded() {
+    fn a_built_module_is_loaded() {
         let [source] = SOURCES;
         let module = Module { name: "pagealloc".into(), path: "x.ko".into(), optional: false };
         let built = vec![(source, Ok(module.clone()))];
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_the_kernel_lacks_leaves_out_the_workloads_that_want_it() {
+    fn a_workload_without_its_kernel_module_is_not_run() {
         let directory = tempfile::tempdir().unwrap();
         let mut experiment = experiment();
         let disk = ["virtio_pci", "virtio_blk"];
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(why.as_deref(), Some("has no module loop"));
         assert_eq!(left, [0, runs.0[1]]);
 
-        // What the disk, or the variant itself, wants must be there.
+        // Modules for the disk or of the variant itself must exist.
         let error = iterations(&kernel(directory.path(), &["loop"]), &experiment).unwrap_err();
         assert!(error.to_string().contains("no module virtio_pci"), "{error}");
         experiment.variants[0].modules = vec!["loop".into()];
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_of_the_variant_that_taint_are_told_from_those_of_the_tree() {
+    fn tainting_modules_of_the_variant_are_recognised() {
         let directory = tempfile::tempdir().unwrap();
         let kernel = kernel(directory.path(), &["zram", "mine"]);
         let files = directory.path().join("kernel");
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_what_a_kernel_without_modules_lacks() {
+    fn a_kernel_without_module_lists_lacks_no_module() {
         let directory = tempfile::tempdir().unwrap();
         let experiment = experiment();
         let kernel = Kernel { modules: None, ..kernel(directory.path(), &[]) };

@@ -1,5 +1,5 @@
-//! Turns the plugin's counts into the profile of each phase: slices are assigned to phases, addresses to
-//! functions.
+//! Turns the plugin's counts into the profile of each phase. Slices of counts are assigned to phases,
+//! addresses to functions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter;
@@ -13,21 +13,21 @@ use model::{
 
 use crate::collect::{PhaseId, Span};
 
-/// The function of kernel instructions that no symbol covers.
+/// The function name for kernel instructions that no symbol covers.
 const UNKNOWN: &str = "[unknown]";
-/// The function of kernel instructions for which the plugin had no room to count by address.
+/// The function name for kernel instructions that the plugin had no room to count by address.
 const OTHER: &str = "[other]";
 
-/// The path of instructions for which the plugin had no room to count by path.
+/// The path name for instructions that the plugin had no room to count by path.
 const BEYOND: &str = "[beyond]";
-/// Most functions in all paths of a boot. Half a million is usual.
+/// The largest number of functions in all paths of a boot. Half a million is usual.
 const MAX_PATHS: usize = 1 << 22;
 
 /// A function's name and module.
 type Name = (String, String);
 
-/// The profile of each phase of each iteration. `None` if the plugin saw other cuts than the recording:
-/// counts can then not be assigned to phases.
+/// The profile of each phase of each iteration. `None` if the plugin counted other cuts than the agent
+/// recorded: counts cannot be assigned to phases then.
 pub fn profiles(
     counted: &counted::Profile,
     spans: &[Span],
@@ -40,8 +40,8 @@ pub fn profiles(
     Some(phases.collect())
 }
 
-/// Memory accesses over time by phase: those served by each CPU's own node, and by other nodes. `home` gives
-/// each CPU's node.
+/// Memory accesses over time by phase: those served by each CPU's own node, and those served by other nodes.
+/// `home` is the node of each CPU.
 pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Option<Vec<Chunk>> {
     let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
         let id = span.phase.as_ref().filter(|_| counted.scope.nodes > 0)?;
@@ -50,8 +50,8 @@ pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Optio
     Some(phases.collect())
 }
 
-/// The spans, and the exact part of what was counted in them. `None` if the plugin saw other cuts than
-/// the recording.
+/// The spans, each with the exact part of its counts. `None` if the plugin counted other cuts than the agent
+/// recorded.
 fn phases<'a>(
     counted: &'a counted::Profile,
     spans: &'a [Span],
@@ -61,7 +61,7 @@ fn phases<'a>(
     (counted.cuts() + 1 == spans.len()).then_some(phases)
 }
 
-/// The series of one phase: 0 at its begin, the ticks, and the total at its end.
+/// The series of one phase: 0 at its begin, the ticks, the total at its end.
 fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -> Chunk {
     let whole = phase.cpus.iter().map(|cpu| cpu.accesses.as_slice());
     let ticks = phase.ticks.iter();
@@ -86,7 +86,7 @@ fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -
     }
 }
 
-/// Loads and stores in the order of [`ACCESSES_COLUMNS`].
+/// Loads and stores, in the order of [`ACCESSES_COLUMNS`].
 fn local_and_remote<'a>(
     cpus: impl Iterator<Item = &'a [counted::Accesses]>,
     home: &[u16],
@@ -217,7 +217,7 @@ fn accesses(phase: &counted::Phase) -> Vec<Accesses> {
 struct Paths<'a> {
     sites: &'a [counted::CallSite],
     symbols: &'a Symbols,
-    /// How many more functions the boot's paths may have in all.
+    /// How many functions may still be added to the boot's paths.
     room: usize,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Paths<'a> {
         Self { sites: &counted.nodes, symbols, room: MAX_PATHS }
     }
 
-    /// The instructions of a phase by call path, in order of the paths.
+    /// The instructions of a phase by call path, sorted by path.
     fn stacks(&mut self, phase: &counted::Phase) -> Vec<Stack> {
         let mut stacks: HashMap<Vec<&str>, u64> = HashMap::new();
         for (node, address, count) in &phase.stacks {
@@ -249,8 +249,7 @@ impl<'a> Paths<'a> {
         stacks
     }
 
-    /// The functions of a path, the outermost first: the callers, and the function that contains the
-    /// address.
+    /// The functions of a path, outermost first: the callers, then the function that contains the address.
     fn path(&self, node: Option<u32>, address: u64) -> Vec<&'a str> {
         let site = |node: u32| self.sites.get(node as usize);
         let callers = iter::successors(node.and_then(site), |from| from.parent.and_then(site));

@@ -1,5 +1,5 @@
-//! A boot of exact mode once more, with the very same inputs: what it does must be the same to the
-//! bit.
+//! Repeats a boot of exact mode with the same inputs. The new boot must be the same as the stored one, bit
+//! for bit.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -20,34 +20,34 @@ use crate::salvage::remove;
 use crate::schedule::Slot;
 use crate::symbols::KernelCode;
 use crate::watch::{Progress, Watch};
-use crate::worker::{Told, work};
+use crate::worker::{Report, work};
 
 /// Why a boot cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It was not exact in the first place.
+    /// It is not a boot of exact mode.
     #[error("{0} is of measured mode: only boots of exact mode can be replayed")]
     Measured(BootId),
-    /// It did not come to an end of its own.
-    #[error("{0} cannot be replayed: the host had a part in how it ended ({1})")]
+    /// The host influenced how it ended.
+    #[error("{0} cannot be replayed: the host influenced how it ended ({1})")]
     Ended(BootId, String),
-    /// Its variant is not in its experiment.
+    /// Its experiment does not have its variant.
     #[error("{0} is of variant `{1}`, which its experiment does not have")]
     NoVariant(BootId, String),
-    /// An input is not what it was.
-    #[error("{boot} cannot be replayed: its {what} was {was}, and here is {is}")]
+    /// An input has changed.
+    #[error("{boot} cannot be replayed: its {what} was {was} and is now {is}")]
     Input {
         /// The boot.
         boot: BootId,
-        /// Which input.
+        /// The input.
         what: &'static str,
-        /// What it was.
+        /// Its value in the stored boot.
         was: String,
-        /// What it is.
+        /// Its value now.
         is: String,
     },
     /// The host invalidated the new boot.
-    #[error("nothing to compare: the host invalidated the boot: {0}")]
+    #[error("there is nothing to compare, because the new boot is invalid: {0}")]
     Invalid(String),
     /// The host failed.
     #[error(transparent)]
@@ -66,16 +66,16 @@ impl From<store::Error> for ReplayError {
     }
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {
-    /// The boot that is kept.
+    /// The stored boot.
     pub boot: BootId,
-    /// The first difference to it; none if there is none.
+    /// The first difference to it; `None` if there is none.
     pub difference: Option<String>,
 }
 
-/// All that it takes to boot a kept boot again.
+/// All inputs of a stored boot.
 struct Replay {
     id: BootId,
     kept: Boot,
@@ -88,17 +88,17 @@ struct Replay {
     code: KernelCode,
     inputs: Exact,
     directory: PathBuf,
-    /// Whether the directory stays.
+    /// Whether the directory is kept.
     keep: bool,
 }
 
 impl Lab {
-    /// Boots kept boots of exact mode once more, side by side, and compares each with what is kept. With
-    /// `keep`, which is for one boot, recording, console and counts stay in that directory. After an error
-    /// no further boot begins.
+    /// Replays stored boots of exact mode in parallel, and compares each with what is stored. With `keep`,
+    /// which is for a single boot, recording, console and counts remain in that directory. After an error no
+    /// further boot begins.
     ///
     /// # Errors
-    /// When a boot is not one of exact mode, an input is not what it was, or the host fails.
+    /// When a boot is not of exact mode, an input has changed, or the host fails.
     pub fn replay(
         &self,
         ids: &[BootId],
@@ -113,7 +113,7 @@ impl Lab {
         self.replay_all(ids, keep, options, watch)
     }
 
-    /// The same where the lock is held, and the boots are known to be of exact mode.
+    /// Like [`Lab::replay`], with the lock held and boots known to be of exact mode.
     pub(crate) fn replay_all(
         &self,
         ids: &[BootId],
@@ -146,13 +146,13 @@ impl Lab {
                 if running == 0 {
                     break;
                 }
-                let (boot, told) = receiver.recv().expect("this function has a sender");
-                let ended = match told {
-                    Told::Doing(what) => {
+                let (boot, report) = receiver.recv().expect("this function has a sender");
+                let ended = match report {
+                    Report::Doing(what) => {
                         watch(Progress::Replaying { boot, what: &what });
                         continue;
                     }
-                    Told::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
+                    Report::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
                 };
                 running -= 1;
                 match ended {
@@ -171,7 +171,7 @@ impl Lab {
         failed.map_or(Ok(replayed), Err)
     }
 
-    /// A boot with its experiment, if the host had no part in how it ended.
+    /// A boot and its experiment, unless the host influenced how the boot ended.
     fn replayable(&self, id: BootId) -> Result<(Experiment, Boot), ReplayError> {
         let Kept { boot, .. } = self.store.boot(id)?;
         let experiment = unpinned(self.store.experiment(self.store.experiment_of(id)?)?);
@@ -187,7 +187,7 @@ impl Lab {
         }
     }
 
-    /// Finds everything that the boot was made of, and checks that it is what it was.
+    /// Finds all inputs of the boot, and checks that none has changed.
     fn prepare_replay(
         &self,
         id: BootId,
@@ -231,8 +231,8 @@ impl Lab {
 }
 
 impl Replay {
-    /// Boots, and gives the first difference to the kept boot; none if there is none. Runs in a thread of
-    /// its own.
+    /// Boots, and returns the first difference to the stored boot; `None` if there is none. Runs in its own
+    /// thread.
     fn boot(
         &self,
         guest: &Guest,
@@ -264,7 +264,7 @@ impl Replay {
 }
 
 /// # Errors
-/// When an input is not what it was.
+/// When an input has changed.
 fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), ReplayError> {
     match was == is {
         true => Ok(()),
@@ -272,10 +272,13 @@ fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), Rep
     }
 }
 
-/// What of a boot is not as it was.
+/// The first difference between two boots.
 fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
     if kept.outcome != boot.outcome {
-        return Some(format!("it ended so: {}; and now: {}", kept.outcome, boot.outcome));
+        return Some(format!(
+            "it ended with: {}; the stored boot ended with: {}",
+            boot.outcome, kept.outcome
+        ));
     }
     if kept.console != boot.console {
         let mut lines = kept.console.lines().zip(boot.console.lines());
@@ -294,7 +297,7 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
     (kept.profiles.len() != boot.profiles.len()).then(|| "the profile has other phases".to_owned())
 }
 
-/// The experiment with names as they were given, without the digests.
+/// The experiment with names as the user gave them, without digests.
 pub(crate) fn unpinned(mut experiment: Experiment) -> Experiment {
     let kernels = experiment.variants.iter_mut().map(|variant| &mut variant.kernel);
     let programs = experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut);

@@ -1,4 +1,4 @@
-//! A run of an experiment: every boot of the schedule that is not done yet, each kept as soon as it ends.
+//! Runs an experiment: does every boot of the schedule that is not done yet, and stores each when it ends.
 
 mod boots;
 mod check;
@@ -33,28 +33,28 @@ use plan::Plan;
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
 
-/// Where experiments are carried out: the store, the kernels, the guest's programs.
+/// The surroundings of an experiment: the store, the kernels, the guest's programs.
 pub struct Lab {
-    /// The kernels.
+    /// The cache of kernels.
     pub cache: Cache,
     /// The guest's programs.
     pub guest: Guest,
-    /// What QEMU loads in exact mode.
+    /// The libraries that QEMU loads in exact mode.
     pub libraries: Libraries,
-    /// Where the boots are kept.
+    /// The store for boots.
     pub store: Store,
-    /// A directory for the boot under way, on a disk with room for its recording.
+    /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
 }
 
 /// The options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Boots that failed count as not done.
+    /// Repeat failed boots.
     pub retry_failed: bool,
-    /// In exact mode: repeat every boot, and compare.
+    /// In exact mode: repeat every boot and compare both.
     pub verify: bool,
-    /// In exact mode: how many boots run side by side; `None` for as many as the host has room for.
+    /// In exact mode: how many boots run in parallel; `None` for as many as the host has room for.
     pub jobs: Option<u32>,
 }
 
@@ -63,40 +63,39 @@ pub struct RunOptions {
 pub struct RunSummary {
     /// The experiment in the store.
     pub experiment: ExperimentId,
-    /// Boots done by this run.
+    /// The number of boots in this run.
     pub boots: usize,
-    /// How many of them failed, in whole or in part.
+    /// How many of them failed or were partial.
     pub failed: usize,
-    /// In how many of these only some workloads failed, and the others count.
+    /// How many of them were partial: some workloads failed, the others count.
     pub partial: usize,
-    /// Boots that failed in an earlier run, and count as done.
+    /// Boots that failed in an earlier run and were not repeated.
     pub failed_before: usize,
-    /// Boots, of this run or before, that were repeated with the same result.
+    /// Boots of this or an earlier run that were repeated with the same result.
     pub verified: usize,
-    /// Why it ended.
+    /// Why the run ended.
     pub ending: Ending,
 }
 
-/// Why a run ended without a failure of the host.
+/// Why a run ended, unless the host failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every boot of the schedule is done.
     Schedule,
-    /// Every verdict is in.
+    /// Every verdict is decided.
     Verdicts,
-    /// The run has used up its time.
+    /// The time budget is used up.
     Budget,
-    /// A variant has no complete boot, and more boots would not help.
+    /// A variant has no complete boot, so more boots would not help.
     Fruitless,
-    /// Complete boots have no row for a verdict, and more boots would not help.
+    /// Complete boots have no row to judge, so more boots would not help.
     Unjudged,
 }
 
-/// Takes the lock that keeps a second run off a scratch directory; without it no run of the store beside it
-/// continues.
+/// Takes the lock on a scratch directory. Only one run at a time may use the store beside it.
 ///
 /// # Errors
-/// When a run is under way, or the directory cannot be written.
+/// When another run holds the lock, or the directory cannot be written.
 pub fn lock(scratch: &Path) -> Result<File, RunError> {
     let path = scratch.join("lock");
     let failed = |error| RunError::Scratch { path: path.clone(), error };
@@ -113,8 +112,8 @@ impl Lab {
     /// Does the boots of the experiment that are not done yet.
     ///
     /// # Errors
-    /// When the host fails: disk, emulator, package archive; or when a verified boot is not exact.
-    /// A variant's failure is a result.
+    /// When the host fails (disk, emulator, package archive), or a verified boot is not exact. Failures of a
+    /// variant are results.
     pub fn run(
         &mut self,
         experiment: &Experiment,
@@ -170,7 +169,7 @@ impl Lab {
         Ok(summary)
     }
 
-    /// What is known of a kernel's code.
+    /// The functions of a kernel, and how to distinguish its processes.
     pub(crate) fn kernel_code(
         &self,
         kernel: &Kernel,
@@ -225,9 +224,9 @@ impl Lab {
         Ok(userspace::obtain(experiment, &self.cache, &self.guest.mkfs, &say)?)
     }
 
-    /// The experiment with digests of the kernels' images, of the user space and of the user's own programs,
-    /// so that boots with others are another experiment; in exact mode with those of our programs in the
-    /// guest too.
+    /// The experiment with digests of the kernels' images, the user space and the user's programs, so that
+    /// other images or programs make another experiment. In exact mode our own programs in the guest are
+    /// included.
     fn pinned(
         &self,
         experiment: &Experiment,

@@ -1,6 +1,5 @@
-//! Handles what an interrupted run left behind: a directory for the boot under way, with everything its
-//! guest recorded. It is kept as a boot, or set aside if it cannot be attributed; no recording is thrown
-//! away.
+//! Handles the directories that an interrupted run left, each with the recording of a boot. They are stored
+//! as boots, or renamed if their experiment is unknown. No recording is deleted before it is stored.
 
 use std::fs;
 use std::io;
@@ -11,13 +10,12 @@ use store::{Detail, ExperimentId, Store};
 
 use crate::conclude::{Head, conclude, unknown_load};
 
-/// Prefixes of the directories of boots that only repeat another or read symbols: nothing in them is to be
-/// kept.
+/// Prefixes of directories whose boots repeat others or read symbols. They are removed.
 const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];
-/// Prefix of a directory that is set aside.
+/// Prefix of a directory whose boot cannot be stored.
 const ASIDE: &str = "unkept-";
 
-/// Why a leftover could not be handled.
+/// Why a directory could not be handled.
 #[derive(Debug, thiserror::Error)]
 pub enum SalvageError {
     /// A file or directory cannot be read, renamed or removed.
@@ -25,15 +23,15 @@ pub enum SalvageError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
-    /// The store refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// Handles every leftover in `scratch`. Nobody else may use the directory meanwhile.
+/// Handles every directory in `scratch`. The caller holds the lock on it.
 pub fn salvage(
     store: &mut Store,
     scratch: &Path,
@@ -47,7 +45,7 @@ pub fn salvage(
             remove(&directory)?;
             continue;
         }
-        // Others were set aside before, or are from a KVM probe.
+        // Others were renamed before, or are from a KVM probe.
         let of_boot = name.starts_with(|first: char| first.is_ascii_digit());
         if directory.is_dir() && of_boot {
             leftover(store, &directory, &name, say)?;
@@ -62,7 +60,7 @@ fn leftover(
     name: &str,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), SalvageError> {
-    // QEMU creates this file before anything is recorded.
+    // QEMU creates this file before the guest records anything.
     if !directory.join(machine::RECORDER_FILE).exists() {
         return remove(directory);
     }
@@ -77,7 +75,7 @@ fn leftover(
     let (variant, of) = (head.variant.clone(), head.experiment.clone());
     match conclude(head, directory, None, unknown_load(), None) {
         Ok(mut boot) => {
-            // Counts are useless without the kernel's symbols.
+            // Counts cannot be read without the kernel's symbols.
             if boot.facts.execution == Some(Execution::Exact) {
                 boot.outcome = Outcome::Interrupted;
             }
@@ -87,7 +85,7 @@ fn leftover(
             };
             let outcome = &boot.outcome;
             say(&format!(
-                "kept a boot of {variant} in {of} that an earlier run left behind: {outcome}"
+                "stored a boot of {variant} in {of} that an interrupted run left: {outcome}"
             ));
             remove(directory)
         }
@@ -95,22 +93,22 @@ fn leftover(
     }
 }
 
-/// The experiment and the head of the boot that left this directory, or why they are unknown.
+/// The experiment and the description of the boot in this directory, or why they are unknown.
 fn owner(store: &Store, directory: &Path, name: &str) -> Result<(ExperimentId, Head), String> {
     let head = Head::read(directory).map_err(|error| format!("boot.json: {error}"))?;
     let number = name.split('-').next().and_then(|number| number.parse().ok());
-    let id = ExperimentId(number.ok_or("its name has no experiment's number")?);
+    let id = ExperimentId(number.ok_or("its name does not begin with an experiment's number")?);
     let experiment = store.experiment(id).map_err(|error| error.to_string())?;
     if experiment.name != head.experiment {
         return Err(format!(
-            "it is of experiment `{}`, not `{}`",
+            "it belongs to experiment `{}`, not `{}`",
             head.experiment, experiment.name
         ));
     }
     Ok((id, head))
 }
 
-/// Whether this boot is in the store, or another one at its place that counts.
+/// Whether the store has this boot, or a complete one in its place.
 fn is_kept(store: &Store, id: ExperimentId, head: &Head) -> Result<bool, store::Error> {
     let of = (head.variant.clone(), head.replicate);
     if store.done(id)?.contains(&of) {
@@ -139,11 +137,14 @@ fn set_aside(
     }
     fs::rename(directory, &aside)
         .map_err(|error| SalvageError::File { path: aside.clone(), error })?;
-    say(&format!("a recording that an earlier run left behind is in {}: {why}", aside.display()));
+    say(&format!(
+        "an interrupted run left a recording, which is now in {}: {why}",
+        aside.display()
+    ));
     Ok(())
 }
 
-/// Removes the directory of a boot that is kept, or that never ran.
+/// Removes the directory of a boot that is stored or never ran.
 pub fn remove(directory: &Path) -> Result<(), SalvageError> {
     fs::remove_dir_all(directory)
         .map_err(|error| SalvageError::File { path: directory.to_owned(), error })
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_recording_is_thrown_away_and_none_stands_in_the_way() {
+    fn recordings_are_stored_or_renamed() {
         let place = tempfile::tempdir().unwrap();
         let mut store = Store::open(&place.path().join("x.db")).unwrap();
         let scratch = place.path().join("running");

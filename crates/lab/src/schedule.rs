@@ -1,30 +1,28 @@
-//! The schedule: which variant boots when, made before anything runs.
+//! Makes the schedule: which variant boots when. It is made before anything runs.
 //!
-//! Boots come in blocks in which each variant boots once. The order changes from block to block, so that
-//! drift of the machine does not look like a difference between kernels. Two variants go A B, B A, A B ...;
-//! more follow the rows of a Williams design, a Latin square in which each variant also follows each other
-//! equally often (E. J. Williams, "Experimental designs balanced for the estimation of residual effects of
-//! treatments", 1949). The schedule for more boots begins with the schedule for fewer, so boots can be added
-//! later.
+//! In each block each variant boots once. The order changes from block to block, so that drift of the machine
+//! does not look like a difference between kernels. Two variants go A B, B A, A B ...; more follow the rows
+//! of a Williams design, a Latin square in which each variant also follows each other equally often (E. J.
+//! Williams, "Experimental designs balanced for the estimation of residual effects of treatments", 1949). The
+//! schedule for more boots begins with the schedule for fewer, so boots can be added later.
 
 use store::ExperimentId;
 
-/// The most boots of a variant: nobody has time for more.
+/// The largest number of boots of a variant.
 pub const MOST_BOOTS: u32 = 10_000;
 
-/// One boot that is to be done.
+/// One boot of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Index of the variant.
     pub variant: usize,
-    /// Which boot of this variant, from 0.
+    /// The number of this boot of the variant, from 0.
     pub replicate: u32,
-    /// Which block it belongs to; the same number as the replicate, since a block boots each
-    /// variant once.
+    /// The number of its block. It equals the replicate, because each block boots each variant once.
     pub block: u32,
 }
 
-/// The name of the directory in which a boot leaves its files until it is kept.
+/// The name of the directory for the files of a boot.
 pub fn files_of(id: ExperimentId, slot: Slot) -> String {
     format!("{id}-{}-{}", slot.variant, slot.replicate)
 }
@@ -65,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn two_variants_alternate_in_mirrored_pairs() {
+    fn two_variants_alternate() {
         assert_eq!(letters(2, 4), "ABBAABBA");
         assert_eq!(letters(1, 3), "AAA");
         assert_eq!(letters(0, 3), "");
@@ -84,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_designs_are_balanced_in_place_and_in_carry_over() {
+    fn complete_designs_are_balanced_in_place_and_carry_over() {
         for variants in 2..7_usize {
             let rows = if variants.is_multiple_of(2) { variants } else { 2 * variants };
             let slots = schedule(variants, rows as u32);
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn more_boots_begin_like_fewer() {
+    fn a_longer_schedule_extends_a_shorter_one() {
         assert_eq!(schedule(3, 7)[..15], schedule(3, 5)[..]);
     }
 }

@@ -1,22 +1,21 @@
-//! Boots that go on until verdicts are in: `boots = "auto"`. The looks, and the error rate of each, are
-//! fixed before (`stats::sequential`).
+//! Rules for `boots = "auto"`, with which boots go on until verdicts are decided. The looks and their error
+//! rates are fixed in advance (`stats::sequential`).
 
 use model::{Experiment, Share, WorkloadUse};
 use stats::sequential::last_look;
 
-/// The default for the most boots of each variant: that of the 7th look.
+/// The default for the largest number of boots of each variant: that of the 7th look.
 pub const AT_MOST: u32 = 32;
-/// The first look is at so many boots of each variant.
+/// The number of boots of each variant at the first look.
 pub const FEWEST: u32 = 4;
-/// The remedy for fewer.
-pub const TOO_FEW: &str = "the first look is at 4 boots of each variant: ask for 4 or more";
+/// The hint for fewer boots.
+pub const TOO_FEW: &str = "the first look is at 4 boots of each variant: use 4 or more";
 /// The default margin.
 pub const MARGIN: Share = Share(0.01);
-/// The remedy for an invalid margin.
-pub const NO_MARGIN: &str = "above 0% and below 100%, such as 1%: a smaller difference is none";
+/// The hint for an invalid margin.
+pub const NO_MARGIN: &str = "use a share above 0% and below 100%, such as 1%";
 
-/// The boots of each variant at the last look if there may be `at_most`; further boots would not be looked
-/// at.
+/// The boots of each variant at the last look if there may be `at_most`. Further boots would not be judged.
 pub fn last(at_most: u32) -> u32 {
     last_look(at_most).map_or(0, |look| look.units)
 }
@@ -26,7 +25,7 @@ pub fn is_margin(Share(margin): Share) -> bool {
     margin > 0.0 && margin < 1.0
 }
 
-/// Why the boots of an experiment would never end early, and what to do about it.
+/// Why no look can end a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// What is wrong.
@@ -35,26 +34,25 @@ pub struct Unfit {
     pub remedy: String,
 }
 
-/// Why no verdict will ever end the boots of an experiment early; `None` if one may, or boots are not to end
-/// early.
+/// Why no look can end the run of an experiment; `None` if one can, or if its boots are a fixed number.
 pub fn unfit(experiment: &Experiment) -> Option<Unfit> {
     experiment.sequential?;
     let unfit = |problem: &str, remedy: &str| {
         Some(Unfit { problem: problem.to_owned(), remedy: remedy.to_owned() })
     };
     if experiment.variants.len() < 2 {
-        let remedy = "a verdict is on a difference: add a [[variant]], or say how many boots";
-        return unfit("boots = \"auto\" with one variant", remedy);
+        let remedy = "add a [[variant]], or set a number of boots";
+        return unfit("boots = \"auto\" needs two variants", remedy);
     }
     let is_judged = |used: &WorkloadUse| {
         let mut metrics = used.manifest.metrics.iter();
-        // An experiment's chosen rows can be judged.
+        // The experiment's primary rows can be judged.
         !used.primary.is_empty() || metrics.any(|metric| used.is_primary(metric, &metric.name))
     };
     if !experiment.workloads.iter().any(is_judged) {
-        let remedy = "a verdict rests on a metric with a good direction: say how many boots, or give a \
+        let remedy = "a verdict needs a metric with a good direction: set a number of boots, or give a \
                       metric of the manifest `better = \"lower\"` or \"higher\"";
-        return unfit("boots = \"auto\" without a metric that can be judged", remedy);
+        return unfit("boots = \"auto\" needs a metric that can be judged", remedy);
     }
     None
 }

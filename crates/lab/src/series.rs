@@ -1,4 +1,4 @@
-//! Builds series: recorded texts are patched together and parsed, source by source.
+//! Builds series: applies recorded differences to the texts of files, and parses them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::table::{Budget, SeriesTable};
 
 /// Millionths in one.
 const MILLION: f64 = 1e6;
-/// Most text that is parsed for one boot: hours of sampling every 10 ms.
+/// The most text that is parsed for one boot, in bytes: hours of sampling every 10 ms.
 const MAX_PARSED: usize = 8 << 30;
 
-/// Most values that are kept for one boot: 10 minutes of all default sources every 10 ms.
+/// The largest number of values of one boot: 10 minutes of all default sources every 10 ms.
 const MAX_VALUES: usize = 64 << 20;
 
 /// The series of one source during one phase.
@@ -51,17 +51,17 @@ impl Default for Series {
     }
 }
 
-/// A sampled file: what it is and its text as last recorded.
+/// A sampled file and its text as last recorded.
 #[derive(Debug)]
 struct Watched {
-    /// `None` for a source that the host does not know.
+    /// `None` for a source that this version does not know.
     source: Option<Source>,
     part: String,
     text: Option<Vec<u8>>,
 }
 
 impl Series {
-    /// Takes the list of files that records refer to by index.
+    /// Takes the list of files. Records refer to files by index.
     pub fn files(&mut self, files: Vec<File>) {
         let watched = files.into_iter().map(|file| Watched {
             source: Source::ALL.into_iter().find(|source| source.name() == file.source),
@@ -71,7 +71,7 @@ impl Series {
         self.files = watched.collect();
     }
 
-    /// Takes one record of the sampler. Damaged records are skipped.
+    /// Takes one record of the sampler. Damaged records are ignored.
     pub fn record(&mut self, payload: &[u8], time: u64) {
         let Ok(Record { file, content }) = postcard::from_bytes::<Record>(payload) else {
             return;
@@ -100,14 +100,14 @@ impl Series {
         self.overflowed |= !table.sampled(file, counters, time, &mut self.budget);
     }
 
-    /// Takes one point of a series of the workload's.
+    /// Takes one point of a workload's series.
     pub fn point(&mut self, name: &str, value: f64, time: u64) {
         let millionths = (value * MILLION).round() as i64;
         self.overflowed |= !self.points.point(name, millionths, time, &mut self.budget);
     }
 
-    /// Ends the current phase and returns its samples. The last sample also begins the next phase. A single
-    /// sample is not a series.
+    /// Ends the current phase and returns its samples. The last sample also begins the next phase. Series
+    /// with a single sample are dropped.
     pub fn cut(&mut self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for (source, table) in &mut self.tables {
@@ -129,7 +129,7 @@ impl Series {
         cuts
     }
 
-    /// Whether something exceeded the bounds and was dropped.
+    /// Whether something was dropped because it exceeded a limit.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }

@@ -1,4 +1,4 @@
-//! The swap space of a machine, as described to the guest.
+//! Describes the swap space of a machine for the guest.
 
 use flight::job;
 use kernels::modules;
@@ -9,8 +9,8 @@ const USUAL_ALGORITHM: &str = "lzo-rle";
 /// The name of the swap file on its disk.
 const FILE: &str = "swapfile";
 
-/// The modules that it needs. In some kernels compression algorithms are modules, which the guest cannot
-/// look for by itself.
+/// The modules that it needs. In some kernels compression algorithms are modules, which the guest cannot find
+/// by itself.
 ///
 /// # Errors
 /// When the kernel's lists of modules cannot be read.
@@ -32,7 +32,7 @@ pub fn modules<'a>(
     Ok(wanted)
 }
 
-/// The swap space as the agent knows it.
+/// The swap space as described to the agent.
 pub fn of_job(machine: &Machine) -> Option<job::Swap> {
     Some(match machine.swap.as_ref()? {
         Swap::File { disk, size } => job::Swap::File {

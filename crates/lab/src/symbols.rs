@@ -1,5 +1,5 @@
-//! A kernel's symbols, read once in a short boot and kept beside the kernels: without address randomisation
-//! they are the same in each boot, modules excepted.
+//! Reads a kernel's symbols in a short boot and caches them. Without address randomisation they are the same
+//! in each boot, except those of modules.
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,21 +19,21 @@ use crate::job;
 
 /// The function that switches tasks (`arch/x86/entry/entry_64.S`).
 const SWITCH: &str = "__switch_to_asm";
-/// The memory of the machine that is booted to read them.
+/// The memory of the machine that reads them.
 const MEMORY: Bytes = Bytes::mib(512);
 
-/// What the host knows of a kernel's code.
+/// The host's knowledge of a kernel's code.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCode {
-    /// Its functions; none if they could not be read.
+    /// Its functions; empty if they could not be read.
     pub symbols: Symbols,
-    /// How to distinguish processes; `None` if neither its symbols nor its BTF say.
+    /// How to distinguish processes; `None` if neither its symbols nor its BTF tell.
     pub switch: Option<Switch>,
 }
 
 /// Reads symbols by booting.
 pub struct SymbolReader<'a> {
-    /// Where they are kept.
+    /// The cache for the symbols.
     pub cache: &'a Cache,
     /// The guest's programs.
     pub guest: &'a Guest,
@@ -41,13 +41,13 @@ pub struct SymbolReader<'a> {
     pub libraries: &'a Libraries,
     /// The QEMU that boots.
     pub emulator: &'a Emulator,
-    /// Where to boot.
+    /// The directory for the boot's files.
     pub scratch: &'a Path,
 }
 
 impl SymbolReader<'_> {
-    /// What is known of the code of `kernel`, determined if necessary. A kernel that does not come up has no
-    /// symbols; its boots will report why.
+    /// The code of `kernel`, read by booting if the cache does not have it. A kernel that does not boot has
+    /// no symbols; its boots will report why.
     ///
     /// # Errors
     /// When the host fails.
@@ -60,7 +60,7 @@ impl SymbolReader<'_> {
         let text = match read(&path).map_err(in_file(&path))? {
             Some(text) => text,
             None => {
-                say(&format!("reading the symbols of {}", kernel.name));
+                say(&format!("Reading the symbols of {}", kernel.name));
                 let text = self.boot(kernel)?;
                 if text.is_empty() {
                     Self::mapped(kernel, say)?
@@ -75,12 +75,12 @@ impl SymbolReader<'_> {
         Ok(KernelCode { symbols, switch })
     }
 
-    /// The symbols of a kernel that does not list them itself, from its `System.map` if given. The kernel's
-    /// own list is preferred, because it and the map name some addresses differently.
+    /// The symbols of a kernel that does not list them itself, from its `System.map` if it has one. The
+    /// kernel's own list is preferred, because the two name some addresses differently.
     fn mapped(kernel: &Kernel, say: &mut dyn FnMut(&str)) -> Result<String, BootError> {
         let map = kernels::text(kernel, "map")?;
         say(&match map {
-            Some(_) => format!("{} does not list its symbols: System.map is used", kernel.name),
+            Some(_) => format!("{} does not list its symbols, so System.map is used", kernel.name),
             None => format!("the symbols of {} cannot be read", kernel.name),
         });
         Ok(map.unwrap_or_default())
@@ -123,7 +123,7 @@ fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
     Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
 }
 
-/// The text kept at `path`; `None` if there is none, or it is damaged.
+/// The text in the file `path`; `None` if the file is missing or damaged.
 fn read(path: &PathBuf) -> io::Result<Option<String>> {
     let packed = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_are_read_as_they_were_kept() {
+    fn cached_symbols_are_read_back() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("symbols/ab.zst");
         assert_eq!(read(&path).unwrap(), None);

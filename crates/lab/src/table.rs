@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use model::Column;
 
-/// The cost of a column at each cut besides its values: its name is kept again.
+/// The cost of a column at each cut besides its values: its name is stored again.
 const COLUMN_COST: usize = 8;
-/// Most counters of one source that are kept.
+/// The largest number of counters of one source.
 const MAX_COLUMNS: usize = 65_536;
 
-/// How many more values may be kept for a boot. A guest controls how many counters it prints and how often
+/// How many more values may be stored for a boot. A guest controls how many counters it prints and how often
 /// phases are cut; it must not control the host's memory.
 #[derive(Debug)]
 pub struct Budget {
@@ -22,7 +22,7 @@ impl Budget {
         Self { left: values }
     }
 
-    /// Takes room for `values`; once that fails, there is no room for any more.
+    /// Takes room for `values`. After a failure there is no room for any more.
     fn take(&mut self, values: usize) -> bool {
         let fits = values <= self.left;
         self.left = if fits { self.left - values } else { 0 };
@@ -36,13 +36,13 @@ pub struct SeriesTable {
     times: Vec<u64>,
     columns: Vec<Column>,
     index: HashMap<String, usize>,
-    /// Which file of the source each column comes from.
+    /// The file of the source that each column comes from.
     owners: Vec<usize>,
 }
 
 impl SeriesTable {
     /// Takes the counters of one file as sampled at `time`. Files of one source sampled at the same time
-    /// share a row; a file without news keeps its values. False when there was no room.
+    /// share a row; a file that did not change keeps its values. False if there was no room.
     pub fn sampled(
         &mut self,
         file: usize,
@@ -62,8 +62,8 @@ impl SeriesTable {
             .fold(true, |fits, (name, value)| self.set(file, name, value, budget) && fits)
     }
 
-    /// Takes one point of a series at `time`: into the previous row if that has none of this series yet,
-    /// because figures reported together belong together.
+    /// Takes one point of a series at `time`. It goes into the previous row if that has no point of this
+    /// series, because figures reported together belong together.
     pub fn point(&mut self, name: &str, value: i64, time: u64, budget: &mut Budget) -> bool {
         let filled = match self.index.get(name) {
             Some(&column) => self.columns[column].values.last().is_none_or(Option::is_some),
@@ -73,8 +73,8 @@ impl SeriesTable {
             && self.set(0, name.to_owned(), value, budget)
     }
 
-    /// Takes all rows out. With `carry` the last row stays as the first of the next phase. `None` when there
-    /// was no room; the rows are lost then.
+    /// Takes all rows. With `carry` the last row also begins the next phase. `None` if there was no room; the
+    /// rows are lost then.
     pub fn cut(&mut self, carry: bool, budget: &mut Budget) -> Option<(Vec<u64>, Vec<Column>)> {
         if !budget.take(COLUMN_COST * self.columns.len()) {
             *self = Self::default();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_time_share_a_row_and_silence_means_no_change() {
+    fn files_sampled_together_share_a_row() {
         let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         table.sampled(0, counters(&[("node0 a", 1)]), 10, &mut budget);
         table.sampled(1, counters(&[("node1 a", 2)]), 10, &mut budget);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_comes_or_goes_is_missing_meanwhile() {
+    fn a_counter_that_appears_or_disappears_has_gaps() {
         let (mut table, mut budget) = (SeriesTable::default(), Budget::new(1000));
         table.sampled(0, counters(&[("a", 1)]), 10, &mut budget);
         table.sampled(0, counters(&[("b", 2)]), 20, &mut budget);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beyond_the_budget_is_dropped() {
+    fn counters_over_the_budget_are_dropped() {
         let (mut table, mut budget) = (SeriesTable::default(), Budget::new(40));
         let mut rows = 0;
         while table.sampled(0, counters(&[("a", 1), ("b", 2)]), rows, &mut budget) {

@@ -1,4 +1,4 @@
-//! The user space of guests whose workloads want packages: one image for an experiment.
+//! Makes the user space of guests whose workloads want packages: one image for an experiment.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
 
 use crate::disks::{self, mkfs};
 
-/// Its name in the guest, whatever the kernel calls the device.
+/// The device's name in the guest. The kernel's name for it varies.
 const DEVICE: &str = "/dev/userspace";
-/// The file system: never written to, so it needs no journal, and independent of the host's mke2fs.conf(5).
-/// Inode tables are left as holes. They take a sixteenth of the image (`kernels::Cache::userspace`).
+/// Options for its file system. It is never written to, so it needs no journal. They do not depend on the
+/// host's mke2fs.conf(5). Inode tables are holes; they take a sixteenth of the image
+/// (`kernels::Cache::userspace`).
 const MKFS: &[&str] = &[
     "-b",
     "4096",
@@ -27,12 +28,12 @@ const MKFS: &[&str] = &[
     "-E",
     "lazy_itable_init=1,nodiscard",
 ];
-/// No disk of a machine has this seed.
+/// A seed that no disk of a machine has.
 const SEED: usize = MAX_DISKS + 1;
 
-/// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. It is
-/// the one that the experiment had before, if the cache still has it; otherwise the one of its lock;
-/// otherwise the one that the packages' names resolve to. `library` makes the file system the same each
+/// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. If the
+/// cache still has the experiment's earlier image, that is used; otherwise the packages of the experiment's
+/// lock; otherwise the packages that the names resolve to. `library` makes the file system the same each
 /// time.
 ///
 /// # Errors
@@ -61,14 +62,14 @@ pub(crate) fn obtain(
     .map(Some)
 }
 
-/// Makes the file system of an image, with the library that makes it the same each time.
+/// A function that makes the file system of an image with this library.
 pub fn mkfs_with(library: &Path) -> impl Fn(&Path, &Path) -> Result<(), String> {
     move |tree, image| make(tree, image, library)
 }
 
 /// Makes the file system in an image.
 fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
-    let tree = tree.to_str().ok_or("its directory's path is not UTF-8")?;
+    let tree = tree.to_str().ok_or("the path of its directory is not UTF-8")?;
     let words = MKFS.iter().copied().chain(["-d", tree]).map(str::to_owned);
     let format = Format {
         filesystem: FileSystem::Ext4,
@@ -80,13 +81,13 @@ fn make(tree: &Path, image: &Path, library: &Path) -> Result<(), String> {
     mkfs::make(&format, SEED, image, library).map_err(|error| error.to_string())
 }
 
-/// Its description for a machine.
+/// The image as described to the machine.
 pub(crate) fn of_machine(userspace: &Userspace) -> ReadOnly<'_> {
     ReadOnly { image: &userspace.image, size: userspace.size }
 }
 
-/// Its description for the agent: behind the other memory modules in exact mode, otherwise by its serial
-/// number.
+/// The image as described to the agent: after the other memory devices in exact mode, otherwise found by its
+/// serial number.
 pub(crate) fn of_job(userspace: &Userspace, experiment: &Experiment) -> job::Disk {
     job::Disk {
         identity: match experiment.mode {
@@ -127,7 +128,7 @@ mod tests {
     use crate::guest::Guest;
 
     #[test]
-    fn an_image_holds_what_the_directory_does() {
+    fn an_image_has_the_files_of_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         let (tree, image) = (directory.path().join("tree"), directory.path().join("image"));
         fs::create_dir_all(tree.join("usr/bin")).unwrap();
@@ -152,7 +153,7 @@ mod tests {
             return;
         }
         let library = Guest::find().expect("`make check-long` builds and names it").mkfs;
-        // In file systems that list directories in orders of their own.
+        // On file systems that list directories in different orders.
         let directories = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
         let [one, other] = directories.each_ref().map(|it| Cache::at(it.as_ref().unwrap().path()));
         let (mkfs, say) = (mkfs_with(&library), |line: &str| eprintln!("{line}"));
@@ -165,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn one_without_room_is_an_error() {
+    fn an_image_without_room_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let (tree, image) = (directory.path().join("tree"), directory.path().join("image"));
         fs::create_dir_all(&tree).unwrap();
         fs::write(tree.join("large"), vec![b'x'; 8 << 20]).unwrap();
         fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
         let error = make(&tree, &image, &any_library()).unwrap_err();
-        assert!(error.starts_with("mkfs.ext4 fails: "), "{error}");
+        assert!(error.starts_with("mkfs.ext4 failed: "), "{error}");
     }
 }

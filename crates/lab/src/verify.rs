@@ -1,4 +1,4 @@
-//! Verifies exact mode by booting everything twice.
+//! Verifies exact mode by doing each boot twice.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use crate::salvage::remove;
 use crate::schedule::{Slot, files_of};
 use crate::watch::Watch;
 
-/// Prefix of the directories that keep what two boots left behind that should be the same and are not.
+/// Prefix of the directories with the files of two boots that differ and should not.
 const EVIDENCE: &str = "differs-";
 
 /// The result of repeating a boot.
@@ -27,8 +27,7 @@ pub enum Verified {
     Not(String),
 }
 
-/// Repeats a boot, and compares with what the first one left behind. The files of boots that differ are set
-/// aside.
+/// Repeats a boot and compares both. If they differ, their files are moved aside.
 ///
 /// # Errors
 /// When they differ, or the host fails.
@@ -47,9 +46,7 @@ pub fn verify(
     let again = scratch.join(format!("again-{name}"));
     if let Outcome::Invalid(how) = bootable.boot(slot, &again, doing)?.outcome {
         remove(&again)?;
-        return Ok(Verified::Not(format!(
-            "not compared: the host invalidated the second boot: {how}"
-        )));
+        return Ok(Verified::Not(format!("not compared: the second boot is invalid: {how}")));
     }
     let Some(difference) = difference(&directory, &again).map_err(in_file(&again))? else {
         remove(&again)?;
@@ -64,10 +61,10 @@ pub fn verify(
 }
 
 impl Lab {
-    /// Replays the complete boots that are kept of an experiment, and returns their number.
+    /// Replays the complete stored boots of an experiment, and returns their number.
     ///
     /// # Errors
-    /// When one differs from what is kept or cannot be repeated, or the host fails.
+    /// When one differs from the stored boot or cannot be repeated, or the host fails.
     pub(crate) fn verify_kept(
         &self,
         id: ExperimentId,
@@ -88,7 +85,7 @@ impl Lab {
     }
 }
 
-/// Moves a directory, replacing one at the target.
+/// Moves a directory, replacing an existing one.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     match fs::remove_dir_all(to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

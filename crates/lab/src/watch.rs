@@ -6,12 +6,12 @@ use model::{BootId, Outcome};
 
 use crate::replay::Replayed;
 
-/// Something that happened, for people to see.
+/// An event to show to the user.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
-    /// A remark: what is fetched, which emulation is used.
+    /// A remark, such as what is fetched.
     Remark(&'a str),
-    /// How many boots there are, and how many of them were done before.
+    /// How many boots there are, and how many were done before.
     Plan {
         /// All boots of the experiment.
         boots: usize,
@@ -34,14 +34,14 @@ pub enum Progress<'a> {
     },
     /// What the replay of a boot does now.
     Replaying {
-        /// The boot that is kept.
+        /// The stored boot.
         boot: BootId,
         /// What it does.
         what: &'a str,
     },
     /// A boot was replayed.
     Replayed(&'a Replayed),
-    /// The boot is kept in the store.
+    /// The boot is stored.
     Kept {
         /// Its number among all boots, from 1.
         number: usize,
@@ -51,7 +51,7 @@ pub enum Progress<'a> {
         outcome: &'a Outcome,
         /// How long it took.
         wall: Duration,
-        /// How long the rest will take if it goes on like this; none before the first boot.
+        /// How long the rest will take at this pace; `None` before the first boot.
         left: Option<Duration>,
     },
 }

@@ -10,11 +10,11 @@ use model::{Machine, Manifest, Swap, WorkloadUse};
 
 use crate::job;
 
-/// A boot has at most so many iterations, all its workloads together: the beginning and the end of each
-/// is a cut, and so is each phase in it.
+/// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
+/// iteration are cuts, and so is each phase in it.
 pub const MOST_ITERATIONS: u32 = MAX_CUTS as u32 / 2;
 
-/// The manifests that come with the laboratory.
+/// The built-in manifests.
 const BUILT_IN: &[&str] = &[
     include_str!("../../../workloads/autonuma.toml"),
     include_str!("../../../workloads/bonnie.toml"),
@@ -33,22 +33,22 @@ const BUILT_IN: &[&str] = &[
 /// Why a manifest or its parameters cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WorkloadError {
-    /// No built-in workload of this name.
+    /// No built-in workload has this name.
     #[error("there is no workload `{name}`")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// A parameter that the manifest does not have.
+    /// The manifest does not have this parameter.
     #[error("workload `{workload}` has no parameter `{parameter}`")]
     Parameter {
         /// The workload's name.
         workload: String,
-        /// The parameter asked for.
+        /// The requested parameter.
         parameter: String,
-        /// The parameters there are.
+        /// The existing parameters.
         known: Vec<String>,
     },
     /// The command names a placeholder that is neither a parameter nor a fact of the machine.
@@ -59,13 +59,13 @@ pub enum WorkloadError {
         /// The name between the braces.
         placeholder: String,
     },
-    /// The command wants a disk, and the machine has none.
-    #[error("workload `{workload}` wants a disk, and the machine has none")]
+    /// The command needs a disk, and the machine has none.
+    #[error("workload `{workload}` needs a disk, and the machine has none")]
     NoDisk {
         /// The workload's name.
         workload: String,
     },
-    /// A parameter has a value that the workload would refuse.
+    /// The workload would reject the value of a parameter.
     #[error("workload `{workload}` cannot have {parameter} = \"{value}\"")]
     Value {
         /// The workload's name.
@@ -74,10 +74,10 @@ pub enum WorkloadError {
         parameter: String,
         /// Its value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         why: String,
     },
-    /// The workload would refuse its command, or the machine.
+    /// The workload would reject its command or the machine.
     #[error("workload `{workload}` cannot run: {why}")]
     Refused {
         /// The workload's name.
@@ -88,7 +88,7 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// What to do about it; empty if the error says so itself.
+    /// A hint; empty if the error needs none.
     pub fn hint(&self) -> String {
         let (wanted, known) = match self {
             Self::Unknown { name, known } => (name, known),
@@ -110,7 +110,7 @@ impl WorkloadError {
     }
 }
 
-/// The known name most similar to the wanted one, if any is.
+/// The known name most similar to the wanted one, if one is similar.
 pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(wanted, name), name))
@@ -119,17 +119,17 @@ pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option
         .map(|(_, name)| name)
 }
 
-/// Checks for what a workload would refuse in the guest, so that nothing is booted for it. A built-in
-/// workload checks its own command line; for others only placeholders are checked.
+/// Checks for errors that a workload would report in the guest, so that nothing is booted for them. Built-in
+/// workloads check their own command line; for others only placeholders are checked.
 ///
 /// # Errors
-/// With the parameter at fault, if it is one.
+/// With the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
     let command = job::command(used, machine)?;
     built_in_programs::check(&command, machine).map_err(|error| refusal(&used.manifest, &error))
 }
 
-/// A built-in program's message about its options, in terms of a manifest's parameters.
+/// Translates a built-in program's message about its options into one about a manifest's parameters.
 fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> WorkloadError {
     let workload = manifest.name.clone();
     if let built_in_programs::WorkloadError::Option(refused) = error {
@@ -147,13 +147,13 @@ fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> Wor
     WorkloadError::Refused { workload, why: error.to_string() }
 }
 
-/// Every built-in manifest.
+/// All built-in manifests.
 pub fn built_in() -> Vec<Manifest> {
     let read = |text: &str| toml::from_str(text).expect("a manifest of our own, tested");
     BUILT_IN.iter().map(|text| read(text)).collect()
 }
 
-/// The built-in manifest of this name.
+/// The built-in manifest with this name.
 ///
 /// # Errors
 /// When there is none.
@@ -168,10 +168,10 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
     }
 }
 
-/// The manifest in a user's file.
+/// Reads the manifest in a user's file.
 ///
 /// # Errors
-/// When there is none; the message begins with the file's name.
+/// When it cannot be read; the message begins with the file's name.
 pub fn read(path: &Path) -> Result<Manifest, String> {
     let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
     let text = fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
@@ -201,9 +201,9 @@ pub fn set_parameters(
     Ok(())
 }
 
-/// The command of a manifest for this machine, with placeholders filled in. `program` is the path in the
-/// guest of a user's own program: it stands for `{program}`, or for the first word of a command without
-/// that.
+/// The command of a manifest for this machine, with placeholders filled in. `program` is the path of a user's
+/// own program in the guest. It replaces `{program}`, or the first word if the command does not have that
+/// placeholder.
 ///
 /// # Errors
 /// When a placeholder has no value.
@@ -243,7 +243,7 @@ pub fn command(
 }
 
 /// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around anything but a
-/// name stay, because programs use them.
+/// name remain, because programs use them.
 fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let is_name = |text: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workload_would_refuse_is_told_of_its_parameter() {
+    fn invalid_parameters_are_found_before_the_boot() {
         let told = |manifest: Manifest, program: Option<&str>| {
             let program = program.map(Into::into);
             let used = WorkloadUse { program, ..WorkloadUse::new(manifest, 1, Millis(1)) };
@@ -314,19 +314,19 @@ mod tests {
         let all = "not one of ep, is, cg, mg, lu";
         let expected = format!("workload `nas` cannot have benchmarks = \"ep,ft\": ft: {all}");
         assert_eq!(told(manifest.clone(), None), Some(expected));
-        // Users of parameters with other names see the option's name.
+        // If the parameter has another name, the message has the option's name.
         manifest.parameters = [("which".into(), "ft".into())].into();
         manifest.command =
             [WORKLOADS_PATH, "nas", "--benchmarks", "{which}"].map(str::to_owned).into();
         let told_of_option = told(manifest.clone(), None).unwrap();
         let expected = format!("workload `nas` cannot run: --benchmarks ft: {all}: ");
         assert_eq!(told_of_option, expected);
-        // A user's program in place of ours is not ours to check.
+        // A user's program is not ours to check.
         assert_eq!(told(manifest, Some("bin/own")), None);
     }
 
     #[test]
-    fn a_disk_has_a_place_or_is_missed() {
+    fn a_disk_is_filled_in_or_missing() {
         let mut manifest = find("fault").unwrap();
         manifest.command = vec!["cat".into(), "{disk}".into()];
         let raw = Disk { kind: DiskKind::Pmem, size: Bytes::mib(2), format: None };
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_the_users_own_stands_in_its_place_or_at_the_front() {
+    fn a_users_program_replaces_its_placeholder_or_the_first_word() {
         let mut manifest = find("fault").unwrap();
         let mut filled = |words: &[&str], program| {
             manifest.command = words.iter().map(|word| (*word).to_owned()).collect();

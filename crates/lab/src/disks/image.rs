@@ -1,4 +1,4 @@
-//! The contents of an image: a sparse file, of which only blocks that are not zeros count.
+//! Reads the contents of an image: a sparse file of which only blocks that are not zero count.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,14 +9,14 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-/// Contents are examined in blocks of this size; one that is all zeros was never written.
+/// The size of the blocks in which contents are examined.
 const BLOCK: usize = 4096;
 
-/// Extents of an image: offsets, and the bytes from there on.
+/// Extents of an image, each with its offset.
 pub type Extents = Vec<(u64, Vec<u8>)>;
 
-/// SHA-256 of an image, in hexadecimal: of its length, and of the offset and contents of each block that is
-/// not all zeros.
+/// The SHA-256 of an image in hexadecimal: of its length, and of the offset and contents of each block that
+/// is not zero.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -30,7 +30,7 @@ pub fn digest(image: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// All contents of an image that are not zeros. `None` if they are more than `limit` bytes.
+/// All blocks of an image that are not zero. `None` if they exceed `limit` bytes.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -50,8 +50,8 @@ pub fn extents(image: &Path, limit: u64) -> io::Result<Option<Extents>> {
     Ok((length <= limit).then_some(extents))
 }
 
-/// Passes each block of a file that is not all zeros to `sink`, with its offset. Holes are skipped unread
-/// (lseek(2), `SEEK_DATA`).
+/// Passes each block of a file that is not zero to `sink`, with its offset. Holes are skipped (lseek(2),
+/// `SEEK_DATA`).
 fn each_block(path: &Path, mut sink: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -82,7 +82,7 @@ mod tests {
     const LENGTH: u64 = 1 << 20;
 
     #[test]
-    fn what_was_never_written_counts_for_nothing() {
+    fn holes_and_zeros_do_not_count() {
         let directory = tempfile::tempdir().unwrap();
         let [holes, zeros] = ["holes", "zeros"].map(|name| directory.path().join(name));
         File::create(&holes).unwrap().set_len(LENGTH).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn length_and_place_count() {
+    fn length_and_offset_count() {
         let image = tempfile::NamedTempFile::new().unwrap();
         let file = image.as_file();
         let mut digests = vec![digest(image.path()).unwrap()];

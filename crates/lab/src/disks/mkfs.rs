@@ -1,4 +1,4 @@
-//! Makes a file system in an image with the usual mkfs programs.
+//! Makes a file system in an image with the usual mkfs program.
 
 use std::env;
 use std::io;
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use model::{FileSystem, Format};
 
-/// Most lines of a program's error output that are reported.
+/// The largest number of lines of a program's error output in a message.
 const LINES: usize = 3;
-/// What the loader prints about a library that it cannot load; it then goes on without it (`ld.so(8)`).
+/// The loader's message about a library that it cannot load; the program then runs without it (`ld.so(8)`).
 const NOT_LOADED: &str = "cannot be preloaded";
 
 /// Why a file system cannot be made.
@@ -23,21 +23,21 @@ pub enum MkfsError {
         /// The package that has it.
         package: &'static str,
     },
-    /// It failed.
-    #[error("{tool} fails: {problem}")]
+    /// The program failed.
+    #[error("{tool} failed: {problem}")]
     Tool {
         /// The program.
         tool: String,
-        /// What it said.
+        /// Its error output.
         problem: String,
     },
-    /// Our library is not where it ought to be.
-    #[error("{0} is not there: build it with `make`")]
+    /// Our library is missing.
+    #[error("{0} does not exist: build it with `make`")]
     NoLibrary(PathBuf),
     /// The program runs without our library.
     #[error(
-        "{library} cannot be loaded into {tool}: its path may hold a colon or a blank, or {tool} \
-         be for another kind of machine"
+        "{library} cannot be loaded into {tool}. Its path must not have a colon or a space, and \
+        {tool} must be built for the same architecture"
     )]
     NotLoaded {
         /// The library.
@@ -52,11 +52,10 @@ pub fn program(filesystem: FileSystem) -> String {
     format!("mkfs.{}", filesystem.name())
 }
 
-/// Makes a file system in the file `image`. With `library` it is the same each time for one `seed`, and
-/// differs between seeds.
+/// Makes a file system in the file `image`. With `library` the result depends on `seed` only.
 ///
 /// # Errors
-/// When the program is not there or fails, or the library does not work.
+/// When the program is missing or fails, or the library does not work.
 pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Result<(), MkfsError> {
     if !library.is_file() {
         return Err(MkfsError::NoLibrary(library.to_owned()));
@@ -66,7 +65,7 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         |error: io::Error| MkfsError::Tool { tool: tool.clone(), problem: error.to_string() };
     let image = image.canonicalize().map_err(failed)?;
     let library = &library.canonicalize().map_err(failed)?;
-    // The path of users other than root often lacks the directories of such programs.
+    // Users other than root often lack the directories of such programs in PATH.
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     let output = Command::new(&tool)
@@ -78,7 +77,7 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
         .env("LD_PRELOAD", library)
         .env("STILLMKFS_SEED", seed.to_string())
         .stdin(Stdio::null())
-        // Where an option names a file, it means none of the user's.
+        // Options with relative paths must not refer to the user's files.
         .current_dir(image.parent().unwrap_or(Path::new("/")))
         .output();
     let output = match output {
@@ -102,8 +101,8 @@ pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Resul
     Err(MkfsError::Tool { tool, problem })
 }
 
-/// The relevant part of a program's output: mkfs.btrfs marks its errors among much else, mkfs.xfs prints its
-/// usage at length.
+/// The relevant part of a program's output: mkfs.btrfs marks its errors between other messages, mkfs.xfs
+/// prints its long usage.
 fn complaint(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines.clone().filter(|line| line.starts_with("ERROR: ")).collect();
@@ -115,7 +114,7 @@ fn complaint(said: &str) -> String {
     told[..told.len().min(LINES)].join("; ")
 }
 
-/// The package with the program, in Debian and most other distributions.
+/// The package of the program in Debian. Most other distributions use the same name.
 const fn package(filesystem: FileSystem) -> &'static str {
     match filesystem {
         FileSystem::Ext4 => "e2fsprogs",
@@ -140,7 +139,7 @@ pub mod tests {
         }
     }
 
-    /// A library that can be loaded and changes nothing: libc, which is there anyway.
+    /// A library that loads and changes nothing: libc, which is loaded anyway.
     pub fn any_library() -> PathBuf {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let mut paths = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));
@@ -156,15 +155,15 @@ pub mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_is_quoted() {
+    fn a_failing_program_is_quoted() {
         let error = fails(&["-b", "3"], &any_library());
-        assert_eq!(error, "mkfs.ext4 fails: mkfs.ext4: invalid block size - 3");
+        assert_eq!(error, "mkfs.ext4 failed: mkfs.ext4: invalid block size - 3");
     }
 
     #[test]
-    fn without_the_library_nothing_is_made() {
+    fn a_missing_library_is_an_error() {
         let error = fails(&[], Path::new("/nonexistent.so"));
-        assert_eq!(error, "/nonexistent.so is not there: build it with `make`");
+        assert_eq!(error, "/nonexistent.so does not exist: build it with `make`");
         let directory = tempfile::tempdir().unwrap();
         let library = directory.path().join("a b.so");
         fs::copy(any_library(), &library).unwrap();
@@ -177,7 +176,7 @@ pub mod tests {
     }
 
     #[test]
-    fn of_what_a_program_says_only_the_complaint_is_told() {
+    fn only_the_errors_of_a_program_are_quoted() {
         let btrfs = "NOTE: several default settings have changed\n  - DUP\n\nERROR: too small\n\
                      ERROR: minimum size is 114294784\n";
         let expected = "ERROR: too small; ERROR: minimum size is 114294784";

@@ -9,10 +9,10 @@ use toml::Spanned;
 
 use super::{Checked, fault};
 
-/// Directories of the guest itself that nobody may mount over.
+/// Directories that the guest itself needs, so nothing may be mounted on them.
 const TAKEN: [&str; 4] = ["dev", "faultline", "proc", "sys"];
 
-/// No host has larger files.
+/// The largest size of a disk. Hosts have no larger files.
 const MAX_DISK: Bytes = Bytes(1 << 60);
 
 #[derive(Deserialize)]
@@ -26,11 +26,11 @@ pub struct DiskForm {
     options: Option<Spanned<String>>,
 }
 
-/// The disks of a machine with so much memory. The default kind depends on the mode.
+/// Checks the disks of a machine with `memory`. The default kind depends on the mode.
 pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checked<Vec<Disk>> {
     if let Some(form) = forms.get(MAX_DISKS) {
         let problem = format!("{} disks", forms.len());
-        return fault(form.span(), problem, format!("a machine has at most {MAX_DISKS}"));
+        return fault(form.span(), problem, format!("a machine has at most {MAX_DISKS} disks"));
     }
     let mut disks: Vec<Disk> = Vec::new();
     for form in forms {
@@ -42,15 +42,19 @@ pub fn check(forms: Vec<Spanned<DiskForm>>, mode: Mode, memory: Bytes) -> Checke
     Ok(disks)
 }
 
-/// Whether a disk is compatible with these others.
+/// Checks that a disk is compatible with the others.
 fn check_beside(disk: &Disk, others: &[Disk], span: Range<usize>) -> Checked<()> {
     let is_ram = |disk: &&Disk| disk.kind == DiskKind::Ram;
     let ram = others.iter().find(is_ram);
     if let (DiskKind::Ram, Some(other)) = (disk.kind, ram)
         && other.size != disk.size
     {
-        let problem = format!("RAM disks of {} and {}", other.size, disk.size);
-        return fault(span, problem, "the kernel makes all RAM disks of one size: use one");
+        let problem = format!("RAM disks have different sizes: {} and {}", other.size, disk.size);
+        return fault(
+            span,
+            problem,
+            "use one size: the kernel makes all RAM disks with the same size",
+        );
     }
     let mount = disk.format.as_ref().map(|format| &format.mount);
     let mut mounts = others.iter().filter_map(|other| other.format.as_ref());
@@ -58,7 +62,7 @@ fn check_beside(disk: &Disk, others: &[Disk], span: Range<usize>) -> Checked<()>
         && mounts.any(|other| other.mount == *mount)
     {
         let problem = format!("two disks are mounted on {mount}");
-        return fault(span, problem, "give each disk a directory of its own");
+        return fault(span, problem, "mount each disk on its own directory");
     }
     Ok(())
 }
@@ -69,7 +73,7 @@ impl DiskForm {
             (Some(kind), Mode::Exact) if kind.get_ref().is_asynchronous() => {
                 let name = kind.get_ref().name();
                 let problem = format!(
-                    "{name} is not exact: threads of the host end its requests, at the host's times"
+                    "{name} is not exact: the host's threads decide when its requests complete"
                 );
                 return fault(kind.span(), problem, "use kind = \"pmem\"");
             }
@@ -79,16 +83,16 @@ impl DiskForm {
         };
         let size = *self.size.get_ref();
         if size.0 == 0 || !size.0.is_multiple_of(DISK_UNIT.0) {
-            let problem = format!("a disk of {size}");
+            let problem = format!("a disk cannot have a size of {size}");
             return fault(self.size.span(), problem, "use a multiple of 2M");
         }
         if size > MAX_DISK {
-            let hint = format!("a disk has at most {MAX_DISK}, as far as the host's files go");
-            return fault(self.size.span(), format!("a disk of {size}"), hint);
+            let hint = format!("a disk has at most {MAX_DISK}, the limit for the host's files");
+            return fault(self.size.span(), format!("a disk cannot have a size of {size}"), hint);
         }
         if kind == DiskKind::Ram && size >= memory {
-            let problem = format!("a RAM disk of {size} in {memory} of memory");
-            let hint = "it takes memory of the machine: make it smaller, or use kind = \"pmem\"";
+            let problem = format!("a RAM disk of {size} does not fit into {memory} of memory");
+            let hint = "it uses the machine's memory: make it smaller, or use kind = \"pmem\"";
             return fault(self.size.span(), problem, hint);
         }
         Ok(Disk { kind, size, format: self.format(number)? })
@@ -114,21 +118,25 @@ impl DiskForm {
         let mut mkfs = Vec::new();
         if let Some(words) = self.mkfs {
             if words.get_ref().iter().any(|word| !is_printable(word)) {
-                let problem = "an option of mkfs that is empty or not printable";
-                return fault(words.span(), problem, "give its words one by one");
+                let problem = "an option of mkfs is empty or not printable";
+                return fault(words.span(), problem, "write each word as a string of its own");
             }
-            // Options can name files of the host, which mkfs would overwrite.
+            // Options could name files of the host, which mkfs would overwrite.
             if words.get_ref().iter().any(|word| word.contains('/')) {
-                let problem = "an option of mkfs that names a file of the host";
-                return fault(words.span(), problem, "a `/` is not allowed here");
+                let problem = "an option of mkfs contains a `/`";
+                return fault(
+                    words.span(),
+                    problem,
+                    "it could name a file of the host, so `/` is not allowed",
+                );
             }
             mkfs = words.into_inner();
         }
         let mut options = String::new();
         if let Some(words) = self.options {
             if !is_printable(words.get_ref()) || words.get_ref().contains(' ') {
-                let hint = "options of mount are parted by commas: \"noatime,nodiratime\"";
-                return fault(words.span(), "these are no options of mount", hint);
+                let hint = "separate options by commas: \"noatime,nodiratime\"";
+                return fault(words.span(), "the options of mount are invalid", hint);
             }
             options = words.into_inner();
         }
@@ -153,8 +161,8 @@ fn checked_mount(mount: Spanned<String>) -> Checked<String> {
         }
         Some(names @ [_, ..]) if is_absolute => Ok(format!("/{}", names.join("/"))),
         _ => {
-            let problem = format!("`{path}` is no directory to mount a disk on");
-            fault(mount.span(), problem, "use a whole path, such as \"/mnt/data\"")
+            let problem = format!("a disk cannot be mounted on `{path}`");
+            fault(mount.span(), problem, "use an absolute path, such as \"/mnt/data\"")
         }
     }
 }
@@ -193,7 +201,7 @@ options = \"noatime\"
     const PLAIN: &str = "[[disk]]\nsize = \"512M\"\n";
 
     #[test]
-    fn disks_are_read_and_suit_the_mode() {
+    fn disks_are_read_with_defaults_for_their_mode() {
         let text = format!("{DATA}{PLAIN}{PLAIN}kind = \"ram\"\nfilesystem = \"xfs\"");
         let read = |mode| {
             let disks = checked(&text, mode).ok().unwrap();
@@ -209,7 +217,7 @@ options = \"noatime\"
     }
 
     #[test]
-    fn a_workload_that_wants_a_disk_misses_it() {
+    fn a_workload_that_needs_a_disk_is_an_error_without_one() {
         let directory = tempfile::tempdir().unwrap();
         let manifest = "name = \"reader\"\ndescription = \"\"\ncommand = [\"cat\", \"{disk}\"]\n\
                         metrics = []\n";
@@ -225,12 +233,12 @@ options = \"noatime\"
         let disks = read(&DATA.replace("disk", "machine.disk")).unwrap().machine.disks;
         assert_eq!(disks[0].place(0), "/mnt/data");
         let error = rendered(&read("").unwrap_err());
-        assert!(error.contains("workload `reader` wants a disk"), "{error}");
+        assert!(error.contains("workload `reader` needs a disk"), "{error}");
         assert!(error.contains("[[machine.disk]]"), "{error}");
     }
 
     #[test]
-    fn each_error_points_at_its_line_and_tells_what_to_do() {
+    fn each_error_has_its_line_and_a_hint() {
         let both = |a: &str, b: &str| format!("{a}{b}");
         let cases = [
             (both(PLAIN, "kind = \"virtio-blk\""), Mode::Exact),

@@ -1,4 +1,4 @@
-//! The machine of an experiment file: its shape, its disks, its limits.
+//! Checks the machine of an experiment file: its topology, disks and limits.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub struct LimitsForm {
 }
 
 impl LimitsForm {
-    /// Fills in defaults; a run gets the time that its workloads may take.
+    /// Fills in defaults. A run may take the sum of its workloads' time limits.
     pub fn complete(self, workloads: &[WorkloadUse]) -> Checked<Limits> {
         let usual = usual_limits(workloads);
         Ok(Limits {
@@ -49,7 +49,7 @@ impl LimitsForm {
     }
 }
 
-/// The machine, and the limits that the file gives.
+/// Checks the machine. Returns also the limits that the file sets.
 pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, LimitsForm)> {
     let span = machine.span();
     let form = machine.into_inner();
@@ -61,8 +61,8 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, Lim
                 .or_else(|error| impossible(&error, &form, span))?
         }
         _ => {
-            let hint = "give cpus, memory and nodes, or list [[machine.node]]s";
-            return fault(span, "the machine has no shape", hint);
+            let hint = "set cpus, memory and nodes, or list each [[machine.node]]";
+            return fault(span, "the machine's topology is missing", hint);
         }
     };
     let disks = disks::check(form.disk, mode, topology.memory())?;
@@ -75,7 +75,7 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<(Machine, Lim
     Ok((machine, form.limits))
 }
 
-/// The topology of a machine whose nodes are listed one by one.
+/// The topology of a machine whose nodes are listed.
 fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
     let even = [
         form.cpus.as_ref().map(Spanned::span),
@@ -83,8 +83,8 @@ fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
         form.nodes.as_ref().map(Spanned::span),
     ];
     if let Some(span) = even.into_iter().flatten().next() {
-        let hint = "either cpus, memory and nodes, or [[machine.node]]s";
-        return fault(span, "the machine's shape is given twice", hint);
+        let hint = "set either cpus, memory and nodes, or list each [[machine.node]]";
+        return fault(span, "the machine's topology is given twice", hint);
     }
     let nodes = form.node.iter().map(|node| node.get_ref().clone()).collect();
     let topology = Topology { nodes };
@@ -94,7 +94,7 @@ fn listed_nodes(form: &MachineForm) -> Checked<Topology> {
     }
 }
 
-/// Points at the key that makes a machine impossible, or at `otherwise`.
+/// Reports an impossible topology at the key that causes it, or at `otherwise`.
 fn impossible<T>(error: &TopologyError, form: &MachineForm, otherwise: Range<usize>) -> Checked<T> {
     let number = error.key.strip_prefix("nodes[").and_then(|key| key.split(']').next());
     let node = number.and_then(|number| form.node.get(number.parse::<usize>().ok()?));

@@ -1,4 +1,4 @@
-//! The mode of an experiment, and the keys that only make sense in it.
+//! Checks the mode of an experiment, and the keys that only one mode allows.
 
 use model::{Accel, Mode, Profiling, Sequential};
 use serde::Deserialize;
@@ -8,12 +8,12 @@ use super::{Checked, FileForm, fault};
 use crate::schedule::MOST_BOOTS;
 use crate::sequential;
 
-/// Default number of seeds of a variant in exact mode.
+/// The default number of seeds of a variant in exact mode.
 pub const DEFAULT_SEEDS: u32 = 5;
 
-/// The number of boots: a number, or as many as verdicts need.
+/// The number of boots: a number, or `auto` for as many as the verdicts need.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a number of boots, or \"auto\", is wanted")]
+#[serde(untagged, expecting = "expected a number of boots, or \"auto\"")]
 pub enum BootsForm {
     Number(u32),
     Word(Auto),
@@ -25,28 +25,28 @@ pub enum Auto {
     Auto,
 }
 
-/// Boots of each variant: `boots` in measured mode, `seeds` in exact mode. Where boots end as soon as
-/// verdicts are in, the largest number, and when they end.
+/// The boots of each variant: `boots` in measured mode, `seeds` in exact mode. With `boots = "auto"`, the
+/// largest number of boots, and when they end.
 pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     let boots = match (form.mode, &form.boots, &form.seeds) {
         (Mode::Measured, Some(boots), None) => match *boots.get_ref() {
-            BootsForm::Number(number) => positive(boots, number, "no boots", "3 say something"),
+            BootsForm::Number(number) => positive(boots, number, "boots is 0", "such as 3"),
             BootsForm::Word(Auto::Auto) => return check_sequential(form),
         },
         (Mode::Exact, None, Some(seeds)) => {
-            positive(seeds, *seeds.get_ref(), "no seeds", "5 are usual")
+            positive(seeds, *seeds.get_ref(), "seeds is 0", "such as 5")
         }
         (Mode::Exact, None, None) => Ok(DEFAULT_SEEDS),
         (Mode::Measured, None, None) => {
             fault(0..0, "the number of boots is missing", "add boots = 3, or mode = \"exact\"")
         }
         (Mode::Measured, _, Some(seeds)) => {
-            let hint = "measured mode has boots; for seeds add mode = \"exact\"";
-            fault(seeds.span(), "seeds without exact mode", hint)
+            let hint = "use boots in measured mode, or add mode = \"exact\"";
+            fault(seeds.span(), "seeds are only for exact mode", hint)
         }
         (Mode::Exact, Some(boots), _) => {
-            let hint = "a boot with the same seed gives the same: use seeds = 5";
-            fault(boots.span(), "boots in exact mode", hint)
+            let hint = "use seeds, such as seeds = 5; boots with the same seed are identical";
+            fault(boots.span(), "boots is only for measured mode", hint)
         }
     }?;
     let keys = [
@@ -56,8 +56,8 @@ pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     ];
     match keys.into_iter().find_map(|(key, span)| Some((key, span?))) {
         Some((key, span)) => {
-            let hint = "a number of boots is done whole: leave it out, or use boots = \"auto\"";
-            fault(span, format!("{key} without boots = \"auto\""), hint)
+            let hint = "leave it out, or use boots = \"auto\"";
+            fault(span, format!("{key} is only for boots = \"auto\""), hint)
         }
         None => Ok((boots, None)),
     }
@@ -65,7 +65,7 @@ pub fn check_boots(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
 
 fn positive<T>(place: &Spanned<T>, count: u32, problem: &str, hint: &str) -> Checked<u32> {
     match count {
-        0 => fault(place.span(), problem, format!("ask for 1 or more; {hint}")),
+        0 => fault(place.span(), problem, format!("use 1 or more, {hint}")),
         count => not_too_many(place, count),
     }
 }
@@ -75,7 +75,7 @@ fn not_too_many<T>(place: &Spanned<T>, count: u32) -> Checked<u32> {
         0..=MOST_BOOTS => Ok(count),
         _ => {
             let hint = format!("a variant has at most {MOST_BOOTS} boots");
-            fault(place.span(), format!("{count} boots"), hint)
+            fault(place.span(), format!("{count} boots are too many"), hint)
         }
     }
 }
@@ -83,40 +83,42 @@ fn not_too_many<T>(place: &Spanned<T>, count: u32) -> Checked<u32> {
 fn check_sequential(form: &FileForm) -> Checked<(u32, Option<Sequential>)> {
     let at_most = match &form.at_most {
         Some(boots) if *boots.get_ref() < sequential::FEWEST => {
-            let problem = format!("at most {} boots", boots.get_ref());
+            let problem = format!("at_most = {} is too small", boots.get_ref());
             fault(boots.span(), problem, sequential::TOO_FEW)
         }
         Some(boots) => not_too_many(boots, *boots.get_ref()),
         None => Ok(sequential::AT_MOST),
     }?;
     let margin = match &form.margin {
-        Some(margin) if !sequential::is_margin(*margin.get_ref()) => {
-            fault(margin.span(), format!("a margin of {}", margin.get_ref()), sequential::NO_MARGIN)
-        }
+        Some(margin) if !sequential::is_margin(*margin.get_ref()) => fault(
+            margin.span(),
+            format!("the margin {} is invalid", margin.get_ref()),
+            sequential::NO_MARGIN,
+        ),
         margin => Ok(margin.as_ref().map_or(sequential::MARGIN, |margin| *margin.get_ref())),
     }?;
     let budget = form.budget.as_ref().map(|budget| *budget.get_ref());
     Ok((sequential::last(at_most), Some(Sequential { margin: margin.0, budget })))
 }
 
-/// What is counted besides instructions.
+/// Checks what is counted besides instructions.
 pub fn check_profile(form: &FileForm) -> Checked<Profiling> {
     match &form.profile {
         Some(profile) if form.mode.is_measured() => {
-            let hint = "only exact mode counts instructions: add mode = \"exact\"";
-            fault(profile.span(), "a profile in measured mode", hint)
+            let hint = "leave it out, or add mode = \"exact\"";
+            fault(profile.span(), "profile is only for exact mode", hint)
         }
         Some(profile) => Ok(*profile.get_ref()),
         None => Ok(Profiling::default()),
     }
 }
 
-/// Exact mode always uses its own emulation.
+/// Checks the accelerator. Exact mode always uses emulation.
 pub fn check_accel(mode: Mode, accel: &Spanned<Accel>) -> Checked<Accel> {
     match *accel.get_ref() {
         Accel::Kvm if mode == Mode::Exact => {
-            let hint = "real CPUs do not count so that two boots agree: leave accel out";
-            fault(accel.span(), "exact mode under KVM", hint)
+            let hint = "leave accel out: real CPUs do not count instructions reproducibly";
+            fault(accel.span(), "exact mode cannot use KVM", hint)
         }
         accel => Ok(accel),
     }

@@ -1,4 +1,4 @@
-//! The swap space of an experiment file.
+//! Checks the swap space of an experiment file.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::{Checked, fault};
 
-/// The smallest swap space.
+/// The smallest size of swap space.
 const LEAST: Bytes = Bytes::mib(1);
 /// The longest name of a compression algorithm (those in `drivers/block/zram/zcomp.c` are shorter).
 const MAX_ALGORITHM: usize = 32;
@@ -35,7 +35,7 @@ pub struct SwapForm {
     algorithm: Option<Spanned<String>>,
 }
 
-/// A derived implementation would take a list for a table.
+/// Written by hand, because a derived implementation would accept a list in place of a table.
 impl<'de> Deserialize<'de> for SwapForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct SwapVisitor;
@@ -56,41 +56,42 @@ impl<'de> Deserialize<'de> for SwapForm {
     }
 }
 
-/// The swap space of a machine with these disks.
+/// Checks the swap space of a machine with these disks.
 pub fn check(form: Spanned<SwapForm>, disks: &[Disk]) -> Checked<Swap> {
     let span = form.span();
     let form = form.into_inner();
     let kind = form.kind(&span)?;
     if let (Some(algorithm), Kind::File | Kind::Disk) = (&form.algorithm, kind) {
         let hint = "leave algorithm out, or use kind = \"zram\"";
-        return fault(algorithm.span(), "only zram compresses", hint);
+        return fault(algorithm.span(), "algorithm is only for zram", hint);
     }
     match kind {
         Kind::File => {
             let formatted = |disk: &Disk| disk.format.is_some();
             let hint = "add a [[machine.disk]] with a filesystem for the file";
-            let disk = form.disk(disks, formatted, "without a file system", hint, span.clone())?;
+            let disk = form.disk(disks, formatted, "has no file system", hint, span.clone())?;
             let (size, place) = form.size(span)?;
             if size >= disks[disk].size {
-                let problem = format!("a swap file of {size} on a disk of {}", disks[disk].size);
+                let problem =
+                    format!("a swap file of {size} does not fit on a disk of {}", disks[disk].size);
                 return fault(place, problem, "make the file smaller, or the disk larger");
             }
             Ok(Swap::File { disk, size })
         }
         Kind::Disk => {
             if let Some(size) = &form.size {
-                let hint = "leave size out: the whole disk is swap space";
-                return fault(size.span(), "the size is the disk's", hint);
+                let hint = "leave size out: swap space takes the entire disk";
+                return fault(size.span(), "size is not for swap space on a disk", hint);
             }
             let raw = |disk: &Disk| disk.format.is_none();
             let hint = "add a [[machine.disk]] without a filesystem";
-            let disk = form.disk(disks, raw, "with a file system", hint, span)?;
+            let disk = form.disk(disks, raw, "has a file system", hint, span)?;
             Ok(Swap::Disk { disk })
         }
         Kind::Zram => {
             if let Some(disk) = &form.disk {
                 let hint = "leave disk out, or use kind = \"file\" or \"disk\"";
-                return fault(disk.span(), "zram is in memory, on no disk", hint);
+                return fault(disk.span(), "disk is not for zram, which is in memory", hint);
             }
             let (size, _) = form.size(span)?;
             let algorithm = match form.algorithm {
@@ -112,7 +113,7 @@ impl SwapForm {
             "disk" => Ok(Kind::Disk),
             "zram" => Ok(Kind::Zram),
             other => {
-                let problem = format!("`{other}` is no kind of swap space");
+                let problem = format!("`{other}` is not a kind of swap space");
                 fault(kind.span(), problem, format!("use {KINDS}"))
             }
         }
@@ -123,7 +124,7 @@ impl SwapForm {
         &self,
         disks: &[Disk],
         suits: impl Fn(&Disk) -> bool,
-        otherwise: &str,
+        problem: &str,
         hint: &str,
         span: Range<usize>,
     ) -> Checked<usize> {
@@ -136,10 +137,10 @@ impl SwapForm {
         let number = *wanted.get_ref();
         match disks.get(number) {
             Some(disk) if suits(disk) => Ok(number),
-            Some(_) => fault(wanted.span(), format!("disk {number} is one {otherwise}"), hint),
+            Some(_) => fault(wanted.span(), format!("disk {number} {problem}"), hint),
             None => {
                 let problem = format!("there is no disk {number}");
-                fault(wanted.span(), problem, "disks are numbered from 0 in their order")
+                fault(wanted.span(), problem, "disks are numbered from 0, in the order of the file")
             }
         }
     }
@@ -148,7 +149,7 @@ impl SwapForm {
         match &self.size {
             Some(size) if *size.get_ref() >= LEAST => Ok((*size.get_ref(), size.span())),
             Some(size) => {
-                let problem = format!("a swap space of {}", size.get_ref());
+                let problem = format!("the swap space of {} is too small", size.get_ref());
                 fault(size.span(), problem, format!("use {LEAST} or more"))
             }
             None => fault(span, "the swap space has no size", "add size = \"1G\""),
@@ -161,7 +162,7 @@ fn checked_algorithm(algorithm: Spanned<String>) -> Checked<String> {
     let name = algorithm.get_ref();
     if name.is_empty() || name.len() > MAX_ALGORITHM || !name.chars().all(plain) {
         let hint = "use a name that the kernel knows, such as \"lz4\" or \"zstd\"";
-        return fault(algorithm.span(), "this is no name of a compression", hint);
+        return fault(algorithm.span(), "the name of the compression algorithm is invalid", hint);
     }
     Ok(algorithm.into_inner())
 }
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_is_read_and_finds_its_disk() {
+    fn swap_is_read_with_its_disk() {
         for (text, swap) in [
             ("kind = \"file\", size = \"100M\"", "file of 100M on disk 1"),
             ("kind = \"disk\"", "disk 0"),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_tells_what_to_do() {
+    fn each_error_has_a_hint() {
         for (text, hint) in [
             ("kind = \"file\"", "add size"),
             ("kind = \"file\", size = \"128M\"", "smaller"),

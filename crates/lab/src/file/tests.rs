@@ -1,4 +1,4 @@
-//! Experiment files, good and bad.
+//! Tests of valid and invalid experiment files.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use model::Sequential;
@@ -50,7 +50,7 @@ pub fn rendered(error: &FileError) -> String {
 }
 
 #[test]
-fn a_good_file_is_read() {
+fn a_valid_file_is_read() {
     let experiment = parse(Path::new("x.toml"), GOOD, None).unwrap();
     assert_eq!(experiment.variants[0].name, "6.1");
     let off = &experiment.variants[1].settings;
@@ -63,20 +63,20 @@ fn a_good_file_is_read() {
 }
 
 #[test]
-fn iterations_may_be_warm_up() {
+fn warmup_is_read() {
     let text = GOOD.replace("iterations = 2", "iterations = 2\nwarmup = 3");
     let experiment = parse(Path::new("x.toml"), &text, None).unwrap();
     let used = &experiment.workloads[0];
     assert_eq!((used.iterations, used.warmup, used.repetitions()), (2, 3, 5));
     assert!(!used.counts(2) && used.counts(3));
     assert_eq!(experiment.machine.limits.run, Millis(5 * DEFAULT_TIMEOUT.0 + MINUTE.0));
-    // What another experiment says, another experiment is.
+    // Another warm-up makes another experiment.
     let plain = parse(Path::new("x.toml"), GOOD, None).unwrap();
     assert!(!serde_json::to_string(&plain).unwrap().contains("warmup"));
 }
 
 #[test]
-fn verdicts_rest_on_the_rows_that_are_chosen() {
+fn primary_rows_are_chosen_by_name() {
     let read = |primary: &str| {
         let text = GOOD.replace("iterations = 2", &format!("iterations = 2\nprimary = {primary}"));
         parse(Path::new("x.toml"), &text, None)
@@ -89,19 +89,19 @@ fn verdicts_rest_on_the_rows_that_are_chosen() {
     };
     assert!(is_primary("Elapsed", "Elapsed-NUMA02") && is_primary("System", "System-NUMA01"));
     assert!(!is_primary("Elapsed", "Elapsed-NUMA02_SMT") && !is_primary("User", "User-NUMA01"));
-    // As mails have them.
+    // Names as in mails.
     let theirs =
         r#"["elsp-NUMA02", "Amean syst-NUMA0*", "Time Elapsed-NUMA01_THEADLOCAL", "syst"]"#;
     let own = ["Elapsed-NUMA02", "System-NUMA0*", "Elapsed-NUMA01_THREADLOCAL", "System"];
     assert_eq!(read(theirs).unwrap().workloads[0].primary, own);
     let metrics =
-        "metrics of autonuma with a good direction: Elapsed, User, System; mmtests calls, or";
+        "the metrics of autonuma that can be judged are Elapsed, User, System, in mmtests also";
     for (primary, problem) in [
-        ("[]", "no primary row"),
-        (r#"["Elapsed", "elapsed"]"#, "`elapsed` is of no metric that can be judged"),
-        (r#"["elps-NUMA02"]"#, "`elps-NUMA02` is of no metric that can be judged"),
-        (r#"["CPU"]"#, "`CPU` is of no metric that can be judged"),
-        (r#"[""]"#, "`` is of no metric that can be judged"),
+        ("[]", "primary is empty"),
+        (r#"["Elapsed", "elapsed"]"#, "`elapsed` does not match a metric that can be judged"),
+        (r#"["elps-NUMA02"]"#, "`elps-NUMA02` does not match a metric that can be judged"),
+        (r#"["CPU"]"#, "`CPU` does not match a metric that can be judged"),
+        (r#"[""]"#, "`` does not match a metric that can be judged"),
     ] {
         let error = read(primary).unwrap_err();
         assert_eq!(error.to_string(), problem);
@@ -110,44 +110,50 @@ fn verdicts_rest_on_the_rows_that_are_chosen() {
     assert!(rendered(&read("\"Elapsed\"").unwrap_err()).contains("primary = \"Elapsed\""));
 }
 
-/// Before anything boots.
+/// These errors are found before anything boots.
 #[test]
-fn what_no_boot_could_be_is_refused() {
+fn impossible_values_are_errors() {
     let with = |from: &str, to: &str| GOOD.replacen(from, to, 1);
     let cmdline = |text: &str| with("kernel = \"", &format!("cmdline = {text}\nkernel = \""));
     let limits = with("nodes = 2", "nodes = 2\nlimits = { boot = \"0s\" }");
     let disk = "nodes = 2\n[[machine.disk]]\nsize = \"9999999T\"";
     for (text, problem) in [
-        (with("boots = 3", "boots = 10001"), "10001 boots"),
-        (with("boots = 3", "boots = \"auto\"\nat_most = 4000000000"), "4000000000 boots"),
-        (with("boots = 3", "mode = \"exact\"\nseeds = 4294967295"), "4294967295 boots"),
+        (with("boots = 3", "boots = 10001"), "10001 boots are too many"),
+        (
+            with("boots = 3", "boots = \"auto\"\nat_most = 4000000000"),
+            "4000000000 boots are too many",
+        ),
+        (
+            with("boots = 3", "mode = \"exact\"\nseeds = 4294967295"),
+            "4294967295 boots are too many",
+        ),
         (
             with("\"numa\"", "\"a\\u001bb\""),
-            "a name of an experiment has letters, and no control characters",
+            "the name of an experiment is empty or has control characters",
         ),
         (with("\"2G\"", "\"1M\""), "memory: 1M is not a multiple of 128M a node"),
-        (with("nodes = 2", disk), "a disk of 9999999T"),
-        (cmdline("\"a\\nb\""), "a command line with a control character"),
-        (cmdline("\"a\\u0000b\""), "a command line with a control character"),
-        (cmdline(&format!("\"{}\"", "a".repeat(1537))), "a command line of 1537 bytes"),
+        (with("nodes = 2", disk), "a disk cannot have a size of 9999999T"),
+        (cmdline("\"a\\nb\""), "the command line has a control character"),
+        (cmdline("\"a\\u0000b\""), "the command line has a control character"),
+        (cmdline(&format!("\"{}\"", "a".repeat(1537))), "the command line has 1537 bytes"),
         (with("kernel.numa_balancing", ""), "`` is not a sysctl"),
         (with("kernel.numa_balancing", "../../etc/x"), "`../../etc/x` is not a sysctl"),
-        (limits, "no time at all"),
-        (with("iterations = 2", "timeout = \"0s\""), "no time at all"),
+        (limits, "the time limit is zero"),
+        (with("iterations = 2", "timeout = \"0s\""), "the time limit is zero"),
         (
             with("iterations = 2", "iterations = 16384"),
-            "16384 iterations of a boot, warm-up among them",
+            "16384 iterations of a boot, including warm-up, are too many",
         ),
         (
             with(
                 "iterations = 2",
                 "iterations = 8191\n[[workload]]\nname = \"autonuma\"\nas = \"large\"\nwarmup = 8192",
             ),
-            "16384 iterations of a boot, warm-up among them",
+            "16384 iterations of a boot, including warm-up, are too many",
         ),
         (
             with("iterations = 2", "warmup = 4294967295"),
-            "4294967295 iterations of a boot, warm-up among them",
+            "4294967295 iterations of a boot, including warm-up, are too many",
         ),
         (
             with("[machine]", "[sampler]\nsources = [\"stat\", \"stat\"]\n[machine]"),
@@ -166,18 +172,18 @@ fn what_no_boot_could_be_is_refused() {
 }
 
 #[test]
-fn a_metric_may_not_take_the_name_of_the_laboratorys_own() {
+fn a_metric_cannot_be_called_instructions() {
     let directory = tempfile::tempdir().unwrap();
     let manifest = "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\n[[metrics]]\n\
                     name = \"instructions\"\nunit = \"\"\nmean = \"amean\"\n";
     std::fs::write(directory.path().join("x-manifest.toml"), manifest).unwrap();
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
     let error = parse(&directory.path().join("x.toml"), &text, None).unwrap_err();
-    assert_eq!(error.to_string(), "a metric called `instructions`");
+    assert_eq!(error.to_string(), "a metric has the name `instructions`");
 }
 
 #[test]
-fn a_workload_is_called_what_a_table_and_a_directory_can_be() {
+fn the_name_of_a_workload_is_valid_in_tables_and_paths() {
     let directory = tempfile::tempdir().unwrap();
     let read = |workload: &str| {
         let text = GOOD.replace("name = \"autonuma\"", workload);
@@ -197,7 +203,7 @@ fn a_workload_is_called_what_a_table_and_a_directory_can_be() {
         let renamed = format!("name = \"autonuma\"\nas = {called}");
         for (workload, place) in [(own, "\"own.toml\""), (&*renamed, &*called)] {
             let error = read(workload).unwrap_err();
-            assert_eq!(error.to_string(), format!("`{name}` can't be the name of a workload"));
+            assert_eq!(error.to_string(), format!("`{name}` cannot be the name of a workload"));
             let text = &error.source_code.inner()[error.place.unwrap().offset()..];
             assert!(text.starts_with(place), "{text}");
         }
@@ -206,7 +212,7 @@ fn a_workload_is_called_what_a_table_and_a_directory_can_be() {
 }
 
 #[test]
-fn a_package_that_is_none_is_told_by_its_manifest() {
+fn an_invalid_package_is_an_error_of_its_manifest() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.toml");
     let manifest = |package: &str| {
@@ -230,7 +236,7 @@ fn a_package_that_is_none_is_told_by_its_manifest() {
 }
 
 #[test]
-fn a_lock_is_found_whole_and_has_what_workloads_want() {
+fn a_lock_is_read_and_has_all_packages() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let told = |workload: &str| {
@@ -243,7 +249,7 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
     assert!(error.to_string().ends_with("u.lock: No such file or directory (os error 2)"));
     let command = format!("`faultline userspace lock tiobench -o {}`", path("u.lock").display());
     assert!(error.hint.as_ref().unwrap().contains(&command), "{error:?}");
-    // Whatever workloads are called here, the command knows them by these.
+    // The command uses the source, whatever the workload is called here.
     let own = "name = \"own\"\ndescription = \"\"\ncommand = [\"x\"]\npackages = [\"fio\"]\n\
                metrics = []\n";
     std::fs::write(path("own.toml"), own).unwrap();
@@ -259,7 +265,7 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
     std::fs::write(path("u.lock"), lock::write(&lock::tests::lock())).unwrap();
     assert_eq!(told("name = \"tiobench\"").unwrap().userspace, Some(lock::tests::lock()));
     let error = told("name = \"bonnie\"").unwrap_err().to_string();
-    let expected = "u.lock: it lacks the package bonnie++, which workload `bonnie` wants";
+    let expected = "u.lock: the package bonnie++ is missing, which workload `bonnie` needs";
     assert!(error.ends_with(expected), "{error}");
     std::fs::write(path("u.lock"), "architecture = 5").unwrap();
     let error = told("name = \"tiobench\"").unwrap_err().to_string();
@@ -267,7 +273,7 @@ fn a_lock_is_found_whole_and_has_what_workloads_want() {
 }
 
 #[test]
-fn programs_of_a_directory_are_found_before_anything_boots() {
+fn programs_of_a_directory_are_found_before_boots() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     std::fs::create_dir(path("bin")).unwrap();
@@ -296,11 +302,11 @@ fn programs_of_a_directory_are_found_before_anything_boots() {
     assert!(error.contains("bin has no program is.S.x"), "{error}");
     assert!(error.contains("there are: cg.S.x, ft.S.x"), "{error}");
     let (error, _) = read("program = \"bin/cg.S.x\"").unwrap_err();
-    assert!(error.contains("both program and binaries"), "{error}");
+    assert!(error.contains("the workload has both program and binaries"), "{error}");
 }
 
 #[test]
-fn a_program_is_no_list() {
+fn the_name_of_a_program_has_no_comma() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("a,b")).unwrap();
     std::fs::write(directory.path().join("a,b/cg,old.C.x"), "").unwrap();
@@ -316,7 +322,7 @@ fn a_program_is_no_list() {
         ("manifest = \"own.toml\"\nbinaries = \"a,b\"", "\"a,b\""),
     ] {
         let error = read(workload).unwrap_err();
-        let told = "a,b/cg,old.C.x: a program with a comma in its name";
+        let told = "a,b/cg,old.C.x: the name of a program cannot have a comma";
         assert!(error.to_string().ends_with(told), "{error}");
         let text = &error.source_code.inner()[error.place.unwrap().offset()..];
         assert!(text.starts_with(place), "{text}");
@@ -344,7 +350,7 @@ fn exact_mode_has_seeds() {
 }
 
 #[test]
-fn boots_may_end_when_verdicts_are_in() {
+fn boots_may_end_at_looks() {
     let auto = |rest: &str, mode| {
         let text = GOOD.replace("boots = 3", &format!("boots = \"auto\"{rest}"));
         parse(Path::new("x.toml"), &text, mode).unwrap()
@@ -363,7 +369,7 @@ fn boots_may_end_when_verdicts_are_in() {
 }
 
 #[test]
-fn each_error_points_at_its_line_and_tells_what_to_do() {
+fn each_error_has_its_line_and_a_hint() {
     let from = GOOD.find("[[variant]]\nname").unwrap();
     let to = GOOD.find("[[workload]]").unwrap();
     let one_variant = format!("{}{}", &GOOD[..from], &GOOD[to..]);

@@ -1,4 +1,4 @@
-//! The lock of user space that an experiment file names.
+//! Reads the lock of the user space that an experiment file names.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,11 +11,11 @@ use toml::Spanned;
 use super::{Checked, fault};
 use crate::lock;
 
-/// Longer files are not locks.
+/// The largest size of a lock file.
 const LONGEST: u64 = 8 << 20;
 
-/// The lock in this file, if one is named. It must have all packages that workloads want. Each of `sources`
-/// is the name of a built-in workload or the file of a manifest, whatever the workload is called here.
+/// Reads the lock in this file, if the experiment names one. It must contain all packages that workloads
+/// want. Each of `sources` is the name of a built-in workload or the path of a manifest.
 pub fn check(
     path: Option<Spanned<PathBuf>>,
     directory: &Path,
@@ -45,7 +45,9 @@ pub fn check(
         let mut packages = used.manifest.packages.iter();
         if let Some(package) = packages.find(|package| !lock.has(package)) {
             let name = &used.manifest.name;
-            return told(format!("it lacks the package {package}, which workload `{name}` wants"));
+            return told(format!(
+                "the package {package} is missing, which workload `{name}` needs"
+            ));
         }
     }
     Ok(Some(lock))

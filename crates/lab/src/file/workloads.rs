@@ -1,4 +1,4 @@
-//! The workloads that an experiment file asks for.
+//! Checks the workloads of an experiment file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
 use crate::binaries;
 use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
 
-/// The name of a workload is not longer than this, in bytes.
+/// The longest name of a workload in bytes.
 const LONGEST_NAME: usize = 100;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub struct WorkloadForm {
     parameters: Option<BTreeMap<Spanned<String>, Spanned<Value>>>,
 }
 
-/// The workloads that these forms ask for.
+/// Checks all workloads.
 pub fn check_all(
     forms: Vec<Spanned<WorkloadForm>>,
     directory: &Path,
@@ -47,12 +47,13 @@ pub fn check_all(
         let used = form.into_inner().check(place.clone(), directory, machine)?;
         let name = &used.manifest.name;
         if workloads.iter().any(|other| other.manifest.name == *name) {
-            let hint = "its name heads its tables: give one another, such as as = \"large\"";
-            return fault(place, format!("workload `{name}` is there twice"), hint);
+            let hint = "give one another name, such as as = \"large\"; reports use it as the head of tables";
+            return fault(place, format!("two workloads have the name `{name}`"), hint);
         }
         repetitions = repetitions.saturating_add(used.repetitions());
         if repetitions > MOST_ITERATIONS {
-            let problem = format!("{repetitions} iterations of a boot, warm-up among them");
+            let problem =
+                format!("{repetitions} iterations of a boot, including warm-up, are too many");
             let hint = format!(
                 "a boot has room for {MOST_ITERATIONS} of all workloads, and for fewer with phases: boot \
                  more often"
@@ -65,7 +66,7 @@ pub fn check_all(
 }
 
 impl WorkloadForm {
-    /// The name of the built-in workload, or the file of the manifest.
+    /// The name of the built-in workload, or the path of the manifest.
     pub fn source(&self, directory: &Path) -> String {
         match &self.manifest {
             Some(manifest) => directory.join(manifest.get_ref()).display().to_string(),
@@ -83,11 +84,15 @@ impl WorkloadForm {
             (Some(name), None) => (built_in(&name)?, name.span()),
             (None, Some(path)) => (read_manifest(&path, directory)?, path.span()),
             (Some(name), Some(_)) => {
-                return fault(name.span(), "both name and manifest", "a workload has one of them");
+                return fault(
+                    name.span(),
+                    "the workload has both name and manifest",
+                    "leave one of them out",
+                );
             }
             (None, None) => {
-                let hint = "name = \"autonuma\", or manifest = \"FILE.toml\"";
-                return fault(place, "a workload without name or manifest", hint);
+                let hint = "add name = \"autonuma\", or manifest = \"FILE.toml\"";
+                return fault(place, "the workload has no name and no manifest", hint);
             }
         };
         let called = match self.called {
@@ -96,13 +101,14 @@ impl WorkloadForm {
         };
         let called = check_name(called.0, called.1)?;
         if manifest.metrics.iter().any(|metric| metric.name == INSTRUCTIONS) {
-            let hint = "exact mode adds one of this name to every workload: call it otherwise";
-            return fault(place, format!("a metric called `{INSTRUCTIONS}`"), hint);
+            let hint =
+                "use another name; exact mode adds a metric with this name to every workload";
+            return fault(place, format!("a metric has the name `{INSTRUCTIONS}`"), hint);
         }
         let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
         if iterations == 0 {
             let span = self.iterations.map_or(place, |count| count.span());
-            return fault(span, "no iterations", "ask for 1 or more");
+            return fault(span, "iterations is 0", "use 1 or more");
         }
         let (mut values, mut places) = (BTreeMap::new(), BTreeMap::new());
         for (name, value) in self.parameters.unwrap_or_default() {
@@ -118,8 +124,9 @@ impl WorkloadForm {
         let binaries = match &self.binaries {
             None => Vec::new(),
             Some(path) if self.program.is_some() => {
-                let hint = "program is one of your own, binaries a directory of several";
-                return fault(path.span(), "both program and binaries", hint);
+                let hint =
+                    "leave one of them out: program is a file, binaries a directory of files";
+                return fault(path.span(), "the workload has both program and binaries", hint);
             }
             Some(path) => binaries::find(&manifest, &directory.join(path.get_ref()))
                 .or_else(|(problem, hint)| fault(path.span(), problem, hint))?,
@@ -144,8 +151,9 @@ impl WorkloadForm {
             name.as_encoded_bytes().contains(&b',')
         };
         if let Some(program) = used.programs().find(is_list) {
-            let problem = format!("{program}: a program with a comma in its name");
-            let hint = "the guest is given a list of programs: rename it, or link to it";
+            let problem = format!("{program}: the name of a program cannot have a comma");
+            let hint =
+                "rename it, or link to it; the guest's list of programs is separated by commas";
             return fault(programs.unwrap_or(place), problem, hint);
         }
         workloads::check(&used, machine).or_else(|error| {
@@ -160,8 +168,8 @@ impl WorkloadForm {
     }
 }
 
-/// The rows on which verdicts are to rest, by our names; they may be given by mmtests' names. Metrics are
-/// known before a boot, labels and phases are not.
+/// The rows that decide verdicts, by our names. The file may use mmtests' names. Metrics are known before a
+/// boot, labels and phases are not.
 fn check_primary(
     chosen: Option<Spanned<Vec<Spanned<String>>>>,
     manifest: &Manifest,
@@ -171,19 +179,18 @@ fn check_primary(
     let metrics: Vec<&str> = metrics.map(|metric| &*metric.name).collect();
     let name = &manifest.name;
     let hint = match metrics.as_slice() {
-        [] => "its manifest has no metric that says `better`: leave primary out".to_owned(),
+        [] => "leave primary out: the manifest has no metric with `better`".to_owned(),
         metrics => format!(
-            "metrics of {name} with a good direction: {}{}; add labels as tables have them, or a * for \
-             anything",
+            "the metrics of {name} that can be judged are {}{}; append a label as in tables, or * for any label",
             metrics.join(", "),
             match others(Some(manifest)).as_slice() {
                 [] => String::new(),
-                others => format!("; mmtests calls, or called, them {} too", others.join(", ")),
+                others => format!(", in mmtests also {}", others.join(", ")),
             }
         ),
     };
     if chosen.get_ref().is_empty() {
-        return fault(chosen.span(), "no primary row", hint);
+        return fault(chosen.span(), "primary is empty", hint);
     }
     let is_known = |row: &str| {
         let mut metrics = metrics.iter();
@@ -195,7 +202,7 @@ fn check_primary(
         match names.into_iter().flatten().find(|name| is_known(name)) {
             Some(name) => Ok(name),
             None => {
-                let problem = format!("`{theirs}` is of no metric that can be judged");
+                let problem = format!("`{theirs}` does not match a metric that can be judged");
                 fault(row.span(), problem, hint.clone())
             }
         }
@@ -203,16 +210,17 @@ fn check_primary(
     chosen.into_inner().into_iter().map(own).collect()
 }
 
-/// The name of a workload. Samples without a workload's name are outside any workload, and in the guest the
-/// name is a directory in a list of programs.
+/// Checks the name of a workload. An empty name means samples outside workloads, and in the guest the name is
+/// part of a path in a comma-separated list of programs.
 fn check_name(place: Range<usize>, name: String) -> Checked<String> {
     let is_short = !name.trim().is_empty() && name.len() <= LONGEST_NAME;
     let fits = |letter: char| !letter.is_control() && !"/,".contains(letter);
     if is_short && name.chars().all(fits) && ![".", ".."].contains(&&*name) {
         return Ok(name);
     }
-    let problem = format!("`{}` can't be the name of a workload", name.escape_debug());
-    let hint = format!("1 to {LONGEST_NAME} bytes without / and comma: it names a directory too");
+    let problem = format!("`{}` cannot be the name of a workload", name.escape_debug());
+    let hint =
+        format!("use 1 to {LONGEST_NAME} bytes without / and comma; the name is also a directory");
     fault(place, problem, hint)
 }
 
@@ -220,12 +228,12 @@ fn built_in(name: &Spanned<String>) -> Checked<Manifest> {
     workloads::find(name.get_ref()).or_else(|error| refuse(name.span(), &error))
 }
 
-/// Points at the error in a workload.
+/// Reports the error of a workload at `place`.
 fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
     fault(place, error.to_string(), error.hint())
 }
 
-/// A manifest of the user's.
+/// Reads a user's manifest.
 pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
     let file = directory.join(path.get_ref());
     let text = std::fs::read_to_string(&file).or_else(|error| {
@@ -239,7 +247,11 @@ pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manif
     match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
         Some(wrong) => {
             let problem = format!("{}: `{wrong}` is not the name of a package", file.display());
-            fault(path.span(), problem, "it has lower-case letters, digits and + - .")
+            fault(
+                path.span(),
+                problem,
+                "the name of a package has lower-case letters, digits and + - .",
+            )
         }
         None => Ok(manifest),
     }

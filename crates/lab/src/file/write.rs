@@ -14,23 +14,23 @@ use crate::sequential::{AT_MOST, MARGIN};
 use crate::{lock, workloads};
 use text::text;
 
-/// The name of the file with the lock of user space.
+/// The name of the file with the lock of the user space.
 const LOCK: &str = "userspace.lock";
 
-/// The files of an experiment.
+/// An experiment as files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The experiment file, in ASCII. Defaults are left out.
     pub text: String,
-    /// Names and texts of the files that it names, beside it: manifests of workloads that are not built in,
-    /// as they were used, and the lock of user space.
+    /// Names and contents of the other files that it names: manifests of workloads that are not built in, as
+    /// they were used, and the lock of the user space.
     pub others: Vec<(String, String)>,
 }
 
 /// Writes the file that [`super::parse`] reads as `experiment`. Kernels and programs are named without
-/// digests, programs without directories. Whether a run was imported is not recorded.
+/// digests, programs without directories. The file does not say whether a run was imported.
 pub fn write(experiment: &Experiment) -> Written {
-    // Listed one by one, so that a new field is not forgotten here.
+    // All fields are listed, so that none is forgotten.
     let Experiment {
         name,
         mode,
@@ -91,7 +91,7 @@ fn sequential(file: &mut Table, at_most: u32, Sequential { margin, budget }: Seq
     }
 }
 
-/// A type of the model as a TOML value; all of them can be written.
+/// Converts a type of the model to a TOML value, which cannot fail.
 fn value(it: &impl serde::Serialize) -> Value {
     Value::try_from(it).unwrap_or(Value::Table(Table::new()))
 }
@@ -167,7 +167,7 @@ fn variant(variant: Variant) -> Table {
 }
 
 fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table {
-    // The chosen phases of a table are not part of an experiment.
+    // The chosen phases of tables are not part of an experiment.
     let WorkloadUse {
         manifest,
         program,
@@ -219,7 +219,7 @@ fn workload(used: &WorkloadUse, manifests: &mut Vec<(String, String)>) -> Table 
     table
 }
 
-/// The name of the built-in manifest, and the parameters, that result in the given one, whatever its name;
+/// The name and parameters of the built-in manifest that results in the given one, except for its name;
 /// `None` if there is none.
 fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
     let same = |built_in: &Manifest| {
@@ -233,7 +233,7 @@ fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
     Some((built_in.name, parameters))
 }
 
-/// A file name for a named object: only letters that every system allows.
+/// Turns a name into a file name, with only letters that every system allows.
 pub fn file_name(name: &str) -> String {
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || ".-_".contains(letter) => letter,
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_are_read_back_as_they_were() {
+    fn the_examples_are_read_back_unchanged() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         let mut seen = 0;
         for file in fs::read_dir(directory).unwrap() {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_usual_is_left_out() {
+    fn defaults_are_left_out() {
         let text = "name = \"x\"\nboots = 2\n\n[machine]\ncpus = 2\nmemory = \"1G\"\nnodes = 2\n\n\
                     [[variant]]\nname = \"6.1\"\nkernel = \"debian:6.1\"\n\n\
                     [[workload]]\nname = \"autonuma\"\n\n[workload.parameters]\nscale = \"0.5\"\n";
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_for_the_store_alone() {
+    fn digests_are_not_written() {
         let mut experiment = read(&write(&odd("a", "b")).text);
         experiment.variants[0].kernel = "6.1.0-56-cloud-amd64 sha256:51349501".into();
         let text = write(&experiment).text;
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_is_there_twice_under_two_names() {
+    fn a_workload_can_appear_twice_under_two_names() {
         let text = write(&odd("a", "b")).text
             + "[[workload]]\nname = \"autonuma\"\nas = \"again\"\nparameters = { passes = \"1,2,3,4\" }\n";
         let experiment = read(&text);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_of_ones_own_goes_along() {
+    fn a_users_manifest_is_written_too() {
         let directory = tempfile::tempdir().unwrap();
         let manifest = "name = \"own caf\u{e9}\"\ndescription = \"d\"\n\
                         command = [\"/faultline/own\", \"{size}\"]\n\
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_goes_along() {
+    fn a_lock_is_written_too() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let own = "tiobench\"\nparameters = { size = 1 }\n#\"";
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(parse(&path("x.toml"), &text, None).unwrap(), experiment);
     }
 
-    /// An experiment with names and values of any kind.
+    /// An experiment with arbitrary names and values.
     fn odd(name: &str, value: &str) -> Experiment {
         let mut experiment = read(
             "name = \"x\"\nmode = \"exact\"\nseeds = 7\nprofile = { stacks = true }\n[machine]\n\
@@ -388,7 +388,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_is_read_back(name in "\\PC{1,20}|.{1,20}", value in ".{0,60}|[ \"a\\\\]{0,300}") {
+        fn any_written_experiment_is_read_back(name in "\\PC{1,20}|.{1,20}", value in ".{0,60}|[ \"a\\\\]{0,300}") {
             let experiment = odd(&name, &value);
             let text = write(&experiment).text;
             prop_assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{}", text);

@@ -1,5 +1,5 @@
-//! The boots of a run. In measured mode each has the host to itself. In exact mode, whose counts do
-//! not depend on the host's load, several run side by side.
+//! Does the boots of a run. In measured mode boots run one at a time. In exact mode several run in parallel,
+//! because counts do not depend on the host's load.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::resume_unwind;
@@ -21,19 +21,19 @@ use crate::salvage::remove;
 use crate::schedule::files_of;
 use crate::verify::{Verified, verify};
 use crate::watch::{Progress, Watch};
-use crate::worker::{Told, work};
+use crate::worker::{Report, work};
 
-/// How often a boot that the host made invalid is repeated.
+/// How often an invalid boot is repeated.
 const REPEATS: usize = 2;
 
-/// A boot to be done, and how often it was repeated.
+/// A boot to do, and how often it was repeated.
 #[derive(Clone, Copy)]
 struct Attempt {
     due: Due,
     repeats: usize,
 }
 
-/// A boot that came to an end.
+/// A boot that has ended.
 struct Ended {
     boot: Boot,
     wall: Duration,
@@ -57,7 +57,7 @@ impl Shared<'_> {
         self.scratch.join(files_of(self.id, due.slot))
     }
 
-    /// Boots, and repeats the boot if it is to be verified. Runs in a thread of its own.
+    /// Boots, and repeats the boot if it is to be verified. Runs in its own thread.
     fn boot(&self, due: Due, doing: &mut dyn FnMut(&str)) -> Result<Ended, RunError> {
         let start = Instant::now();
         let inputs = self.context.exact_inputs(self.libraries, due.slot);
@@ -73,8 +73,8 @@ impl Shared<'_> {
 }
 
 impl Lab {
-    /// Does the due boots, block by block, until there are enough. Each is kept as soon as it ends. After an
-    /// error no further boot begins; those under way are kept.
+    /// Does the due boots, block by block, until there are enough. Each is stored when it ends. After an
+    /// error no further boot begins; running boots are completed and stored.
     pub(super) fn boot_all(
         &mut self,
         due: &[Due],
@@ -117,14 +117,14 @@ impl Lab {
                 if running == 0 {
                     break;
                 }
-                let (attempt, told) = receiver.recv().expect("this function has a sender");
+                let (attempt, report) = receiver.recv().expect("this function has a sender");
                 let Due { number, .. } = attempt.due;
-                let ended = match told {
-                    Told::Doing(what) => {
+                let ended = match report {
+                    Report::Doing(what) => {
                         watch(Progress::Doing { number, what: &what });
                         continue;
                     }
-                    Told::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
+                    Report::Ended(ended) => (*ended).unwrap_or_else(|panic| resume_unwind(panic)),
                 };
                 running -= 1;
                 let directory = shared.directory(attempt.due);
@@ -160,7 +160,7 @@ impl Lab {
                     summary.failed += usize::from(failed);
                     summary.partial += usize::from(failed && boot.outcome.counts());
                     done += 1;
-                    // Boots under way count as half done.
+                    // Running boots count as half done.
                     let share = f64::from(2 * done + running as u32) / 2.0;
                     let left = begun.elapsed().mul_f64((due.len() as f64 - share) / share);
                     watch(Progress::Kept {

@@ -1,4 +1,4 @@
-//! Checks an experiment for impossible demands before anything boots.
+//! Checks an experiment for requirements that cannot be met, before anything boots.
 
 use model::{Bytes, Experiment, Kernel, Topology, Variant};
 
@@ -9,10 +9,10 @@ use crate::out_of_tree::OutOfTree;
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
 const FAKE_NODES: &str = "numa=fake";
 
-/// The machine wants more memory than the host has.
+/// The machine needs more memory than the host has.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "the machine wants {wants} of memory, and this host has {has} with its swap; nothing was booted"
+    "the machine needs {wants} of memory, but this host has only {has} with its swap; nothing was booted"
 )]
 pub struct TooLarge {
     wants: Bytes,
@@ -31,10 +31,10 @@ pub fn check_memory(topology: &Topology) -> Result<(), TooLarge> {
     }
 }
 
-/// Checks for demands that this host or the machine cannot meet.
+/// Checks for requirements that this host or the machine cannot meet.
 ///
 /// # Errors
-/// When the machine wants more memory than the host has, or a workload more NUMA nodes than a variant has.
+/// When the machine needs more memory than the host has, or a workload more NUMA nodes than the machine.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     let topology = &experiment.machine.topology;
     check_memory(topology)?;
@@ -56,7 +56,7 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
 /// Checks that each workload is supported by at least one kernel.
 ///
 /// # Errors
-/// When one is supported by none.
+/// When no kernel supports a workload.
 pub fn check_support(
     experiment: &Experiment,
     kernels: &[Kernel],

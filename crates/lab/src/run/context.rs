@@ -1,4 +1,4 @@
-//! What the boots of a run share: kernels, emulator, and how a machine executes.
+//! The inputs that the boots of a run share: kernels, emulator, and how a machine executes.
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
@@ -28,13 +28,13 @@ pub struct RunContext<'a> {
 /// How the boots of an experiment are executed.
 enum Execution {
     Measured(Engine<'static>),
-    /// With what is known of the code of each variant's kernel.
+    /// With the code of each variant's kernel.
     Exact(Vec<KernelCode>),
 }
 
 impl<'a> RunContext<'a> {
-    /// Determines how the boots are executed: in measured mode from a boot of the kernel of variant `first`,
-    /// in exact mode by reading the kernels' symbols.
+    /// Determines how the boots are executed: in measured mode by booting the kernel of variant `first`, in
+    /// exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
         (experiment, kernels): (&'a Experiment, &'a [Kernel]),

@@ -9,7 +9,7 @@ use super::check::TooLarge;
 use crate::boot::BootError;
 use crate::salvage::SalvageError;
 
-/// Why a run ended early. Boots that were reported as kept are kept.
+/// Why a run ended early. Boots that were reported as stored remain stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Another run is under way on this store.
@@ -18,17 +18,17 @@ pub enum RunError {
     /// The machine wants more memory than the host has.
     #[error(transparent)]
     Memory(#[from] TooLarge),
-    /// A workload works on more NUMA nodes than a variant has.
+    /// A workload needs more NUMA nodes than a variant has.
     #[error(
-        "workload `{workload}` wants {wants} NUMA nodes, and variant `{variant}` has {has}; nothing was \
-         booted: set `nodes` of the machine (--nodes)"
+        "workload `{workload}` needs {wants} NUMA nodes, but variant `{variant}` has {has}; nothing was \
+        booted: set `nodes` of the machine (--nodes)"
     )]
     Nodes {
         /// The workload.
         workload: String,
         /// The variant.
         variant: String,
-        /// How many it wants.
+        /// How many it needs.
         wants: u32,
         /// How many there are.
         has: usize,
@@ -38,7 +38,7 @@ pub enum RunError {
     Unsupported {
         /// The workload.
         workload: String,
-        /// Why not, kernel by kernel.
+        /// The reason for each kernel.
         why: String,
     },
     /// The scratch directory cannot be used.
@@ -46,15 +46,15 @@ pub enum RunError {
     Scratch {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
-    /// A program of the user's own cannot be read.
+    /// A user's program cannot be read.
     #[error("the program {}: {error}; nothing was booted", path.display())]
     Program {
         /// The program.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// A kernel is not available.
@@ -66,13 +66,13 @@ pub enum RunError {
     /// The requested machine is not possible.
     #[error(transparent)]
     Machine(#[from] machine::Error),
-    /// The leftovers of an earlier run cannot be handled.
+    /// The files of an interrupted run cannot be handled.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
     /// Two boots with the same inputs differ.
     #[error(
         "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
-         what they left behind is in {one} and {other}"
+        their files are in {one} and {other}"
     )]
     NotExact {
         /// The variant.
@@ -86,24 +86,24 @@ pub enum RunError {
         /// The directory of the second.
         other: PathBuf,
     },
-    /// A replayed boot differs from the kept one.
-    #[error("{boot} is not what it was: {how}")]
+    /// A replayed boot differs from the stored one.
+    #[error("{boot} differs from the stored boot: {how}")]
     Changed {
         /// The boot.
         boot: BootId,
         /// The first difference.
         how: String,
     },
-    /// A kept boot cannot be repeated.
+    /// A stored boot cannot be replayed.
     #[error("{0}")]
     NotReplayed(String),
-    /// The store refused; a boot that could not be kept is picked up by the next run.
+    /// The store failed. The next run stores a boot that could not be stored.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl RunError {
-    /// Whether the experiment asks for something impossible, and the host is not at fault.
+    /// Whether the cause is the experiment and not the host.
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Program { .. } | Self::Nodes { .. } | Self::Unsupported { .. } => true,

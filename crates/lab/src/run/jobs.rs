@@ -1,4 +1,4 @@
-//! How many boots run side by side.
+//! Decides how many boots run in parallel.
 
 use std::thread::available_parallelism;
 
@@ -10,7 +10,7 @@ use super::RunOptions;
 const BESIDE_GUEST: Bytes = Bytes::mib(512);
 
 impl RunOptions {
-    /// How many boots of an experiment run side by side: one in measured mode; in exact mode the requested
+    /// How many boots of an experiment run in parallel: one in measured mode; in exact mode the requested
     /// number, or as many as the host has CPUs and free memory for.
     pub fn side_by_side(self, experiment: &Experiment) -> usize {
         match (experiment.mode, self.jobs) {
@@ -25,7 +25,7 @@ impl RunOptions {
     }
 }
 
-/// At least one, and at most the number of CPUs and the number that memory allows.
+/// At least one, and at most the number of CPUs and the number that fits into memory.
 fn fitting(cpus: usize, room: Option<u64>) -> usize {
     let room = room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
     cpus.min(room).max(1)
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_and_memory_bound_the_boots() {
+    fn cpus_and_memory_limit_parallel_boots() {
         assert_eq!(fitting(4, Some(3)), 3);
         assert_eq!(fitting(4, Some(0)), 1);
         assert_eq!(fitting(4, Some(9)), 4);

@@ -1,5 +1,6 @@
-//! Decides whether there are enough boots, where they may end early, at numbers of blocks that were fixed
-//! before. A look depends on the kept boots alone, so a resumed run continues as if it had not been killed.
+//! Decides whether there are enough boots with `boots = "auto"`. Looks are at numbers of blocks that are
+//! fixed in advance. A look depends only on the stored boots, so a resumed run continues as if it had not
+//! been killed.
 
 use std::time::{Duration, Instant};
 
@@ -16,36 +17,37 @@ pub struct Looks<'a> {
     experiment: &'a Experiment,
     id: ExperimentId,
     begun: Instant,
-    /// The block whose boots are being done.
+    /// The block whose boots are running.
     block: Option<u32>,
     /// The number of the last look.
     looked: u32,
 }
 
 impl<'a> Looks<'a> {
-    /// For a run that began at `begun`.
+    /// The looks of a run that began at `begun`.
     pub fn new(experiment: &'a Experiment, id: ExperimentId, begun: Instant) -> Self {
         Self { experiment, id, begun, block: None, looked: 0 }
     }
 
-    /// Reports when boots may end before all are done.
+    /// Reports the looks, if there are any.
     pub fn announce(&self, watch: &mut Watch<'_>) {
         if self.may_end() {
             let looks = looks().map(|look| look.units);
             let looks = looks.take_while(|units| *units <= self.experiment.boots);
             let looks = looks.map(|units| units.to_string()).collect::<Vec<_>>().join(", ");
-            let text =
-                format!("until every verdict is decided: looked at with {looks} boots of each variant");
+            let text = format!(
+                "until every verdict is decided, with looks at {looks} boots of each variant"
+            );
             watch(Progress::Remark(&text));
         }
     }
 
-    /// Whether boots may end before all are done, so that their duration is unknown.
+    /// Whether a look may end the run, so that its duration is unknown.
     pub fn may_end(&self) -> bool {
         self.experiment.sequential.is_some()
     }
 
-    /// Why no boot of this block is needed; `None` if one is. All boots of the blocks before it are done.
+    /// Why no boot of this block is needed; `None` if one is. All boots of earlier blocks are done.
     pub fn before(
         &mut self,
         block: u32,
@@ -61,7 +63,7 @@ impl<'a> Looks<'a> {
         Ok(decided.or(spent.then_some(Ending::Budget)))
     }
 
-    /// Looks at the kept boots, if a look is due. Returns why no more are needed; `None` if more are.
+    /// Judges the stored boots if a look is due. Returns why no more are needed; `None` if more are.
     pub fn look(
         &mut self,
         store: &Store,
@@ -96,7 +98,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// A verdict, and its subject.
+/// A verdict and the row that it is about.
 struct Judged {
     /// Variant, workload and metric.
     name: String,
@@ -117,7 +119,7 @@ fn verdicts(comparison: &Comparison) -> Vec<Judged> {
     judged.collect()
 }
 
-/// The result of a look, for people: what is decided, and what is not.
+/// The result of a look as text: the decided and the undecided verdicts.
 fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
     let open = verdicts.iter().filter(|judged| judged.verdict == Verdict::Undecided).count();
     let level = 100.0 * judging.alpha();
@@ -151,7 +153,7 @@ mod tests {
                         [[variant]]\nname = \"b\"\nkernel = \"6.1\"\n\
                         [[workload]]\nname = \"autonuma\"\n";
 
-    /// An experiment with boots made up.
+    /// An experiment with synthetic boots.
     struct Bench {
         _directory: TempDir,
         store: Store,
@@ -172,7 +174,7 @@ mod tests {
             Self { _directory: directory, store, experiment, id }
         }
 
-        /// Keeps a block of boots; none is a boot that failed.
+        /// Stores a block of boots. `None` is a failed boot.
         fn keep(&mut self, block: u32, figures: [Option<f64>; 2]) {
             let sample = |value| sample("autonuma", "Elapsed", "NUMA01", value);
             self.keep_samples(block, figures.map(|figure| Some(vec![sample(figure?)])));
@@ -200,7 +202,7 @@ mod tests {
             Looks::new(&self.experiment, self.id, Instant::now())
         }
 
-        /// Why there is to be no boot of this block, and what is said.
+        /// Why no boot of this block is needed, and the printed remarks.
         fn before(&self, looks: &mut Looks<'_>, block: u32) -> (Option<Ending>, String) {
             let mut said = String::new();
             let ending = looks.before(block, &self.store, &mut |progress| {
@@ -225,13 +227,13 @@ mod tests {
         }
     }
 
-    /// Figures that scatter by some percent, as if at random.
+    /// Figures that scatter by a few percent, as if at random.
     fn scattered(block: u32, about: f64) -> Option<f64> {
         Some(about * (1.0 + f64::from(block * 7 % 5) / 100.0))
     }
 
     #[test]
-    fn boots_end_when_a_change_is_certain() {
+    fn boots_end_when_a_change_is_decided() {
         let mut bench = Bench::new();
         for block in 0..4 {
             assert_eq!(bench.before(&mut bench.looks(), block), (None, String::new()));
@@ -253,7 +255,7 @@ mod tests {
         6.0 * ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64 - 3.0
     }
 
-    /// As `pagealloc` gives: many rows of which each may be the last to be decided.
+    /// Like the rows of `pagealloc`: many, any of which may be decided last.
     #[test]
     fn boots_end_when_the_chosen_rows_are_decided() {
         let ending = |primary: &str| {
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_end_where_no_row_is_as_chosen() {
+    fn boots_end_if_no_row_can_be_judged() {
         let primary = "\"autonuma\"\nprimary = [\"Elapsed-NUMA9\"]";
         let mut bench = Bench::of(&FILE.replace("\"autonuma\"", primary));
         for block in 0..4 {
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_killed_looks_at_what_the_other_would_have() {
+    fn a_resumed_run_has_the_same_looks() {
         let mut bench = Bench::new();
         for block in 0..6 {
             bench.keep(block, [scattered(block, 10.0), scattered(block + 2, 10.0)]);
@@ -308,7 +310,7 @@ mod tests {
         let there = bench.before(&mut looks, 6);
         assert_eq!(there.0, None);
         assert!(there.1.contains("look 2 of 3, at 6 boots") && there.1.contains("undecided"));
-        // Once a look.
+        // Each look is reported once.
         bench.keep(6, [scattered(6, 10.0), scattered(8, 10.0)]);
         assert_eq!(bench.before(&mut bench.looks(), 7), there);
         let mut looks = Looks { looked: 2, ..bench.looks() };
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_found_of_enough_boots() {
+    fn boots_end_when_variants_are_the_same() {
         let mut bench = Bench::new();
         let mut endings = Vec::new();
         for block in 0..6 {
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_that_never_complete_end() {
+    fn boots_end_if_a_variant_never_completes() {
         let mut bench = Bench::new();
         for block in 0..4 {
             bench.keep(block, [scattered(block, 10.0), None]);
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_is_spent_ends_boots_at_a_block() {
+    fn a_budget_ends_the_run_at_a_block() {
         let mut bench = Bench::new();
         let budget = Some(Millis(0));
         bench.experiment.sequential = Some(Sequential { margin: 0.01, budget });

@@ -1,4 +1,4 @@
-//! Divides a schedule into boots that are done and boots that are due.
+//! Divides a schedule into done and due boots.
 
 use std::collections::HashSet;
 
@@ -6,25 +6,25 @@ use model::Experiment;
 
 use crate::schedule::{Slot, schedule};
 
-/// The boots of an experiment that are to be done.
+/// The boots of an experiment that are due.
 pub struct Plan {
-    /// How many boots the schedule has, done or not.
+    /// The number of boots in the schedule, done or not.
     pub boots: usize,
-    /// Those that are not done yet, in the order of the schedule.
+    /// The boots that are not done, in the order of the schedule.
     pub due: Vec<Due>,
 }
 
-/// A boot that is to be done.
+/// A due boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Its number in the schedule, from 1.
     pub number: usize,
-    /// Its place.
+    /// Its place in the schedule.
     pub slot: Slot,
 }
 
 impl Plan {
-    /// The rest of the schedule after the boots in `done`, which are given as variant and replicate.
+    /// The rest of the schedule without the boots in `done`, each given as variant and replicate.
     pub fn of(experiment: &Experiment, done: &[(String, u32)]) -> Self {
         let slots = schedule(experiment.variants.len(), experiment.boots);
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();

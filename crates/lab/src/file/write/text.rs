@@ -1,8 +1,8 @@
-//! Readable TOML: values before tables, long lists and strings over several lines.
+//! Writes readable TOML: values before tables, long lists and strings over several lines.
 
 use toml::{Table, Value};
 
-/// Longer lists have a line for each of their values.
+/// Lists longer than this are written with a line for each value.
 pub const WIDTH: usize = 76;
 
 /// A table as TOML of printable ASCII: values first, beginning with the name, then its tables.
@@ -70,7 +70,7 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-/// The same, over several lines if it is a string of more than `room` letters.
+/// A value, over several lines if it is a string of more than `room` letters.
 fn within(value: &Value, room: usize) -> String {
     let line = one_line(value);
     match value {
@@ -79,19 +79,19 @@ fn within(value: &Value, room: usize) -> String {
     }
 }
 
-/// A basic string of TOML.
+/// A TOML basic string.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-/// A basic string of TOML over several lines. An escaped line end, and the spaces after it, do not belong to
-/// the string.
+/// A TOML basic string over several lines. An escaped line end and the spaces after it are not part of the
+/// string.
 fn folded(text: &str) -> String {
     let mut folded = String::from("\"\"\"\\\n");
     let mut width = 0;
     for letter in text.chars() {
         let mut piece = escaped(letter);
-        // With room for the end of the line.
+        // Leaves room for the end of the line.
         if width + piece.len() > WIDTH - 4 {
             folded.push_str("\\\n");
             width = 0;
