@@ -296,7 +296,7 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
         for arguments in [&["rm", "1", "--yes"][..], &["rename", "1", "x"], &["note", "1", "x"]] {
             let (code, error) = run(arguments);
             assert_eq!(code, Some(1), "{arguments:?}");
-            let expected = format!("faultline: {}: it cannot be written: let", path.display());
+            let expected = format!("faultline: {}: it cannot be written: make", path.display());
             assert!(error.starts_with(&expected), "{error}");
         }
         let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();

@@ -1,4 +1,4 @@
-//! Boots: kept each in one transaction, and read back at a chosen level of detail.
+//! Keeps boots, each in one transaction, and reads them at a chosen level of detail.
 
 mod read;
 mod words;
@@ -14,36 +14,36 @@ pub(crate) use read::check;
 #[cfg(test)]
 pub(crate) use read::sums;
 
-/// How much of a boot to read. Series and consoles are large.
+/// The parts of a boot to read. Series and consoles are large.
 #[derive(Clone, Copy, Debug)]
 pub enum Detail<'a> {
-    /// All but chunks, profiles and console, which are left empty.
+    /// Everything except chunks, profiles and console, which are empty.
     Summary,
-    /// The same with the chunks of the named sources.
+    /// The summary, and the chunks of the named sources.
     Series(&'a [&'a str]),
-    /// The same with the chunks of every source.
+    /// The summary, and the chunks of all sources.
     AllSeries,
-    /// The chunks of the named sources and the profiles.
+    /// The summary, the chunks of the named sources, and the profiles.
     Profiles(&'a [&'a str]),
-    /// The memory accesses of the profiles, and the first and last sample of the named sources' chunks.
-    /// This is enough for differences.
+    /// The summary, the memory accesses of the profiles, and the first and last sample of each chunk of the
+    /// named sources. This is enough for differences.
     Ends(&'a [&'a str]),
     /// Everything.
     Whole,
 }
 
 impl Store {
-    /// Keeps a boot with all its data, or nothing of it. The boot is on disk when this returns.
+    /// Keeps a boot with all its data, or nothing of it. When this returns, the boot is on disk.
     ///
     /// # Errors
-    /// When this replicate of the variant was kept before and was neither interrupted nor
-    /// superseded ([`Store::keep_instead`]), when the disk is full, or when the store fails
-    /// otherwise. Boots kept before are not touched.
+    /// When this replicate of the variant was kept before and was neither interrupted nor superseded
+    /// ([`Store::keep_instead`]), when the disk is full, or when the store fails otherwise. Boots kept before
+    /// remain unchanged.
     pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.keep_boot_with(experiment, boot, &[])
     }
 
-    /// [`Store::keep_boot`] for a boot whose chunks are given, in whole or in part, as `series`.
+    /// [`Store::keep_boot`] for a boot some or all of whose chunks are in `series`.
     ///
     /// # Errors
     /// As for [`Store::keep_boot`].
@@ -56,7 +56,7 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, series, false))
     }
 
-    /// [`Store::keep_boot`] for a boot that is to be repeated. It stays as evidence, but does not count as
+    /// [`Store::keep_boot`] for a boot that will be repeated. It remains as evidence, but does not count as
     /// done.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Store {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that are done: all but interrupted and forgotten ones.
+    /// Variant and replicate of the boots that are done: all except interrupted and superseded ones.
     ///
     /// # Errors
     /// When the store fails.
@@ -78,10 +78,10 @@ impl Store {
     }
 
     /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
-    /// forgotten and then repeated occurs more than once.
+    /// superseded and then repeated occurs more than once.
     ///
     /// # Errors
-    /// When something wanted is damaged, or the store fails.
+    /// When a requested part is damaged, or the store fails.
     pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
             let boots = ExperimentSums::read(transaction, experiment)?.boots;
@@ -89,8 +89,8 @@ impl Store {
         })
     }
 
-    /// The same, one boot at a time, so that only one is in memory. The first error of `each` stops it and
-    /// is returned as the inner result.
+    /// Passes the boots of [`Store::boots`] to `each`, one at a time, so that only one is in memory. The
+    /// first error of `each` ends this and is returned as the inner result.
     ///
     /// # Errors
     /// As for [`Store::boots`].
@@ -110,10 +110,10 @@ impl Store {
         })
     }
 
-    /// One boot, whole.
+    /// One boot with all its parts.
     ///
     /// # Errors
-    /// When there is none of this number, something in it is damaged, or the store fails.
+    /// When no boot has this number, a part of it is damaged, or the store fails.
     pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
         self.read(|transaction| {
             let (_, entry) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
@@ -132,8 +132,7 @@ impl Store {
         })
     }
 
-    /// Marks the failed boots of an experiment to be repeated: they stay as evidence, but no longer count
-    /// as done. Returns how many there were.
+    /// Variant and replicate of the failed boots of an experiment.
     ///
     /// # Errors
     /// When the store fails.
@@ -145,8 +144,7 @@ impl Store {
         })
     }
 
-    /// Keeps a boot in the place of one that failed. The failed one stays as evidence, and no longer
-    /// counts.
+    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts.
     ///
     /// # Errors
     /// As for [`Store::keep_boot`], and when the row of the failed boot is damaged.

@@ -1,4 +1,4 @@
-//! Reads everything in a store, and reports what is damaged.
+//! Reads everything in a store, and lists the damage.
 
 use crate::checksums::{self, Numbers, StoreSums};
 use crate::{Error, ExperimentId, Store, Trouble, boots, experiments};
@@ -7,36 +7,36 @@ use model::BootId;
 /// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// How many experiments it has.
+    /// The number of experiments.
     pub experiments: usize,
-    /// How many boots.
+    /// The number of boots.
     pub boots: usize,
-    /// Number of undamaged samples.
+    /// The number of undamaged samples.
     pub samples: usize,
-    /// Number of undamaged series.
+    /// The number of undamaged series.
     pub series: usize,
-    /// What is damaged or missing.
+    /// The damaged and missing parts.
     pub lost: Vec<Lost>,
 }
 
-/// A part of a store that is lost.
+/// A damaged or missing part of a store.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The name of the experiment it belongs to; none if it concerns the file as a whole.
+    /// The name of its experiment; `None` if it belongs to the entire file.
     pub experiment: Option<String>,
-    /// The boot and its variant, if it belongs to a boot.
+    /// Its boot and variant, if it belongs to a boot.
     pub boot: Option<(BootId, String)>,
-    /// Which part.
+    /// The part.
     pub what: String,
-    /// What is wrong with it.
+    /// The damage.
     pub why: String,
 }
 
 impl Store {
-    /// Verifies the form of the file and every checksum.
+    /// Verifies the structure of the file and every checksum.
     ///
     /// # Errors
-    /// When the store fails otherwise: damage is a result.
+    /// When the store fails for another reason than damage.
     pub fn check(&self) -> Result<Checked, Error> {
         self.read(|transaction| {
             let mut checked = Checked::default();
@@ -84,7 +84,7 @@ impl Store {
 }
 
 impl Checked {
-    /// Records damage. Any other error is returned.
+    /// Records damage. Returns any other error.
     fn lose(
         &mut self,
         experiment: Option<&str>,

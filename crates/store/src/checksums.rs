@@ -1,12 +1,12 @@
-//! Checksums of all that is kept, verified at each read: SQLite itself does not notice a flipped bit in a
-//! row.
+//! Computes and verifies checksums of everything in the store at each read, because SQLite does not notice a
+//! flipped bit in a row.
 //!
 //! They form a tree. A boot has a digest of each of its parts, over all columns of all rows in order. An
 //! experiment has the digest of its row, and a list of its boots with the digests of their checksums. The
-//! store has a list of its experiments with the digests of theirs. Entries of a list are found by number. A
-//! row that was changed, removed, added, reordered or moved to another boot is therefore detected.
+//! store has a list of its experiments with the digests of their checksums. Entries of a list are found by
+//! number. Therefore a row that was changed, removed, added, reordered or moved to another boot is detected.
 //!
-//! Lists are updated incrementally, never rebuilt from the rows present.
+//! Lists are updated incrementally, never rebuilt from the existing rows.
 
 use model::BootId;
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use sha2::Sha256;
 
 use crate::{ExperimentId, Trouble};
 
-/// SHA-256.
+/// A SHA-256.
 pub type Digest = [u8; 32];
 
 /// The checksums of the store.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StoreSums {
-    /// The experiments; the one last kept comes last.
+    /// The experiments, most recent last.
     pub experiments: Vec<ExperimentEntry>,
 }
 
-/// The lowest numbers for the next experiment and boot. Numbers of removed ones are not given again: a
-/// boot's number may be quoted in somebody's mail.
+/// The lowest numbers for the next experiment and boot. Numbers of removed ones are not used again, because a
+/// mail may quote the number of a boot.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Numbers {
-    /// Of an experiment.
+    /// For experiments.
     pub experiment: i64,
-    /// Of a boot.
+    /// For boots.
     pub boot: i64,
 }
 
@@ -46,14 +46,14 @@ pub struct ExperimentEntry {
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// Of its checksums.
+    /// The digest of its checksums.
     digest: Digest,
 }
 
 /// The checksums of an experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ExperimentSums {
-    /// Of its row.
+    /// The digest of its row.
     pub row: Digest,
     /// Its boots in the order in which they were kept.
     pub boots: Vec<BootEntry>,
@@ -66,42 +66,42 @@ pub struct BootEntry {
     pub id: i64,
     /// The variant's name.
     pub variant: String,
-    /// Which boot of the variant.
+    /// The number of this boot of the variant.
     pub replicate: u32,
-    /// How it ended, as a word.
+    /// The word of its outcome.
     pub outcome: String,
-    /// Whether it is to be repeated.
+    /// Whether it does not count because it is to be repeated.
     pub superseded: bool,
-    /// Of its checksums.
+    /// The digest of its checksums.
     digest: Digest,
 }
 
-/// The checksums of a boot's parts.
+/// The digests of a boot's parts.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BootSums {
-    /// Of its row, without the console.
+    /// Its row, without the console.
     pub row: Digest,
-    /// Of the kernel's configuration, as it is packed.
+    /// The packed configuration of the kernel.
     pub config: Digest,
-    /// Of the list of packages, as it is packed.
+    /// The packed list of packages.
     pub userspace: Digest,
-    /// Of the packed console.
+    /// The packed console.
     pub console: Digest,
-    /// Of its problems.
+    /// Its problems.
     pub problems: Digest,
-    /// Of its notes.
+    /// Its notes.
     pub notes: Digest,
-    /// Of its samples.
+    /// Its samples.
     pub samples: Digest,
-    /// Of the times of iterations.
+    /// The times of iterations.
     pub usage: Digest,
-    /// Of all its chunks without their packed data: most readers want only some of that.
+    /// All its chunks without their packed data. Most readers need only some of the data.
     pub chunks: Digest,
-    /// Of the packed data of each chunk.
+    /// The packed data of each chunk.
     pub series: Vec<Digest>,
-    /// Of the packed ends of each chunk, where these are kept.
+    /// The packed ends of each chunk, if the store has them.
     pub ends: Vec<Option<Digest>>,
-    /// Of its profiles.
+    /// Its profiles.
     pub profiles: Digest,
 }
 
@@ -123,17 +123,17 @@ impl BootEntry {
 }
 
 impl StoreSums {
-    /// The checksums that the store has.
+    /// Reads the checksums of the store.
     pub fn read(connection: &Connection) -> Result<Self, Trouble> {
         read(connection, "store", None)
     }
 
-    /// Keeps them.
+    /// Writes them.
     pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
         keep(connection, "store", self).map(|_| ())
     }
 
-    /// The checksums of the experiments.
+    /// Reads the checksums of an experiment.
     pub fn experiment(
         &self,
         connection: &Connection,
@@ -145,8 +145,8 @@ impl StoreSums {
         }
     }
 
-    /// The experiment that a boot belongs to, and the boot's entry there. If the boot is not found, but the
-    /// checksums of an experiment are damaged, the error is that damage.
+    /// Finds the experiment and the entry of a boot. If the boot is not found and the checksums of an
+    /// experiment are damaged, the error is that damage.
     pub fn find_boot(
         &self,
         connection: &Connection,
@@ -167,7 +167,7 @@ impl StoreSums {
         Err(missing)
     }
 
-    /// The error when there is no such experiment.
+    /// The error for an experiment that does not exist.
     pub fn no_experiment(&self, wanted: &str) -> Trouble {
         let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
         for entry in &self.experiments {
@@ -183,7 +183,7 @@ impl StoreSums {
 }
 
 impl Numbers {
-    /// The numbers of the next experiment and the next boot to be kept.
+    /// The numbers after the largest ones in the tables.
     pub fn next(connection: &Connection) -> Result<Self, Trouble> {
         let Self { experiment, boot } = Self::read(connection)?;
         let free = |table: &str| {
@@ -196,25 +196,25 @@ impl Numbers {
         })
     }
 
-    /// The numbers that were kept.
+    /// Reads the stored numbers.
     pub fn read(connection: &Connection) -> Result<Self, Trouble> {
         read(connection, "numbers", None)
     }
 
-    /// Keeps them.
+    /// Writes them.
     pub fn keep(&self, connection: &Connection) -> Result<(), Trouble> {
         keep(connection, "numbers", self).map(|_| ())
     }
 }
 
 impl ExperimentSums {
-    /// The checksums of the experiment.
+    /// Reads the checksums of an experiment.
     pub fn read(connection: &Connection, id: ExperimentId) -> Result<Self, Trouble> {
         StoreSums::read(connection)?.experiment(connection, id)
     }
 
-    /// Keeps the checksums of the experiment. Its entry keeps its position in the store's list. With a
-    /// `name`, the entry moves to the end, as the experiment last kept.
+    /// Writes the checksums of an experiment. Its entry keeps its position in the store's list. With a
+    /// `name`, the entry moves to the end, because it is the most recent.
     pub fn keep(
         &self,
         connection: &Connection,
@@ -235,12 +235,12 @@ impl ExperimentSums {
 }
 
 impl BootSums {
-    /// The checksums of a boot in the list.
+    /// Reads the checksums of a boot in the list.
     pub fn read(connection: &Connection, entry: &BootEntry) -> Result<Self, Trouble> {
         read(connection, &of_boot(entry.boot()), Some(&entry.digest))
     }
 
-    /// Keeps the checksums of a boot. Returns its entry for the experiment's list.
+    /// Writes the checksums of a boot. Returns its entry for the experiment's list.
     pub fn keep(&self, connection: &Connection, id: BootId) -> Result<BootEntry, Trouble> {
         let digest = keep(connection, &of_boot(id), self)?;
         let sql = "SELECT variant, replicate, outcome, superseded FROM boots WHERE id = ?";
@@ -274,7 +274,7 @@ fn of_boot(id: BootId) -> String {
     format!("boot {id}")
 }
 
-/// Reads checksums, and verifies them against their digest in the list above.
+/// Reads checksums, and verifies them against their digest in the list above them.
 fn read<T: DeserializeOwned>(
     connection: &Connection,
     of: &str,
@@ -294,7 +294,7 @@ fn read<T: DeserializeOwned>(
     postcard::from_bytes(&sums).map_err(|error| Trouble::damaged(what(), error))
 }
 
-/// Replaces the kept checksums. Returns their digest.
+/// Writes checksums. Returns their digest.
 fn keep(connection: &Connection, of: &str, sums: &impl Serialize) -> Result<Digest, Trouble> {
     let sums = postcard::to_stdvec(sums)
         .map_err(|error| Trouble::unkeepable(format!("the checksums of {of}"), error))?;
@@ -310,14 +310,14 @@ fn digest_of(of: &str, sums: &[u8]) -> Digest {
     Sha256::new().chain_update(of).chain_update([0]).chain_update(sums).finalize().into()
 }
 
-/// The digest of some bytes.
+/// The digest of `bytes`.
 pub fn digest(bytes: &[u8]) -> Digest {
     use sha2::Digest as _;
     Sha256::digest(bytes).into()
 }
 
-/// An incremental digest of rows. It covers each value with its type and, where that varies, its length,
-/// and the number of values of each row.
+/// An incremental digest of rows. It covers the number of values of each row, and each value with its type
+/// and, if that varies, its length.
 #[derive(Default)]
 pub struct Digester {
     digest: Sha256,
@@ -344,7 +344,7 @@ impl Digester {
         Ok(())
     }
 
-    /// The digest of the rows that were added.
+    /// The digest of the added rows.
     pub fn finish(self) -> Digest {
         use sha2::Digest as _;
         self.digest.finalize().into()
@@ -361,8 +361,8 @@ fn text(buffer: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     buffer.extend(bytes);
 }
 
-/// The rows that `sql` yields for a number, and their digest. Errors of `read` are returned apart from the
-/// digest: damaged rows often cannot be read.
+/// The rows that `sql` yields for a number, and their digest. Errors of `read` are separate from the digest,
+/// because damaged rows often cannot be read.
 pub fn rows<T>(
     connection: &Connection,
     sql: &str,
@@ -386,7 +386,7 @@ pub fn rows<T>(
     Ok((all, digester.finish()))
 }
 
-/// The same rows, verified against their digest.
+/// The rows that `sql` yields, verified against their digest.
 pub fn verified<T>(
     connection: &Connection,
     sql: &str,
@@ -409,7 +409,7 @@ pub fn differs(what: impl Into<String>) -> Trouble {
     Trouble::damaged(what, "the checksum does not match")
 }
 
-/// Names the part that was being read when SQLite found the file damaged.
+/// Names the part that was being read when SQLite reported damage.
 pub fn in_part(what: impl Fn() -> String, error: rusqlite::Error) -> Trouble {
     match Trouble::from(error) {
         Trouble::Malformed(error) | Trouble::Sqlite(error) => Trouble::damaged(what(), error),

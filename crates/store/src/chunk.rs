@@ -1,8 +1,8 @@
-//! The form in which a chunk's times and columns are kept.
+//! Packs a chunk's times and columns.
 //!
-//! Counters mostly stand still or rise steadily, so each value is kept as its difference from the previous
-//! one (the first from 0; missing values are skipped). Times are kept likewise. The bytes are a format
-//! number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), all of it packed.
+//! Most counters are constant or rise steadily, so each value is stored as its difference from the previous
+//! one (the first from 0; missing values are skipped). Times are stored likewise. The bytes are a format
+//! number, then [`Kept`] in postcard's wire format (<https://postcard.jamesmunns.com>), packed by zstd.
 
 use std::io;
 
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::packed;
 use crate::series::{Deltas, Gap, values};
 
-/// Number of the format in which series are kept.
+/// The number of the format.
 const FORMAT: u8 = 2;
-/// Number of the format of old stores, which can still be read.
+/// The number of the format of old stores, which can still be read.
 const FIRST_FORMAT: u8 = 1;
-/// A low level is enough for differences: a higher one takes three times as long and saves half a percent.
+/// A low level is enough for differences. A higher one takes three times as long and saves half a percent.
 const LEVEL: i32 = 1;
-/// Limit of missing values in one chunk: they take no room in the file, but do in memory.
+/// The largest number of missing values in one chunk. They take no space in the file, but do in memory.
 const MAX_MISSING: usize = 1 << 28;
-/// The most bytes of an encoded number.
+/// The largest size of an encoded number, in bytes.
 const ROOM: usize = 10;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Kept<'a> {
 struct KeptColumn<'a> {
     name: &'a str,
     gaps: Vec<Gap>,
-    /// Of the values that are not missing.
+    /// The differences of the values that are not missing.
     deltas: Vec<i64>,
 }
 
@@ -51,7 +51,7 @@ struct FirstKeptColumn<'a> {
     deltas: Vec<Option<i64>>,
 }
 
-/// The packed bytes of a series.
+/// Packs a series.
 pub fn encode(times: &[u64], columns: &[Deltas]) -> io::Result<Vec<u8>> {
     bound(columns.iter().flat_map(Deltas::gaps))?;
     let mut previous = 0;
@@ -75,7 +75,7 @@ fn extend(bytes: Vec<u8>, what: &impl Serialize) -> io::Result<Vec<u8>> {
     postcard::to_extend(what, bytes).map_err(io::Error::other)
 }
 
-/// The first and last sample of a series, or all of it if it has no more than two.
+/// The first and last sample of a series, or the entire series if it has no more than two.
 pub fn ends(times: &[u64], columns: &[Column]) -> (Vec<u64>, Vec<Column>) {
     fn both<T: Copy>(all: &[T]) -> Vec<T> {
         match all {
@@ -89,7 +89,7 @@ pub fn ends(times: &[u64], columns: &[Column]) -> (Vec<u64>, Vec<Column>) {
     (both(times), columns.collect())
 }
 
-/// Decodes what [`encode`] returned. Other bytes are an error.
+/// Decodes the result of [`encode`]. Other bytes are an error.
 pub fn decode(packed: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
     parse(&packed::unpack(packed)?)
 }
@@ -110,7 +110,7 @@ fn parse(bytes: &[u8]) -> io::Result<(Vec<u64>, Vec<Column>)> {
             Ok((all_times(times), columns.into_iter().map(first_column).collect()))
         }
         [other, ..] => Err(io::Error::other(format!("unknown format {other}"))),
-        [] => Err(io::Error::other("it is empty")),
+        [] => Err(io::Error::other("no data")),
     }
 }
 
@@ -121,12 +121,12 @@ fn bound<'a>(gaps: impl Iterator<Item = &'a Gap>) -> io::Result<()> {
     }
 }
 
-/// Deserializes all of `bytes`; trailing bytes are an error.
+/// Deserializes all of `bytes`. Trailing bytes are an error.
 fn whole<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
     match rest {
         [] => Ok(value),
-        rest => Err(io::Error::other(format!("{} bytes too many", rest.len()))),
+        rest => Err(io::Error::other(format!("{} trailing bytes", rest.len()))),
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// 0 to 63 by the finalizer of splitmix64, which zstd cannot compress.
+    /// A number from 0 to 63 by the finalizer of splitmix64, which zstd cannot compress.
     fn noise(seed: u64) -> u64 {
         let seed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let seed = (seed ^ seed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -167,8 +167,8 @@ mod tests {
         encode(times, &columns.iter().map(Deltas::from).collect::<Vec<_>>()).unwrap()
     }
 
-    /// Counters of a busy guest, sampled each second with some jitter: of ten, five stand still, three rise
-    /// by about a thousand, one wanders and one is missing at first.
+    /// Counters of a busy guest, sampled each second with some jitter. Of ten counters, five are constant,
+    /// three rise by about a thousand, one varies and one is missing at first.
     fn vmstat(counters: u64, samples: u64) -> (Vec<u64>, Vec<Column>) {
         let value = |counter: u64, sample: u64| {
             let jitter = noise(counter << 32 | sample);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn series_take_a_small_part_of_their_plain_size() {
+    fn series_are_compressed_well() {
         let (times, columns) = vmstat(180, 600);
         let plain = 8 * times.len() * (1 + columns.len());
         let kept = encoded(&times, &columns).len();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flipped_bit_is_seen() {
+    fn any_flipped_bit_is_detected() {
         let (times, columns) = vmstat(10, 20);
         let packed = encoded(&times, &columns);
         for byte in 0..packed.len() {
@@ -212,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_and_surplus_bytes_are_refused() {
+    fn other_formats_and_trailing_bytes_are_errors() {
         assert!(parse(&[FORMAT, 0, 0]).is_ok());
         assert!(parse(&[FORMAT, 0, 0, 0]).is_err());
         assert!(parse(&[FORMAT + 1, 0, 0]).is_err());
     }
 
     #[test]
-    fn what_old_stores_hold_is_read() {
+    fn series_of_old_stores_are_read() {
         let column = [1, b'a', 4, 1, 14, 0, 1, 0, 1, 3];
         let series = [&[FIRST_FORMAT, 2, 20, 2, 1][..], &column].concat();
         let (times, columns) = parse(&series).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_without_end_is_refused() {
+    fn too_many_missing_values_are_an_error() {
         let gap = |missing: usize| {
             let columns = vec![("a", vec![Gap { after: 0, missing }], vec![3i64])];
             parse(&extend(Vec::new(), &(FORMAT, Vec::<i64>::new(), columns)).unwrap())
@@ -249,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(
+        fn decoding_reverses_encoding(
             times in prop::collection::vec(any::<u64>(), 0..40),
             columns in prop::collection::vec(any_column(), 0..8),
         ) {
@@ -258,7 +258,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_survived(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
+        fn random_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
             let _ = decode(&bytes);
             bytes[0] = FORMAT;
             let _ = parse(&bytes);

@@ -1,4 +1,4 @@
-//! Changes by the user to kept experiments: remove, rename, remark.
+//! Removes and renames experiments, and sets remarks on them.
 
 use rusqlite::params;
 use sha2::{Digest, Sha256};
@@ -7,16 +7,16 @@ use crate::checksums::{ExperimentSums, Numbers, StoreSums};
 use crate::experiments::{self, definition, identity};
 use crate::{Error, ExperimentId, Store, Trouble};
 
-/// Tables with rows of boots.
+/// The tables with rows of boots.
 const PARTS: [&str; 7] =
     ["chunk_ends", "chunks", "profiles", "usage", "samples", "notes", "problems"];
 
 impl Store {
-    /// Removes an experiment with all its boots. Their numbers are not given again. The file keeps its
-    /// size; the freed room is reused.
+    /// Removes an experiment with all its boots. Their numbers are not used again. The file keeps its size;
+    /// the freed space is reused.
     ///
     /// # Errors
-    /// When there is none of this number, or the store fails. Then nothing is removed.
+    /// When no experiment has this number, or the store fails. Then nothing is removed.
     pub fn remove_experiment(&mut self, id: ExperimentId) -> Result<(), Error> {
         self.write(|transaction| {
             let mut store = StoreSums::read(transaction)?;
@@ -42,12 +42,12 @@ impl Store {
         })
     }
 
-    /// Renames an experiment. The same definition under the new name is then this experiment: a run of it
+    /// Renames an experiment. The same definition with the new name is then this experiment: a run of it
     /// continues with its boots.
     ///
     /// # Errors
-    /// When there is none of this number, it is damaged, an experiment of that name runs the same, or
-    /// the store fails.
+    /// When no experiment has this number, it is damaged, another experiment has this name and the same
+    /// definition, or the store fails.
     pub fn rename_experiment(&mut self, id: ExperimentId, name: &str) -> Result<(), Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, id)?;
@@ -74,10 +74,10 @@ impl Store {
         })
     }
 
-    /// Sets the remark on an experiment, in place of the previous one. An empty remark removes it.
+    /// Replaces the remark on an experiment. An empty remark removes it.
     ///
     /// # Errors
-    /// When there is no experiment of this number, it is damaged, or the store fails.
+    /// When no experiment has this number, it is damaged, or the store fails.
     pub fn note_experiment(&mut self, id: ExperimentId, note: &str) -> Result<(), Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, id)?;

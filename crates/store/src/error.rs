@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,26 +10,26 @@ use thiserror::Error;
 use crate::ExperimentId;
 use model::BootId;
 
-/// Why the store failed, and in which file.
+/// Why the store failed, and its file.
 #[derive(Debug, Error)]
 pub enum Error {
     /// There is no default location for a store.
-    #[error("no place to keep results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
+    #[error("there is no directory for results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
     NoHome,
-    /// A problem with one store.
+    /// An error of one store.
     #[error("{}: {trouble}", path.display())]
     Store {
         /// The store's file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         trouble: Trouble,
     },
 }
 
-/// What is wrong with a store, or with a request to it.
+/// An error of a store, or of a request to it.
 #[derive(Debug, Error)]
 pub enum Trouble {
-    /// The directory of the store cannot be made.
+    /// The directory of the store cannot be created.
     #[error("its directory cannot be created: {0}")]
     Directory(io::Error),
     /// The file is an SQLite database, but not a store.
@@ -43,26 +43,26 @@ pub enum Trouble {
     IsDirectory,
     /// Pages of the file are damaged.
     #[error(
-        "the file is damaged ({0}): take a copy of it that is whole, or save what can be read of it \
-         with `sqlite3 FILE .recover`"
+        "the file is damaged ({0}): restore it from an undamaged copy, or save the readable rows with \
+        `sqlite3 FILE .recover`"
     )]
     Malformed(rusqlite::Error),
     /// No permission to write the file or its directory.
     #[error(
-        "it cannot be written: let its file and its directory be written, or copy it to where you may, \
-         and name the copy (--store)"
+        "it cannot be written: make the file and its directory writable, or copy the file to another \
+        directory and name the copy (--store)"
     )]
     ReadOnly,
     /// The file cannot be opened, or its log cannot be created beside it.
     #[error(
-        "it cannot be opened, or its directory not be written: see who may read and write them, or name \
-         another file (--store)"
+        "it cannot be opened, or its directory cannot be written: check their permissions, or name \
+        another file (--store)"
     )]
     Unopened,
     /// The file cannot be written, and its write-ahead log was not merged.
     #[error(
-        "it cannot be written, and {} beside it holds what was kept last: copy both to where you may \
-         write, and name the copy (--store)", .0.display()
+        "it cannot be written, and the latest data is in {} beside it: copy both files to a writable \
+        directory and name the copy (--store)", .0.display()
     )]
     Unmerged(PathBuf),
     /// The host's disk failed.
@@ -70,8 +70,8 @@ pub enum Trouble {
     Disk(rusqlite::Error),
     /// Another experiment has this name and the same definition.
     #[error(
-        "experiment {other} is named `{name}` and runs the same: two of one name and definition cannot be \
-         told apart; remove one, or choose another name"
+        "experiment {other} has the name `{name}` and the same definition, so the two could not be \
+        distinguished: remove one, or choose another name"
     )]
     NameTaken {
         /// The name.
@@ -91,10 +91,10 @@ pub enum Trouble {
         known: i64,
     },
     /// The disk is full. The transaction was rolled back.
-    #[error("no room is left on the disk; what was kept before is safe: make room and run again")]
+    #[error("the disk is full; what was kept before is safe: free some space and run again")]
     Full,
     /// Another process held the store for too long.
-    #[error("another process keeps the store locked; try again when it has ended")]
+    #[error("another process holds the lock on the store; try again when it has ended")]
     Busy,
     /// No experiment has this name or number.
     #[error("no experiment `{wanted}`; {}", listed(names))]
@@ -108,32 +108,32 @@ pub enum Trouble {
     #[error("no boot `{0}`; `faultline show` lists those of an experiment")]
     NoBoot(BootId),
     /// This boot was kept before.
-    #[error("boot {replicate} of `{variant}` in experiment {experiment} is kept already")]
+    #[error("boot {replicate} of `{variant}` in experiment {experiment} already exists")]
     KeptAlready {
         /// The experiment.
         experiment: ExperimentId,
         /// The variant's name.
         variant: String,
-        /// Which boot of the variant.
+        /// The number of the boot of the variant.
         replicate: u32,
     },
     /// Something in the store is damaged.
     #[error(
-        "damage in {what}: {why}; `faultline store check` lists all that is lost: take a copy of the \
-         file that is whole, or set it aside and measure anew into another (--store)"
+        "damage in {what}: {why}; `faultline store check` lists all damage. Restore the file from an \
+        undamaged copy, or choose another file and measure again (--store)"
     )]
     Damaged {
-        /// Which experiment, or which part of which boot.
+        /// The experiment, or the boot and its part.
         what: String,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
-    /// Something cannot be represented in the store.
-    #[error("{what} cannot be kept: {why}")]
+    /// A value cannot be represented in the store.
+    #[error("{what} cannot be stored: {why}")]
     Unkeepable {
-        /// Which part of an experiment or a boot.
+        /// The part of an experiment or a boot.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// Any other error of SQLite.
@@ -151,7 +151,7 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy) => Self::Busy,
             Some(ErrorCode::NotADatabase) => Self::NoDatabase,
-            // The queries are never wrong, so the tables are not the expected ones.
+            // Our queries are valid, so the tables are not the expected ones.
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) => Self::Malformed(error),
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unopened,
@@ -174,6 +174,6 @@ impl Trouble {
 fn listed(names: &[String]) -> String {
     match names {
         [] => "the store is empty".into(),
-        names => format!("there are {}", names.join(", ")),
+        names => format!("existing names: {}", names.join(", ")),
     }
 }

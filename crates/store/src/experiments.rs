@@ -1,4 +1,4 @@
-//! Experiments: their definitions, and their progress.
+//! Keeps experiments: their definitions and their progress.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::{Error, Store, Trouble};
 
 const ROW: &str = "SELECT id, name, definition, digest, boots, created, used, note FROM experiments
     WHERE id = ?";
-/// Bytes that each experiment's boots hold; the numbers of a row count as 32.
+/// The bytes that each experiment's boots occupy. The numbers of a row count as 32.
 const SIZES: &str = "SELECT boots.experiment, sum(part.bytes) FROM boots JOIN (
         SELECT id AS boot, length(console) + length(banner) + 256 AS bytes FROM boots
         UNION ALL SELECT boot, length(packed) + 32 FROM chunks
@@ -34,39 +34,39 @@ impl fmt::Display for ExperimentId {
     }
 }
 
-/// An entry in a list of experiments.
+/// An experiment in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentRow {
     /// Its number.
     pub id: ExperimentId,
     /// Its name.
     pub name: String,
-    /// When it was kept first, seconds since 1970.
+    /// When it was kept first, in seconds since 1970.
     pub created: u64,
     /// Names of its variants, the baseline first.
     pub variants: Vec<String>,
-    /// Boots wanted of each variant.
+    /// The requested boots of each variant.
     pub boots: u32,
-    /// Number of boots by outcome: `complete`, `failed`, `panicked`, `timed-out`, `died` or `interrupted`.
-    /// Superseded boots are not counted.
+    /// The number of boots by outcome: `complete`, `failed`, `panicked`, `timed-out`, `died` or
+    /// `interrupted`. Superseded boots are not counted.
     pub outcomes: BTreeMap<String, u32>,
-    /// Number of failed boots that are kept as evidence, but are to be repeated.
+    /// The number of superseded boots: failed ones that remain as evidence and are to be repeated.
     pub superseded: u32,
-    /// The user's remark; empty without one.
+    /// The user's remark; empty if there is none.
     pub note: String,
 }
 
 impl Store {
-    /// Keeps an experiment. One with the same name and the same identity is the same experiment and keeps
-    /// its number. The number of boots is not part of the identity; the larger one is kept. Once an
-    /// experiment ends boots early it stays so: a later definition may change the margin, but not turn
-    /// looks off. A lock of its user space is kept until another is given. How figures are read
-    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run)) is taken from the last definition. Any other
+    /// Keeps an experiment. An experiment with the same name and the same identity is the same experiment and
+    /// keeps its number. The number of boots is not part of the identity; the larger one is kept. Once an
+    /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
+    /// A lock of its user space is kept until another one is given. How figures are read
+    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run)) is taken from the latest definition. Any other
     /// change makes another experiment.
     ///
     /// # Errors
-    /// When the definition has no JSON form (a path that is not UTF-8), one of the same name is damaged,
-    /// or the store fails.
+    /// When the definition has no JSON form (it has a path that is not UTF-8), an experiment with the same
+    /// name is damaged, or the store fails.
     pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
         self.write(|transaction| {
             let unkeepable =
@@ -103,7 +103,7 @@ impl Store {
         })
     }
 
-    /// All experiments; the one last kept comes last.
+    /// All experiments, most recent last.
     ///
     /// # Errors
     /// When a definition is damaged, or the store fails.
@@ -119,11 +119,10 @@ impl Store {
         })
     }
 
-    /// Whether the boots of an experiment are there, each with the outcome that is listed of it. What they
-    /// hold is not read.
+    /// Checks that all boots of an experiment exist and have the listed outcomes. Their parts are not read.
     ///
     /// # Errors
-    /// When one is not, or the store fails.
+    /// When a boot is missing or has another outcome, or the store fails.
     pub fn check_listed(&self, id: ExperimentId) -> Result<(), Error> {
         self.read(|transaction| {
             let sql = "SELECT outcome, superseded FROM boots WHERE id = ? AND experiment = ?";
@@ -140,10 +139,10 @@ impl Store {
         })
     }
 
-    /// The definition of an experiment, with the largest number of boots wanted so far.
+    /// The definition of an experiment, with the largest requested number of boots.
     ///
     /// # Errors
-    /// When there is none of this number, its definition is damaged, or the store fails.
+    /// When no experiment has this number, its definition is damaged, or the store fails.
     pub fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
         self.read(|transaction| {
             let sums = ExperimentSums::read(transaction, id)?;
@@ -151,7 +150,7 @@ impl Store {
         })
     }
 
-    /// Bytes that the boots of each experiment hold in the file, without texts shared between boots and
+    /// The bytes that the boots of each experiment occupy in the file, without texts that boots share and
     /// SQLite's own structures. Experiments without boots are left out.
     ///
     /// # Errors
@@ -164,15 +163,15 @@ impl Store {
         })
     }
 
-    /// The number of the experiment last kept under a name, or with this number. `NAME~2` is the one of
-    /// that name before the last, and so on.
+    /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
+    /// most recent one with that name, and so on.
     ///
     /// # Errors
-    /// When there is none, with the names that there are; or when the store fails.
+    /// When there is none, with the existing names; or when the store fails.
     pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
             let store = StoreSums::read(transaction)?;
-            // Names come first: a name may look like a number.
+            // Names have precedence, because a name may look like a number.
             let id = name_or_id.parse().ok();
             let named = |name: &str, newer: usize| {
                 store.experiments.iter().rev().filter(|entry| entry.name == name).nth(newer)
@@ -189,17 +188,17 @@ impl Store {
     }
 }
 
-/// The identity of an experiment: all that says what is run, but not how often.
+/// The identity of an experiment: everything that determines what is run, but not how often.
 pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = experiment.clone();
     for used in &mut run.workloads {
         *used = used.as_run();
     }
-    // The digest of user space stands for the packages.
+    // The digest of the user space represents the packages.
     definition(&run, &["boots", "sequential", "userspace"])
 }
 
-/// The experiment of this name and identity that was last kept. Definitions are compared, not digests: a
+/// The most recent experiment with this name and identity. Definitions are compared, not digests: a
 /// definition from before there was a key has its default.
 pub(crate) fn known(
     connection: &Connection,
@@ -217,12 +216,12 @@ pub(crate) fn known(
     Ok(None)
 }
 
-/// JSON with sorted keys, without the keys in `left_out`.
+/// The definition as JSON with sorted keys, without the keys in `left_out`.
 pub(crate) fn definition(experiment: &Experiment, left_out: &[&str]) -> serde_json::Result<String> {
     let mut keys: Map<String, Value> = serde_json::from_value(serde_json::to_value(experiment)?)?;
     keys.retain(|key, _| !left_out.contains(&key.as_str()));
     let mut definition = Value::Object(keys);
-    // They are sorted already, unless another crate turned on serde_json's `preserve_order`.
+    // They are already sorted, unless another crate enables serde_json's `preserve_order`.
     definition.sort_all_objects();
     serde_json::to_string(&definition)
 }
@@ -239,7 +238,7 @@ pub(crate) fn digest(connection: &Connection, id: i64) -> Result<checksums::Dige
     Ok(checksums::rows(connection, ROW, id, |_| Ok(()))?.1)
 }
 
-/// The row of an experiment, verified.
+/// The verified row of an experiment.
 pub(crate) fn row(
     connection: &Connection,
     id: ExperimentId,

@@ -1,8 +1,8 @@
 //! Keeps experiments, boots, samples and series in one SQLite file.
 //!
-//! A boot is a transaction: it is in the file whole or not at all, however the program ends. Checksums are
-//! verified at each read. Samples are rows; series are compressed column chunks by source and phase.
-//! Nothing is computed here: averages and verdicts are left to the crates above.
+//! A boot is one transaction: the file has all of it or nothing, however the program ends. Checksums are
+//! verified at each read. Samples are rows; series are compressed column chunks by source and phase. Nothing
+//! is computed here; other crates compute means and verdicts.
 
 mod boots;
 mod check;

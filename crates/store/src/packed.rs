@@ -1,28 +1,28 @@
-//! Packed bytes: zstd frames with a checksum, so that damage is detected.
+//! Packs bytes into zstd frames with a checksum, so that damage is detected.
 
 use std::io::{self, Read};
 
 use zstd::bulk::Compressor;
 
-/// More bytes than this are neither packed nor unpacked. So everything packed can be unpacked, and a
-/// damaged frame cannot exhaust memory.
+/// The largest size before packing. Larger data is neither packed nor unpacked, so everything that is packed
+/// can be unpacked, and a damaged frame cannot exhaust memory.
 const LIMIT: usize = 1 << 30;
 
 /// The default level of zstd.
 pub const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
-/// Compresses `bytes` at a level of zstd.
+/// Compresses `bytes` with a level of zstd.
 pub fn pack(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     if bytes.len() > LIMIT {
         return Err(too_large());
     }
-    // All at once, which is faster than as a stream.
+    // All at once, which is faster than a stream.
     let mut compressor = Compressor::new(level)?;
     compressor.include_checksum(true)?;
     compressor.compress(bytes)
 }
 
-/// Unpacks what [`pack`] returned. Other bytes are an error.
+/// Unpacks the result of [`pack`]. Other bytes are an error.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::with_buffer(packed)?;
@@ -39,5 +39,5 @@ pub fn unpack_text(packed: &[u8]) -> io::Result<String> {
 }
 
 fn too_large() -> io::Error {
-    io::Error::other("more than 1G of data in one piece")
+    io::Error::other("more than 1G of data")
 }

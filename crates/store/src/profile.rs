@@ -1,6 +1,5 @@
-//! The form in which an exact profile is kept: a format number, then [`Form`] in postcard's wire
-//! format (<https://postcard.jamesmunns.com>), all of it packed. Names of functions in call paths
-//! are kept once.
+//! Packs an exact profile: a format number, then [`Form`] in postcard's wire format
+//! (<https://postcard.jamesmunns.com>), packed by zstd. Names of functions in call paths are stored once.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::packed;
 
-/// Number of the only format so far.
+/// The number of the only format so far.
 const FORMAT: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -27,7 +26,7 @@ struct Form {
     stacks: Vec<(Vec<u32>, u64)>,
 }
 
-/// The start of [`Form`], up to the accesses. Names and call paths, the bulk of it, come after.
+/// The begin of [`Form`], up to the accesses. The larger part, names and call paths, follows.
 #[derive(Deserialize)]
 struct Beginning {
     #[serde(rename = "cpus")]
@@ -61,7 +60,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Skipped<T> {
     }
 }
 
-/// The packed bytes of a profile; its workload, iteration and phase are left out.
+/// Packs a profile, without its workload, iteration and phase.
 pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
     let mut places = HashMap::new();
     let mut names = Vec::new();
@@ -87,12 +86,12 @@ pub fn encode(profile: &Profile) -> io::Result<Vec<u8>> {
     packed::pack(&bytes, packed::LEVEL)
 }
 
-/// Decodes what [`encode`] returned, without workload, iteration and phase. Other bytes are an error.
+/// Decodes the result of [`encode`]. Workload, iteration and phase are empty. Other bytes are an error.
 pub fn decode(packed: &[u8]) -> io::Result<Profile> {
     parse(&packed::unpack(packed)?)
 }
 
-/// Decodes only the memory accesses of what [`encode`] returned.
+/// Decodes only the memory accesses of the result of [`encode`].
 pub fn decode_accesses(packed: &[u8]) -> io::Result<Vec<Accesses>> {
     let bytes = packed::unpack(packed)?;
     let (form, _): (Beginning, _) =
@@ -105,7 +104,7 @@ fn form(bytes: &[u8]) -> io::Result<&[u8]> {
     match bytes {
         [FORMAT, bytes @ ..] => Ok(bytes),
         [other, ..] => Err(io::Error::other(format!("unknown format {other}"))),
-        [] => Err(io::Error::other("it is empty")),
+        [] => Err(io::Error::other("no data")),
     }
 }
 
@@ -113,7 +112,7 @@ fn parse(bytes: &[u8]) -> io::Result<Profile> {
     let (form, rest): (Form, _) =
         postcard::take_from_bytes(form(bytes)?).map_err(io::Error::other)?;
     if !rest.is_empty() {
-        return Err(io::Error::other(format!("{} bytes too many", rest.len())));
+        return Err(io::Error::other(format!("{} trailing bytes", rest.len())));
     }
     let name = |place: &u32| {
         let name = form.names.get(*place as usize).cloned();
@@ -171,14 +170,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(profile in any_profile()) {
+        fn decoding_reverses_encoding(profile in any_profile()) {
             let packed = encode(&profile).unwrap();
             prop_assert_eq!(&decode_accesses(&packed).unwrap(), &profile.accesses);
             prop_assert_eq!(decode(&packed).unwrap(), profile);
         }
 
         #[test]
-        fn garbage_is_survived(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
+        fn random_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 1..256)) {
             let _ = decode(&bytes);
             bytes[0] = FORMAT;
             let _ = parse(&bytes);

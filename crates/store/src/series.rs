@@ -1,5 +1,5 @@
-//! A series while it is built, as differences: most of these take a byte or two, values would take sixteen.
-//! A long series thus takes little memory while it grows, and needs no conversion before it is packed.
+//! Builds a series as differences. Most differences take a byte or two, while values would take sixteen. A
+//! long series therefore takes little memory while it grows, and is packed without conversion.
 
 use model::{Chunk, Column};
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// The series of one source in one phase of an iteration: a [`Chunk`] with its columns in [`Deltas`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The workload's name; empty outside any.
+    /// The workload's name; empty outside workloads.
     pub workload: String,
-    /// Which repetition within the boot, from 0.
+    /// The iteration within the boot, from 0.
     pub iteration: u32,
-    /// The phase; empty outside any.
+    /// The phase; empty outside phases.
     pub phase: String,
-    /// Where the counters come from.
+    /// The source of the counters.
     pub source: String,
-    /// Time of each sample in nanoseconds. All series of a boot have the same origin.
+    /// The time of each sample in nanoseconds. All series of a boot have the same origin.
     pub times: Vec<u64>,
     /// The counters, each with a value or a gap for each time.
     pub columns: Vec<Deltas>,
@@ -47,9 +47,9 @@ impl From<&Series> for Chunk {
     }
 }
 
-/// One counter over time. Each value present is the difference from the previous one, the first from 0, as
-/// postcard encodes an `i64` (<https://postcard.jamesmunns.com/wire-format>). Few counters have gaps, so
-/// gaps are kept apart.
+/// One counter over time. Each value is stored as its difference from the previous one (the first from 0),
+/// encoded like an `i64` by postcard (<https://postcard.jamesmunns.com/wire-format>). Few counters have gaps,
+/// so gaps are stored separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas {
     name: String,
@@ -57,7 +57,7 @@ pub struct Deltas {
     /// The last value that was not missing.
     previous: i64,
     gaps: Vec<Gap>,
-    /// Where the last gap ends.
+    /// The end of the last gap.
     gap_end: usize,
     length: usize,
 }
@@ -65,14 +65,14 @@ pub struct Deltas {
 /// A run of missing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Number of values between the previous gap, or the start, and this one.
+    /// The number of values between the previous gap, or the start, and this one.
     pub after: usize,
-    /// How many are missing.
+    /// The number of missing values.
     pub missing: usize,
 }
 
 impl Deltas {
-    /// A counter of this name without values.
+    /// A counter without values.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -89,7 +89,7 @@ impl Deltas {
         &self.name
     }
 
-    /// The number of values, missing ones included.
+    /// The number of values, including missing ones.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -105,8 +105,8 @@ impl Deltas {
         let delta = value.wrapping_sub(self.previous);
         self.previous = value;
         self.length += 1;
-        // Encoded by hand, as this is the hot path: a zigzag varint, in which small differences of either
-        // sign are small numbers.
+        // Encoded by hand because this is the hot path: a zigzag varint, which turns small differences of
+        // either sign into small numbers.
         let mut rest = (delta << 1 ^ delta >> 63).cast_unsigned();
         while rest >= 1 << 7 {
             self.bytes.push(rest as u8 | 1 << 7);
@@ -150,12 +150,12 @@ impl Deltas {
         &self.gaps
     }
 
-    /// How many values are not missing.
+    /// The number of values that are not missing.
     pub(crate) fn there(&self) -> usize {
         self.length - self.gaps.iter().map(|gap| gap.missing).sum::<usize>()
     }
 
-    /// The first and the last value only, each of which may be missing. There are at least two.
+    /// The first and the last value, each of which may be missing. There must be at least two.
     pub(crate) fn ends(&self) -> Self {
         let begins = self.gaps.first().is_none_or(|gap| gap.after > 0);
         let first = postcard::take_from_bytes(&self.bytes).ok().filter(|_| begins);
@@ -165,7 +165,7 @@ impl Deltas {
     }
 }
 
-/// The values, given `deltas` and gaps.
+/// The values that `deltas` and gaps describe.
 pub fn values(gaps: &[Gap], deltas: impl Iterator<Item = i64>) -> Vec<Option<i64>> {
     let mut value = 0i64;
     let mut there = deltas.map(|delta| {
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_column_comes_back_and_so_do_its_ends(
+        fn a_column_is_read_back_with_its_ends(
             values in prop::collection::vec(any::<Option<i64>>(), 2..40),
         ) {
             let column = Column { name: "pgfault".into(), values };

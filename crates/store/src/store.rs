@@ -1,4 +1,4 @@
-//! The store's file: where it is, how it is opened, and the transactions on it.
+//! Opens the store's file and runs transactions on it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,10 +13,10 @@ use rustix::io::Errno;
 
 use crate::{Error, Trouble, schema};
 
-/// How long to wait for another process that writes. To keep a boot takes well below a second.
+/// How long to wait for another process that writes. Keeping a boot takes much less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Experiments and their boots, kept in one SQLite file. Several processes may use it at once.
+/// Experiments and their boots in one SQLite file. Several processes may use it at once.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -29,12 +29,12 @@ impl Store {
     /// version is migrated.
     ///
     /// # Errors
-    /// When the file cannot be opened or created, belongs to another program, or has a schema
-    /// newer than this program's; such files are left as they are.
+    /// When the file cannot be opened or created, belongs to another program, or has a newer schema than this
+    /// program. Such files remain unchanged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = connect(path).map_err(|trouble| {
             let trouble = match trouble {
-                // What SQLite cannot open is the log that it would create beside the file.
+                // SQLite could not create its log beside the file.
                 Trouble::Unopened if File::open(path).is_ok() => Trouble::ReadOnly,
                 trouble => trouble,
             };
@@ -46,8 +46,8 @@ impl Store {
     /// Opens the store at `path` for reading, even if it cannot be written.
     ///
     /// # Errors
-    /// As for [`Store::open`]; and where the file cannot be written, when it is of an older version, or
-    /// has a write-ahead log that cannot be read without writing.
+    /// As for [`Store::open`]. If the file cannot be written, also when it has an older version, or a
+    /// write-ahead log that cannot be read without writing.
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let (connection, is_frozen) =
             connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
@@ -63,20 +63,21 @@ impl Store {
     /// (XDG Base Directory Specification).
     ///
     /// # Errors
-    /// When neither variable gives a directory.
+    /// When neither variable names a directory.
     pub fn default_path() -> Result<PathBuf, Error> {
         data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
             .map(|data| data.join("faultline/faultline.db"))
             .ok_or(Error::NoHome)
     }
 
-    /// Runs `work` in one transaction: when this returns, all that it wrote is on disk, or nothing is.
+    /// Runs `work` in one transaction. When this returns, either everything that it wrote is on disk, or
+    /// nothing.
     pub(crate) fn write<T>(
         &mut self,
         work: impl FnOnce(&Transaction) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
         let attempt = || {
-            // Takes the write lock at once: a transaction that first reads could not wait for it.
+            // Takes the write lock at once, because a transaction that reads first could not wait for it.
             let behavior = TransactionBehavior::Immediate;
             let transaction = self.connection.transaction_with_behavior(behavior)?;
             let value = work(&transaction)?;
@@ -106,7 +107,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(Trouble::Directory)?;
     }
-    // Without SQLITE_OPEN_URI: a path that starts with `file:` is still a path.
+    // Without SQLITE_OPEN_URI, so that a path that starts with `file:` is still a path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -119,7 +120,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Connects to a store, and says whether it is read as a file that does not change.
+/// Connects to a store. Also returns whether it is read as a file that does not change.
 fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
     if path.exists() {
         let connection = match connect(path) {
@@ -132,7 +133,7 @@ fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
         }
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Another process has it open, or was killed. The index in `-shm` tells what the log holds.
+    // Another process has the file open, or was killed. The index in `-shm` tells the contents of the log.
     if beside(path, "-shm").exists() {
         match Connection::open_with_flags(path, flags).map_err(Trouble::from).and_then(checked) {
             Err(Trouble::ReadOnly | Trouble::Unopened | Trouble::Full) => {}
@@ -148,8 +149,8 @@ fn connect_to_read(path: &Path) -> Result<(Connection, bool), Trouble> {
     Ok((checked(connection)?, true))
 }
 
-/// Connects to a store on a full disk, to read it. SQLite keeps the index of the log in memory if it is alone
-/// (<https://www.sqlite.org/wal.html>, section 8), and so needs no room for `-shm`.
+/// Connects to a store on a full disk for reading. SQLite keeps the index of the log in memory if no other
+/// process uses the file (<https://www.sqlite.org/wal.html>, section 8), so it needs no space for `-shm`.
 fn connect_alone(path: &Path) -> Result<Connection, Trouble> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -157,15 +158,15 @@ fn connect_alone(path: &Path) -> Result<Connection, Trouble> {
     checked(connection)
 }
 
-/// A connection that reads, if the file has the latest version.
+/// Returns the connection if the file has the latest version.
 fn checked(connection: Connection) -> Result<Connection, Trouble> {
     connection.busy_timeout(PATIENCE)?;
     schema::check(&connection).map(|()| connection)
 }
 
-/// Whether the file and those of SQLite beside it may be written, as far as they exist. SQLite would create
-/// files beside one that it can only read, and its owner could not write them. The file is not opened: to
-/// close it would release the locks that this process has on it.
+/// Whether the file and SQLite's files beside it can be written, as far as they exist. SQLite would create
+/// files beside a store that it can only read, and the store's owner could not write them. The file is not
+/// opened, because closing it would release this process's locks on it.
 fn is_writable(path: &Path) -> bool {
     let refused = [Errno::ACCESS, Errno::PERM, Errno::ROFS];
     let may_write = |path: PathBuf| {
@@ -174,14 +175,14 @@ fn is_writable(path: &Path) -> bool {
     ["", "-wal", "-shm"].into_iter().all(|ending| may_write(beside(path, ending)))
 }
 
-/// The file beside a store whose name has this ending.
+/// The file beside a store with this suffix.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// The URI by which SQLite reads a file without locks (`https://sqlite.org/uri.html`).
+/// The URI with which SQLite reads a file without locks (`https://sqlite.org/uri.html`).
 fn immutable(path: &Path) -> Result<String, Trouble> {
     let path = std::path::absolute(path).map_err(Trouble::Directory)?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
@@ -192,8 +193,8 @@ fn immutable(path: &Path) -> Result<String, Trouble> {
     Ok(format!("file://{}?immutable=1", escaped.collect::<String>()))
 }
 
-/// Sets write-ahead logging, which allows reads during a write. The mode of a file changes once; SQLite
-/// does not wait for locks then, so this does.
+/// Sets write-ahead logging, which allows reads during a write. The mode of a file changes once. SQLite does
+/// not wait for locks then, so this function does.
 fn use_write_ahead_log(connection: &Connection) -> Result<(), Trouble> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_go_where_the_environment_says() {
+    fn the_default_path_comes_from_the_environment() {
         let data = |xdg: Option<&str>, home: Option<&str>| {
             data_home(xdg.map(Into::into), home.map(Into::into))
         };

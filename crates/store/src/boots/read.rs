@@ -1,4 +1,4 @@
-//! Rows of a boot, read back and verified.
+//! Reads and verifies the rows of a boot.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::checksums::{BootEntry, BootSums, Digest, Digester, differs, digest, i
 use crate::packed::unpack_text;
 use crate::{Trouble, checksums, chunk, profile};
 
-/// The columns of the boot's own row, without the console.
+/// The columns of the boot's own row, except the console.
 const ROW: &str = "SELECT id, experiment, variant, replicate, block, started, outcome, detail,
         superseded, release, version, banner, cmdline, preemption, cpus, nodes, memory, page_size,
         accel, emulator, kernel_origin, kernel_digest, initramfs_digest, recording_digest,
@@ -109,8 +109,7 @@ pub fn boot(connection: &Connection, entry: &BootEntry, detail: Detail) -> Resul
     Ok(kept)
 }
 
-/// Reads every part of a boot. Returns the boot as far as it can be read, and an error for each part that
-/// cannot.
+/// Reads every part of a boot. Returns the readable parts, and an error for each other part.
 pub fn check(connection: &Connection, entry: &BootEntry) -> (Boot, Vec<Trouble>) {
     let reader = match BootReader::new(connection, entry) {
         Ok(reader) => reader,
@@ -154,7 +153,7 @@ impl<'a> BootReader<'a> {
         Ok(Self { connection, id: entry.boot(), sums })
     }
 
-    /// The rows of a part, verified.
+    /// The verified rows of a part.
     fn part<T>(
         &self,
         (part, sql): (&str, &str),
@@ -210,7 +209,7 @@ impl<'a> BootReader<'a> {
         self.part(("the usage", USAGE), &self.sums.usage, |row| Ok(usage(row)?))
     }
 
-    /// The profiles, decoded by `decode`.
+    /// The profiles, each decoded by `decode`.
     fn profiles(&self, decode: fn(&[u8]) -> io::Result<Profile>) -> Result<Vec<Profile>, Trouble> {
         self.part(("the profiles", PROFILES), &self.sums.profiles, |row| {
             let place: u32 = row.get("place")?;
@@ -225,15 +224,15 @@ impl<'a> BootReader<'a> {
         })
     }
 
-    /// The chunks, of all sources or of some.
+    /// The chunks of some or all sources.
     fn chunks(&self, sources: Option<&[&str]>) -> Result<Vec<Chunk>, Trouble> {
         let expected = |place: usize| self.sums.series.get(place);
         self.read_chunks(&select_chunks("chunks.packed"), sources, expected)
     }
 
-    /// The same, with only the first and last sample of each.
+    /// The chunks with only the first and last sample of each.
     fn ends(&self, sources: Option<&[&str]>) -> Result<Vec<Chunk>, Trouble> {
-        // Old stores have no ends. There the series itself is read.
+        // Old stores have no ends. Their complete series are read.
         let sql = select_chunks("ifnull(chunk_ends.packed, chunks.packed)");
         let ends = |place: usize| self.sums.ends.get(place).and_then(Option::as_ref);
         let expected = |place: usize| ends(place).or(self.sums.series.get(place));
@@ -396,12 +395,12 @@ fn accesses(packed: &[u8]) -> io::Result<Profile> {
     Ok(Profile { accesses: profile::decode_accesses(packed)?, ..Profile::default() })
 }
 
-/// A u64 that was kept as the i64 with the same 64 bits.
+/// A u64 that is stored as the i64 with the same bits.
 fn unsigned(row: &Row, column: &str) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.cast_unsigned())
 }
 
-/// A number, NaN for NULL.
+/// A number; NaN for NULL.
 fn float(row: &Row, column: &str) -> rusqlite::Result<f64> {
     Ok(row.get::<_, Option<f64>>(column)?.unwrap_or(f64::NAN))
 }

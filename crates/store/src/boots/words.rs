@@ -1,8 +1,8 @@
-//! The words by which outcomes and kinds of problems are kept.
+//! The words in the store for outcomes and kinds of problems.
 
 use model::{Outcome, ProblemKind};
 
-/// An outcome as a word and its detail, empty if it has none.
+/// The word of an outcome, and its detail; empty if it has none.
 pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
     let detail = match outcome {
         Outcome::Complete | Outcome::Interrupted => "",
@@ -16,7 +16,7 @@ pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
     (outcome.name(), detail)
 }
 
-/// The outcome of a word and its detail; none for an unknown word.
+/// The outcome for a word and a detail; `None` for an unknown word.
 pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
     Some(match word {
         "complete" => Outcome::Complete,
@@ -25,14 +25,14 @@ pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
         "panicked" => Outcome::Panicked(detail),
         "timed-out" => Outcome::TimedOut(detail),
         "died" => Outcome::Died(detail),
-        // `spoilt` in older stores.
+        // Older stores have `spoilt`.
         "invalid" | "spoilt" => Outcome::Invalid(detail),
         "interrupted" => Outcome::Interrupted,
         _ => return None,
     })
 }
 
-/// A kind of problem as a word.
+/// The word of a kind of problem.
 pub fn of_problem(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Warning => "warning",
@@ -45,7 +45,7 @@ pub fn of_problem(kind: ProblemKind) -> &'static str {
     }
 }
 
-/// The kind of problem of a word; none for an unknown one.
+/// The kind of problem for a word; `None` for an unknown word.
 pub fn problem(word: &str) -> Option<ProblemKind> {
     Some(match word {
         "warning" => ProblemKind::Warning,

@@ -1,4 +1,4 @@
-//! Rows of a boot, written.
+//! Writes the rows of a boot.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
     let (outcome, detail) = words::of_outcome(&boot.outcome);
     let console = packed::pack(boot.console.as_bytes(), packed::LEVEL)
         .map_err(|error| Trouble::unkeepable("the console", error))?;
-    // The guest's u64 are kept as the i64 with the same bits: a bogus value must not lose the boot.
+    // The guest's u64 are stored as the i64 with the same bits, so that a wrong value does not lose the boot.
     connection
         .prepare_cached(
             "INSERT INTO boots (id, experiment, variant, replicate, block, started, outcome, detail,
@@ -93,7 +93,7 @@ fn row(connection: &Connection, experiment: ExperimentId, boot: &Boot) -> Result
         })
 }
 
-/// The number of a text, which boots share; none for an empty one.
+/// The number of a text, which boots share; `None` for an empty one.
 fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
     if text.is_empty() {
         return Ok(None);
@@ -104,7 +104,7 @@ fn text(connection: &Connection, text: &str) -> Result<Option<i64>, Trouble> {
         .query_row([digest.as_slice()], |row| Ok((row.get("id")?, row.get("packed")?)))
         .optional()?;
     if let Some((id, packed)) = known {
-        // The boot's checksum is over the given text, so the kept copy must equal it.
+        // The boot's checksum covers the given text, so the stored copy must equal it.
         return match packed::unpack_text(&packed) {
             Ok(kept) if kept == text => Ok(Some(id)),
             _ => Err(differs(format!("text {id}, which boots share"))),

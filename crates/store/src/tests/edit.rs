@@ -1,4 +1,4 @@
-//! Tests of removing, renaming and remarking.
+//! Tests of removing and renaming experiments, and of remarks.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -17,7 +17,7 @@ fn whole(store: &Store) {
     assert_eq!(store.check().unwrap().lost, []);
 }
 
-/// A store with two experiments of one name but different definitions, and a boot of each.
+/// A store with two experiments that have the same name but different definitions, and a boot of each.
 fn two(file: &StoreFile) -> (Store, [ExperimentId; 2]) {
     let mut store = file.open();
     let mut other = experiment("numa");
@@ -31,7 +31,7 @@ fn two(file: &StoreFile) -> (Store, [ExperimentId; 2]) {
 }
 
 #[test]
-fn of_one_name_the_last_is_meant_unless_said_otherwise() {
+fn a_name_means_the_most_recent_experiment() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     let tilde = store.keep_experiment(&experiment("numa~7")).unwrap();
@@ -43,11 +43,11 @@ fn of_one_name_the_last_is_meant_unless_said_otherwise() {
     assert_eq!(found("numa~7"), Some(tilde));
     assert_eq!([found("numa~3"), found("numa~0"), found("numa~x"), found("~1")], [None; 4]);
     let error = store.find_experiment("numa~3").unwrap_err().to_string();
-    assert!(error.contains("there are numa (2 of that name), numa~7"), "{error}");
+    assert!(error.contains("existing names: numa (2 of that name), numa~7"), "{error}");
 }
 
 #[test]
-fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
+fn removal_deletes_all_rows_and_numbers_are_not_reused() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     let before = store.boots(first, Detail::Whole).unwrap();
@@ -77,7 +77,7 @@ fn what_is_removed_leaves_nothing_and_its_numbers_are_not_given_again() {
 }
 
 #[test]
-fn a_renamed_experiment_is_found_by_the_file_with_its_new_name() {
+fn a_renamed_experiment_is_found_by_its_new_name() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     store.rename_experiment(first, "before").unwrap();
@@ -85,19 +85,19 @@ fn a_renamed_experiment_is_found_by_the_file_with_its_new_name() {
     assert_eq!(store.experiment(first).unwrap(), experiment("before"));
     assert_eq!(store.find_experiment("before").unwrap(), first);
     assert_eq!(store.find_experiment("numa").unwrap(), second);
-    assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "its place stays");
+    assert_eq!(store.experiments().unwrap().last().unwrap().id, second, "the order is unchanged");
     assert_eq!(store.keep_experiment(&experiment("before")).unwrap(), first);
     // The old name makes another experiment.
     let again = store.keep_experiment(&experiment("numa")).unwrap();
     assert!(again != first && again != second);
     let error = store.rename_experiment(first, "numa").unwrap_err().to_string();
-    assert!(error.contains(&format!("experiment {again} is named `numa` and runs the same")));
+    assert!(error.contains(&format!("experiment {again} has the name `numa` and the same")));
     assert_eq!(store.find_experiment("before").unwrap(), first);
     whole(&store);
 }
 
 #[test]
-fn remarks_stay_with_their_experiment() {
+fn remarks_are_kept_with_their_experiment() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     store.note_experiment(first, "with the \u{fc}ber-patch").unwrap();
@@ -133,7 +133,7 @@ fn numbers_that_were_given_are_never_forgotten_unnoticed() {
 }
 
 #[test]
-fn the_size_of_an_experiment_is_that_of_its_boots() {
+fn the_size_of_an_experiment_is_the_size_of_its_boots() {
     let file = StoreFile::new();
     let (mut store, [first, second]) = two(&file);
     let one = store.sizes().unwrap()[&first];
@@ -163,7 +163,7 @@ fn editor() {
 }
 
 #[test]
-fn a_kill_leaves_a_store_that_is_whole() {
+fn a_killed_editor_leaves_an_undamaged_store() {
     let file = StoreFile::new();
     let (store, [first, second]) = two(&file);
     drop(store);

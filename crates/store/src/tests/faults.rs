@@ -1,4 +1,4 @@
-//! Full disks and damaged files.
+//! Tests of full disks and damaged files.
 
 use model::{BootId, Outcome};
 
@@ -6,7 +6,7 @@ use super::{StoreFile, as_kept, boot, experiment};
 use crate::{Detail, Error, Trouble};
 
 #[test]
-fn a_full_disk_spares_what_was_kept() {
+fn a_full_disk_does_not_damage_kept_boots() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -34,7 +34,7 @@ fn a_full_disk_spares_what_was_kept() {
     assert!(kept.len() < boots.len());
     assert_eq!(store.boots(id, Detail::Whole).unwrap(), kept);
 
-    // With room again, the same boot is kept, by this store or the next.
+    // With space again, the same boot can be kept by this store or the next.
     store.connection.pragma_update_and_check(None, "max_page_count", 1 << 30, |_| Ok(())).unwrap();
     for boot in &boots[kept.len()..] {
         kept.push(as_kept(store.keep_boot(id, boot).unwrap(), boot));
@@ -42,7 +42,7 @@ fn a_full_disk_spares_what_was_kept() {
     assert_eq!(file.open().boots(id, Detail::Whole).unwrap(), kept);
 }
 
-/// The error when boot 1 is read after `sql` changed the file.
+/// The error of reading boot 1 after `sql` changed the file.
 fn complaint(sql: &str) -> String {
     let file = StoreFile::new();
     let mut store = file.open();
@@ -90,7 +90,7 @@ fn damage_is_named() {
     for (sql, expected) in cases {
         let error = complaint(sql);
         assert!(error.contains(&format!("faultline.db: damage in {expected}")), "{error}");
-        assert!(error.contains("`faultline store check` lists all"), "{error}");
+        assert!(error.contains("`faultline store check` lists all damage"), "{error}");
     }
 }
 
@@ -122,7 +122,7 @@ fn damage_under_right_checksums_is_named() {
 }
 
 #[test]
-fn nothing_is_written_over_damage() {
+fn damaged_rows_are_not_overwritten() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -159,7 +159,7 @@ fn a_damaged_definition_is_named() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn a_missing_boot_or_experiment_is_named() {
     let file = StoreFile::new();
     let mut store = file.open();
     let error = store.boot(BootId(3)).unwrap_err().to_string();
@@ -171,7 +171,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn a_boot_that_is_gone_or_changed_is_missed_in_lists() {
+fn a_missing_or_changed_boot_is_detected_in_lists() {
     for sql in [
         "DELETE FROM boots WHERE id = 2",
         "UPDATE boots SET outcome = 'failed' WHERE id = 2",

@@ -1,5 +1,5 @@
-//! Stores that cannot be written. Root may write everything, so the reader runs as another user. On a full
-//! disk it is a user who may write no more (`ulimit -f`).
+//! Tests of stores that cannot be written. Root can write everything, so another user reads them. The reader
+//! of a store on a full disk is a process that cannot write more (`ulimit -f`).
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -16,7 +16,7 @@ use crate::{Detail, Store};
 const READ: &str = "FAULTLINE_TEST_READ";
 const NOBODY: u32 = 65534;
 
-/// Reads a store and reports what it has, in a process that a test below started; does nothing elsewhere.
+/// Reads a store and prints what it has. Runs only in a process that a test below starts.
 #[test]
 fn reader() {
     let Ok(path) = env::var(READ) else { return };
@@ -86,8 +86,8 @@ fn kept() -> (StoreFile, Store) {
     (file, store)
 }
 
-const UNWRITTEN: &str = "STORE: it cannot be written: let its file and its directory be written, or copy it \
-                         to where you may, and name the copy (--store)";
+const UNWRITTEN: &str = "STORE: it cannot be written: make the file and its directory writable, or copy the \
+    file to another directory and name the copy (--store)";
 
 #[test]
 fn a_store_that_cannot_be_written_is_read() {
@@ -96,7 +96,7 @@ fn a_store_that_cannot_be_written_is_read() {
     let before = fs::read(&file.path).unwrap();
     close(&file);
     assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
-    // A directory that can be written gets no files that its owner could not write.
+    // A writable directory gets no files that the store's owner could not write.
     mode(file.path.parent().unwrap(), 0o777);
     assert_eq!(told(&file), format!("1 boots, frozen true; {UNWRITTEN}"));
     assert_eq!(fs::read_dir(file.path.parent().unwrap()).unwrap().count(), 1);
@@ -104,7 +104,7 @@ fn a_store_that_cannot_be_written_is_read() {
 }
 
 #[test]
-fn a_store_that_its_owner_has_open_is_read_with_all_that_was_kept() {
+fn a_store_that_its_owner_has_open_is_read_completely() {
     let (file, mut store) = kept();
     close(&file);
     let id = store.find_experiment("numa").unwrap();
@@ -126,25 +126,27 @@ fn killed() -> StoreFile {
 }
 
 #[test]
-fn what_was_kept_last_is_never_passed_over() {
+fn data_in_the_log_is_never_ignored() {
     let file = killed();
     close(&file);
     let told = told(&file);
     assert!(
-        told.starts_with("STORE: it cannot be written, and STORE-wal beside it holds"),
+        told.starts_with(
+            "STORE: it cannot be written, and the latest data is in STORE-wal beside it"
+        ),
         "{told}"
     );
     reopen(&file);
 }
 
 #[test]
-fn a_store_on_a_full_disk_is_read_with_all_that_was_kept() {
+fn a_store_on_a_full_disk_is_read_completely() {
     let (whole, store) = kept();
     drop(store);
     for file in [whole, killed()] {
         let told = told_on_full_disk(&file);
         assert!(told.starts_with("1 boots, frozen false; STORE: "), "{told}");
-        assert!(told.contains("; STORE: no room is left on the disk"), "{told}");
+        assert!(told.contains("; STORE: the disk is full"), "{told}");
         let store = file.open();
         assert_eq!(store.boots(crate::ExperimentId(1), Detail::Whole).unwrap().len(), 1);
     }

@@ -1,4 +1,4 @@
-//! What is kept reads back equal; which boots count as done.
+//! Tests that kept data is read back unchanged, and of which boots count as done.
 
 use model::{Boot, Experiment, Manifest, Outcome, Profile, Sequential, UserspaceLock};
 
@@ -17,7 +17,7 @@ fn failures() -> [Outcome; 6] {
 }
 
 #[test]
-fn a_boot_comes_back_as_it_was() {
+fn a_boot_is_read_back_unchanged() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -34,7 +34,7 @@ fn a_boot_comes_back_as_it_was() {
 }
 
 #[test]
-fn only_what_is_wanted_is_read() {
+fn only_requested_parts_are_read() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -110,7 +110,7 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
 }
 
 #[test]
-fn texts_that_boots_share_are_kept_once() {
+fn boots_share_texts() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -126,7 +126,7 @@ fn texts_that_boots_share_are_kept_once() {
 }
 
 #[test]
-fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
+fn a_boot_is_kept_once_unless_interrupted() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -145,7 +145,7 @@ fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
             matches!(&error, Error::Store { trouble: Trouble::KeptAlready { .. }, .. }),
             "{error}"
         );
-        assert!(error.to_string().ends_with("boot 0 of `7.3` in experiment 1 is kept already"));
+        assert!(error.to_string().ends_with("boot 0 of `7.3` in experiment 1 already exists"));
     }
     assert_eq!(store.boots(id, Detail::Summary).unwrap().len(), 4);
     let other = store.keep_experiment(&experiment("other")).unwrap();
@@ -154,7 +154,7 @@ fn a_boot_is_done_once_and_interrupted_any_number_of_times() {
 }
 
 #[test]
-fn failures_count_until_they_are_replaced() {
+fn failed_boots_count_until_they_are_replaced() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -174,7 +174,7 @@ fn failures_count_until_they_are_replaced() {
     }
     assert_eq!(store.done(id).unwrap().len(), 7);
     assert!(store.boots(other, Detail::Summary).unwrap().iter().all(|kept| !kept.superseded));
-    // What completed is never replaced.
+    // A complete boot is never replaced.
     assert!(store.keep_instead(id, &boot("7.3", 0, Outcome::Complete)).is_err());
     let boots = store.boots(id, Detail::Summary).unwrap();
     let superseded: Vec<bool> = boots.iter().map(|kept| kept.superseded).collect();
@@ -199,7 +199,7 @@ fn failures_count_until_they_are_replaced() {
 }
 
 #[test]
-fn a_boot_kept_aside_is_evidence_and_is_done_again() {
+fn a_boot_kept_aside_is_not_done() {
     let file = StoreFile::new();
     let mut store = file.open();
     let id = store.keep_experiment(&experiment("numa")).unwrap();
@@ -233,7 +233,7 @@ fn the_same_definition_is_the_same_experiment() {
 }
 
 #[test]
-fn figures_read_in_another_way_are_of_the_same_experiment() {
+fn other_readings_of_figures_are_the_same_experiment() {
     let file = StoreFile::new();
     let mut store = file.open();
     let first = experiment("numa");
@@ -268,7 +268,7 @@ fn figures_read_in_another_way_are_of_the_same_experiment() {
 }
 
 #[test]
-fn a_name_means_the_experiment_last_kept_under_it() {
+fn a_name_means_the_experiment_last_kept() {
     let file = StoreFile::new();
     let mut store = file.open();
     let error = store.find_experiment("numa").unwrap_err().to_string();
@@ -294,11 +294,14 @@ fn a_name_means_the_experiment_last_kept_under_it() {
     assert!(listed[0].outcomes.is_empty());
 
     let error = store.find_experiment("nuna").unwrap_err().to_string();
-    assert!(error.ends_with("no experiment `nuna`; there are 1, numa (2 of that name)"), "{error}");
+    assert!(
+        error.ends_with("no experiment `nuna`; existing names: 1, numa (2 of that name)"),
+        "{error}"
+    );
 }
 
 #[test]
-fn packages_are_pinned_or_not_in_the_same_experiment() {
+fn a_lock_does_not_change_the_experiment() {
     let file = StoreFile::new();
     let mut store = file.open();
     let lock = |taken| UserspaceLock {
@@ -332,7 +335,7 @@ fn packages_are_pinned_or_not_in_the_same_experiment() {
 }
 
 #[test]
-fn boots_that_may_end_early_are_of_the_same_experiment() {
+fn looks_do_not_change_the_experiment() {
     let file = StoreFile::new();
     let mut store = file.open();
     let fixed = experiment("numa");

@@ -1,4 +1,4 @@
-//! Tests of the store as a whole, and sample boots for them.
+//! Sample boots, and the modules of the store's tests.
 
 mod edit;
 mod faults;
@@ -40,7 +40,7 @@ impl StoreFile {
         Store::open(&self.path).unwrap()
     }
 
-    /// A connection as other programs have.
+    /// A connection like that of another program.
     fn plain(&self) -> Connection {
         let connection = Connection::open(&self.path).unwrap();
         connection.pragma_update(None, "foreign_keys", false).unwrap();
@@ -64,7 +64,7 @@ impl StoreFile {
     }
 }
 
-/// An experiment with something in every field.
+/// An experiment with a value in every field.
 fn experiment(name: &str) -> Experiment {
     let variant = |kernel: &str| Variant {
         name: kernel.into(),
@@ -130,7 +130,7 @@ fn experiment(name: &str) -> Experiment {
     }
 }
 
-/// A boot with something in every field, different for every replicate.
+/// A boot with a value in every field, different for every replicate.
 fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     let sample = |iteration: u32, label: &str| Sample {
         workload: "autonuma".into(),
@@ -176,7 +176,7 @@ fn boot(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     }
 }
 
-/// The expected result of reading a boot that was kept and not forgotten.
+/// The expected result of reading a boot that was kept and is not superseded.
 fn as_kept(id: BootId, boot: &Boot) -> Kept {
     Kept { id, superseded: false, boot: boot.clone() }
 }

@@ -1,4 +1,4 @@
-//! Several processes on one store, and killed processes. The test binary starts itself for them.
+//! Tests of several processes on one store, and of killed processes. The test binary starts itself for them.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -19,7 +19,7 @@ const VARIANT: &str = "FAULTLINE_TEST_VARIANT";
 const FIRST: &str = "FAULTLINE_TEST_FIRST";
 const COUNT: &str = "FAULTLINE_TEST_COUNT";
 
-/// A boot that takes a while to keep: its chunks and samples are repeated many times.
+/// A boot that takes a while to keep, because its chunks and samples are repeated many times.
 fn large(variant: &str, replicate: u32) -> Boot {
     let mut boot = boot(variant, replicate, Outcome::Complete);
     boot.chunks = (0..8).flat_map(|_| boot.chunks.clone()).collect();
@@ -27,7 +27,7 @@ fn large(variant: &str, replicate: u32) -> Boot {
     boot
 }
 
-/// Keeps boots and reports them, in a process that a test below started; does nothing elsewhere.
+/// Keeps boots and reports them. Runs only in a process that a test below starts.
 #[test]
 fn writer() {
     let Ok(path) = env::var(STORE) else { return };
@@ -61,7 +61,7 @@ impl Writer {
         Self { process, lines }
     }
 
-    /// The next boot it reports, with its replicate; none after its end.
+    /// The next boot that it reports, with its replicate; `None` after its end.
     fn report(&mut self) -> Option<(BootId, u32)> {
         self.lines.find_map(|line| {
             let line = line.unwrap();
@@ -71,7 +71,7 @@ impl Writer {
     }
 }
 
-/// The instruction at which the writer is killed cannot be chosen, so it is killed many times.
+/// The test cannot choose the instruction at which the writer is killed, so it kills the writer many times.
 #[test]
 fn every_reported_boot_survives_a_kill() {
     let file = StoreFile::new();
@@ -82,7 +82,7 @@ fn every_reported_boot_survives_a_kill() {
         for _ in 0..=round % 3 {
             reported.push(writer.report().expect("the writer reports"));
         }
-        // A random moment within the next boot or two.
+        // A random moment within the next one or two boots.
         let moment = RandomState::new().hash_one(round) % 30_000;
         thread::sleep(Duration::from_micros(moment));
         writer.process.kill().unwrap();
@@ -96,9 +96,9 @@ fn every_reported_boot_survives_a_kill() {
             assert!(kept.iter().any(|kept| (kept.id, kept.boot.replicate) == *report));
         }
         for Kept { boot, .. } in &kept {
-            assert!(*boot == large("6.1", boot.replicate), "boot {} is whole", boot.replicate);
+            assert!(*boot == large("6.1", boot.replicate), "boot {} is incomplete", boot.replicate);
         }
-        // Killed between keeping and reporting: at most once a round.
+        // A boot can be kept and not reported, at most once a round.
         assert!(kept.len() <= reported.len() + round + 1);
         first = kept.len() as u32;
         check_integrity(&file);
@@ -135,7 +135,7 @@ fn two_processes_write_while_a_third_reads() {
 }
 
 #[test]
-fn many_can_make_the_same_store_at_once() {
+fn several_processes_can_create_a_store_at_once() {
     for _ in 0..10 {
         let file = StoreFile::new();
         let start = Barrier::new(8);

@@ -1,5 +1,5 @@
-//! Damage is never read as data: bits flip, sectors are overwritten, rows are changed, removed, duplicated
-//! or moved. Every read then returns what was kept, or an error.
+//! Tests that damage is never read as data: bits flip, sectors are overwritten, rows are changed, removed,
+//! duplicated or moved. Every read then returns either the kept data or an error.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{Detail, Error, Store};
 /// Bytes of a sector.
 const SECTOR: usize = 512;
 
-/// An undamaged small store with something in every table, and all that is read from it.
+/// An undamaged small store with rows in every table, and the result of reading it.
 struct Sound {
     file: StoreFile,
     bytes: Vec<u8>,
@@ -36,7 +36,7 @@ impl Sound {
         Self { file, bytes, told }
     }
 
-    /// Restores the file, with one change.
+    /// Restores the file, then changes it.
     fn with(&self, change: impl FnOnce(&mut Vec<u8>)) {
         for ending in ["-wal", "-shm"] {
             let _ = fs::remove_file(format!("{}{ending}", self.file.path.display()));
@@ -46,8 +46,8 @@ impl Sound {
         fs::write(&self.file.path, bytes).unwrap();
     }
 
-    /// Whether reading fails. If it does not, it must return what was kept; if it does, a check must find
-    /// the damage too.
+    /// Whether reading fails. If it does, a check must find the damage too. If not, it must return the kept
+    /// data.
     fn is_noticed(&self, change: &str) -> bool {
         let store = match Store::open(&self.file.path) {
             Ok(store) => store,
@@ -55,19 +55,19 @@ impl Sound {
         };
         match told(&store) {
             Ok(told) => {
-                assert_eq!(told, self.told, "{change}: something else is told");
+                assert_eq!(told, self.told, "{change}: other data is read");
                 false
             }
             Err(error) => {
                 let found = store.check().is_ok_and(|checked| checked.lost.is_empty());
-                assert!(!found, "{change}: a check finds nothing, but {error}");
+                assert!(!found, "{change}: a check finds no damage, but {error}");
                 true
             }
         }
     }
 }
 
-/// A small boot, as many pages are tried. All its values differ from those of other boots.
+/// A small boot, because many pages are tried. Its values differ from those of other boots.
 fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     let mut boot = boot(variant, replicate, outcome);
     boot.notes[0] += &format!("{variant} {replicate}");
@@ -82,12 +82,12 @@ fn small(variant: &str, replicate: u32, outcome: Outcome) -> Boot {
     }
     boot.profiles.truncate(1);
     boot.samples = (0..8).flat_map(|_| boot.samples.clone()).collect();
-    // No whole numbers: SQLite stores them differently.
+    // No integers, because SQLite stores them differently.
     boot.samples.iter_mut().for_each(|sample| sample.value += 0.21);
     boot
 }
 
-/// All that can be read of a store, through every way of reading.
+/// Everything that can be read of a store, by every function that reads.
 fn told(store: &Store) -> Result<String, Error> {
     let mut told = format!("{:?}", store.experiments()?);
     for name in ["numa", "other"] {
@@ -105,7 +105,7 @@ fn told(store: &Store) -> Result<String, Error> {
 }
 
 #[test]
-fn flipped_bits_are_noticed() {
+fn flipped_bits_are_detected() {
     let sound = Sound::new();
     let mut noticed = 0;
     let places: Vec<usize> = (0..sound.bytes.len()).step_by(89).collect();
@@ -119,7 +119,7 @@ fn flipped_bits_are_noticed() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_figure_is_noticed() {
+fn every_flipped_bit_of_a_figure_is_detected() {
     let sound = Sound::new();
     let samples = b"autonumasteadyElapsedp99";
     // Copies of moved rows in free space do not matter.
@@ -130,8 +130,8 @@ fn every_flipped_bit_of_a_figure_is_noticed() {
         }
     };
     let row = (0..sound.bytes.len()).find(is_row).expect("samples are in the file");
-    // The types of its values, and the values. An invalid type reads as the default of the column, which
-    // may equal the old value.
+    // The types of its values, and the values. An invalid type reads as the column's default, which may equal
+    // the old value.
     for place in row - 6..row + samples.len() + 8 {
         for bit in [place % 8, (place + 3) % 8] {
             sound.with(|bytes| bytes[place] ^= 1 << bit);
@@ -142,18 +142,18 @@ fn every_flipped_bit_of_a_figure_is_noticed() {
 }
 
 #[test]
-fn overwritten_sectors_are_noticed() {
+fn overwritten_sectors_are_detected() {
     let sound = Sound::new();
     let sectors = sound.bytes.len() / SECTOR;
     for sector in 0..sectors {
         let at = sector * SECTOR;
         sound.with(|bytes| bytes[at..at + SECTOR].fill(0));
         sound.is_noticed(&format!("sector {sector} of zeros"));
-        // Content from elsewhere: from this page, and from far away.
+        // Content from other places: from this page, and from far away.
         for distance in [1, sectors / 2] {
             let other = (sector + distance) % sectors * SECTOR;
             sound.with(|bytes| bytes.copy_within(other..other + SECTOR, at));
-            sound.is_noticed(&format!("sector {sector} of what was {distance} further"));
+            sound.is_noticed(&format!("sector {sector} replaced by the one {distance} further"));
         }
     }
 }
@@ -196,7 +196,7 @@ fn every_column_of_every_table_is_covered() {
 }
 
 #[test]
-fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
+fn removed_duplicated_and_moved_rows_are_detected() {
     let sound = Sound::new();
     let mut changes = Vec::new();
     for table in ["problems", "notes", "samples", "usage", "chunks", "chunk_ends", "profiles"] {
@@ -248,7 +248,7 @@ fn rows_that_vanish_come_twice_or_elsewhere_are_noticed() {
 }
 
 #[test]
-fn a_damaged_boot_spares_other_experiments() {
+fn a_damaged_boot_does_not_affect_other_experiments() {
     let sound = Sound::new();
     sound.file.plain().execute("UPDATE samples SET value = 0.0 WHERE boot = 1", []).unwrap();
     let store = sound.file.open();

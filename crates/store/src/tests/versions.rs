@@ -1,4 +1,4 @@
-//! Files of other versions and of other programs.
+//! Tests of files of other versions and of other programs.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::{Detail, Store};
 fn refusal(file: &StoreFile) -> String {
     let before = fs::read(&file.path).unwrap();
     let error = Store::open(&file.path).unwrap_err().to_string();
-    assert_eq!(fs::read(&file.path).unwrap(), before, "the file was touched");
+    assert_eq!(fs::read(&file.path).unwrap(), before, "the file was changed");
     assert!(error.starts_with(&file.path.display().to_string()), "{error}");
     error
 }
@@ -59,7 +59,7 @@ fn a_definition_without_later_fields_is_read() {
 }
 
 #[test]
-fn databases_of_others_are_refused_untouched() {
+fn databases_of_other_programs_are_unchanged() {
     let file = StoreFile::new();
     fs::create_dir_all(file.path.parent().unwrap()).unwrap();
     file.plain().execute_batch("CREATE TABLE bookmarks (url)").unwrap();
@@ -72,7 +72,7 @@ fn databases_of_others_are_refused_untouched() {
 }
 
 #[test]
-fn what_can_be_no_store_is_told_with_what_to_do() {
+fn an_unusable_file_is_an_error_with_a_hint() {
     let file = StoreFile::new();
     let directory = file.path.parent().unwrap();
     fs::create_dir_all(directory).unwrap();
