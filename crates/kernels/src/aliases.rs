@@ -1,5 +1,5 @@
-//! Aliases: which kernel a request was resolved to. `debian:6.1` stays the same kernel when the archive
-//! changes, until it is added again. The same holds for packages and their image.
+//! Keeps aliases: which kernel a request was resolved to. `debian:6.1` remains the same kernel when the
+//! archive changes, until it is added again. The same holds for the image of a list of packages.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use crate::error::Doing;
 use crate::{Error, record};
 
-/// The file of aliases, as read.
+/// The contents of the file of aliases.
 pub(crate) struct Aliases {
     path: PathBuf,
     names: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! Turns unpacked files into a kernel of the cache: finds the parts and puts them in their places, extracts
-//! the `vmlinux`, and makes `modules.dep`.
+//! Turns unpacked files into a kernel of the cache: finds and moves the parts, extracts the `vmlinux`, and
+//! makes `modules.dep`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::request::check_name;
 use crate::tool::DEPMOD;
 use crate::{Error, image};
 
-/// The files of a kernel, wherever they are.
+/// The files of a kernel, before they are in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    /// What `uname -r` will print.
+    /// The output of `uname -r`.
     pub release: String,
     /// The image as packaged.
     pub image: PathBuf,
@@ -26,19 +26,19 @@ pub(crate) struct Parts {
     pub modules: Option<PathBuf>,
     /// The headers to build modules with, if given.
     pub headers: Option<PathBuf>,
-    /// The `System.map`, if it was given.
+    /// The `System.map`, if given.
     pub map: Option<PathBuf>,
-    /// Digests of the user's files beside the image.
+    /// Digests of the files that the user gave with the image.
     pub digests: BTreeMap<String, String>,
 }
 
 impl Parts {
     /// Finds a kernel in the unpacked files of Debian packages, or of a package made by the kernel's own
-    /// `make bindeb-pkg`. `origin` is named in the error when there is none.
+    /// `make bindeb-pkg`. If there is none, the error names `origin`.
     pub fn find(root: &Path, origin: &Path) -> Result<Self, Error> {
         let none = || Error::NoKernel {
             path: origin.to_owned(),
-            problem: "it holds no kernel image (boot/vmlinuz-RELEASE or \
+            problem: "it contains no kernel image (boot/vmlinuz-RELEASE or \
                       lib/modules/RELEASE/vmlinuz)"
                 .into(),
         };
@@ -70,7 +70,8 @@ impl Parts {
         Ok(Self { release, image, config, modules, ..Self::default() })
     }
 
-    /// Moves the parts into `home`, an empty directory, and makes the rest. The paths in the returned
+    /// Moves the parts into `home`, an empty directory, and creates the other files. The paths in the
+    /// returned
     /// kernel are relative to `home`.
     pub fn settle(
         self,
@@ -114,7 +115,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
 }
 
 /// Extracts the `vmlinux` of a `bzImage` into `home`, if it has a PVH entry. Without one the kernel boots
-/// more slowly; that is reported, but is not an error.
+/// more slowly, which is reported and is not an error.
 fn extract(
     bzimage: &[u8],
     (name, origin): (&str, &str),
@@ -135,11 +136,11 @@ fn extract(
             return Err(Error::NoKernel { path: origin.into(), problem: error.to_string() });
         }
     };
-    say(&format!("{name} boots by its bzImage only: {problem}"));
+    say(&format!("{name} boots from its bzImage: {problem}"));
     Ok(None)
 }
 
-/// Puts modules below `home` as `lib/modules/RELEASE`, where `depmod` looks for them.
+/// Moves modules below `home` to `lib/modules/RELEASE`, where `depmod` looks for them.
 fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
     let library = Path::new("lib/modules");
     fs::create_dir_all(home.join(library)).doing("create", &home.join(library))?;
@@ -148,7 +149,7 @@ fn install(from: &Path, home: &Path, release: &str) -> Result<PathBuf, Error> {
     Ok(modules)
 }
 
-/// Moves a part to its place in `home`. Returns the place.
+/// Moves a part to `place` in `home`. Returns the new path.
 fn place(from: &Path, home: &Path, place: PathBuf) -> Result<PathBuf, Error> {
     move_to(from, &home.join(&place))?;
     Ok(place)
@@ -158,12 +159,12 @@ fn move_to(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).doing("move into the cache", from)
 }
 
-/// Whether no component of an absolute path is a symbolic link: a package's link could lead anywhere.
+/// Whether no component of an absolute path is a symbolic link. A link in a package could point anywhere.
 pub(crate) fn is_no_link(path: &Path) -> bool {
     path.canonicalize().is_ok_and(|real| real == path)
 }
 
-/// The names in a directory of a package, sorted; none if the directory does not exist.
+/// The names in a directory of a package, sorted; empty if the directory does not exist.
 pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     if !directory.is_dir() || !is_no_link(directory) {
         return Ok(Vec::new());
@@ -177,7 +178,8 @@ pub(crate) fn names(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Copies a directory of modules, without links: `build` and `source` refer to where the kernel was built.
+/// Copies a directory of modules, without links: `build` and `source` point to the tree where the kernel was
+/// built.
 pub(crate) fn copy_modules(from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(to).doing("create", to)?;
     for entry in fs::read_dir(from).doing("list", from)? {

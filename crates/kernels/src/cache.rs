@@ -81,13 +81,13 @@ impl Cache {
     /// until it is added again.
     ///
     /// # Errors
-    /// When the kernel is not available, or another one has its name. Then the cache is as it was.
+    /// When the kernel is not available, or another one has its name. Then the cache is unchanged.
     pub fn add(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let _lock = self.lock(say)?;
         self.add_locked(request, say)
     }
 
-    /// The kernel of that name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`).
+    /// The kernel with this name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`).
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -102,7 +102,7 @@ impl Cache {
         }
     }
 
-    /// Every kernel, sorted by release.
+    /// All kernels, sorted by release.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -128,14 +128,14 @@ impl Cache {
     /// Removes a kernel, by its name or an alias.
     ///
     /// # Errors
-    /// When there is no such kernel; the error names those that are there.
+    /// When there is no such kernel; the error lists the existing ones.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let Some(kernel) = self.get(name)? else {
             let names: Vec<String> = self.list()?.into_iter().map(|kernel| kernel.name).collect();
             let known = match names.join(", ") {
-                names if names.is_empty() => "is none at all".to_owned(),
-                names => format!("are {names}"),
+                names if names.is_empty() => "the cache is empty".to_owned(),
+                names => format!("it has {names}"),
             };
             return Err(Error::Unknown { name: name.into(), known });
         };
@@ -148,13 +148,13 @@ impl Cache {
         stage.close().doing("remove the files of", &home)
     }
 
-    /// The kernel that `spec` names: by name or alias if it is in the cache, which needs no network;
-    /// otherwise it is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
+    /// The kernel that `spec` names. If the cache has it by name or alias, no network is needed. Otherwise it
+    /// is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
     ///
-    /// The files of one in the cache are checked, since it is about to be booted.
+    /// The files of a cached kernel are checked, because it will be booted.
     ///
     /// # Errors
-    /// When it is not there and cannot be added, or is damaged.
+    /// When the kernel is missing and cannot be added, or is damaged.
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
             checksums::check(&self.home(&kernel.name), &kernel.name)?;
@@ -172,7 +172,7 @@ impl Cache {
     /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive.
     ///
     /// # Errors
-    /// When it is not in the cache, and `spec` names neither a kernel of Debian nor a file that is there.
+    /// When the cache does not have it, and `spec` names neither a kernel of Debian nor an existing file.
     pub fn would_fetch(&self, spec: &str) -> Result<bool, Error> {
         if self.get(spec)?.is_some() {
             return Ok(false);
@@ -201,11 +201,11 @@ impl Cache {
         Ok(path)
     }
 
-    /// A module of our own, built on first use for a kernel of the cache; or the reason why it cannot be
-    /// built, worded to follow the kernel's name.
+    /// Our own module, built on first use for a kernel of the cache; or the reason why it cannot be built, as
+    /// a predicate after the kernel's name.
     ///
     /// # Errors
-    /// When the host lacks a compiler or room, or the archive cannot be reached.
+    /// When the host lacks a compiler or space, or the archive cannot be reached.
     pub fn out_of_tree(
         &self,
         kernel: &Kernel,
@@ -223,7 +223,7 @@ impl Cache {
             (Some(headers), _) => Headers::Own(headers),
             (None, Some(version)) => Headers::Packaged(version),
             (None, None) => {
-                let why = "has no headers: a kernel of your own is added with `--headers`";
+                let why = "has no headers: add the kernel again with `--headers`";
                 return Ok(Err(why.into()));
             }
         };
@@ -234,7 +234,7 @@ impl Cache {
         }
         let workshop = out_of_tree::workshop(self.stage()?)?;
         let tree = workshop.path().join("tree");
-        let building = || say(&format!("building the module {name} for {}", kernel.name));
+        let building = || say(&format!("Building the module {name} for {}", kernel.name));
         let built = match origin {
             Headers::Own(headers) => {
                 let kept = kernel.digests.get(own::HEADERS);
@@ -248,7 +248,7 @@ impl Cache {
             }
             Headers::Packaged(version) => {
                 if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
-                    let why = format!("has no headers in the Debian archive (any more): {version}");
+                    let why = format!("has no headers in the Debian archive: {version}");
                     return Ok(Err(why));
                 }
                 building();
@@ -257,7 +257,9 @@ impl Cache {
         };
         let built = match built {
             Ok(built) => built,
-            Err(why) => return Ok(Err(format!("cannot have the module {name} built: {why}"))),
+            Err(why) => {
+                return Ok(Err(format!("cannot be used to build the module {name}: {why}")));
+            }
         };
         fs::create_dir_all(&place).doing("create", &place)?;
         out_of_tree::keep(&built, &path)?;
@@ -299,7 +301,7 @@ impl Cache {
         let mut aliases = self.aliases()?;
         aliases.set(&alias(name), name);
         if let Some(old) = aliases.set(&alias(version), name).filter(|old| old != name) {
-            say(&format!("{} is {name} from now on, and was {old}", alias(version)));
+            say(&format!("{} now refers to {name} (before: {old})", alias(version)));
         }
         aliases.write()
     }
@@ -315,7 +317,8 @@ impl Cache {
         self.keep(&stage, parts, name, path.display().to_string(), say)
     }
 
-    /// Makes a kernel from its parts and puts it into its place. An existing one of the same files stays.
+    /// Makes a kernel from its parts and moves it into its place. An existing one with the same files
+    /// remains.
     fn keep(
         &self,
         stage: &TempDir,
@@ -324,13 +327,13 @@ impl Cache {
         origin: String,
         say: &dyn Fn(&str),
     ) -> Result<Kernel, Error> {
-        say(&format!("preparing {name}"));
+        say(&format!("Preparing {name}"));
         let home = stage.path().join("kernel");
         fs::create_dir(&home).doing("create", &home)?;
         let kernel = parts.settle(&home, name.clone(), origin, say)?;
         match self.read(&name)? {
             Some(same) if (&same.digest, &same.digests) == (&kernel.digest, &kernel.digests) => {
-                say(&format!("{name} is already there, of the same files"));
+                say(&format!("{name} is already in the cache with the same files"));
                 return Ok(same);
             }
             Some(other) => return Err(taken(other)),
@@ -377,7 +380,7 @@ impl Cache {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                say("waiting for another faultline that is changing the cache");
+                say("Waiting for another faultline that is changing the cache");
                 file.lock().doing("lock", &path)?;
             }
             Err(TryLockError::Error(error)) => Err(error).doing("lock", &path)?,
@@ -385,8 +388,8 @@ impl Cache {
         Ok(file)
     }
 
-    /// A new directory on the cache's disk, removed when it is dropped. The lock must be held: all other
-    /// contents are then leftovers of killed processes.
+    /// A new directory on the cache's disk, removed when it is dropped. The caller holds the lock, so all
+    /// other contents are leftovers of killed processes.
     fn stage(&self) -> Result<TempDir, Error> {
         let directory = self.root.join("tmp");
         match fs::remove_dir_all(&directory) {
@@ -415,15 +418,15 @@ impl Cache {
     }
 }
 
-/// Where the headers of a kernel come from.
+/// The source of a kernel's headers.
 enum Headers<'a> {
-    /// The user's, in the cache.
+    /// The user's headers, in the cache.
     Own(&'a Path),
-    /// Packages of this version.
+    /// Packages with this version.
     Packaged(&'a str),
 }
 
-/// The alias of a Debian kernel. Names have no colon, so the two are never confused.
+/// The alias of a Debian kernel. Names have no colon, so aliases and names are distinct.
 fn alias(version: &str) -> String {
     format!("{DEBIAN}{version}")
 }
@@ -432,8 +435,8 @@ fn taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
 }
 
-/// Writes the record and the digests beside the kernel's files, and syncs all of it before it returns: after a loss of
-/// power a kernel in its place is complete.
+/// Writes the record and the digests beside the kernel's files, and syncs all of them. After a loss of power
+/// a kernel in its place is therefore complete.
 fn write_record(home: &Path, kernel: Kernel) -> Result<(), Error> {
     let path = home.join("kernel.json");
     let record = serde_json::to_vec_pretty(&Record { schema: SCHEMA, kernel })
@@ -450,7 +453,7 @@ fn whole(home: &Path) -> Result<(), Error> {
     rustix::fs::syncfs(&directory).map_err(io::Error::from).doing("write to disk", home)
 }
 
-/// The location of the user's cache, by the XDG base directory specification: relative paths are ignored.
+/// The location of the user's cache by the XDG base directory specification, which ignores relative paths.
 fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Error> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let xdg = xdg.map(PathBuf::from).filter(absolute);
@@ -465,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_is_where_the_specification_says() {
+    fn the_location_follows_the_specification() {
         let at = |xdg: &str, home: &str| location(Some(xdg.into()), Some(home.into())).ok();
         assert_eq!(at("/x", "/home/me"), Some("/x/faultline".into()));
         assert_eq!(at("", "/home/me"), Some("/home/me/.cache/faultline".into()));

@@ -1,4 +1,4 @@
-//! Digests of all files of a cached kernel, which are checked before it is booted. They are in the format of
+//! Computes and checks digests of all files of a cached kernel before it is booted. They are in the format of
 //! `sha256sum`, so `sha256sum -c sha256sums` checks them too.
 
 use std::fs;
@@ -11,7 +11,7 @@ use crate::error::Doing;
 
 /// The file with the digests, in the kernel's directory.
 const SUMS: &str = "sha256sums";
-/// Modules built for the kernel later, which have digests of their own.
+/// The directory of modules that are built for the kernel later. They have their own digests.
 pub(crate) const EXTERNAL: &str = "external";
 
 /// Writes the digests of a kernel's files.
@@ -25,11 +25,11 @@ pub(crate) fn write(home: &Path) -> Result<(), Error> {
     fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).doing("write", &path)
 }
 
-/// Checks that all files of a kernel are what they were when it was added. The digests are written if they
-/// are not there, as in a cache from before they were introduced.
+/// Checks that no file of a kernel has changed since it was added. If the digests are missing, as in old
+/// caches, they are written.
 ///
 /// # Errors
-/// When a file is missing or differs; names it.
+/// The first file that is missing or differs.
 pub(crate) fn check(home: &Path, name: &str) -> Result<(), Error> {
     let path = home.join(SUMS);
     let text = match fs::read_to_string(&path) {
@@ -44,7 +44,7 @@ pub(crate) fn check(home: &Path, name: &str) -> Result<(), Error> {
         };
         let (sum, place) = line
             .split_once("  ")
-            .ok_or_else(|| damaged(&path, &format!("line {number} is no digest of a file")))?;
+            .ok_or_else(|| damaged(&path, &format!("line {number} is not a digest of a file")))?;
         let file = home.join(place);
         let bytes = match fs::read(&file) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -53,13 +53,13 @@ pub(crate) fn check(home: &Path, name: &str) -> Result<(), Error> {
             bytes => bytes.doing("read", &file)?,
         };
         if digest(&bytes) != sum {
-            return Err(damaged(&file, "it is no longer what was added: its SHA-256 differs"));
+            return Err(damaged(&file, "it has changed since it was added: its SHA-256 differs"));
         }
     }
     Ok(())
 }
 
-/// SHA-256 of all regular files below a directory, in the order of their names. Links are left out.
+/// The SHA-256 of all regular files below a directory, sorted by name. Links are left out.
 pub(crate) fn digests(root: &Path) -> Result<Vec<(PathBuf, String)>, Error> {
     let root = &root.canonicalize().doing("read", root)?;
     let mut digests = Vec::new();

@@ -33,7 +33,7 @@ impl Format {
         Some(*format)
     }
 
-    /// Unpacks `bytes`. What follows the packed data is ignored: the kernel's build appends the
+    /// Unpacks `bytes`. Anything after the packed data is ignored, because the kernel's build appends the
     /// unpacked size (`size_append` in `scripts/Makefile.lib`).
     ///
     /// # Errors
@@ -59,13 +59,13 @@ fn read(packed: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     if unpacked.len() > limit { Err(too_large(limit)) } else { Ok(unpacked) }
 }
 
-/// Blocks up to the end, each a length (32 bits, little-endian) and that many bytes.
+/// Unpacks blocks up to the end, each of which is a length (32 bits, little-endian) and that many bytes.
 fn unpack_lz4(mut bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let length = u32::from_le_bytes(*length) as usize;
         if rest.is_empty() {
-            break; // not a block's length but the appended size
+            break; // the appended size
         }
         let (block, rest) = rest
             .split_at_checked(length)
@@ -118,7 +118,7 @@ mod tests {
     const FORMATS: [Format; 4] = [Format::Gzip, Format::Xz, Format::Zstd, Format::Lz4];
 
     #[test]
-    fn every_format_is_unpacked_with_its_size_appended() {
+    fn every_format_is_unpacked_with_its_appended_size() {
         let bytes: Vec<u8> = (0..LZ4_BLOCK as u32 + 5000).map(|n| (n / 7) as u8).collect();
         for format in FORMATS {
             let mut packed = pack(format, &bytes);

@@ -1,5 +1,5 @@
-//! Kernels of the Debian archive: finds the suite of the wanted kernel, fetches its packages and unpacks
-//! them. The caller processes the unpacked files.
+//! Finds a kernel in the Debian archive, fetches its packages and unpacks them. The caller processes the
+//! unpacked files.
 
 mod archive;
 mod headers;
@@ -24,8 +24,8 @@ use crate::Error;
 use crate::error::Doing;
 use crate::tool::DPKG_DEB;
 
-/// Groups of suites, searched in order until one holds the wanted kernel, so that not every suite's lists
-/// (10 MB for a whole release) are fetched each time.
+/// Groups of suites, searched in order until one has the requested kernel, so that not all lists (10 MB for a
+/// release) are fetched each time.
 const GROUPS: [&[&str]; 4] = [
     &["bookworm", "bookworm-security", "bookworm-backports"],
     &["trixie", "trixie-security", "trixie-backports"],
@@ -44,7 +44,7 @@ pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Lists are not fetched twice within this time, even if the wanted kernel is missing.
 const JUST_NOW: Duration = Duration::from_secs(600);
 
-/// The package version in an origin as [`Found::origin`] writes it; none for other origins.
+/// The package version in an origin that [`Found::origin`] wrote; `None` for other origins.
 pub(crate) fn version_of(origin: &str) -> Option<&str> {
     Some(origin.strip_prefix("Debian ")?.split_once(", ")?.0)
 }
@@ -56,18 +56,18 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What `uname -r` will print.
+    /// The output of `uname -r`.
     pub fn release(&self) -> &str {
         &self.release.name
     }
 
-    /// Package version and package.
+    /// The package version and the package.
     pub fn origin(&self) -> String {
         format!("Debian {}, {}", self.release.version(), self.release.packages[0].name)
     }
 
-    /// Whether a kernel of this release came from the same build: of the same package version,
-    /// signed or not.
+    /// Whether a kernel of this release came from the same build: from the same package version, signed or
+    /// not.
     pub fn is_origin(&self, origin: &str) -> bool {
         version_of(origin) == Some(self.release.version())
     }
@@ -75,13 +75,16 @@ impl Found {
     /// Fetches the packages and unpacks them into `root`.
     pub fn unpack(&self, root: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
         if !self.release.complete {
-            say(&format!("{} comes without modules: the archive has them no more", self.release()));
+            say(&format!(
+                "{} comes without modules: they are no longer in the archive",
+                self.release()
+            ));
         }
         fetch(&self.suite, &self.release.packages, root, say)
     }
 }
 
-/// Searches a kernel, only in `suite` if that is given. Lists are kept in `directory` for a day, and
+/// Searches for a kernel, only in `suite` if that is given. Lists are kept in `directory` for a day, and
 /// fetched again before a kernel is reported missing. A suite that cannot be reached is skipped with a
 /// message.
 pub(crate) fn find(
@@ -118,25 +121,25 @@ struct Search<'a> {
     directory: &'a Path,
     wanted: &'a str,
     say: &'a dyn Fn(&str),
-    /// The series of all kernels seen.
+    /// The series of all kernels found.
     known: BTreeSet<String>,
     /// Why a suite was skipped.
     failure: Option<Error>,
 }
 
 impl Search<'_> {
-    /// The best of the wanted kernels in a group of suites, with lists no older than `age`. If lists cannot
-    /// be fetched, the previous ones are used.
+    /// The preferred one of the requested kernels in a group of suites, with lists no older than `age`. If
+    /// lists cannot be fetched, the previous ones are used.
     fn group(&mut self, names: &[&str], age: Duration) -> Result<Option<Found>, Error> {
         let mut matches: Vec<Found> = Vec::new();
         for name in names {
             let suite = Suite::open(self.directory, name)?;
             match suite.update(age, self.say) {
                 Err(error @ Error::Tool { .. }) => {
-                    (self.say)(&format!("the lists of {name} cannot be fetched: {error}"));
+                    (self.say)(&format!("The lists of {name} cannot be fetched: {error}"));
                     self.failure = Some(error);
                 }
-                other => other?, // what hinders every suite
+                other => other?, // an error that affects every suite
             }
             for release in releases::releases(&suite.kernel_packages()?) {
                 self.known.insert(release.series());
@@ -164,7 +167,7 @@ pub(crate) fn shell(directory: &Path, root: &Path, say: &dyn Fn(&str)) -> Result
     let newest = found.into_iter().max_by(|a, b| version::compare(&a.version, &b.version));
     fetch(&suite, newest.as_slice(), root, say)?;
     let places = ["bin/busybox", "usr/bin/busybox"].map(|place| root.join(place));
-    let problem = || format!("the package {SHELL_PACKAGE} holds no busybox");
+    let problem = || format!("the package {SHELL_PACKAGE} contains no busybox");
     let found = places.into_iter().find(|place| place.is_file());
     found.ok_or_else(|| Error::Tool { tool: DPKG_DEB.name, problem: problem() })
 }
@@ -178,7 +181,7 @@ fn fetch(
 ) -> Result<(), Error> {
     for package in packages {
         let Package { name, version, size, .. } = package;
-        say(&format!("fetching {name} {version} ({:.1} MB)", *size as f64 / 1e6));
+        say(&format!("Fetching {name} {version} ({:.1} MB)", *size as f64 / 1e6));
     }
     let debs = root.with_extension("debs");
     fs::create_dir_all(&debs).doing("create", &debs)?;
@@ -193,7 +196,7 @@ fn fetch(
 
 /// Unpacks the files of a package into `root`.
 pub(crate) fn unpack(deb: &Path, root: &Path) -> Result<(), Error> {
-    // Made absolute: a path that begins with a dash would be an option.
+    // An absolute path, because a relative one that begins with a dash would be an option.
     let deb = std::path::absolute(deb).doing("find", deb)?;
     DPKG_DEB.run(DPKG_DEB.command().arg("-x").arg(deb).arg(root))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Why a kernel is not available.
+//! Errors of kernels and user space.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use crate::modules;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The location of the cache is unknown.
-    #[error("no place for the cache: set XDG_CACHE_HOME or HOME to an absolute path")]
+    #[error("there is no directory for the cache: set XDG_CACHE_HOME or HOME to an absolute path")]
     NoCache,
     /// apt's configuration cannot express the path of the cache.
     #[error(
-        "{}: apt cannot use a directory whose path holds `\"` or is not UTF-8: move the cache with \
-         XDG_CACHE_HOME", .0.display()
+        "{}: apt cannot use a directory whose path contains `\"` or is not UTF-8: move the cache with \
+        XDG_CACHE_HOME", .0.display()
     )]
     CachePath(PathBuf),
     /// A module can be built neither in the cache nor in the directory for temporary files.
     #[error(
-        "no kernel module can be built in {}, nor in {}: the kernel's build takes no blanks, commas or \
-         other special letters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
+        "no kernel module can be built in {} or in {}: the kernel's build allows no spaces, commas or \
+        other special characters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
         cache.display(), temporary.display()
     )]
     BuildPath {
-        /// The place in the cache.
+        /// The directory in the cache.
         cache: PathBuf,
-        /// Where temporary files are.
+        /// The directory for temporary files.
         temporary: PathBuf,
     },
     /// A file or directory cannot be used.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The reason.
         source: io::Error,
     },
     /// A record of the cache is invalid.
-    #[error("{}: {problem} (remove its directory, and it can be made or added anew)", path.display())]
+    #[error("{}: {problem} (remove its directory, then make or add it again)", path.display())]
     Record {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A file of a kernel in the cache is damaged.
@@ -52,7 +52,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
         /// The kernel's name.
         name: String,
@@ -75,7 +75,7 @@ pub enum Error {
     },
     /// Package signatures cannot be verified.
     #[error(
-        "{} is missing, and packages are not fetched unchecked: install debian-archive-keyring",
+        "{} is missing, so packages cannot be verified: install debian-archive-keyring",
         .0.display()
     )]
     NoKeyring(PathBuf),
@@ -88,17 +88,17 @@ pub enum Error {
         hint: String,
     },
     /// The archive lacks the kernel.
-    #[error("Debian has no kernel {wanted} {place}; there are {known}")]
+    #[error("Debian has no kernel {wanted} {place}; available series: {known}")]
     NotInArchive {
         /// The requested version.
         wanted: String,
-        /// Where it was searched.
+        /// The suites that were searched.
         place: String,
         /// The available series.
         known: String,
     },
     /// The archive lacks the packages, or some of their dependencies.
-    #[error("Debian has not all that is needed for the packages {names}: {problem}")]
+    #[error("Debian does not have everything for the packages {names}: {problem}")]
     Packages {
         /// The requested packages.
         names: String,
@@ -106,22 +106,22 @@ pub enum Error {
         problem: String,
     },
     /// Not a valid package name.
-    #[error("`{0}` is not the name of a package: it has lower-case letters, digits and + - .")]
+    #[error("`{0}` is not the name of a package, which has lower-case letters, digits and + - .")]
     PackageName(String),
     /// The image of a user space cannot be made.
     #[error("the image of a user space cannot be made: {0}")]
     Image(String),
     /// Packages without an image cannot be renewed.
-    #[error("no image of {0} in the cache: it is made when an experiment first wants it")]
+    #[error("the cache has no image of {0}: it is made when an experiment first needs it")]
     NoImage(String),
     /// No image, or several, have a digest with this prefix.
     #[error(
-        "{number} images have a digest that begins with `{digest}`: `faultline userspace list` names them"
+        "{number} images have a digest that begins with `{digest}`: see `faultline userspace list`"
     )]
     UnknownImage {
         /// The prefix of a digest.
         digest: String,
-        /// How many have it.
+        /// The number of images.
         number: usize,
     },
     /// The archive does not have a requested package.
@@ -129,25 +129,25 @@ pub enum Error {
     NoPackage {
         /// Its name.
         package: String,
-        /// Where it was searched.
+        /// The suites that were searched.
         suites: String,
     },
     /// Packages of a lock are not available anywhere.
     #[error(
-        "Debian's archive has dropped {packages}, and they cannot be had from {snapshot} either: \
-         {problem}; try again when that can be reached, copy the image from a host that has it, or \
-         write the lock anew with `faultline userspace lock`, which makes another image"
+        "Debian's archive has dropped {packages}, and they cannot be fetched from {snapshot}: \
+        {problem}; try again when it can be reached, copy the image from a host that has it, or \
+        write a new lock with `faultline userspace lock`, which makes another image"
     )]
     Dropped {
-        /// Names and versions, and what is available instead.
+        /// Names and versions, and the versions that are available.
         packages: String,
-        /// Where they were searched last.
+        /// The archive of dropped packages.
         snapshot: String,
-        /// Why they are not there.
+        /// The reason.
         problem: String,
     },
-    /// A package file is not the locked one.
-    #[error("{file} is another file than the lock says: its SHA-256 is not {sha256}")]
+    /// A package file differs from the lock.
+    #[error("{file} differs from the lock: its SHA-256 is not {sha256}")]
     OtherFile {
         /// Its address.
         file: String,
@@ -159,13 +159,13 @@ pub enum Error {
     NoKernel {
         /// The package, image or directory.
         path: PathBuf,
-        /// What is missing.
+        /// The problem.
         problem: String,
     },
     /// Another kernel has this name.
     #[error(
-        "the cache holds another kernel named {name} ({origin}): remove it with `faultline kernel \
-         remove {name}`, or give this one another name"
+        "the cache already has another kernel with the name {name} ({origin}): remove it with `faultline \
+        kernel remove {name}`, or give the new one another name"
     )]
     NameTaken {
         /// The name.
@@ -174,20 +174,20 @@ pub enum Error {
         origin: String,
     },
     /// The cache has no kernel of this name.
-    #[error("no kernel named {name} in the cache; there {known}")]
+    #[error("the cache has no kernel {name}; {known}")]
     Unknown {
         /// The name.
         name: String,
-        /// The kernels that there are.
+        /// The existing kernels.
         known: String,
     },
-    /// Its modules are unknown.
+    /// Modules of the kernel are missing or cannot be read.
     #[error(transparent)]
     Modules(#[from] modules::Error),
 }
 
 impl Error {
-    /// Whether the request is at fault, not the host.
+    /// Whether the cause is the request and not the host.
     pub fn is_the_users(&self) -> bool {
         matches!(
             self,
@@ -204,9 +204,9 @@ impl Error {
     }
 }
 
-/// Adds to an I/O error what was done with which file.
+/// Adds the failed operation and its file to an I/O error.
 pub(crate) trait Doing<T> {
-    /// Reads as "cannot `doing`".
+    /// Used as "cannot `doing`".
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, Error>;
 }
 

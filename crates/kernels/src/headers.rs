@@ -1,6 +1,6 @@
-//! The headers of a kernel of the user's: the part of its build tree, or of an installed headers package,
-//! that is needed to build modules. The cache keeps a copy, because the next build changes the tree. It
-//! contains what `scripts/package/install-extmod-build` puts into packages.
+//! Copies the headers of a user's kernel: the part of its build tree, or of an installed headers package,
+//! that is needed to build modules. The cache keeps a copy, because the next build changes the tree. It has
+//! the files that `scripts/package/install-extmod-build` puts into packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use crate::assemble::digest;
 use crate::error::Doing;
 use crate::{checksums, input};
 
-/// The most files of headers.
+/// The largest number of files of headers.
 const MAX_FILES: usize = 200_000;
-/// The most bytes of headers.
+/// The largest size of headers, in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 /// The deepest nesting of directories.
 const MAX_DEPTH: usize = 24;
-/// The largest small file, such as one with the release.
+/// The largest size of a small file, such as one with the release.
 const MAX_TEXT: u64 = 16 << 20;
-/// Links to directories here lead back to the whole tree.
+/// Links in this directory point back to directories of the tree.
 const PRUNED: &str = "scripts/dtc/include-prefixes";
-/// Wanted files outside `include` and `scripts`.
+/// Needed files outside `include` and `scripts`.
 const FILES: [&str; 7] = [
     ".config",
     "Kbuild",
@@ -42,11 +42,11 @@ const NEEDED: [&str; 5] = [
 /// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy.
 ///
 /// # Errors
-/// When they belong to another kernel, or are not a tree in which modules can be built.
+/// When they belong to another kernel, or no modules can be built with them.
 pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Error> {
     check(from, release)?;
     let mut copy = Copy { from, files: 0, bytes: 0 };
-    // For a tree built elsewhere (`make O=`), the files of its source are copied first.
+    // If the kernel was built outside of its source (`make O=`), the source's files are copied first.
     let source = source(from)?;
     if let Some(source) = &source {
         copy.directory(source, to, Path::new(""), 0, &|_| true)?;
@@ -57,21 +57,22 @@ pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Erro
     })?;
     if let Some(missing) = NEEDED.iter().find(|file| !to.join(file).is_file()) {
         let problem =
-            format!("it lacks {missing}: build the kernel there (`make`), modules included");
+            format!("it lacks {missing}: build the kernel there with `make`, including modules");
         return Err(Error::NoKernel { path: from.to_owned(), problem });
     }
     if text(&to.join("include/config/auto.conf"))?.lines().any(|it| it == "CONFIG_CC_IS_CLANG=y") {
-        let problem = "the kernel was built with clang, and modules are built with gcc here".into();
+        let problem =
+            "the kernel was built with clang, but faultline builds modules with gcc".into();
         return Err(Error::NoKernel { path: from.to_owned(), problem });
     }
     tree_digest(to)
 }
 
-/// Checks that headers belong to the kernel `release`, by the files that the kernel's build writes.
+/// Checks that headers belong to the kernel `release`, by files that the kernel's build writes.
 fn check(headers: &Path, release: &str) -> Result<(), Error> {
     let wrong = |problem| Err(Error::NoKernel { path: headers.to_owned(), problem });
     if !headers.is_dir() {
-        return wrong("it is no directory".into());
+        return wrong("it is not a directory".into());
     }
     let told = |file: &str| match headers.join(file) {
         path if path.exists() => text(&path).map(Some),
@@ -82,24 +83,23 @@ fn check(headers: &Path, release: &str) -> Result<(), Error> {
         .and_then(|text| Some(text.split_once("UTS_RELEASE \"")?.1.split_once('"')?.0.to_owned()));
     if plain.is_none() && defined.is_none() {
         return wrong(
-            "it has neither include/config/kernel.release nor include/generated/utsrelease.h: give the \
-             tree in which the kernel was built, or /usr/src/linux-headers-RELEASE"
+            "it has neither include/config/kernel.release nor include/generated/utsrelease.h: use the \
+            tree in which the kernel was built, or /usr/src/linux-headers-RELEASE"
                 .into(),
         );
     }
-    // UTS_RELEASE, which modules are marked with, comes first: Debian's kernel.release has only the
-    // version.
+    // UTS_RELEASE, which is in every module, has precedence. Debian's kernel.release has only the version.
     match defined.or(plain).filter(|told| told != release) {
         Some(told) => wrong(format!(
-            "they are the headers of {}, and the image is {release}",
+            "these are the headers of {}, but the image is {release}",
             told.escape_debug()
         )),
         None => Ok(()),
     }
 }
 
-/// The source directory, if it is not the tree itself: the target of the link `source`, or the one whose
-/// Makefile the tree's Makefile includes.
+/// The source directory, if it is not the tree itself: the target of the link `source`, or the directory
+/// whose Makefile the tree's Makefile includes.
 fn source(headers: &Path) -> Result<Option<PathBuf>, Error> {
     let link = headers.join("source");
     if link.join("Makefile").is_file() {
@@ -139,7 +139,7 @@ fn is_wanted(path: &Path) -> bool {
     text.starts_with("include/")
 }
 
-/// Whether a directory of the tree may contain wanted files.
+/// Whether a directory of the tree may contain needed files.
 fn may_hold(path: &Path) -> bool {
     let wanted = ["include", "scripts", "arch/x86"];
     let leads = |place: &str| Path::new(place).starts_with(path);
@@ -148,7 +148,7 @@ fn may_hold(path: &Path) -> bool {
             || FILES.into_iter().any(leads))
 }
 
-/// A copy in progress, and its size so far.
+/// A running copy and its size so far.
 struct Copy<'a> {
     from: &'a Path,
     files: usize,
@@ -156,8 +156,8 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies the wanted files of the directory `place` of a tree. Links are followed: distribution
-    /// packages are spread over several places.
+    /// Copies the needed files of the directory `place` of a tree. Links are followed, because packages of
+    /// distributions are spread over several directories.
     fn directory(
         &mut self,
         from: &Path,
@@ -170,20 +170,20 @@ impl Copy<'_> {
         for entry in fs::read_dir(&directory).doing("list", &directory)? {
             let name = entry.doing("list", &directory)?.file_name();
             let (place, path) = (place.join(&name), directory.join(&name));
-            let Ok(found) = fs::metadata(&path) else { continue }; // a link that leads nowhere
+            let Ok(found) = fs::metadata(&path) else { continue }; // a broken link
             if found.is_dir() && may_hold(&place) && depth < MAX_DEPTH {
                 self.directory(from, to, &place, depth + 1, chosen)?;
             } else if found.is_file() && is_wanted(&place) && chosen(&place) {
                 self.files += 1;
                 self.bytes += found.len();
                 if self.files > MAX_FILES || self.bytes > MAX_BYTES {
-                    let problem = "it holds more than the headers of any kernel".into();
+                    let problem = "it has more files than the headers of any kernel".into();
                     return Err(Error::NoKernel { path: self.from.to_owned(), problem });
                 }
                 let target = to.join(&place);
                 let parent = target.parent().unwrap_or(to);
                 fs::create_dir_all(parent).doing("create", parent)?;
-                let _ = fs::remove_file(&target); // the source's, perhaps not to be written
+                let _ = fs::remove_file(&target); // the source's, which may be read-only
                 fs::copy(&path, &target).doing("copy", &path)?;
             }
         }
@@ -191,7 +191,7 @@ impl Copy<'_> {
     }
 }
 
-/// Copies all headers of the cache.
+/// Copies headers from the cache.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     Copy { from, files: 0, bytes: 0 }.directory(from, to, Path::new(""), 0, &|_| true)
 }

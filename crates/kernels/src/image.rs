@@ -1,4 +1,4 @@
-//! Information in a kernel image, and extraction of the uncompressed `vmlinux` from a `bzImage`.
+//! Reads kernel images, and extracts the uncompressed `vmlinux` from a `bzImage`.
 //!
 //! Formats: the x86 boot protocol (`Documentation/arch/x86/boot.rst`) and ELF with Xen's notes
 //! (`include/xen/interface/elfnote.h`).
@@ -33,7 +33,7 @@ const FOREIGN: [(usize, &[u8], &str); 5] = [
     (0x04, b"zimg", "a machine that unpacks it by EFI (such as arm64)"),
     (0x00, b"\x27\x05\x19\x56", "U-Boot"),
 ];
-/// The note with the 32-bit entry point for PVH.
+/// The type of the note with the 32-bit entry point for PVH.
 const XEN_ELFNOTE_PHYS32_ENTRY: NoteType = NoteType(18);
 
 /// Why no `vmlinux` can be extracted from an image.
@@ -43,37 +43,37 @@ pub enum Error {
     #[error("it is not a bzImage: there is no x86 boot protocol header")]
     NotBzImage,
     /// A header older than Linux 2.6.26.
-    #[error("its boot protocol {}.{:02} does not tell where the kernel lies (2.08 and newer do)",
+    #[error("its boot protocol {}.{:02} does not give the offset of the kernel (2.08 and newer do)",
         .0 >> 8, .0 & 0xff)]
     OldProtocol(u16),
     /// The file is shorter than its header says.
-    #[error("it is cut short: by its header it has at least {wanted} bytes, and it has {length}")]
+    #[error("it is truncated: its header requires {wanted} bytes or more, but it has {length}")]
     CutShort {
-        /// Bytes that the header promises.
+        /// The number of bytes by its header.
         wanted: usize,
         /// The file's length in bytes.
         length: usize,
     },
-    /// A kernel for another kind of machine.
-    #[error("it is a kernel for {0}, and machines here are x86-64")]
+    /// A kernel for another architecture.
+    #[error("it is a kernel for {0}, but machines are x86-64")]
     Foreign(String),
     /// An ELF file that QEMU cannot boot.
     #[error(
-        "it is an ELF file, and {0}: give the bzImage, which the kernel's build leaves in \
-         arch/x86/boot/bzImage"
+        "it is an ELF file, but {0}: use the bzImage, which the kernel's build writes to \
+        arch/x86/boot/bzImage"
     )]
     Elf(&'static str),
     /// An unknown compression.
-    #[error("it is compressed in a way unknown here: gzip, xz, zstd and lz4 are known")]
+    #[error("its compression is unknown: gzip, xz, zstd and lz4 are supported")]
     UnknownFormat,
     /// The compressed kernel is damaged.
     #[error("its packed kernel is damaged: {0}")]
     Damaged(#[from] io::Error),
-    /// The checksum of the whole image is wrong.
+    /// The checksum of the image is wrong.
     #[error("it is damaged: its CRC-32 is wrong")]
     Sum,
-    /// The compressed data is no ELF file.
-    #[error("it holds no ELF file")]
+    /// The compressed data is not an ELF file.
+    #[error("it contains no ELF file")]
     NotElf,
 }
 
@@ -91,7 +91,7 @@ pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
     let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
     // `arch/x86/boot/compressed/mkpiggy.c`
     if payload.last_chunk().map(|size| u32::from_le_bytes(*size) as usize) != Some(vmlinux.len()) {
-        return Err(Error::Damaged(io::Error::other("it unpacks to another size than it tells")));
+        return Err(Error::Damaged(io::Error::other("its unpacked size is wrong")));
     }
     if is_elf(&vmlinux) { Ok(vmlinux) } else { Err(Error::NotElf) }
 }
@@ -107,8 +107,8 @@ fn payload(bzimage: &[u8]) -> Result<&[u8], Error> {
     part(bzimage, setup(bzimage)? + offset, length)
 }
 
-/// Checks that a file is a kernel that can be booted here, complete as far as its headers tell, and whole as
-/// far as a checksum of the image tells.
+/// Checks that a file is a kernel that can be booted here, and that it is complete and undamaged as far as
+/// its headers and checksum tell.
 ///
 /// # Errors
 /// When it is not a kernel, is for another machine, truncated, damaged, or a `vmlinux` without PVH entry.
@@ -127,7 +127,7 @@ pub fn check(file: &[u8]) -> Result<(), Error> {
     }
     let paragraphs = u32::from_le_bytes(field(file, 0x1f4)?) as usize;
     let image = part(file, 0, setup(file)? + paragraphs * PARAGRAPH)?;
-    // The other formats have checksums of their own.
+    // The other formats have their own checksums.
     let is_lz4 = payload(file).is_ok_and(|packed| Format::of(packed) == Some(Format::Lz4));
     if is_lz4 && !has_right_sum(image) {
         return Err(Error::Sum);
@@ -135,9 +135,9 @@ pub fn check(file: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the CRC-32 at the end of a `bzImage` is right: then that of the whole is 0 without the last
-/// inversion (`Documentation/arch/x86/boot.rst`). Linux 6.15 and newer have zeros in its place. What a signer
-/// changed afterwards, the checksum and the place of the signature in the PE header, was 0.
+/// Checks the CRC-32 at the end of a `bzImage`: the CRC-32 of the complete image is then 0 before the last
+/// inversion (`Documentation/arch/x86/boot.rst`). Linux 6.15 and newer have zeros there. The fields that
+/// signing changes, the checksum and the address of the signature in the PE header, count as 0.
 fn has_right_sum(image: &[u8]) -> bool {
     if image.ends_with(&[0; 4]) {
         return true;
@@ -158,14 +158,14 @@ fn has_right_sum(image: &[u8]) -> bool {
 fn check_elf(file: &[u8]) -> Result<(), Error> {
     let header = FileHeader64::<Endianness>::parse(file);
     let Ok((header, endian)) = header.and_then(|header| Ok((header, header.endian()?))) else {
-        return Err(Error::Elf("no 64-bit one that can be read"));
+        return Err(Error::Elf("it is not a readable 64-bit one"));
     };
     let machine = header.e_machine(endian);
     if machine != EM_X86_64 {
         return Err(Error::Foreign(format!("another machine (number {} in ELF)", machine.0)));
     }
     if header.e_type(endian) != ET_EXEC {
-        return Err(Error::Elf("no kernel but a part of one, or a program"));
+        return Err(Error::Elf("it is an object file or a program"));
     }
     let segments = header.program_headers(endian, file);
     let segments = segments.map_err(|_| Error::Elf("its program headers cannot be read"))?;
@@ -177,16 +177,16 @@ fn check_elf(file: &[u8]) -> Result<(), Error> {
     if has_pvh_entry(file) { Ok(()) } else { Err(Error::Elf("it has no PVH entry (CONFIG_PVH)")) }
 }
 
-/// Offset of the protected-mode kernel in a `bzImage`.
+/// The offset of the protected-mode kernel in a `bzImage`.
 fn setup(bzimage: &[u8]) -> Result<usize, Error> {
     let sectors = match field(bzimage, 0x1f1)? {
-        [0] => 4, // by the protocol, for loaders of old
+        [0] => 4, // by the protocol, for old loaders
         [count] => usize::from(count),
     };
     Ok((sectors + 1) * SECTOR)
 }
 
-/// Whether a `vmlinux` has a PVH entry: it is 64-bit ELF, and one of its notes holds the entry point.
+/// Whether a `vmlinux` has a PVH entry: a 64-bit ELF file with a note that has the entry point.
 pub fn has_pvh_entry(vmlinux: &[u8]) -> bool {
     // A malformed file counts as one without the note.
     find_pvh_entry(vmlinux).unwrap_or(false)
@@ -208,7 +208,7 @@ fn find_pvh_entry(vmlinux: &[u8]) -> object::Result<bool> {
     Ok(false)
 }
 
-/// What `uname -r` will print: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner
+/// The output of `uname -r`: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner
 /// (`init/version.c`).
 pub fn release(file: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";

@@ -1,6 +1,6 @@
-//! The initramfs: an archive in cpio's "newc" format
-//! (`Documentation/driver-api/early-userspace/buffer-format.rst`). The caller chooses the contents. It is
-//! reproducible: the same calls give the same bytes, without anything of the host or the time.
+//! Makes an initramfs: an archive in cpio's "newc" format
+//! (`Documentation/driver-api/early-userspace/buffer-format.rst`). It is reproducible: the same calls give
+//! the same bytes, which do not depend on the host or the time.
 
 use std::collections::BTreeSet;
 
@@ -38,18 +38,18 @@ impl Archive {
         self.entry(path, DIRECTORY, (0, 0), &[]);
     }
 
-    /// Adds a file that anyone may read.
+    /// Adds a file that everyone can read.
     ///
     /// # Panics
-    /// When it has 4 GiB or more, which the format cannot hold.
+    /// When it has 4 GiB or more, which the format does not support.
     pub fn file(&mut self, path: &str, data: &[u8]) {
         self.leaf(path, FILE, (0, 0), data);
     }
 
-    /// Adds a file that may be executed.
+    /// Adds an executable file.
     ///
     /// # Panics
-    /// When it has 4 GiB or more, which the format cannot hold.
+    /// When it has 4 GiB or more, which the format does not support.
     pub fn program(&mut self, path: &str, data: &[u8]) {
         self.leaf(path, PROGRAM, (0, 0), data);
     }
@@ -61,7 +61,7 @@ impl Archive {
 
     /// The finished archive, uncompressed.
     pub fn finish(mut self) -> Vec<u8> {
-        self.entries = 0; // the trailer's inode number is 0 whatever came before
+        self.entries = 0; // the trailer's inode number is always 0
         self.header("TRAILER!!!", 0, (0, 0), 0);
         self.bytes.resize(self.bytes.len().next_multiple_of(BLOCK), 0);
         self.bytes
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_in_comes_out() {
+    fn files_are_read_back() {
         let entries = read(&sample());
         let listed: Vec<_> = entries
             .iter()
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_calls_decides_the_bytes() {
+    fn the_bytes_depend_only_on_the_calls() {
         assert_eq!(sample(), sample());
         for (number, (path, fields, _)) in (1..).zip(read(&sample())) {
             assert_eq!((fields[0], fields[5]), (number, 0), "inode and mtime of {path}");

@@ -1,4 +1,4 @@
-//! Files named by the user: only regular files, up to a size limit.
+//! Reads files that the user named: only regular files, up to a size limit.
 
 use std::fs::{self, FileType};
 use std::io::Read;
@@ -11,27 +11,24 @@ use crate::error::Doing;
 /// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// When it does not exist, cannot be opened, is of another type, or larger. It is not read then.
+/// When it does not exist, cannot be opened, is not a regular file, or is larger. It is not read then.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
     let unreadable = |error| wrong(format!("cannot be read: {error}"));
     // Opening a FIFO would block.
     let found = fs::metadata(path).map_err(unreadable)?;
     if !found.is_file() {
-        return Err(wrong(format!(
-            "it is {}, and a regular file is wanted",
-            kind(found.file_type())
-        )));
+        return Err(wrong(format!("it is {}, not a regular file", kind(found.file_type()))));
     }
     if found.len() > limit {
-        let problem = format!("it has {} bytes, and more than {limit} are never read", found.len());
+        let problem = format!("it has {} bytes, but the limit is {limit}", found.len());
         return Err(wrong(problem));
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(unreadable)?;
     file.take(limit + 1).read_to_end(&mut bytes).doing("read", path)?;
     if bytes.len() as u64 > limit {
-        return Err(wrong(format!("it grows beyond {limit} bytes while it is read")));
+        return Err(wrong(format!("it grew beyond {limit} bytes while it was read")));
     }
     Ok(bytes)
 }

@@ -1,5 +1,5 @@
-//! Offsets in the kernel's structures, from its BTF (`Documentation/bpf/btf.rst`), which images hold in a
-//! section of that name.
+//! Reads offsets in the kernel's structures from its BTF (`Documentation/bpf/btf.rst`), which is a section of
+//! the image.
 
 use btf_rs::{Btf, Type};
 use object::Endianness;
@@ -9,16 +9,16 @@ use object::read::elf::{FileHeader, SectionHeader};
 /// Maximum nesting of structures.
 const MAX_DEPTH: u32 = 8;
 
-/// Fields of `struct task_struct` that identify a task, as byte offsets.
+/// The byte offsets of fields of `struct task_struct` that identify a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskLayout {
-    /// Of `tgid`, the thread group ID.
+    /// `tgid`, the thread group ID.
     pub tgid: u64,
-    /// Of `comm`, the thread's name.
+    /// `comm`, the thread's name.
     pub comm: u64,
 }
 
-/// The layout of tasks in the kernel of this `vmlinux`. None if it has no BTF, or unreadable BTF.
+/// The layout of tasks in the kernel of this `vmlinux`; `None` if it has no readable BTF.
 pub fn tasks(vmlinux: &[u8]) -> Option<TaskLayout> {
     let btf = Btf::from_bytes(section(vmlinux, b".BTF")?).ok()?;
     let types = btf.resolve_types_by_name("task_struct").ok()?;
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_kernel_has_no_layout() {
+    fn a_file_without_btf_has_no_layout() {
         assert_eq!(tasks(b""), None);
         assert_eq!(tasks(b"\x7fELF"), None);
     }

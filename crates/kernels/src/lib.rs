@@ -1,7 +1,7 @@
-//! Kernels for the machines: fetched from Debian or taken from files, kept in a cache, and prepared for
-//! boot (uncompressed image, chosen modules, modules of our own, initramfs); and user space made of
-//! packages, for workloads that need it. The only programs it runs are apt's, `dpkg-deb`, `depmod`, and
-//! `make` with a compiler. Booting is left to the crates above.
+//! Prepares kernels for the machines: fetches them from Debian or takes them from files, keeps them in a
+//! cache, and prepares them for boot (uncompressed image, chosen modules, our own modules, initramfs). Also
+//! makes user space from packages for workloads that need it. The only programs it runs are apt's,
+//! `dpkg-deb`, `depmod`, and `make` with a compiler. It boots nothing.
 
 mod aliases;
 mod assemble;

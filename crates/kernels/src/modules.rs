@@ -1,6 +1,6 @@
-//! Chooses modules: which files to load, in which order, for a guest without `modprobe`. `modules.dep`,
-//! `modules.softdep`, `modules.alias` and `modules.builtin` are as `depmod` and the kernel's build write
-//! them (modules.dep(5), modprobe.d(5)).
+//! Chooses the modules to load and their order, for a guest without `modprobe`. `modules.dep`,
+//! `modules.softdep`, `modules.alias` and `modules.builtin` have the formats of `depmod` and the kernel's
+//! build (modules.dep(5), modprobe.d(5)).
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::compressed::Format;
 
 /// Limit of an unpacked module's size.
 const LIMIT: usize = 256 << 20;
-/// Marks modules of the kernel's own build.
+/// The mark of modules from the kernel's own build.
 const IN_TREE: &[u8] = b"intree=Y";
-/// Prefix of the release and the other properties in which kernel and module must agree.
+/// The prefix of the release and the other properties that must match between kernel and module.
 const VERMAGIC: &[u8] = b"vermagic=";
 
 /// A module to load.
@@ -24,8 +24,8 @@ pub struct Module {
     pub name: String,
     /// Its file, possibly compressed.
     pub path: PathBuf,
-    /// Whether the kernel may refuse it: it is only there for a soft dependency, such as code for one kind
-    /// of CPU.
+    /// Whether the kernel may reject it, because it is only a soft dependency, such as code for one kind of
+    /// CPU.
     pub optional: bool,
 }
 
@@ -34,12 +34,12 @@ pub struct Module {
 pub enum Error {
     /// The kernel came without modules, so its built-in modules are unknown too.
     #[error(
-        "kernel {kernel} came without modules, and {module} is wanted: add it with its modules"
+        "kernel {kernel} was added without modules, but {module} is needed: add it with its modules"
     )]
     NoModules {
         /// The kernel's name.
         kernel: String,
-        /// The first module wanted.
+        /// The first module that is needed.
         module: String,
     },
     /// The kernel has no such module.
@@ -55,7 +55,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -84,8 +84,8 @@ impl Module {
         }
     }
 
-    /// The release of the kernel for which it was built, from the start of its `vermagic`; none if it has
-    /// none.
+    /// The release of the kernel for which it was built, from the start of its `vermagic`; `None` if it has
+    /// no `vermagic`.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
@@ -97,8 +97,8 @@ impl Module {
         Ok(release.map(|release| String::from_utf8_lossy(release).into_owned()))
     }
 
-    /// Whether the kernel's own build made it. A module built out of tree lacks `intree=Y` among its
-    /// strings (`scripts/mod/modpost.c`), and taints the kernel.
+    /// Whether the kernel's own build made it. A module built out of tree has no `intree=Y` among its strings
+    /// (`scripts/mod/modpost.c`), and taints the kernel.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
@@ -108,9 +108,11 @@ impl Module {
     }
 }
 
-/// The modules of `kernel` to load for all of `wanted`, each after its dependencies and soft dependencies.
+/// The modules of `kernel` to load for `wanted`, each after its dependencies and soft dependencies. In names
+/// dashes equal underscores. Built-in modules are left out.
+///
 /// `modprobe --show-depends` is not used: in kmod 30 it leaves out most modules of a list of soft
-/// dependencies, such as `xxhash_generic` of btrfs, and a guest cannot load them later. Dashes and underscores in names are equal. Built-in modules are left out.
+/// dependencies, such as `xxhash_generic` of btrfs, and a guest cannot load them later.
 ///
 /// # Errors
 /// When the kernel has no such module, or its lists cannot be read.
@@ -166,8 +168,8 @@ pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
     Ok(dependencies.lines().filter_map(dependency).any(|(known, _)| known == name(module)))
 }
 
-/// Those of `wanted` that a kernel has neither built in nor as a file; none if it came without modules, as
-/// it is then unknown.
+/// The modules of `wanted` that a kernel has neither built in nor as a file. Empty if it was added without
+/// modules, because then they are unknown.
 ///
 /// # Errors
 /// When the kernel's lists cannot be read.
@@ -175,8 +177,7 @@ pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, 
     let Some(directory) = &kernel.modules else {
         return Ok(Vec::new());
     };
-    // Every directory of modules has this file. If it is missing the cache is damaged; the kernel does not
-    // lack modules.
+    // Every directory of modules has this file. If it is missing, the cache is damaged.
     let path = directory.join("modules.dep");
     let dependencies = fs::read_to_string(&path).map_err(|error| Error::Read { path, error })?;
     let builtin = read_list(&directory.join("modules.builtin"))?;
@@ -185,7 +186,7 @@ pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, 
     Ok(wanted.iter().copied().filter(|module| !known.contains(&name(module))).collect())
 }
 
-/// One of the lists beside the modules; a missing one counts as empty.
+/// One of the lists beside the modules; empty if the file is missing.
 fn read_list(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -193,14 +194,14 @@ fn read_list(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// A line of `modules.dep`: a file, a colon, the files on which it depends.
+/// Parses a line of `modules.dep`: a file, a colon, the files on which it depends.
 fn dependency(line: &str) -> Option<(String, (&str, Vec<String>))> {
     let (file, needed) = line.split_once(':')?;
     Some((name(file), (file, needed.split_whitespace().map(name).collect())))
 }
 
-/// A line of `modules.softdep`: `softdep MODULE pre: NAME... post: NAME...`. Names before the first colon
-/// count as `pre`.
+/// Parses a line of `modules.softdep`: `softdep MODULE pre: NAME... post: NAME...`. Names before the first
+/// colon count as `pre`.
 fn soft_dependency(line: &str) -> Option<(String, Soft)> {
     let mut words = line.strip_prefix("softdep ")?.split_whitespace();
     let module = name(words.next()?);
@@ -217,8 +218,8 @@ fn soft_dependency(line: &str) -> Option<(String, Soft)> {
     Some((module, soft))
 }
 
-/// A line of `modules.alias`: `alias ALIAS MODULE`. Aliases of devices have wildcards; they are ignored, as
-/// no module depends on one.
+/// Parses a line of `modules.alias`: `alias ALIAS MODULE`. Aliases of devices have wildcards and are ignored,
+/// because no module depends on one.
 fn alias(line: &str) -> Option<(String, String)> {
     let (alias, module) = line.strip_prefix("alias ")?.rsplit_once(' ')?;
     (!alias.contains('*')).then(|| (name(alias), name(module)))
@@ -256,7 +257,7 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Adds a module after its dependencies. False if there is none of that name.
+    /// Adds a module after its dependencies. False if no module has this name.
     fn take(&mut self, name: &str) -> bool {
         let Some((file, needed)) = self.files.get(name).cloned() else {
             return false;
@@ -274,7 +275,7 @@ impl Choice<'_> {
         true
     }
 
-    /// Adds those of these that exist, by name or else by alias.
+    /// Adds these modules as far as they exist, by name or else by alias.
     fn take_soft(&mut self, names: &[String]) {
         for name in names {
             if !self.take(name) {
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_come_after_what_they_need_and_once() {
+    fn modules_come_once_and_after_their_dependencies() {
         let directory = tempfile::tempdir().unwrap();
         let kernel = kernel(directory.path());
         let modules = choose(&kernel, &["b_b", "a", "ext4", "b-b"]).unwrap();
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn soft_dependencies_are_followed_and_may_be_refused() {
+    fn soft_dependencies_are_optional() {
         let directory = tempfile::tempdir().unwrap();
         let kernel = kernel(directory.path());
         let soft = "# Soft dependencies extracted from modules themselves.\n\
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_named() {
+    fn a_missing_module_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let mut kernel = kernel(directory.path());
         let error = choose(&kernel, &["a", "nix"]).unwrap_err().to_string();

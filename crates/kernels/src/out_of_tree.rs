@@ -1,13 +1,13 @@
-//! External modules of our own, built against the headers of a kernel by the kernel's own build system
+//! Builds our own external modules with the headers of a kernel and the kernel's own build system
 //! (`Documentation/kbuild/modules.rst`).
 //!
 //! The compiler is the host's. The programs of the kernel's build come from its packages and need the C
-//! library with which they were linked. So each is replaced by a script that starts it with the dynamic
-//! linker of the unpacked tree (ld.so(8)). Only a compiler and `make` must be installed, and no privilege
-//! is needed.
+//! library with which they were linked. Therefore each is replaced by a script that starts it with the
+//! dynamic linker of the unpacked tree (ld.so(8)). The host needs only a compiler and `make`, and no
+//! privileges.
 //!
-//! A failure of the host is an error. Only if a working compiler rejects the source with the kernel's own
-//! headers is the kernel the cause.
+//! A failure of the host is an error. The kernel is the cause only if a working compiler rejects the source
+//! with the kernel's own headers.
 
 use std::env;
 use std::fs;
@@ -34,12 +34,12 @@ pub struct Source {
     pub text: &'static str,
 }
 
-/// Where the module is built, within the tree of the headers.
+/// The directory of the module within the tree of the headers.
 const PLACE: &str = "module";
 
-/// Parts of the kernel's configuration that are switched off (`make`'s command line overrides it): debug
-/// information, what needs `pahole`, compression, and a flag that compilers before GCC 14 lack and that
-/// only affects the alignment of functions.
+/// Options of the kernel's configuration that are disabled (`make`'s command line overrides them): debug
+/// information, options that need `pahole`, compression, and a flag that compilers before GCC 14 lack and
+/// that only affects the alignment of functions.
 const ARGUMENTS: [&str; 6] = [
     "CC=gcc",
     "CONFIG_DEBUG_INFO=",
@@ -49,18 +49,18 @@ const ARGUMENTS: [&str; 6] = [
     "CONFIG_MODULE_COMPRESS=",
 ];
 
-/// Some programs of the packages only start another one for the machine. These are the suffixes of the
-/// right ones' names.
+/// Some programs of the packages only start another one for the architecture. These are the suffixes of the
+/// programs for x86-64.
 const VARIANTS: [&str; 2] = ["real-lsb-64", "real-x86"];
 
 impl Source {
-    /// A digest that distinguishes builds of different sources or with different recipes.
+    /// A digest of the source and the recipe of the build.
     pub(crate) fn digest(&self) -> String {
         digest([&[self.name, self.text], &ARGUMENTS[..]].concat().join("\n").as_bytes())
     }
 
-    /// Builds the module for the kernel `release`, whose headers packages were unpacked into `root`, as
-    /// [`Self::build`] does.
+    /// Builds the module for the kernel `release`, whose headers packages are unpacked in `root`. See
+    /// [`Self::build`].
     pub(crate) fn build_packaged(
         &self,
         root: &Path,
@@ -77,8 +77,7 @@ impl Source {
     /// this host. Returns its file, or the compiler's message if the source does not fit the kernel.
     ///
     /// # Errors
-    /// When the host cannot build it: for any failure except errors of a working compiler in the source
-    /// itself.
+    /// When the host cannot build it: any failure except errors of a working compiler in the source itself.
     pub(crate) fn build(
         &self,
         headers: &Path,
@@ -94,7 +93,7 @@ impl Source {
         write("Kbuild", &format!("obj-m := {}.o\n", self.name))?;
         try_compiler(&place)?;
         let mut make = MAKE.command();
-        // An outer `make`, or the user's settings, would influence the build.
+        // An outer `make` or the user's settings would influence the build.
         let kept = ["PATH", "LC_ALL"];
         for (name, _) in env::vars_os().filter(|(name, _)| !kept.iter().any(|kept| name == kept)) {
             make.env_remove(name);
@@ -106,14 +105,14 @@ impl Source {
         }
         let built = place.join(format!("{}.ko", self.name));
         if !is_object(&built)? {
-            let problem = "it made no module, and did not say why".to_owned();
+            let problem = "it made no module and printed no error".to_owned();
             return Err(Error::Tool { tool: MAKE.name, problem });
         }
         Ok(Ok(built))
     }
 
-    /// The first error in the source itself, or a symbol that the kernel does not export. None if any
-    /// message points to the host.
+    /// The first error in the source itself, or a symbol that the kernel does not export. `None` if any
+    /// message is about the host.
     fn complaint(&self, failed: &Output) -> Option<String> {
         let said = String::from_utf8_lossy(&failed.stderr);
         if failed.status.signal().is_some() || said.lines().any(is_of_host) {
@@ -127,7 +126,7 @@ impl Source {
             let name = place.rsplit('/').next().unwrap_or_default();
             name.starts_with(&file) && !place.contains(' ')
         };
-        // `ERROR: modpost: "SYMBOL" [FILE] undefined!`; a symbol that is not in the source comes from the
+        // `ERROR: modpost: "SYMBOL" [FILE] undefined!`. A symbol that is not in the source comes from the
         // compiler.
         let is_of_symbol = |line: &&str| {
             let symbol = line.split('"').nth(1).unwrap_or_default();
@@ -146,7 +145,7 @@ fn checksum(module: &Path) -> PathBuf {
     module.with_extension("ko.sha256")
 }
 
-/// Whether a module exists and is undamaged. The kernel would refuse a damaged one, which would not be the
+/// Whether a module exists and is undamaged. The kernel would reject a damaged one, which would not be the
 /// kernel's fault.
 pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
     let read = |path: &Path| match fs::read(path) {
@@ -157,7 +156,7 @@ pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
     Ok(module.is_some_and(|bytes| checksum == Some(digest(&bytes).into_bytes())))
 }
 
-/// Moves a module that was built, perhaps on another disk, into its place beside its checksum.
+/// Moves a built module, possibly from another disk, to its place beside its checksum.
 pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
     let bytes = fs::read(built).doing("read", built)?;
     let write = |path: &Path, bytes: &[u8]| {
@@ -172,7 +171,7 @@ pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
     write(path, &bytes)
 }
 
-/// A directory in which the kernel's build works: it cannot handle blanks and commas in paths. This is
+/// A directory in which the kernel's build works, which allows no spaces and commas in paths. This is
 /// `stage`, or a temporary directory if the path of `stage` has such characters.
 pub(crate) fn workshop(stage: TempDir) -> Result<TempDir, Error> {
     if is_plain(stage.path())? {
@@ -188,14 +187,14 @@ pub(crate) fn workshop(stage: TempDir) -> Result<TempDir, Error> {
         .doing("write into", &temporary)
 }
 
-/// Whether a path has only characters without a meaning to `make`, shells and compilers.
+/// Whether a path has only characters without a special meaning to `make`, shells and compilers.
 fn is_plain(path: &Path) -> Result<bool, Error> {
     let path = path.canonicalize().doing("read", path)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._+-@".contains(byte);
     Ok(path.as_os_str().as_bytes().iter().all(is_plain))
 }
 
-/// Compiles a minimal file: if that fails, the compiler is at fault, not the kernel.
+/// Compiles a minimal file. If that fails, the compiler is at fault, not the kernel.
 fn try_compiler(place: &Path) -> Result<(), Error> {
     let path = place.join("try.c");
     fs::write(&path, "int nothing;\n").doing("write", &path)?;
@@ -204,7 +203,7 @@ fn try_compiler(place: &Path) -> Result<(), Error> {
     if is_object(&object)? {
         return Ok(());
     }
-    let problem = "it compiles nothing, and does not say why".to_owned();
+    let problem = "it compiled nothing and printed no error".to_owned();
     Err(Error::Tool { tool: GCC.name, problem })
 }
 
@@ -221,7 +220,7 @@ fn wrap(root: &Path) -> Result<(), Error> {
     let linker = |place: &PathBuf| place.join("ld-linux-x86-64.so.2");
     let linker = libraries.iter().map(linker).find(|path| path.exists());
     let Some(linker) = linker else {
-        let problem = "the packages of its libraries hold no dynamic linker".to_owned();
+        let problem = "the packages of its libraries have no dynamic linker".to_owned();
         return Err(Error::NoKernel { path: root.to_owned(), problem });
     };
     let [lib, usr] = libraries;
@@ -291,7 +290,7 @@ mod tests {
     const SOURCE: Source = Source { name: "some", text: "int some;\n" };
     const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 
-    /// A tree like that of the packages, whose build runs `command` with `cat` as one of its own programs.
+    /// A tree like that of the packages. Its build runs `command` with `cat` as one of its own programs.
     fn tree(command: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_the_kernel_has_not_all_for_is_the_kernels() {
+    fn a_source_that_does_not_fit_is_the_kernels_failure() {
         for complaint in [
             "some.c:1:1: error: not for this kernel",
             "/x/module/some.c:5:10: fatal error: linux/some.h: No such file or directory",
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_cannot_build_says_nothing_of_the_kernel() {
+    fn a_failure_of_the_host_is_an_error() {
         let complaint = |command: &str| {
             SOURCE.build_packaged(tree(command).path(), "1-x").unwrap_err().to_string()
         };
@@ -364,9 +363,9 @@ mod tests {
         }
         let script = "printf 'some.c:1:1: error: x\\nld: x.ko: Permission denied\\n' >&2; exit 1";
         assert_eq!(complaint(script), "make failed: ld: x.ko: Permission denied");
-        assert_eq!(complaint("true"), "make failed: it made no module, and did not say why");
+        assert_eq!(complaint("true"), "make failed: it made no module and printed no error");
         let empty = complaint("touch $(M)/some.ko");
-        assert_eq!(empty, "make failed: it made no module, and did not say why");
+        assert_eq!(empty, "make failed: it made no module and printed no error");
     }
 
     /// The message of a build in which a host program is replaced by a script.
@@ -389,7 +388,7 @@ mod tests {
 
     const BUILD: &str = "FAULTLINE_TEST_BUILD";
 
-    /// Builds and reports the result, in a process that a test below started; does nothing elsewhere.
+    /// Builds and reports the result. Runs only in a process that a test below starts.
     #[test]
     fn builder() {
         if env::var_os(BUILD).is_some() {
@@ -402,11 +401,11 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_the_host_that_fail_are_not_the_kernels_fault() {
+    fn failures_of_host_programs_are_errors() {
         for (name, script, expected) in [
             ("gcc", "exec /usr/bin/gcc \"$@\"", "Ok(Ok(\"built\"))"),
             ("gcc", "exit 1", "Err(\"gcc failed: exit status: 1\")"),
-            ("gcc", "exit 0", "Err(\"gcc failed: it compiles nothing, and does not say why\")"),
+            ("gcc", "exit 0", "Err(\"gcc failed: it compiled nothing and printed no error\")"),
             (
                 "gcc",
                 "echo 'some.c:1:1: error: broken' >&2; exit 1",
@@ -419,7 +418,7 @@ mod tests {
             ),
             ("make", "exit 2", "Err(\"make failed: exit status: 2\")"),
             ("make", "kill -KILL $$", "Err(\"make failed: signal: 9"),
-            ("make", "exit 0", "Err(\"make failed: it made no module, and did not say why\")"),
+            ("make", "exit 0", "Err(\"make failed: it made no module and printed no error\")"),
         ] {
             let told = with_fake(name, script);
             assert!(told.starts_with(expected), "{name}: {script}: {told}");
@@ -427,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_the_build_would_take_apart_are_avoided() {
+    fn paths_with_special_characters_are_avoided() {
         let directory = tempfile::tempdir().unwrap();
         let stage = |name: &str| {
             let path = directory.path().join(name);
@@ -444,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_that_are_missing_are_told() {
+    fn a_missing_dynamic_linker_is_an_error() {
         let tree = tree("true");
         fs::remove_dir_all(tree.path().join(LIBRARIES)).unwrap();
         let error = SOURCE.build_packaged(tree.path(), "1-x").unwrap_err().to_string();
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_are_told_apart_by_what_was_built() {
+    fn the_digest_depends_on_the_source() {
         assert_ne!(SOURCE.digest(), Source { text: "int other;\n", ..SOURCE }.digest());
     }
 }

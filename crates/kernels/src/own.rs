@@ -1,4 +1,4 @@
-//! Checks that the files that a user gives for a kernel belong to it.
+//! Checks that the user's files belong to the kernel.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,13 +23,13 @@ pub(crate) const MAX_MAP: u64 = 64 << 20;
 const MAX_NAME: usize = 512;
 /// The symbol of the kernel's banner (`init/version.c`).
 const BANNER: &str = "linux_banner";
-/// Sections with exported symbols; the second until Linux 7.0.
+/// Sections with exported symbols. The second one exists until Linux 7.0.
 const EXPORTS: [&str; 2] = ["__ksymtab", "__ksymtab_gpl"];
-/// Size of `struct kernel_symbol`: the relative offsets of value, name and namespace, 4 bytes each, since
-/// 5.4 (`include/linux/export-internal.h`).
+/// The size of `struct kernel_symbol` since 5.4: the relative offsets of value, name and namespace, 4 bytes
+/// each (`include/linux/export-internal.h`).
 const EXPORT: usize = 12;
 
-/// Checks that a configuration belongs to the kernel `release`; otherwise returns the reason.
+/// Checks that a configuration belongs to the kernel `release`. The error is the reason.
 pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     let head = |line: &'_ str| {
         let line = line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")?;
@@ -37,7 +37,7 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     };
     let Some((machine, version)) = text.lines().take(8).find_map(head) else {
         let head = "# Linux/x86 VERSION Kernel Configuration";
-        return Err(format!("it is no kernel's configuration: its first lines lack `{head}`"));
+        return Err(format!("it is not a kernel's configuration: its first lines lack `{head}`"));
     };
     let machine = machine.escape_debug();
     if !matches!(machine.to_string().as_str(), "x86" | "x86_64") {
@@ -46,7 +46,7 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     if !is_version_of(&version, release) {
         let version = version.escape_debug();
         return Err(format!(
-            "it is the configuration of Linux {version}, and the image is {release}"
+            "it is the configuration of Linux {version}, but the image is {release}"
         ));
     }
     let options = config::parse(text);
@@ -57,14 +57,14 @@ pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
     let local = options.get("LOCALVERSION").map_or("", |value| value.trim_matches('"'));
     if !release.contains(local) {
         return Err(format!(
-            "it has CONFIG_LOCALVERSION=\"{local}\", which the image's release {release} has not"
+            "it has CONFIG_LOCALVERSION=\"{local}\", which is not in the image's release {release}"
         ));
     }
     Ok(())
 }
 
-/// Whether a kernel of this version may have this release. Distributions number their releases of 6.1 as
-/// `6.1.0-56-...`, whatever the third number of the version.
+/// Whether a kernel of this version may have this release. The releases of distributions look like
+/// `6.1.0-56-...` for any 6.1 version.
 fn is_version_of(version: &str, release: &str) -> bool {
     if let Some(rest) = release.strip_prefix(version) {
         return !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -77,7 +77,7 @@ fn is_version_of(version: &str, release: &str) -> bool {
 }
 
 /// Checks that a `System.map` belongs to the kernel `release` in `vmlinux`: the addresses of its exported
-/// symbols and of its banner must agree. Otherwise returns the reason.
+/// symbols and of its banner must agree. The error is the reason.
 pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
     let symbols = symbols(text)?;
     let is_at = |name: &str, address| symbols.get(name).map(|all| all.contains(&address));
@@ -88,8 +88,8 @@ pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(),
     if let Some((name, at, _)) = wrong.first() {
         let said = symbols.get(name.as_str()).and_then(|all| all.first()).unwrap_or(&0);
         return Err(format!(
-            "it is the map of another build: {name} is at {at:x} in the image, and at {said:x} by the \
-             map ({} of {} exported symbols differ)",
+            "it is the map of another build: {name} is at {at:x} in the image, but at {said:x} in the \
+            map ({} of {} exported symbols differ)",
             wrong.len(),
             known.len()
         ));
@@ -100,12 +100,14 @@ pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(),
         && !data(vmlinux, *banner).is_some_and(|bytes| bytes.starts_with(expected.as_bytes()))
     {
         return Err(format!(
-            "it is the map of another build: `{}` is not where the map has {BANNER}, at {banner:x}",
+            "it is the map of another build: the image does not have `{}` at {banner:x}, the map's {BANNER}",
             expected.trim_end()
         ));
     }
     if known.is_empty() && banner.is_none() {
-        return Err(format!("it cannot be checked: it has neither {BANNER} nor exported symbols"));
+        return Err(format!(
+            "it cannot be checked: the image has neither {BANNER} nor exported symbols"
+        ));
     }
     Ok(())
 }
@@ -116,15 +118,15 @@ fn symbols(text: &str) -> Result<HashMap<&str, Vec<u64>>, String> {
     for (number, line) in (1..).zip(text.lines()) {
         let Some((address, name)) = symbol(line) else {
             return Err(format!(
-                "it is no System.map: line {number} is not `ADDRESS TYPE NAME` (Debian's \
-                 /boot/System.map-* only names the package that has it)"
+                "it is not a System.map: line {number} is not `ADDRESS TYPE NAME` (Debian's \
+                /boot/System.map-* only names the package with the map)"
             ));
         };
         symbols.entry(name).or_default().push(address);
     }
     match symbols.contains_key("_text") {
         true => Ok(symbols),
-        false => Err("it is no System.map: it lacks the symbol _text".into()),
+        false => Err("it is not a System.map: it lacks the symbol _text".into()),
     }
 }
 
@@ -180,13 +182,13 @@ fn data(vmlinux: &[u8], address: u64) -> Option<&[u8]> {
     })
 }
 
-/// Checks that all modules below `directory` were built for the kernel `release`, by their `vermagic`
-/// (`include/linux/vermagic.h`), and that a directory of `lib/modules` has its name.
+/// Checks by their `vermagic` (`include/linux/vermagic.h`) that all modules below `directory` were built for
+/// the kernel `release`, and that a directory of `lib/modules` has its name.
 pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error> {
     let other = |path: &Path, other: &str| Error::NoKernel {
         path: path.to_owned(),
         problem: format!(
-            "it is for the kernel {}, and the image is {release}",
+            "it is for the kernel {}, but the image is {release}",
             other.escape_debug()
         ),
     };
@@ -219,8 +221,8 @@ pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error
     Ok(())
 }
 
-/// The text of a file that a user gave for a kernel (`config` or `map`), unchanged; for a packaged kernel,
-/// its configuration. None if the kernel has no such file.
+/// The text of a user's file (`config` or `map`), unchanged; for a packaged kernel, its configuration. `None`
+/// if the kernel has no such file.
 ///
 /// # Errors
 /// When it cannot be read, or has changed since it was added.
@@ -238,6 +240,6 @@ pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
 pub(crate) fn damaged(path: &Path) -> Error {
     Error::Record {
         path: path.to_owned(),
-        problem: "it is no longer what was added: its SHA-256 differs".into(),
+        problem: "it has changed since it was added: its SHA-256 differs".into(),
     }
 }

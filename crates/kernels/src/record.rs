@@ -1,4 +1,4 @@
-//! Records of the cache, as JSON.
+//! Reads records of the cache, which are JSON.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::error::Doing;
 
-/// What a record holds; none if there is no such file.
+/// The contents of a record; `None` if the file does not exist.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

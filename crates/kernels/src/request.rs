@@ -1,4 +1,4 @@
-//! Requests for kernels: a Debian kernel by version, a package, or files.
+//! Parses requests for kernels: a Debian kernel by version, a package, or files.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::Error;
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
 
-/// Which kernel to add.
+/// The kernel to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A kernel of the Debian archive.
@@ -16,25 +16,25 @@ pub enum Request {
         /// A series (`6.1`), an upstream version (`6.1.176`), a package version (`6.1.176-1`), a
         /// release (`6.1.0-56-cloud-amd64`), or `newest`.
         version: String,
-        /// The only suite to look in, such as `bookworm-security`.
+        /// The only suite to search, such as `bookworm-security`.
         suite: Option<String>,
     },
-    /// A package in a file.
+    /// A package file.
     Deb(PathBuf),
-    /// A kernel of the user's.
+    /// The user's own kernel.
     Files(Files),
 }
 
-/// The files of a kernel of the user's.
+/// The files of a user's kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// The `bzImage`, or a `vmlinux` with PVH entry.
     pub image: PathBuf,
-    /// Its `lib/modules/RELEASE`, which holds `kernel/`.
+    /// Its `lib/modules/RELEASE`, which contains `kernel/`.
     pub modules: Option<PathBuf>,
-    /// Its build tree, or a headers package, with which modules are built.
+    /// Its build tree or headers package, with which modules are built.
     pub headers: Option<PathBuf>,
-    /// Its `.config`; by default that of the headers.
+    /// Its `.config`; by default the one of the headers.
     pub config: Option<PathBuf>,
     /// Its `System.map`.
     pub map: Option<PathBuf>,
@@ -47,8 +47,8 @@ impl FromStr for Request {
 
     /// Parses `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let hint = "ask for debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
-                    the path of a .deb (a kernel of your own: `faultline kernel add --image FILE`)";
+        let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
+                    the path of a .deb (for your own kernel: `faultline kernel add --image FILE`)";
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
         if text.ends_with(".deb") {
             return Ok(Self::Deb(text.into()));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_directory_names_are_refused() {
+    fn invalid_names_are_errors() {
         assert!(check_name("6.12.117+deb12-cloud-amd64").is_ok());
         for name in ["", ".", "..", ".x", "-x", "a/b", "a\0", "debian:6.1", &"x".repeat(101)] {
             assert!(check_name(name).is_err(), "{name}");

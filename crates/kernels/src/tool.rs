@@ -1,4 +1,4 @@
-//! Runs the few programs of the host that this crate needs.
+//! Runs the host's programs that this crate needs.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use crate::Error;
 pub(crate) struct Tool {
     /// Its file name.
     pub name: &'static str,
-    /// How to get it.
+    /// How to install it.
     pub hint: &'static str,
 }
 
@@ -28,8 +28,8 @@ pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package ma
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
 
 impl Tool {
-    /// A command for the program, without arguments. The path of ordinary users often lacks the directories
-    /// of `depmod`.
+    /// A command for the program, without arguments. Ordinary users often lack the directory of `depmod` in
+    /// PATH.
     pub fn command(&self) -> Command {
         let mut path = env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
         path.push(":/usr/sbin:/sbin");
@@ -46,7 +46,7 @@ impl Tool {
         self.try_run(command)?.map_err(|failed| self.failed(&failed))
     }
 
-    /// The same, but a failure is a result: the output of the failed program.
+    /// Like [`Tool::run`], but a failure is returned as the output of the program.
     ///
     /// # Errors
     /// When the program is not installed.
@@ -73,9 +73,9 @@ impl Tool {
     }
 }
 
-/// Messages that blame the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,
-/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), the compiler's for lack of
-/// memory and for a signal, and ours for a signal.
+/// Messages of failures of the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,
+/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), the compiler's for lack of memory
+/// and for a signal, and ours for a signal.
 const OF_HOST: [&str; 12] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -91,13 +91,13 @@ const OF_HOST: [&str; 12] = [
     "signal: ",
 ];
 
-/// Whether a message blames the host, not the program's input.
+/// Whether a message is about the host, not the program's input.
 pub(crate) fn is_of_host(complaint: &str) -> bool {
     OF_HOST.iter().any(|words| complaint.contains(words))
 }
 
-/// The essential part of the messages: the first of apt's errors, or the one that blames the host, or the
-/// first of a compiler's errors, or the last lines of anything else.
+/// The essential part of the messages: the first of apt's errors, or an error of the host, or the first of a
+/// compiler's errors, or else the last lines.
 fn complaint(said: &str) -> String {
     let error = said.lines().find_map(|line| line.strip_prefix("E: "));
     let error = error.or_else(|| said.lines().find(|line| is_of_host(line)));
@@ -116,7 +116,7 @@ mod tests {
     const SHELL: Tool = Tool { name: "sh", hint: "" };
 
     #[test]
-    fn failures_say_what_the_program_said() {
+    fn failures_quote_the_program() {
         let run = |script| SHELL.run(SHELL.command().args(["-c", script]));
         assert_eq!(run("echo out").unwrap(), "out\n");
         let failed = run("echo noise >&2; echo 'E: no such suite' >&2; exit 100").unwrap_err();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_says_how_to_get_it() {
+    fn a_missing_program_has_a_hint() {
         let tool = Tool { name: "no-such-program-here", hint: "install it" };
         let error = tool.run(&mut tool.command()).unwrap_err();
         assert_eq!(error.to_string(), "no-such-program-here is not installed: install it");

@@ -1,6 +1,6 @@
-//! User space for guests: Debian packages with their dependencies, unpacked and made into a read-only file
-//! system image. No program of the packages is run. What their installation scripts would do is done here
-//! as far as programs need it, or not at all.
+//! Makes user space for guests: Debian packages with their dependencies, unpacked into a read-only file
+//! system image. No program of the packages is run. The necessary parts of their installation scripts are
+//! done here.
 
 pub mod lock;
 mod tree;
@@ -18,15 +18,15 @@ use crate::debian::Archive;
 use crate::error::Doing;
 use crate::{Error, assemble, record};
 
-/// The version of the recipe by which an image is made of packages, and of its record.
+/// The version of the recipe for images, and of their record.
 const SCHEMA: u32 = 1;
-/// The file of the record, beside the image.
+/// The name of the record's file, beside the image.
 const RECORD: &str = "userspace.json";
 /// Packages that programs need without declaring a dependency: a shell for `system(3)`.
 const BASE: &[&str] = &["coreutils", "dash"];
 
-/// Makes a file system of a directory's files in an image that already has its size; all files belong to
-/// root.
+/// A function that makes a file system of a directory's files in an image that already has its size. All
+/// files belong to root.
 pub type Mkfs<'a> = &'a dyn Fn(&Path, &Path) -> Result<(), String>;
 
 /// An image of packages.
@@ -42,7 +42,7 @@ pub struct Userspace {
     pub packages: Vec<String>,
     /// The exact packages; old images lack it.
     pub lock: Option<UserspaceLock>,
-    /// When it was made.
+    /// The time at which it was made.
     pub made: SystemTime,
 }
 
@@ -61,7 +61,7 @@ struct Record {
 pub(crate) struct Wanted(Vec<String>);
 
 impl Wanted {
-    /// Rejects anything but names: apt would interpret it.
+    /// Rejects anything but names, because apt would interpret it.
     pub fn new(packages: &[String]) -> Result<Self, Error> {
         if let Some(wrong) = packages.iter().find(|name| !is_name(name)) {
             return Err(Error::PackageName(wrong.clone()));
@@ -77,7 +77,7 @@ impl Wanted {
         self.0.join(" ")
     }
 
-    /// The directory of their image if there is no alias: old images were kept like this.
+    /// The directory of their image in old caches, which have no alias.
     pub fn old_place(&self) -> String {
         name_of(&assemble::digest(format!("{SCHEMA} {}", self.alias()).as_bytes()))
     }
@@ -94,7 +94,7 @@ pub(crate) fn name_of(digest: &str) -> String {
     digest.chars().take(16).collect()
 }
 
-/// The image in its directory `home`, if there is one.
+/// The image in the directory `home`; `None` if there is none.
 pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
     let path = home.join(RECORD);
     let Some(record) = record::read::<Record>(&path)? else { return Ok(None) };
@@ -108,8 +108,8 @@ pub(crate) fn read(home: &Path) -> Result<Option<Userspace>, Error> {
     Ok(Some(Userspace { image: home.join("image"), size, digest, packages, lock, made }))
 }
 
-/// The packages requested for the image in its directory `home`, if it is an old one, which has them in its
-/// record.
+/// The packages requested for the image in the directory `home`, if it is an old one. Old images have them in
+/// their record.
 pub(crate) fn wanted_of_old(home: &Path) -> Result<Option<Wanted>, Error> {
     #[derive(Deserialize)]
     struct Record {
@@ -131,7 +131,7 @@ pub(crate) fn make(
 ) -> Result<PathBuf, Error> {
     let tree = stage.join("tree");
     archive.unpack(lock, &tree, say)?;
-    say("making a user space of them");
+    say("Making a user space of them");
     tree::settle(&tree)?;
     let home = stage.join("userspace");
     fs::create_dir(&home).doing("create", &home)?;
@@ -153,7 +153,7 @@ pub(crate) fn make(
     Ok(home)
 }
 
-/// Whether a word is a valid package name (Debian policy, 5.6.7) without a special meaning to apt: a `-` at
+/// Whether a word is a valid package name (Debian policy, 5.6.7) without a special meaning to apt. A `-` at
 /// the end would remove the package.
 pub fn is_name(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_are_asked_for() {
+    fn words_that_are_not_names_are_errors() {
         for name in ["fio", "bonnie++", "libstdc++6", "postgresql-15", "0ad", "python3.11"] {
             assert!(wanted(&[name]).is_ok(), "{name}");
         }
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repetition_mean_nothing() {
+    fn order_and_repetition_do_not_matter() {
         let alias = |names: &[&str]| wanted(names).unwrap().alias();
         assert_eq!(alias(&["fio", "bonnie++", "fio"]), alias(&["bonnie++", "fio"]));
         assert_ne!(alias(&["fio"]), alias(&["fio", "bonnie++"]));
     }
 
     #[test]
-    fn packages_become_an_image_with_its_record() {
+    fn packages_become_an_image_with_a_record() {
         let directory = tempfile::tempdir().unwrap();
         let packages = [
             ("fio", "3.33-3", "Depends: libaio1 (>= 0.3)\n", "usr/bin/fio"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_cannot_be_made_says_why() {
+    fn a_failed_mkfs_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let packages = [("coreutils", "9", "", "bin/true"), ("dash", "1", "", "bin/sh")];
         let archive = archive(directory.path(), &packages);

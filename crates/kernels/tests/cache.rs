@@ -1,4 +1,4 @@
-//! The cache with handmade packages and files; no network.
+//! Tests of the cache with handmade packages and files, without network.
 
 mod fixture;
 
@@ -40,7 +40,7 @@ fn files(image: &Path, modules: Option<PathBuf>, name: Option<&str>) -> Request 
 }
 
 #[test]
-fn a_kernel_is_booted_only_if_its_files_are_those_that_were_added() {
+fn a_kernel_with_changed_files_is_an_error() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
     let kernel = bench.add(&Request::Deb(deb)).unwrap();
@@ -54,8 +54,8 @@ fn a_kernel_is_booted_only_if_its_files_are_those_that_were_added() {
         *flipped.last_mut().unwrap() ^= 1;
         fs::write(file, flipped).unwrap();
         let expected = format!(
-            "{}: it is no longer what was added: its SHA-256 differs; remove the kernel \
-             (`faultline kernel rm {RELEASE}`) and add it again",
+            "{}: it has changed since it was added: its SHA-256 differs; remove the kernel \
+                         (`faultline kernel rm {RELEASE}`) and add it again",
             file.display()
         );
         assert_eq!(obtain().unwrap_err().to_string(), expected);
@@ -70,8 +70,8 @@ fn a_kernel_is_booted_only_if_its_files_are_those_that_were_added() {
     fs::write(&sums, &bytes[..70]).unwrap();
     assert!(obtain().unwrap_err().to_string().contains("it is missing"));
     fs::write(&sums, "a").unwrap();
-    assert!(obtain().unwrap_err().to_string().contains("line 1 is no digest"));
-    // A cache from before there were digests.
+    assert!(obtain().unwrap_err().to_string().contains("line 1 is not a digest"));
+    // An old cache, which has no digests.
     fs::remove_file(&sums).unwrap();
     obtain().unwrap();
     assert!(sums.is_file());
@@ -106,7 +106,7 @@ fn a_package_becomes_a_kernel() {
 }
 
 #[test]
-fn a_package_with_the_image_alone_is_a_kernel_without_modules() {
+fn a_package_without_modules_is_a_kernel_without_modules() {
     let bench = Bench::new();
     let tree = bench.path("tree");
     let place = "usr/lib/modules/7.3.4+deb13-cloud-amd64/vmlinuz.unsigned";
@@ -118,7 +118,7 @@ fn a_package_with_the_image_alone_is_a_kernel_without_modules() {
 }
 
 #[test]
-fn another_kernel_of_the_same_name_is_refused() {
+fn another_kernel_with_the_same_name_is_an_error() {
     let bench = Bench::new();
     let first = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let other = bzimage(RELEASE, &gzip(&vmlinux("other", 18)));
@@ -129,7 +129,7 @@ fn another_kernel_of_the_same_name_is_refused() {
 }
 
 #[test]
-fn a_kernel_of_ones_own_is_copied() {
+fn a_users_kernel_is_copied() {
     let bench = Bench::new();
     let image = bench.path("vmlinux");
     write(&image, &vmlinux("7.4.0-rc1+", 18));
@@ -147,7 +147,7 @@ fn a_kernel_of_ones_own_is_copied() {
     let same = files(&image, Some(modules.clone()), Some("mine"));
     let again = bench.cache.add(&same, &|line| *said.borrow_mut() = line.to_owned()).unwrap();
     assert_eq!(bench.cache.list().unwrap(), [again]);
-    assert_eq!(*said.borrow(), "mine is already there, of the same files");
+    assert_eq!(*said.borrow(), "mine is already in the cache with the same files");
     write(&modules.join("kernel/one.ko.gz"), &gzip(b"another module"));
     for other in [same, files(&image, None, Some("mine"))] {
         let error = bench.add(&other).unwrap_err();
@@ -162,11 +162,11 @@ fn a_kernel_without_known_headers_gets_no_module() {
     let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let source = Source { name: "some", text: "" };
     let why = bench.cache.out_of_tree(&kernel, &source, &|line| panic!("{line}")).unwrap();
-    assert_eq!(why.unwrap_err(), "has no headers: a kernel of your own is added with `--headers`");
+    assert_eq!(why.unwrap_err(), "has no headers: add the kernel again with `--headers`");
 }
 
 #[test]
-fn what_cannot_be_added_leaves_no_trace() {
+fn a_failed_add_leaves_no_files() {
     let bench = Bench::new();
     let image = bench.path("image");
     let refused = |request: Request, reason: &str| {
@@ -181,14 +181,14 @@ fn what_cannot_be_added_leaves_no_trace() {
     refused(files(&image, None, Some("mine")), "is not a kernel");
     write(&image, &kernel("6.1.0"));
     refused(files(&image, None, Some("../mine")), "is not a kernel");
-    refused(files(&image, Some(bench.path("tree")), None), "no `kernel` directory");
+    refused(files(&image, Some(bench.path("tree")), None), "no directory `kernel`");
     refused(Request::Deb(image.clone()), "dpkg-deb failed");
     write(&bench.path("tree/usr/share/doc/readme"), b"");
-    refused(Request::Deb(deb(&bench.path("tree"), "empty.deb")), "holds no kernel image");
+    refused(Request::Deb(deb(&bench.path("tree"), "empty.deb")), "contains no kernel image");
 }
 
 #[test]
-fn links_in_a_package_lead_nowhere() {
+fn links_in_a_package_are_not_followed() {
     let bench = Bench::new();
     write(&bench.path("host/vmlinuz-6.1.0"), &kernel("6.1.0"));
     fs::create_dir(bench.path("tree")).unwrap();
@@ -199,7 +199,7 @@ fn links_in_a_package_lead_nowhere() {
 }
 
 #[test]
-fn an_image_without_pvh_entry_boots_by_its_bzimage() {
+fn an_image_without_pvh_entry_boots_from_its_bzimage() {
     let bench = Bench::new();
     let image = bench.path("bzImage");
     write(&image, &bzimage("6.1.0", &gzip(&vmlinux("6.1.0", 6))));
@@ -211,7 +211,7 @@ fn an_image_without_pvh_entry_boots_by_its_bzimage() {
 }
 
 #[test]
-fn aliases_mean_their_kernel_until_it_is_removed() {
+fn aliases_refer_to_their_kernel_until_it_is_removed() {
     let bench = Bench::new();
     let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
     let aliases = format!(r#"{{"debian:6.1": "{RELEASE}"}}"#);
@@ -225,17 +225,17 @@ fn aliases_mean_their_kernel_until_it_is_removed() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_those_there_are() {
+fn the_error_for_an_unknown_name_lists_the_kernels() {
     let bench = Bench::new();
     let error = |name: &str| bench.cache.remove(name).unwrap_err().to_string();
-    assert_eq!(error("x"), "no kernel named x in the cache; there is none at all");
+    assert_eq!(error("x"), "the cache has no kernel x; the cache is empty");
     bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
-    let expected = format!("no kernel named ../x in the cache; there are {RELEASE}");
+    let expected = format!("the cache has no kernel ../x; it has {RELEASE}");
     assert_eq!(error("../x"), expected);
 }
 
 #[test]
-fn a_killed_add_leaves_nothing_that_counts() {
+fn a_killed_add_leaves_no_kernel() {
     let bench = Bench::new();
     write(&bench.path("cache/tmp/half/kernel/bzImage"), b"half");
     write(&bench.path("cache/kernels/stray/bzImage"), b"no record");
@@ -272,7 +272,7 @@ fn adds_at_the_same_time_wait_for_each_other() {
 }
 
 #[test]
-fn what_would_be_fetched_is_told_without_fetching() {
+fn would_fetch_is_answered_without_fetching() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
     let (path, missing) = (deb.to_str().unwrap(), bench.path("missing.deb"));

@@ -1,4 +1,4 @@
-//! Handmade images, some of them damaged.
+//! Tests with handmade images, some of them damaged.
 
 mod fixture;
 
@@ -7,7 +7,7 @@ use kernels::image::{self, Error};
 use proptest::prelude::*;
 
 #[test]
-fn the_vmlinux_comes_out_as_it_went_in() {
+fn the_vmlinux_is_extracted() {
     let elf = vmlinux("6.1.0-test", 18);
     assert_eq!(image::extract(&kernel("6.1.0-test")).unwrap(), elf);
     let zstd = [zstd::encode_all(&elf[..], 1).unwrap(), (elf.len() as u32).to_le_bytes().to_vec()];
@@ -17,7 +17,7 @@ fn the_vmlinux_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn images_tell_their_release() {
+fn the_release_is_read_from_images() {
     assert_eq!(image::release(&kernel("6.1.0-test")).as_deref(), Some("6.1.0-test"));
     assert_eq!(image::release(&vmlinux("7.3.4+", 18)).as_deref(), Some("7.3.4+"));
     assert_eq!(image::release(b"\x7fELF"), None);
@@ -32,7 +32,7 @@ fn only_a_pvh_note_is_a_pvh_entry() {
 }
 
 #[test]
-fn what_is_wrong_with_an_image_is_told() {
+fn each_error_of_an_image_is_named() {
     let error = |file: &[u8]| image::extract(file).unwrap_err();
     assert!(matches!(error(b"MZ"), Error::NotBzImage));
     assert!(matches!(error(&vmlinux("x", 18)), Error::NotBzImage));
@@ -47,7 +47,7 @@ fn what_is_wrong_with_an_image_is_told() {
     old[0x206] = 0x05;
     assert_eq!(
         error(&old[..]).to_string(),
-        "its boot protocol 2.05 does not tell where the kernel lies (2.08 and newer do)"
+        "its boot protocol 2.05 does not give the offset of the kernel (2.08 and newer do)"
     );
 }
 
@@ -80,7 +80,7 @@ fn a_vmlinux_ends_after_its_segments() {
     image::check(&elf[..end]).unwrap();
     for length in [end - 1, 0x200, 190] {
         let error = image::check(&elf[..length]).unwrap_err().to_string();
-        let expected = format!("it is cut short: by its header it has at least {end} bytes");
+        let expected = format!("it is truncated: its header requires {end} bytes or more");
         assert!(error.starts_with(&expected), "{length}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The real archive. Runs only with FAULTLINE_NETWORK=1, since it fetches about 130 MB.
+//! Tests with Debian's archive. They run only with FAULTLINE_NETWORK=1, because they fetch about 130 MB.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ fn may_use_the_network() -> bool {
 }
 
 #[test]
-fn kernels_of_both_forms_are_fetched_and_stay() {
+fn kernels_of_both_forms_are_fetched_once() {
     if !may_use_the_network() {
         return;
     }
@@ -63,17 +63,17 @@ fn what_cannot_be_built_is_told(cache: &Cache, kernel: &Kernel) {
     let wrong = Source { name: "wrong", text: "int wrong\n" };
     let why = cache.out_of_tree(kernel, &wrong, &|_| ()).unwrap().unwrap_err();
     assert!(
-        why.starts_with("cannot have the module wrong built: ") && why.contains("error"),
+        why.starts_with("cannot be used to build the module wrong: ") && why.contains("error"),
         "{why}"
     );
     let gone = Kernel { origin: "Debian 2.4.1-1, linux-image".into(), ..kernel.clone() };
     let other = Source { name: "other", text: "" };
     let why = cache.out_of_tree(&gone, &other, &|_| ()).unwrap().unwrap_err();
-    assert_eq!(why, "has no headers in the Debian archive (any more): 2.4.1-1");
+    assert_eq!(why, "has no headers in the Debian archive: 2.4.1-1");
 }
 
 #[test]
-fn what_the_archive_lacks_is_told() {
+fn a_kernel_that_the_archive_lacks_is_named() {
     if !may_use_the_network() {
         return;
     }
@@ -89,5 +89,5 @@ fn what_the_archive_lacks_is_told() {
     assert!(matches!(absent, Error::NotInArchive { .. }), "{absent}");
     let no_suite = add("6.1", "nosuchsuite");
     assert!(matches!(no_suite, Error::Tool { tool: "apt-get", .. }), "{no_suite}");
-    assert!(said.borrow().contains("the lists of nosuchsuite cannot be fetched"), "{said:?}");
+    assert!(said.borrow().contains("The lists of nosuchsuite cannot be fetched"), "{said:?}");
 }

@@ -1,4 +1,5 @@
-//! Kernels of the user's: files beside the image are kept, and refused if they do not belong to the kernel.
+//! Tests of users' kernels: files given with the image are kept, or rejected if they do not belong to the
+//! kernel.
 
 mod fixture;
 
@@ -30,7 +31,7 @@ impl Bench {
         self.cache.add(&Request::Files(files), &|_| ())
     }
 
-    /// Why a kernel is refused. Nothing of it must be kept.
+    /// The error for a kernel. Nothing of it must remain in the cache.
     fn refused(&self, files: Files) -> String {
         let error = self.add(files).unwrap_err();
         assert!(error.is_the_users(), "{error}");
@@ -88,7 +89,7 @@ fn map(exports: &[(&str, u64)]) -> String {
 }
 
 #[test]
-fn what_belongs_to_a_kernel_is_kept() {
+fn files_of_a_kernel_are_kept() {
     let bench = Bench::new();
     let headers = bench.headers(RELEASE);
     fs::remove_file(headers.join("include/loop")).unwrap();
@@ -118,27 +119,27 @@ fn what_belongs_to_a_kernel_is_kept() {
     fs::write(kept.join("include/linux/own.h"), "int other;\n").unwrap();
     let other = Source { name: "some", text: "int another;\n" };
     let error = bench.cache.out_of_tree(&kernel, &other, &|_| ()).unwrap_err().to_string();
-    assert!(error.contains("no longer what was added"), "{error}");
+    assert!(error.contains("has changed since it was added"), "{error}");
     fs::write(kernel.map.as_ref().unwrap(), map(&EXPORTS[..1])).unwrap();
     let error = kernels::text(&kernel, "map").unwrap_err().to_string();
-    assert!(error.contains("no longer what was added"), "{error}");
+    assert!(error.contains("has changed since it was added"), "{error}");
 }
 
 #[test]
-fn the_configuration_of_headers_is_the_kernels() {
+fn the_configuration_comes_from_the_headers() {
     let bench = Bench::new();
     let headers = bench.headers(RELEASE);
     fs::remove_file(headers.join("include/loop")).unwrap();
     let other = bench.file("config", format!("{CONFIG}CONFIG_NUMA=y\n"));
     let with = |config| Files { headers: Some(headers.clone()), config, ..bench.good() };
     let error = bench.refused(with(Some(other)));
-    assert!(error.ends_with("its .config is another one than --config names"), "{error}");
+    assert!(error.ends_with("its .config differs from the file of --config"), "{error}");
     let kernel = bench.add(with(None)).unwrap();
     assert_eq!(kernels::text(&kernel, "config").unwrap().as_deref(), Some(CONFIG));
 }
 
 #[test]
-fn headers_of_another_kernel_or_of_none_are_refused() {
+fn headers_of_another_kernel_are_errors() {
     let bench = Bench::new();
     let refused = |headers: &Path| {
         let error = bench.refused(Files { headers: Some(headers.to_owned()), ..bench.good() });
@@ -146,11 +147,11 @@ fn headers_of_another_kernel_or_of_none_are_refused() {
     };
     let tree = bench.headers("6.12.2-mine");
     let error = refused(&tree);
-    assert_eq!(error, "they are the headers of 6.12.2-mine, and the image is 6.12.1-mine");
+    assert_eq!(error, "these are the headers of 6.12.2-mine, but the image is 6.12.1-mine");
     fs::remove_file(tree.join("include/config/kernel.release")).unwrap();
     assert!(refused(&tree).starts_with("it has neither include/config/kernel.release nor"));
     bench.file("build/include/generated/utsrelease.h", "#define UTS_RELEASE \"6.11.0\"\n");
-    assert!(refused(&tree).starts_with("they are the headers of 6.11.0"));
+    assert!(refused(&tree).starts_with("these are the headers of 6.11.0"));
     bench.file("build/include/generated/utsrelease.h", "#define UTS_RELEASE \"6.12.1-mine\"\n");
     bench.file("build/include/config/kernel.release", "6.12.1\n"); // as in Debian's packages
     // A loop of links.
@@ -159,11 +160,11 @@ fn headers_of_another_kernel_or_of_none_are_refused() {
     bench.file("build/Module.symvers", "");
     bench.file("build/include/config/auto.conf", "CONFIG_CC_IS_CLANG=y\n");
     assert!(refused(&tree).contains("built with clang"));
-    assert_eq!(refused(&tree.join("Makefile")), "it is no directory");
+    assert_eq!(refused(&tree.join("Makefile")), "it is not a directory");
 }
 
 #[test]
-fn a_tree_built_outside_of_its_source_is_put_together() {
+fn a_tree_built_outside_of_its_source_is_combined_with_it() {
     let bench = Bench::new();
     let tree = bench.headers(RELEASE);
     fs::remove_file(tree.join("include/loop")).unwrap();
@@ -183,7 +184,7 @@ fn a_tree_built_outside_of_its_source_is_put_together() {
 }
 
 #[test]
-fn a_configuration_of_another_kernel_or_none_is_refused() {
+fn a_configuration_of_another_kernel_is_an_error() {
     let bench = Bench::new();
     let refused = |text: &str| {
         let config = Some(bench.file("config", text));
@@ -192,20 +193,20 @@ fn a_configuration_of_another_kernel_or_none_is_refused() {
     };
     for version in ["6.12.2", "6.12", "6.1.1", "7.0.1", "6.12.10"] {
         let expected =
-            format!("it is the configuration of Linux {version}, and the image is {RELEASE}");
+            format!("it is the configuration of Linux {version}, but the image is {RELEASE}");
         assert_eq!(refused(&CONFIG.replace("6.12.1", version)), expected);
     }
     let error = refused(&CONFIG.replace("Linux/x86", "Linux/arm64"));
     assert_eq!(error, "it is the configuration of a kernel for arm64");
     assert!(refused(&CONFIG.replace("-mine", "-yours")).contains("CONFIG_LOCALVERSION=\"-yours\""));
     for none in ["", "CONFIG_NUMA=y\n", "\u{0}\u{1}", "# Linux/x86 6.12.1 Kernel"] {
-        assert!(refused(none).starts_with("it is no kernel's configuration"), "{none}");
+        assert!(refused(none).starts_with("it is not a kernel's configuration"), "{none}");
     }
     assert!(refused(&CONFIG.replace("CONFIG_", "")).contains("no line CONFIG_NAME=VALUE"));
 }
 
 #[test]
-fn distributions_count_their_releases_of_a_series() {
+fn releases_of_distributions_match_any_version_of_their_series() {
     let bench = Bench::new();
     let add = |release: &str, version: &str| {
         let image = bench.file("bzImage", kernel(release));
@@ -221,7 +222,7 @@ fn distributions_count_their_releases_of_a_series() {
 }
 
 #[test]
-fn a_map_of_another_build_or_none_is_refused() {
+fn a_map_of_another_build_is_an_error() {
     let bench = Bench::new();
     let refused = |text: &str| {
         let map = Some(bench.file("System.map", text));
@@ -231,22 +232,22 @@ fn a_map_of_another_build_or_none_is_refused() {
     let moved = [EXPORTS[0], ("vfree", 0xffff_ffff_8130_0080)];
     assert_eq!(
         refused(&map(&moved)),
-        "it is the map of another build: vfree is at ffffffff81300040 in the image, and at \
-         ffffffff81300080 by the map (1 of 2 exported symbols differ)"
+        "it is the map of another build: vfree is at ffffffff81300040 in the image, but at \
+                 ffffffff81300080 in the map (1 of 2 exported symbols differ)"
     );
     let banner = map(&EXPORTS).replace("ffffffff82000000 R", "ffffffff82000001 R");
-    assert!(refused(&banner).contains("`Linux version 6.12.1-mine` is not where the map has"));
+    assert!(refused(&banner).contains("does not have `Linux version 6.12.1-mine` at"));
     let empty = refused("ffffffff81000000 T _text\n");
     assert!(empty.starts_with("it cannot be checked"), "{empty}");
     let other = "ffffffffffffffff B The real System.map is in the linux-image-dbg package\n";
     for none in [other, "x\n", "ffffffff81000000 T\n", "ffffffff T _text\n"] {
-        assert!(refused(none).starts_with("it is no System.map: line 1 is not"), "{none}");
+        assert!(refused(none).starts_with("it is not a System.map: line 1 is not"), "{none}");
     }
     assert!(refused("").contains("it lacks the symbol _text"));
 }
 
 #[test]
-fn modules_of_another_kernel_are_refused() {
+fn modules_of_another_kernel_are_errors() {
     let bench = Bench::new();
     let module =
         |release: &str| format!("\u{7f}ELF\0vermagic={release} SMP mod_unload \0name=one\0");
@@ -255,7 +256,7 @@ fn modules_of_another_kernel_are_refused() {
     let packed = gzip(module("6.12.1-yours").as_bytes());
     let two = bench.file(&format!("lib/modules/{RELEASE}/kernel/b/two.ko.gz"), packed);
     let with = |modules: &Path| Files { modules: Some(modules.to_owned()), ..bench.good() };
-    let expected = "it is for the kernel 6.12.1-yours, and the image is 6.12.1-mine";
+    let expected = "it is for the kernel 6.12.1-yours, but the image is 6.12.1-mine";
     assert_eq!(bench.refused(with(&modules)), format!("{}: {expected}", two.display()));
     let damaged = gzip(module(RELEASE).as_bytes());
     write(&two, &damaged[..damaged.len() - 12]);
@@ -267,14 +268,14 @@ fn modules_of_another_kernel_are_refused() {
 }
 
 #[test]
-fn images_that_cannot_be_booted_are_refused() {
+fn images_that_cannot_be_booted_are_errors() {
     let bench = Bench::new();
     let refused = |bytes: &[u8]| bench.refused_image(bytes);
     let whole = bzimage(RELEASE, &gzip(&vmlinux(RELEASE, 18)));
     let needed = whole.len() - 100; // what follows is a signature
     for length in [needed - 200, 1536, 0x250] {
         let error = refused(&whole[..length]);
-        assert!(error.starts_with("it is cut short: by its header"), "{length}: {error}");
+        assert!(error.starts_with("it is truncated: its header requires"), "{length}: {error}");
         assert!(error.ends_with(&format!("it has {length}")), "{error}");
     }
     for length in [0, 100, 0x202] {
@@ -288,11 +289,11 @@ fn images_that_cannot_be_booted_are_refused() {
     assert!(changed(3 * 512 + 30, &[0xff; 8]).starts_with("its packed kernel is damaged"));
     assert!(changed(0x236, &[0, 0]).starts_with("it is a kernel for 32-bit x86"));
     assert!(changed(0x38, b"ARM\x64").starts_with("it is a kernel for arm64"));
-    assert!(changed(0x1f1, &[200]).starts_with("it is cut short"));
-    assert!(changed(0x1f4, &[0xff; 4]).starts_with("it is cut short"));
-    assert!(changed(0x248, &[0xff; 8]).starts_with("it is cut short"));
+    assert!(changed(0x1f1, &[200]).starts_with("it is truncated"));
+    assert!(changed(0x1f4, &[0xff; 4]).starts_with("it is truncated"));
+    assert!(changed(0x248, &[0xff; 8]).starts_with("it is truncated"));
 
-    let hint = "give the bzImage, which the kernel's build leaves in arch/x86/boot/bzImage";
+    let hint = "use the bzImage, which the kernel's build writes to arch/x86/boot/bzImage";
     let without_pvh = refused(&vmlinux(RELEASE, 6));
     assert!(without_pvh.contains("no PVH entry") && without_pvh.ends_with(hint), "{without_pvh}");
     let mut elf = vmlinux(RELEASE, 18);
@@ -304,22 +305,22 @@ fn images_that_cannot_be_booted_are_refused() {
 }
 
 #[test]
-fn only_regular_files_of_a_kernels_size_are_read() {
+fn only_regular_files_up_to_the_limit_are_read() {
     let bench = Bench::new();
     let refused = |image: &Path| {
         let error = bench.refused(Files { image: image.to_owned(), ..Files::default() });
         error.split_once(": ").unwrap().1.to_owned()
     };
-    assert_eq!(refused(Path::new("/dev/zero")), "it is a device, and a regular file is wanted");
+    assert_eq!(refused(Path::new("/dev/zero")), "it is a device, not a regular file");
     let directory = bench.directory.path();
-    assert_eq!(refused(directory), "it is a directory, and a regular file is wanted");
+    assert_eq!(refused(directory), "it is a directory, not a regular file");
     let fifo = directory.join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    assert_eq!(refused(&fifo), "it is a FIFO, and a regular file is wanted");
+    assert_eq!(refused(&fifo), "it is a FIFO, not a regular file");
     assert!(refused(&directory.join("none")).starts_with("cannot be read: No such file"));
     let huge = directory.join("huge");
     fs::File::create(&huge).unwrap().set_len(1 << 40).unwrap();
-    assert!(refused(&huge).starts_with("it has 1099511627776 bytes, and more than"));
+    assert!(refused(&huge).starts_with("it has 1099511627776 bytes, but the limit is"));
     for map in [PathBuf::from("/dev/zero"), fifo, huge] {
         bench.refused(Files { map: Some(map.clone()), ..bench.good() });
         bench.refused(Files { config: Some(map), ..bench.good() });

@@ -1,4 +1,4 @@
-//! Kernels of the user's: files are checked, and copied.
+//! Checks and copies the files of a user's kernel.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,14 +24,14 @@ const CONFIG: &str = "config";
 const MAP: &str = "map";
 
 impl Cache {
-    /// Adds a kernel of the user's, unless a kernel of the same files is there. Everything that identifies its
-    /// kernel is checked first.
+    /// Adds a user's kernel, unless a kernel with the same files exists. First checks everything that
+    /// identifies the kernel.
     pub(super) fn add_files(&self, files: &Files, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let Files { image: path, modules, headers, config, map, name } = files;
         let bytes = input::read(path, MAX_IMAGE)?;
         image::check(&bytes).map_err(|error| wrong(path, error.to_string()))?;
         let release = image::release(&bytes)
-            .ok_or_else(|| wrong(path, "it does not tell its release".into()))?;
+            .ok_or_else(|| wrong(path, "it does not contain its release".into()))?;
         let name = name.as_ref().unwrap_or(&release).to_owned();
         check_name(&release)?;
         check_name(&name)?;
@@ -55,7 +55,7 @@ impl Cache {
         say(&format!("copying {}", path.display()));
         if let Some(modules) = modules {
             if !modules.join("kernel").is_dir() {
-                let problem = "it holds no `kernel` directory, as lib/modules/RELEASE does";
+                let problem = "it has no directory `kernel`, unlike lib/modules/RELEASE";
                 return Err(wrong(modules, problem.into()));
             }
             own::check_modules(modules, &release)?;
@@ -72,7 +72,7 @@ impl Cache {
                     .map_err(|problem| wrong(from, problem))?;
                 match parts.digests.get(CONFIG) {
                     Some(given) if *given != digest(text.as_bytes()) => {
-                        let problem = "its .config is another one than --config names";
+                        let problem = "its .config differs from the file of --config";
                         return Err(wrong(from, problem.into()));
                     }
                     Some(_) => {}
@@ -87,7 +87,7 @@ impl Cache {
     }
 }
 
-/// Writes a given text to the stage, and adds its digest.
+/// Writes a text that the user gave to the stage, and adds its digest.
 fn give(
     digests: &mut BTreeMap<String, String>,
     name: &str,
@@ -108,7 +108,7 @@ fn config_text(bytes: &[u8]) -> Result<String, String> {
             .map_err(|error| format!("it is damaged: {error}"))?,
         None => bytes.to_owned(),
     };
-    String::from_utf8(unpacked).map_err(|_| "it is no text".into())
+    String::from_utf8(unpacked).map_err(|_| "it is not UTF-8 text".into())
 }
 
 /// Checks a `System.map` against the image, which is unpacked if needed.

@@ -1,5 +1,5 @@
-//! Images of user space in the cache. An image never changes. The image to which names of packages refer
-//! changes when it is renewed.
+//! Keeps images of user space in the cache. An image never changes. Renewing makes names of packages refer to
+//! a new image.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,8 +21,7 @@ use crate::userspace::{self, Mkfs, Userspace, Wanted};
 pub struct KnownUserspace {
     /// The image.
     pub image: Userspace,
-    /// The packages that refer to it now, each list as requested; none if it is an old image, or one of a
-    /// lock.
+    /// The lists of packages that refer to it now; empty for an old image, or one of a lock.
     pub wanted: Vec<Vec<String>>,
 }
 
@@ -38,11 +37,11 @@ pub struct Renewed {
 }
 
 impl Cache {
-    /// An image of these Debian packages and their dependencies, for guests to run. Once it is made, these
-    /// packages refer to it until it is renewed, and no network is needed. `mkfs` makes the file system.
+    /// An image of these Debian packages and their dependencies. Once it is made, these packages refer to it
+    /// until it is renewed, and no network is needed. `mkfs` makes the file system.
     ///
     /// # Errors
-    /// When the packages are not available, or the image cannot be made. Then the cache is as it was.
+    /// When the packages are not available, or the image cannot be made. Then the cache is unchanged.
     pub fn userspace(
         &self,
         packages: &[String],
@@ -52,7 +51,7 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_packages(packages)
     }
 
-    /// The image of a lock, the same to the byte each time. If it is in the cache, no network is needed.
+    /// The image of a lock, which has the same bytes each time. If the cache has it, no network is needed.
     ///
     /// # Errors
     /// When a package is no longer available, or the image cannot be made.
@@ -65,7 +64,7 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_lock(lock)
     }
 
-    /// The image of this SHA-256, if it is in the cache.
+    /// The image with this SHA-256, if the cache has it.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -73,11 +72,11 @@ impl Cache {
         Ok(self.images(&|_| ())?.into_iter().find(|image| image.digest == digest))
     }
 
-    /// The lock of these packages: that of their image in the cache or, without one, of what the archive
-    /// has now.
+    /// The lock of these packages: that of their image in the cache, or else of the packages in the current
+    /// archive.
     ///
     /// # Errors
-    /// When the archive lacks some of them.
+    /// When the archive does not have all of them.
     pub fn userspace_lock(
         &self,
         packages: &[String],
@@ -91,10 +90,10 @@ impl Cache {
         Archive::open(&self.apt())?.resolve(&wanted.names(), DAY, say)
     }
 
-    /// The lock of a former image, by its SHA-256 and its packages as `name=version`.
+    /// The lock of an old image, from its SHA-256 and its packages as `name=version`.
     ///
     /// # Errors
-    /// When neither the cache has the image nor the archive all of the packages.
+    /// When the cache does not have the image and the archive does not have all of the packages.
     pub fn userspace_lock_again(
         &self,
         digest: &str,
@@ -110,7 +109,7 @@ impl Cache {
         }
     }
 
-    /// Every image, the latest last. Damaged ones are reported.
+    /// All images, most recent last. Damaged ones are reported.
     ///
     /// # Errors
     /// When the cache cannot be read.
@@ -125,11 +124,11 @@ impl Cache {
         Ok(known.collect())
     }
 
-    /// Makes new images from the current archive: for these packages or, if none are given, for all
-    /// packages that refer to an image. Old images stay, and so do damaged ones, which are reported.
+    /// Makes new images from the current archive, for these packages or, if none are given, for all packages
+    /// that refer to an image. Old images remain. Damaged ones are reported and remain.
     ///
     /// # Errors
-    /// When these packages have no image yet, or are not available. Images renewed until then stay.
+    /// When these packages have no image yet, or are not available. Images that were already renewed remain.
     pub fn renew_userspaces(
         &self,
         packages: &[String],
@@ -148,8 +147,8 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).renew(all)
     }
 
-    /// Removes an image, by a prefix of its digest, together with others of the same digest; or a damaged
-    /// one, by the name of its directory.
+    /// Removes an image by a prefix of its digest, and others with the same digest; or a damaged image by the
+    /// name of its directory.
     ///
     /// # Errors
     /// When there is none, or the prefix is ambiguous.
@@ -223,7 +222,9 @@ impl Cache {
                 Ok(image) => images.extend(image),
                 Err(error) => {
                     let name = home.file_name().unwrap_or_default().display();
-                    say(&format!("{error}; `faultline userspace remove {name}` removes the image"));
+                    say(&format!(
+                        "{error}; remove the image with `faultline userspace remove {name}`"
+                    ));
                 }
             }
         }
@@ -256,7 +257,7 @@ impl Cache {
     }
 }
 
-/// What is needed to make images.
+/// The inputs for making images.
 struct Maker<'a> {
     cache: &'a Cache,
     /// Opens the archive only if it is needed.
@@ -297,7 +298,7 @@ impl Maker<'_> {
         for packages in all {
             let wanted = Wanted::new(&packages)?;
             let old = self.cache.meant(&wanted)?.ok_or_else(|| Error::NoImage(wanted.alias()))?;
-            // If the lists cannot be fetched this fails: older lists would not renew anything.
+            // Old lists would not renew anything, so a failed fetch is an error.
             (self.open)()?.suite.update(age, self.say)?;
             age = DAY;
             renewed.push(Renewed { new: self.newest(&wanted, DAY)?, wanted: packages, old });
@@ -305,8 +306,8 @@ impl Maker<'_> {
         Ok(renewed)
     }
 
-    /// The image of what the archive has now, with lists no older than `age`. These packages refer to it
-    /// from now on. The caller holds the cache's lock.
+    /// The image of the packages in the current archive, with lists no older than `age`. From now on these
+    /// packages refer to it. The caller holds the cache's lock.
     fn newest(&self, wanted: &Wanted, age: Duration) -> Result<Userspace, Error> {
         let archive = (self.open)()?;
         let lock = archive.resolve(&wanted.names(), age, self.say)?;
@@ -321,8 +322,8 @@ impl Maker<'_> {
         Ok(userspace)
     }
 
-    /// The image in the cache made of the packages of a lock, whenever that was taken and wherever the
-    /// archive had them: point releases move files between archives.
+    /// The cached image with the packages of a lock. The date of the lock and the archive of its packages may
+    /// differ, because point releases move files between archives.
     fn known(&self, lock: &UserspaceLock) -> Result<Option<Userspace>, Error> {
         let bytes = |lock: &UserspaceLock| {
             let packages = lock.packages.iter();
@@ -345,7 +346,7 @@ impl Maker<'_> {
         let directory = self.cache.userspace_directory();
         fs::create_dir_all(&directory).doing("create", &directory)?;
         let home = directory.join(userspace::name_of(&digest));
-        // Other packages may give the same image; one is enough if it is undamaged.
+        // Other packages may give the same image. One undamaged copy is enough.
         if !matches!(userspace::read(&home), Ok(Some(_))) {
             if home.exists() {
                 let damaged = stage.path().join("damaged");

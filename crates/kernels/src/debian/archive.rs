@@ -1,5 +1,5 @@
-//! The packages of guests' user space: resolves them to a lock with the current archive, and fetches a lock
-//! later, however the archive has changed.
+//! Resolves the packages of a guest's user space to a lock with the current archive, and fetches the packages
+//! of a lock, even if the archive has changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::userspace::lock::is_pin;
 
 /// One release, with its updates.
 const SUITES: &[&str] = &["bookworm", "bookworm-updates", "bookworm-security"];
-/// Keeps what the archive has dropped. `/archive/debian/20091004T111800Z/` has the state of the archive
-/// `debian` at that time, or at the last import before it (its own front page).
+/// The archive of dropped packages. `/archive/debian/20091004T111800Z/` is the state of the archive `debian`
+/// at that time, or at the last import before it (its own front page).
 const SNAPSHOT: &str = "https://snapshot.debian.org";
 /// The architecture of guests.
 pub(crate) const ARCHITECTURE: &str = "amd64";
@@ -30,7 +30,7 @@ pub(crate) struct Archive {
     pub suites: Vec<String>,
     /// The base address of package files.
     pub mirror: String,
-    /// The same for former packages.
+    /// The base address of dropped packages.
     pub snapshot: String,
 }
 
@@ -46,7 +46,7 @@ impl Archive {
     }
 
     /// The lock of these packages and their dependencies in the current archive, with lists no older than
-    /// `age`. If they cannot be fetched, the previous ones are used.
+    /// `age`. If lists cannot be fetched, the previous ones are used.
     pub fn resolve(
         &self,
         names: &[String],
@@ -62,7 +62,7 @@ impl Archive {
         })
     }
 
-    /// The first of these names that is not a package, as an error.
+    /// An error for the first of these names that is not a package.
     fn unknown(&self, names: &[String]) -> Result<Option<Error>, Error> {
         for name in names {
             if self.suite.versions(name)?.is_empty() {
@@ -73,7 +73,7 @@ impl Archive {
         Ok(None)
     }
 
-    /// The lock of only these packages, given as `name=version`, with lists no older than `age`.
+    /// The lock of only these packages, each `name=version`, with lists no older than `age`.
     pub fn lock_again(
         &self,
         versions: &[String],
@@ -100,12 +100,12 @@ impl Archive {
         let updated = match self.suite.update(age, say) {
             Err(error @ Error::Tool { .. }) => Err(error),
             other => {
-                other?; // what hinders everything
+                other?; // an error that affects every fetch
                 Ok(())
             }
         };
         match (what(), updated) {
-            // Without lists every package is unknown; the cause is the failed fetch.
+            // Without lists every package is unknown, so the cause is the failed fetch.
             (Err(_), Err(failure)) => Err(failure),
             (Err(Error::Tool { problem, .. }), Ok(())) => {
                 Err(Error::Packages { names: names.join(", "), problem })
@@ -113,14 +113,14 @@ impl Archive {
             (done, updated) => {
                 if let Err(failure) = updated {
                     let name = &self.suite.name;
-                    say(&format!("the lists of {name} cannot be fetched: {failure}"));
+                    say(&format!("The lists of {name} cannot be fetched: {failure}"));
                 }
                 done
             }
         }
     }
 
-    /// The same with the current lists.
+    /// The lock of only these packages, with the current lists.
     fn lock(&self, versions: &[String]) -> Result<UserspaceLock, Error> {
         let mut packages = self.suite.addresses(versions)?;
         for LockedPackage { name, file, .. } in &mut packages {
@@ -147,7 +147,7 @@ impl Archive {
     ) -> Result<(), Error> {
         let bytes: u64 = lock.packages.iter().map(|package| package.size).sum();
         let packages = count(lock.packages.len(), "package");
-        say(&format!("fetching {packages} ({:.1} MB)", bytes as f64 / 1e6));
+        say(&format!("Fetching {packages} ({:.1} MB)", bytes as f64 / 1e6));
         let debs = root.with_extension("debs");
         fs::create_dir_all(&debs).doing("create", &debs)?;
         self.fetch(lock, &debs, say)?;
@@ -157,7 +157,7 @@ impl Archive {
         fs::remove_dir_all(&debs).doing("remove", &debs)
     }
 
-    /// Fetches the packages of a lock into `directory`, those that the mirror has dropped from
+    /// Fetches the packages of a lock into `directory`. Those that the mirror has dropped are fetched from
     /// snapshot.debian.org.
     fn fetch(
         &self,
@@ -185,11 +185,15 @@ impl Archive {
             return Err(Error::Dropped {
                 packages: self.instead(dropped.iter().map(|(package, _)| *package), say),
                 snapshot: self.snapshot.clone(),
-                problem: "the lock does not tell a day when they were there".into(),
+                problem: "the lock has no date, so their state is unknown".into(),
             });
         };
         let names: Vec<&str> = dropped.iter().map(|(package, _)| &*package.name).collect();
-        say(&format!("the archive has dropped {}: asking {}", names.join(", "), self.snapshot));
+        say(&format!(
+            "The archive has dropped {}: fetching from {}",
+            names.join(", "),
+            self.snapshot
+        ));
         let mut lost = Vec::new();
         for (package, _) in dropped {
             if let Err(problem) = self.fetch_past(package, day, directory) {
@@ -206,7 +210,7 @@ impl Archive {
         }
     }
 
-    /// Fetches one package, or returns the reason why there is none at this address.
+    /// Fetches one package, or returns the reason why this address does not have it.
     fn fetch_one(
         &self,
         package: &LockedPackage,
@@ -224,8 +228,8 @@ impl Archive {
     }
 
     /// Fetches one package as the archive had it when its lock was taken. Imports are some hours late, and
-    /// superseded packages stay for a day or more. So the state at the end of that day is tried, then that
-    /// of the next.
+    /// superseded packages remain for a day or more. Therefore the state at the end of that day is tried,
+    /// then that of the next day.
     fn fetch_past(
         &self,
         package: &LockedPackage,
@@ -245,13 +249,13 @@ impl Archive {
         Err(Error::Tool { tool: "apt-helper", problem })
     }
 
-    /// What the archive has in place of dropped packages: `fio 3.33-3 (it has 3.33-4)`.
+    /// The versions in the archive in place of dropped packages: `fio 3.33-3 (it has 3.33-4)`.
     fn instead<'a>(
         &self,
         packages: impl Iterator<Item = &'a LockedPackage>,
         say: &dyn Fn(&str),
     ) -> String {
-        // This only makes an error clearer, and must not cause another one.
+        // This only improves an error, so it must not cause another one.
         let _ = self.suite.update(JUST_NOW, say);
         let newest = |name: &str| {
             let known = self.suite.versions(name).unwrap_or_default().into_iter();
@@ -270,8 +274,7 @@ fn place(package: &LockedPackage, directory: &Path) -> PathBuf {
     directory.join(format!("{}.deb", package.name))
 }
 
-/// Whether apt reports that an address does not exist, by HTTP or as a file, rather than that it cannot be
-/// reached.
+/// Whether apt reports that an address does not exist (by HTTP or as a file), not that it cannot be reached.
 fn is_nothing(problem: &str) -> bool {
     ["  404  ", "  410  ", "(2: No such file or directory)"].iter().any(|it| problem.contains(it))
 }
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_come_with_what_they_depend_on() {
+    fn packages_are_fetched_with_dependencies() {
         let directory = tempfile::tempdir().unwrap();
         let archive = archive(directory.path(), &PACKAGES);
         let lock = resolve(&archive, "fio").unwrap();
@@ -323,12 +326,12 @@ mod tests {
         let tree = directory.path().join("tree");
         archive.unpack(&lock, &tree, &|line| said.borrow_mut().push_str(line)).unwrap();
         assert_eq!(files(&tree), ["dash", "fio", "libaio"]);
-        assert!(said.borrow().starts_with("fetching 3 packages ("), "{said:?}");
+        assert!(said.borrow().starts_with("Fetching 3 packages ("), "{said:?}");
         assert_eq!(files(directory.path()), ["apt", "archive", "made", "tree"]);
     }
 
     #[test]
-    fn what_cannot_be_had_is_named() {
+    fn a_missing_package_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let archive = archive(directory.path(), &PACKAGES);
         let fails = |name: &str| resolve(&archive, name).unwrap_err().to_string();
@@ -336,11 +339,11 @@ mod tests {
         // The lists contain this name, since another package depends on it.
         assert_eq!(fails("libnone"), "there is no package `libnone` in fake of Debian");
         let error = fails("bonnie++");
-        assert!(error.contains("needed for the packages bonnie++: "), "{error}");
+        assert!(error.contains("everything for the packages bonnie++: "), "{error}");
     }
 
     #[test]
-    fn an_archive_that_is_gone_matters_only_without_lists() {
+    fn an_unreachable_archive_is_an_error_only_without_lists() {
         let directory = tempfile::tempdir().unwrap();
         let archive = archive(directory.path(), &PACKAGES);
         resolve(&archive, "dash").unwrap();
@@ -352,7 +355,7 @@ mod tests {
         // The day of the lists that were used.
         let expected = (vec!["dash=0.5.12-2".to_owned()], 1_700_000_000);
         assert_eq!((lock.versions(), lock.taken), expected);
-        assert!(said.borrow().contains("the lists of fake cannot be fetched: "), "{said:?}");
+        assert!(said.borrow().contains("The lists of fake cannot be fetched: "), "{said:?}");
         let other = tempfile::tempdir().unwrap();
         let sources = sources(directory.path());
         let suite = Suite::with_sources(other.path(), "fake", &sources).unwrap();
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_archive_has_dropped_comes_from_the_past_or_is_named() {
+    fn dropped_packages_come_from_the_snapshot_or_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let mut lock = resolve(&archive(directory.path(), &PACKAGES), "fio").unwrap();
@@ -374,10 +377,10 @@ mod tests {
         lock.taken = 1_700_000_000;
         let tree = path("tree");
         let error = archive.unpack(&lock, &tree, &|_| ()).unwrap_err().to_string();
-        let told = "Debian's archive has dropped fio 3.33-3 (it has 3.33-4), and they cannot be had \
+        let told = "Debian's archive has dropped fio 3.33-3 (it has 3.33-4), and they cannot be fetched \
                     from copy:";
         assert!(error.starts_with(told), "{error}");
-        assert!(error.contains("write the lock anew with `faultline userspace lock`"), "{error}");
+        assert!(error.contains("write a new lock with `faultline userspace lock`"), "{error}");
         for day in ["20231115T000000Z", "20231116T000000Z"] {
             let past = path("past/archive/archive").join(day).join("pool");
             fs::create_dir_all(&past).unwrap();
@@ -386,13 +389,13 @@ mod tests {
             let say = |line: &str| said.borrow_mut().push_str(line);
             archive.unpack(&lock, &path(day), &say).unwrap();
             assert!(
-                said.borrow().contains("the archive has dropped fio: asking copy:"),
+                said.borrow().contains("The archive has dropped fio: fetching from copy:"),
                 "{said:?}"
             );
             assert_eq!(files(&path(day)), ["dash", "fio", "libaio"]);
             fs::remove_dir_all(path("past")).unwrap();
         }
-        // A time of 1970 is unknown, so that state must not be used.
+        // A time in 1970 means an unknown date, whose state must not be used.
         lock.taken = 0;
         for day in ["19700102T000000Z", "19700103T000000Z"] {
             let past = path("past/archive/archive").join(day).join("pool");
@@ -401,11 +404,11 @@ mod tests {
         }
         let say = |line: &str| assert!(!line.contains("asking"), "{line}");
         let error = archive.unpack(&lock, &path("1970"), &say).unwrap_err().to_string();
-        assert!(error.contains("the lock does not tell a day when they were there"), "{error}");
+        assert!(error.contains("the lock has no date"), "{error}");
     }
 
     #[test]
-    fn another_file_than_the_locked_one_is_refused() {
+    fn a_file_that_differs_from_the_lock_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let archive = archive(directory.path(), &PACKAGES);
         let lock = resolve(&archive, "dash").unwrap();
@@ -415,11 +418,11 @@ mod tests {
         fs::write(&dash, bytes).unwrap();
         let error = archive.unpack(&lock, &directory.path().join("tree"), &|_| ()).unwrap_err();
         assert!(matches!(error, Error::OtherFile { .. }), "{error}");
-        assert!(error.to_string().contains("another file than the lock says"), "{error}");
+        assert!(error.to_string().contains("differs from the lock"), "{error}");
     }
 
     #[test]
-    fn nothing_there_is_told_from_nothing_reached() {
+    fn a_missing_file_is_distinguished_from_an_unreachable_host() {
         // Messages of apt 2.6.
         let said =
             "Failed to fetch http://deb.debian.org/debian/pool/main/f/fio/fio_3.33-2_amd64.deb";

@@ -1,6 +1,6 @@
-//! Files to build external modules for a kernel of the archive: the kernel's headers, the programs of its
-//! build (`linux-kbuild-...`), and the libraries of these programs, which the host may have in another
-//! version or not at all.
+//! Fetches the files to build external modules for a kernel of the archive: the kernel's headers, the
+//! programs of its build (`linux-kbuild-...`), and the libraries of these programs, which the host may lack
+//! or have in another version.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use super::{DAY, GROUPS, USERSPACE, fetch, version};
 use crate::Error;
 use crate::error::Doing;
 
-/// Fetches the headers of the kernel `release` of package version `version`, with everything needed to use
+/// Fetches the headers of the kernel `release` with package version `version`, and everything needed to use
 /// them, and unpacks them into `root`. False if the archive does not have them.
 ///
-/// Lists on the disk are tried first: the kernel was found by one of them.
+/// Lists on the disk are tried first, because the kernel was found in one of them.
 pub(crate) fn headers(
     directory: &Path,
     (release, version): (&str, &str),
@@ -33,7 +33,7 @@ pub(crate) fn headers(
                 Ok(false) => {}
                 Err(error @ Error::Tool { .. }) => {
                     if age.is_some() {
-                        say(&format!("{} is passed over: {error}", suite.name));
+                        say(&format!("Skipping {}: {error}", suite.name));
                         failure = Some(error);
                     }
                 }
@@ -44,8 +44,8 @@ pub(crate) fn headers(
     failure.map_or(Ok(false), Err)
 }
 
-/// The suites searched for kernels, and those that were ever requested. The lists of user space are in the
-/// same directory, but are not a suite.
+/// The suites that are searched for kernels, and those that were ever requested. The lists for user space are
+/// in the same directory, but are not a suite.
 fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     let mut suites: Vec<String> = GROUPS.concat().into_iter().map(String::from).collect();
     if directory.is_dir() {
@@ -58,8 +58,8 @@ fn suites(directory: &Path) -> Result<Vec<String>, Error> {
     Ok(suites)
 }
 
-/// Fetches the headers from `suite` if it has them, with lists no older than `age`, or as they are if none
-/// is given.
+/// Fetches the headers from `suite` if it has them. Its lists are updated if they are older than `age`;
+/// without an `age` they are used as they are.
 fn take(
     suite: &Suite,
     (name, version): (&str, &str),
@@ -77,7 +77,7 @@ fn take(
     };
     let parts = ["linux-headers-", "linux-kbuild-"];
     let mut packages = closure(suite, &headers, &parts)?;
-    // A suite such as backports lacks the libraries; those of its release are used.
+    // Suites such as backports lack the libraries, so those of the release are used.
     let base = suite.name.split('-').next().unwrap_or(&suite.name);
     let base = Suite::open(directory, base)?;
     base.update(DAY, say)?;
@@ -93,8 +93,8 @@ fn take(
     Ok(true)
 }
 
-/// `first`, and those of its dependencies whose names begin with one of `prefixes`, each in the newest
-/// version of the suite. What the suite lacks is left out.
+/// `first`, and its direct and indirect dependencies whose names begin with one of `prefixes`, each in the
+/// newest version of the suite. Packages that the suite lacks are left out.
 fn closure(suite: &Suite, first: &Package, prefixes: &[&str]) -> Result<Vec<Package>, Error> {
     let mut packages = vec![first.clone()];
     let mut seen: BTreeSet<String> = [first.name.clone()].into();

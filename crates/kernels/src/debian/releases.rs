@@ -1,5 +1,4 @@
-//! The kernels of a suite, from the names of its packages, and the choice among them. Pure: packages in, a
-//! choice out.
+//! Finds the kernels of a suite by the names of its packages, and chooses among them. It does no I/O.
 //!
 //! Up to 6.18 a kernel is one package, `linux-image-RELEASE` (or `...-unsigned`). Newer ones are split:
 //! `linux-binary-RELEASE` (or `linux-binary-unsigned-RELEASE`) with the image, `linux-modules-RELEASE`, and
@@ -19,14 +18,14 @@ pub(crate) struct Package {
     pub version: String,
     /// Its size in bytes.
     pub size: u64,
-    /// The names of its dependencies; of alternatives, the first.
+    /// The names of its dependencies; the first of alternatives.
     pub depends: Vec<String>,
 }
 
 /// A kernel of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Release {
-    /// What `uname -r` will print.
+    /// The output of `uname -r`.
     pub name: String,
     /// All its packages; the first has the image.
     pub packages: Vec<Package>,
@@ -45,8 +44,8 @@ impl Release {
         numbers(version::upstream(self.version())).take(2).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether `wanted` denotes this kernel: `newest`, a release, a package version, or the first numbers
-    /// of an upstream version.
+    /// Whether `wanted` means this kernel: `newest`, a release, a package version, or the first numbers of an
+    /// upstream version.
     pub fn is(&self, wanted: &str) -> bool {
         let mut own = numbers(version::upstream(self.version()));
         wanted == "newest"
@@ -72,20 +71,19 @@ fn numbers(upstream: &str) -> impl Iterator<Item = &str> {
     upstream[..end].split('.')
 }
 
-/// Which part of a kernel a package has. Those with an image come first, the preferred ones before the
-/// others.
+/// The part of a kernel that a package contains. Parts with an image come first, by preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum KernelPart {
     Binary,
     UnsignedBinary,
-    /// A whole kernel, unless there is a binary package: then it is empty.
+    /// The complete kernel. If there is a binary package, this one is empty.
     Image,
     UnsignedImage,
     Modules,
     Base,
 }
 
-/// Which part of which release a package holds.
+/// The part and the release that a package contains.
 fn part(package: &str) -> Option<(KernelPart, &str)> {
     const PREFIXES: [(&str, KernelPart); 5] = [
         ("linux-binary-unsigned-", KernelPart::UnsignedBinary),
@@ -108,8 +106,8 @@ pub(crate) fn is_of_a_kernel(package: &str) -> bool {
     part(package).is_some()
 }
 
-/// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a
-/// full version are packages that only depend on others; flavours such as `rt` are excluded too.
+/// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a full
+/// version are packages that only depend on others. Flavours such as `rt` are excluded too.
 fn is_release(text: &str) -> bool {
     let Some(rest) = text.strip_suffix("-amd64") else {
         return false;
@@ -167,7 +165,7 @@ mod tests {
         release.packages.iter().map(|package| package.name.as_str()).collect()
     }
 
-    /// A selection of what the archive had in November 2026.
+    /// Some packages of the archive in November 2026.
     const ARCHIVE: &[(&str, &str)] = &[
         ("linux-image-6.1.0-55-cloud-amd64", "6.1.192-1"),
         ("linux-image-6.1.0-56-amd64", "6.1.192-2"),
@@ -198,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_ask_finds_its_kernel() {
+    fn kernels_are_found_by_each_kind_of_name() {
         for (wanted, release) in [
             ("6.1", "6.1.0-56-cloud-amd64"),
             ("6.1.192", "6.1.0-56-cloud-amd64"),
@@ -216,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_in_parts_bring_all_of_them() {
+    fn a_kernel_in_parts_has_all_packages() {
         let parts = |prefix: &str, release: &str| {
             [prefix, "linux-modules-", "linux-base-"].map(|part| format!("{part}{release}"))
         };
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_whose_modules_are_gone_comes_last() {
+    fn a_kernel_without_modules_comes_last() {
         let bare = choice("7.0").unwrap();
         assert!(!bare.complete);
         assert_eq!(names(&bare), ["linux-binary-7.0.13+deb13-cloud-amd64"]);

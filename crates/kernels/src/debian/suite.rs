@@ -1,6 +1,6 @@
-//! A suite of the Debian archive, or several together, read by apt with a root of its own: its own sources
-//! and lists, nothing installed, and nothing of the host except the settings in its `apt.conf.d` (a proxy,
-//! for example). Signatures are checked.
+//! Reads a suite of the Debian archive, or several together, with apt. apt gets its own root with its own
+//! sources and lists, installs nothing, and uses nothing of the host except the settings in its `apt.conf.d`
+//! (such as a proxy). Signatures are checked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
 pub(crate) const MIRROR: &str = "http://deb.debian.org";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Written when the lists are complete; its time stamp is their age.
+/// Written when the lists are complete. Its time stamp is their age.
 const STAMP: &str = "updated";
 
-/// Printed by `apt-cache show` if it knows no version.
+/// The output of `apt-cache show` for a package without versions.
 const NONE_FOUND: &str = "No packages found";
 
 /// A suite such as `bookworm-security`, or several under one name.
@@ -34,17 +34,17 @@ impl Suite {
         Self::with_sources(directory, name, &source(name))
     }
 
-    /// The same for several suites; apt takes the newest packages of all.
+    /// Opens several suites together. apt takes the newest packages of all.
     pub fn open_all(directory: &Path, name: &str, suites: &[&str]) -> Result<Self, Error> {
         let sources: String = suites.iter().map(|suite| source(suite)).collect();
         Self::with_sources(directory, name, &sources)
     }
 
-    /// The same with the text of a sources.list(5).
+    /// Opens suites by the text of a sources.list(5).
     pub fn with_sources(directory: &Path, name: &str, sources: &str) -> Result<Self, Error> {
         let named_well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(named_well) {
-            let hint = "a suite is named like bookworm-security or sid".into();
+            let hint = "use the name of a suite, such as bookworm-security or sid".into();
             return Err(Error::Request { text: name.into(), hint });
         }
         let suite = Self { name: name.into(), root: directory.join(name) };
@@ -62,7 +62,7 @@ impl Suite {
     pub fn update(&self, age: Duration, say: &dyn Fn(&str)) -> Result<(), Error> {
         let stamp = self.root.join(STAMP);
         let written = stamp.metadata().and_then(|stamp| stamp.modified());
-        // A clock that was set back gives lists a time in the future; these are fetched again.
+        // If the clock was set back, lists have a time in the future. They are fetched again.
         if written.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|is| is < age))
         {
             return Ok(());
@@ -70,14 +70,14 @@ impl Suite {
         if !Path::new(KEYRING).exists() {
             return Err(Error::NoKeyring(KEYRING.into()));
         }
-        say(&format!("fetching the lists of {}", self.name));
+        say(&format!("Fetching the lists of {}", self.name));
         APT_GET
             .run(APT_GET.command().args(["-q", "-c"]).arg(self.file("apt.conf")).arg("update"))?;
         File::create(&stamp).doing("create", &stamp)?;
         Ok(())
     }
 
-    /// The packages of kernels in the current lists; none without lists.
+    /// The packages of kernels in the current lists; empty without lists.
     pub fn kernel_packages(&self) -> Result<Vec<Package>, Error> {
         let names = self.apt_cache(&["pkgnames", "linux-"])?;
         let names: Vec<&str> =
@@ -85,7 +85,7 @@ impl Suite {
         self.packages(&names)
     }
 
-    /// The entries of packages in the lists, every version of each.
+    /// All versions of these packages in the lists.
     pub fn packages(&self, names: &[&str]) -> Result<Vec<Package>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -93,7 +93,7 @@ impl Suite {
         Ok(packages(&self.apt_cache(&[&["show"], names].concat())?))
     }
 
-    /// Every version of one package; there may be none.
+    /// All versions of one package; there may be none.
     pub fn versions(&self, name: &str) -> Result<Vec<Package>, Error> {
         let names = self.apt_cache(&["pkgnames", name])?;
         if !names.lines().any(|known| known.trim() == name) {
@@ -106,8 +106,8 @@ impl Suite {
         }
     }
 
-    /// These packages and their dependencies, without recommended ones, as apt would install them on an
-    /// empty system: names and versions. Lists that cannot be fetched may be the previous ones.
+    /// The names and versions of these packages and their dependencies, without recommended ones, as apt
+    /// would install them on an empty system. If lists cannot be fetched, the previous ones are used.
     pub fn with_dependencies(&self, names: &[String]) -> Result<Vec<(String, String)>, Error> {
         let mut command = APT_GET.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf"));
@@ -115,8 +115,8 @@ impl Suite {
         Ok(installed(&APT_GET.run(&mut command)?))
     }
 
-    /// The files of packages in the archive, by `name=version`, with their digests, sorted by name. `file`
-    /// is the whole address.
+    /// The files and digests of packages in the archive, by `name=version`, sorted by name. `file` is the
+    /// complete address.
     pub fn addresses(&self, versions: &[String]) -> Result<Vec<LockedPackage>, Error> {
         let mut command = APT_GET.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf"));
@@ -129,7 +129,7 @@ impl Suite {
     }
 
     /// Fetches files from their addresses to these places, and checks their SHA-256. A file that is missing
-    /// or differs is an error, and is not left there.
+    /// or differs is an error and is removed.
     pub fn fetch(&self, files: &[(String, PathBuf, &str)]) -> Result<(), Error> {
         let mut command = APT_HELPER.command();
         command.args(["-q", "-c"]).arg(self.file("apt.conf")).arg("download-file");
@@ -140,7 +140,7 @@ impl Suite {
         Ok(())
     }
 
-    /// When the lists were fetched, in seconds since 1970.
+    /// The time at which the lists were fetched, in seconds since 1970.
     pub fn updated(&self) -> Result<u64, Error> {
         let stamp = self.file(STAMP);
         let time = stamp.metadata().and_then(|stamp| stamp.modified()).doing("read", &stamp)?;
@@ -202,7 +202,7 @@ impl Suite {
         Ok(cleared.chain(own).chain(set).collect())
     }
 
-    /// Dates the lists to 2023, so that they are fetched again.
+    /// Sets the date of the lists to 2023, so that they are fetched again.
     #[cfg(test)]
     pub fn age(&self) {
         let then = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -219,7 +219,8 @@ impl Suite {
     }
 }
 
-/// One line of sources.list(5), for lists of packages only: the host may have configured more targets.
+/// One line of sources.list(5), for lists of packages only, because the host may have configured more
+/// targets.
 fn source(suite: &str) -> String {
     let archive = if suite.ends_with("-security") { "debian-security" } else { "debian" };
     format!(
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_lives_below_its_directory_only() {
+    fn a_suite_is_only_in_its_directory() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["", "..", "a/b", "sid main", "Sid"] {
             assert!(Suite::open(directory.path(), name).is_err(), "{name}");
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_apt_cannot_read_is_refused() {
+    fn a_path_that_apt_cannot_read_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let error = Suite::open(&directory.path().join("a\"b"), "sid").unwrap_err();
         assert!(matches!(error, Error::CachePath(_)), "{error}");

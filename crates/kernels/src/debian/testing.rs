@@ -13,8 +13,8 @@ pub fn sources(directory: &Path) -> String {
     format!("deb [trusted=yes target=Packages] copy:{} ./\n", directory.join("archive").display())
 }
 
-/// Makes an archive in `directory`, in place of an earlier one. Each package is given by name, version,
-/// further fields, and the content of its one file.
+/// Makes an archive in `directory`, which replaces an earlier one. Each package has a name, a version,
+/// additional fields, and the content of its only file.
 pub fn archive(directory: &Path, packages: &[(&str, &str, &str, &str)]) -> Archive {
     let place = directory.join("archive");
     for old in [&place, &directory.join("made")] {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Which of two package versions is the newer.
+/// Compares two package versions; the newer one is greater.
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (parts(a), parts(b));
     number(a.0, b.0).then_with(|| part(a.1, b.1)).then_with(|| part(a.2, b.2))
@@ -20,7 +20,7 @@ fn parts(version: &str) -> (&str, &str, &str) {
     (epoch, upstream, revision)
 }
 
-/// Compares text and numbers in turn.
+/// Compares alternating parts of text and numbers.
 fn part(mut a: &str, mut b: &str) -> Ordering {
     while !(a.is_empty() && b.is_empty()) {
         let (text_a, text_b) = (cut(&mut a, false), cut(&mut b, false));
@@ -33,7 +33,7 @@ fn part(mut a: &str, mut b: &str) -> Ordering {
     Ordering::Equal
 }
 
-/// Splits the leading digits, or the leading non-digits, off.
+/// Splits off the leading digits or the leading non-digits.
 fn cut<'a>(rest: &mut &'a str, digits: bool) -> &'a str {
     let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
     let (front, back) = rest.split_at(end);
@@ -41,7 +41,7 @@ fn cut<'a>(rest: &mut &'a str, digits: bool) -> &'a str {
     front
 }
 
-/// A tilde sorts before the end, the end before letters, letters before the rest.
+/// Compares text. A tilde sorts before the end, the end before letters, letters before the rest.
 fn text(a: &str, b: &str) -> Ordering {
     let weight = |byte: u8| match byte {
         b'~' => (0, byte),
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_an_order(a in "[0-9a-c.+~:-]{0,9}", b in "[0-9a-c.+~:-]{0,9}",
+        fn the_order_is_total(a in "[0-9a-c.+~:-]{0,9}", b in "[0-9a-c.+~:-]{0,9}",
                                  c in "[0-9a-c.+~:-]{0,9}") {
             prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
             if compare(&a, &b).is_le() && compare(&b, &c).is_le() {

@@ -1,11 +1,11 @@
-//! Validates locks written by others, before apt and paths use their contents.
+//! Validates locks, because apt and paths use their contents.
 
 use model::{LockedPackage, UserspaceLock};
 
 use super::is_name;
 use crate::debian::ARCHITECTURE;
 
-/// The most packages of a lock; no workload needs more.
+/// The largest number of packages of a lock. No workload needs more.
 const MOST_PACKAGES: usize = 5000;
 /// The longest version or path.
 const LONGEST: usize = 400;
@@ -15,18 +15,18 @@ const LARGEST: u64 = 3 * 10_u64.pow(10);
 /// Sorts the packages of a lock by name.
 ///
 /// # Errors
-/// When it is not a valid lock for guests. The message is worded to follow its file's name.
+/// When it is not a valid lock for guests. The caller adds the file's name.
 pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     let UserspaceLock { architecture, suites: _, taken: _, packages } = lock;
     if architecture != ARCHITECTURE {
-        return Err(format!("it is for {architecture:?}, and guests are {ARCHITECTURE}"));
+        return Err(format!("it is for {architecture:?}, but guests are {ARCHITECTURE}"));
     }
     if packages.is_empty() || packages.len() > MOST_PACKAGES {
         return Err(format!("it has {} packages, not 1 to {MOST_PACKAGES}", packages.len()));
     }
     for package in packages.iter() {
         if let Some(what) = wrong(package) {
-            return Err(format!("the {what} of {:?} can't be", package.name));
+            return Err(format!("the {what} of {:?} is invalid", package.name));
         }
     }
     packages.sort_by(|a, b| a.name.cmp(&b.name));
@@ -36,7 +36,7 @@ pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     }
 }
 
-/// Which part of a package is invalid.
+/// The part of a package that is invalid.
 fn wrong(package: &LockedPackage) -> Option<&'static str> {
     let LockedPackage { name, version, file, size, sha256 } = package;
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']);
@@ -56,7 +56,7 @@ pub(crate) fn is_pin(name: &str, version: &str) -> bool {
     is_name(name) && letters(version, ".+-~:")
 }
 
-/// Whether a text consists of letters, digits and these others.
+/// Whether a text consists of letters, digits and the characters of `others`.
 fn letters(text: &str, others: &str) -> bool {
     let known = |letter: char| letter.is_ascii_alphanumeric() || others.contains(letter);
     !text.is_empty() && text.len() <= LONGEST && text.chars().all(known)
@@ -91,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn packages_come_in_the_order_of_their_names() {
+    fn packages_are_sorted_by_name() {
         let mut lock = lock();
         settle(&mut lock).unwrap();
         assert_eq!(lock.versions(), ["fio=1:3.33-3+b1", "libaio1=1:3.33-3+b1"]);
     }
 
     #[test]
-    fn what_can_not_be_is_told() {
+    fn an_invalid_lock_is_an_error() {
         assert!(told(|it| it.architecture = "arm64".into()).starts_with("it is for \"arm64\""));
         assert!(told(|it| it.packages.clear()).starts_with("it has 0 packages"));
         assert_eq!(told(|it| it.packages[0].name = "fio".into()), "it has fio twice");
@@ -106,27 +106,27 @@ mod tests {
             ["", "/etc/passwd", "debian/../../x", "debian//x", "a b", "x\n", "d/-o", "d/x?y"]
         {
             let said = told(|it| it.packages[0].file = file.into());
-            assert_eq!(said, "the file of \"libaio1\" can't be", "{file}");
+            assert_eq!(said, "the file of \"libaio1\" is invalid", "{file}");
         }
         for version in ["", "1 2", "1_2", "-o Dir=\"\"", "1\u{e9}"] {
             let said = told(|it| it.packages[1].version = version.into());
-            assert_eq!(said, "the version of \"fio\" can't be", "{version}");
+            assert_eq!(said, "the version of \"fio\" is invalid", "{version}");
         }
         for digest in ["", "00", &"G".repeat(64), &"A".repeat(64)] {
             let said = told(|it| it.packages[1].sha256 = digest.into());
-            assert_eq!(said, "the SHA-256 of \"fio\" can't be");
+            assert_eq!(said, "the SHA-256 of \"fio\" is invalid");
         }
         for size in [LARGEST + 1, u64::MAX / 2] {
             let said = told(|it| it.packages[1].size = size);
-            assert_eq!(said, "the size of \"fio\" can't be");
+            assert_eq!(said, "the size of \"fio\" is invalid");
         }
         assert!(LARGEST.checked_mul(MOST_PACKAGES as u64).is_some());
-        assert_eq!(told(|it| it.packages[1].name = "-x".into()), "the name of \"-x\" can't be");
+        assert_eq!(told(|it| it.packages[1].name = "-x".into()), "the name of \"-x\" is invalid");
     }
 
     proptest! {
         #[test]
-        fn what_may_be_is_no_option_and_stays_below_the_mirror(
+        fn a_valid_lock_has_no_options_and_stays_below_the_mirror(
             name in "[a-z.+-]{0,4}|\\PC{0,6}",
             version in "[0-9.~:-]{0,4}|\\PC{0,6}",
             file in "[a-z./-]{0,12}|\\PC{0,6}",

@@ -10,10 +10,11 @@ use model::{Bytes, DISK_UNIT};
 use crate::Error;
 use crate::error::Doing;
 
-/// Directories merged into those of the same name in `/usr` (file-hierarchy(7)); programs are searched
-/// under either name.
+/// Directories that are merged into those of the same name in `/usr` (file-hierarchy(7)). Programs are
+/// searched under either name.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
-/// Documentation and translations in `/usr/share`, which are removed. Programs of a guest use English.
+/// Directories of `/usr/share` with documentation and translations, which are removed. Programs in guests use
+/// English.
 const FOR_PEOPLE: [&str; 7] = ["bug", "doc", "i18n", "info", "lintian", "locale", "man"];
 /// Accounts: root, nobody, and those that services require.
 const ACCOUNTS: [(&str, u32, &str); 3] =
@@ -58,7 +59,7 @@ fn merge(from: &Path, to: &Path) -> Result<(), Error> {
         if is_directory(&path) && is_directory(&place) {
             merge(&path, &place)?;
         } else if place.symlink_metadata().is_ok() {
-            // Both names were meant to be one file, so either will do.
+            // Both names were meant to be one file, so either can be removed.
             fs::remove_file(&path).doing("remove", &path)?;
         } else {
             fs::rename(&path, &place).doing("move", &path)?;
@@ -79,7 +80,7 @@ fn accounts(etc: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Creates a directory that all may read, whatever the user's umask.
+/// Creates a directory that everyone can read, independent of the user's umask.
 fn make_directory(path: &Path) -> Result<(), Error> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -88,7 +89,7 @@ fn make_directory(path: &Path) -> Result<(), Error> {
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).doing("write", path)
 }
 
-/// Removes empty directories directly below the root: they are mount points.
+/// Removes empty directories directly below the root. They are mount points.
 fn remove_empty(tree: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(tree).doing("list", tree)? {
         let path = entry.doing("list", tree)?.path();
@@ -103,7 +104,7 @@ fn remove_empty(tree: &Path) -> Result<(), Error> {
     fs::set_permissions(tree, PermissionsExt::from_mode(0o755)).doing("write", tree)
 }
 
-/// The size of an ext4 image for all of it, a multiple of the unit of disks. A sixteenth is for the inode
+/// The size of an ext4 image for all files, a multiple of the unit of disks. A sixteenth is for the inode
 /// tables, with one inode for each 8 KiB.
 pub fn size(tree: &Path) -> Result<Bytes, Error> {
     let bytes = blocks(tree).doing("read", tree)? * BLOCK;
@@ -111,7 +112,7 @@ pub fn size(tree: &Path) -> Result<Bytes, Error> {
     Ok(Bytes(bytes.next_multiple_of(DISK_UNIT.0)))
 }
 
-/// Blocks of all files, plus one for each for a block map or the text of a long link.
+/// The blocks of all files, plus one for each for a block map or the target of a long link.
 fn blocks(path: &Path) -> io::Result<u64> {
     let found = path.symlink_metadata()?;
     let mut sum = found.len().max(1).div_ceil(BLOCK) + 1;
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_become_a_root() {
+    fn packages_become_a_root_file_system() {
         let directory = tempfile::tempdir().unwrap();
         let tree = directory.path();
         write(&tree.join("lib/x86_64-linux-gnu/libc.so.6"), "c");
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_two_names_stays_one_file() {
+    fn a_file_with_two_names_remains_one_file() {
         let directory = tempfile::tempdir().unwrap();
         let tree = directory.path();
         write(&tree.join("usr/bin/true"), "true");
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_holds_everything() {
+    fn the_size_is_large_enough() {
         let directory = tempfile::tempdir().unwrap();
         let empty = size(directory.path()).unwrap();
         assert_eq!(empty, Bytes(6 << 20));

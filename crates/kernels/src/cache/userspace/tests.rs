@@ -9,7 +9,7 @@ const PACKAGES: [(&str, &str, &str, &str); 3] = [
     ("dash", "0.5-1", "", "bin/sh"),
 ];
 
-/// An image that consists of a list of its files and their contents.
+/// An image that lists the files and digests of their contents.
 fn mkfs(tree: &Path, image: &Path) -> Result<(), String> {
     let listed = std::process::Command::new("sh")
         .args(["-c", "cd \"$0\" && find . -type f | LC_ALL=C sort | xargs sha256sum"])
@@ -35,7 +35,7 @@ fn a_lock_makes_the_same_image_in_another_cache() {
     assert_eq!((&again.digest, &again.packages), (&made.digest, &made.packages));
     assert_ne!(again.image, made.image);
     assert_eq!(fs::read(&again.image).unwrap(), fs::read(&made.image).unwrap());
-    // The archive is not used for an image in the cache, however it is requested.
+    // The archive is not used for an image in the cache, by name or by lock.
     let gone = || panic!("the archive is asked");
     for cache in &caches {
         let mut later = UserspaceLock { taken: 0, ..lock.clone() };
@@ -49,14 +49,14 @@ fn a_lock_makes_the_same_image_in_another_cache() {
 }
 
 #[test]
-fn renewed_packages_mean_what_the_archive_has_now() {
+fn renewed_packages_refer_to_a_new_image() {
     let directory = tempfile::tempdir().unwrap();
     let first = archive(directory.path(), &PACKAGES);
     let open = || Ok(first.clone());
     let cache = Cache::at(directory.path().join("cache"));
     let maker = cache.maker(&open, &mkfs, &|_| ());
     let none = maker.renew(vec![fio().into()]).unwrap_err().to_string();
-    assert!(none.starts_with("no image of fio in the cache"), "{none}");
+    assert!(none.starts_with("the cache has no image of fio"), "{none}");
     let old = maker.of_packages(&fio()).unwrap();
     let same = maker.renew(vec![fio().into()]).unwrap();
     assert_eq!((&same[0].old, &same[0].new), (&old, &old));
@@ -66,7 +66,7 @@ fn renewed_packages_mean_what_the_archive_has_now() {
     let [Renewed { new, .. }] = &renewed[..] else { panic!("{renewed:?}") };
     assert_eq!(new.packages, ["coreutils=9.1-1", "dash=0.5-1", "fio=3.33-4"]);
     assert_eq!(&maker.of_packages(&fio()).unwrap(), new);
-    // The old one is unchanged, for boots that used it.
+    // The old image remains for boots that used it.
     assert_eq!(cache.userspace_of_digest(&old.digest).unwrap().as_ref(), Some(&old));
     assert!(fs::read(&old.image).unwrap() != fs::read(&new.image).unwrap());
     let mut known = cache.userspaces(&|line| panic!("{line}")).unwrap();
@@ -85,7 +85,7 @@ fn renewed_packages_mean_what_the_archive_has_now() {
 }
 
 #[test]
-fn nothing_is_renewed_without_the_archive() {
+fn renewal_without_the_archive_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let archive = archive(directory.path(), &PACKAGES);
     let cache = Cache::at(directory.path().join("cache"));
@@ -98,7 +98,7 @@ fn nothing_is_renewed_without_the_archive() {
 }
 
 #[test]
-fn images_of_old_are_still_meant() {
+fn packages_refer_to_images_of_old_caches() {
     let directory = tempfile::tempdir().unwrap();
     let cache = Cache::at(directory.path());
     let wanted = Wanted::new(&fio()).unwrap();
@@ -123,7 +123,7 @@ fn images_of_old_are_still_meant() {
 }
 
 #[test]
-fn a_damaged_image_hinders_no_other() {
+fn a_damaged_image_does_not_affect_others() {
     let directory = tempfile::tempdir().unwrap();
     let archive = archive(directory.path(), &PACKAGES);
     let open = || Ok(archive.clone());
@@ -142,7 +142,7 @@ fn a_damaged_image_hinders_no_other() {
     let name = &fio.digest[..16];
     let [line] = &said.borrow()[..] else { panic!("{said:?}") };
     assert!(line.contains(&home.display().to_string()), "{line}");
-    let remedy = format!("`faultline userspace remove {name}` removes the image");
+    let remedy = format!("remove the image with `faultline userspace remove {name}`");
     assert!(line.ends_with(&remedy), "{line}");
 
     let mended = maker.of_lock(&lock).unwrap();
