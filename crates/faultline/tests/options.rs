@@ -147,7 +147,7 @@ fn a_plan_wants_kernels_that_there_are() {
     let setup = Setup::new("boots = 2");
     for (kernel, code, why) in [
         ("mine", 2, "`mine` is not a kernel: use debian:6.1"),
-        ("/none/x.deb", 1, "/none/x.deb: cannot read: No such file"),
+        ("/none/x.deb", 2, "/none/x.deb: cannot be read: No such file"),
     ] {
         let options = ["run", "--workload", "mprotect", "--dry-run", "--kernels", kernel];
         let (told, said, error) = setup.faultline(&options);

@@ -38,7 +38,7 @@ use crate::modules::Module;
 use crate::out_of_tree::{self, Source};
 use crate::own::damaged;
 use crate::request::{DEBIAN, check_name};
-use crate::{Error, Request, debian, headers, record};
+use crate::{Error, Request, debian, headers, input, record};
 
 const SCHEMA: u32 = 1;
 
@@ -178,7 +178,7 @@ impl Cache {
             return Ok(false);
         }
         match spec.parse()? {
-            Request::Deb(path) => path.canonicalize().doing("read", &path).map(|_| false),
+            Request::Deb(path) => input::package(&path).map(|_| false),
             _ => Ok(true),
         }
     }
@@ -307,7 +307,7 @@ impl Cache {
     }
 
     fn add_deb(&self, path: &Path, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
-        let path = path.canonicalize().doing("read", path)?;
+        let path = input::package(path)?;
         say(&format!("unpacking {}", path.display()));
         let stage = self.stage()?;
         let tree = stage.path().join("tree");

@@ -1,9 +1,9 @@
-//! Reads files that the user named: only regular files, up to a size limit.
+//! Reads files that the user named: regular files up to a size limit, and packages.
 
 use std::fs::{self, FileType};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::error::Doing;
@@ -31,6 +31,17 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
         return Err(wrong(format!("it grew beyond {limit} bytes while it was read")));
     }
     Ok(bytes)
+}
+
+/// The absolute path of a package that the user names.
+///
+/// # Errors
+/// When it does not exist.
+pub(crate) fn package(path: &Path) -> Result<PathBuf, Error> {
+    path.canonicalize().map_err(|error| {
+        let problem = format!("cannot be read: {error}; name a .deb that is there, or debian:6.1");
+        Error::NoKernel { path: path.to_owned(), problem }
+    })
 }
 
 fn kind(file: FileType) -> &'static str {

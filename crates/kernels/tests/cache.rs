@@ -183,6 +183,8 @@ fn a_failed_add_leaves_no_files() {
     refused(files(&image, None, Some("../mine")), "is not a kernel");
     refused(files(&image, Some(bench.path("tree")), None), "no directory `kernel`");
     refused(Request::Deb(image.clone()), "dpkg-deb failed");
+    let missing = bench.add(&Request::Deb(bench.path("missing.deb"))).unwrap_err();
+    assert!(missing.is_the_users(), "{missing}");
     write(&bench.path("tree/usr/share/doc/readme"), b"");
     refused(Request::Deb(deb(&bench.path("tree"), "empty.deb")), "contains no kernel image");
 }
@@ -280,7 +282,7 @@ fn would_fetch_is_answered_without_fetching() {
     assert!(would_fetch("debian:6.1").unwrap() && would_fetch(RELEASE).unwrap());
     assert!(!would_fetch(path).unwrap());
     assert!(matches!(would_fetch("mine").unwrap_err(), Error::Request { .. }));
-    assert!(matches!(would_fetch(missing.to_str().unwrap()).unwrap_err(), Error::Io { .. }));
+    assert!(matches!(would_fetch(missing.to_str().unwrap()).unwrap_err(), Error::NoKernel { .. }));
     bench.add(&Request::Deb(deb)).unwrap();
     assert!(!would_fetch(RELEASE).unwrap());
 }
