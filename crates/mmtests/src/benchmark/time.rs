@@ -4,6 +4,8 @@ use benchmarks::number;
 
 /// Longest part of a line that a remark quotes.
 const MAX_QUOTE: usize = 80;
+/// Longest time in seconds, about 300 years. CPU time is that of all CPUs.
+const LONGEST: f64 = 1e10;
 
 /// What one command took, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +57,7 @@ fn times(line: &str) -> Option<Times> {
     })
 }
 
-/// Seconds of `5.21`, `1:05.21` or `1:02:03`.
+/// Seconds of `5.21`, `1:05.21` or `1:02:03`; none beyond [`LONGEST`].
 fn clock(text: &str) -> Option<f64> {
     let mut parts = text.rsplit(':');
     let seconds = parts.next()?;
@@ -67,7 +69,7 @@ fn clock(text: &str) -> Option<f64> {
     let total = hours * 3600.0 + minutes * 60.0 + number(seconds)?;
     // Exactly the digits that were printed, so that sums of such figures round as mmtests' do.
     let decimals = seconds.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    format!("{total:.decimals$}").parse().ok().filter(|seconds: &f64| seconds.is_finite())
+    format!("{total:.decimals$}").parse().ok().filter(|seconds: &f64| *seconds <= LONGEST)
 }
 
 #[cfg(test)]
@@ -78,7 +80,12 @@ mod tests {
     fn clocks_are_read() {
         let read = ["5.21", "1:05.21", "2:10.11", "1:02:03", "0:00.00"].map(clock);
         assert_eq!(read, [5.21, 65.21, 130.11, 3723.0, 0.0].map(Some));
-        for text in ["", ":", "1:2:3:4", "-1", "1e5", "nan", "inf", "0x10", "1:", "1..2"] {
+        assert_eq!(clock("166666666:40"), Some(LONGEST));
+        let beyond = ["166666666:41", "99999999999999999999999:03", "99999999999:00:00"];
+        for text in beyond
+            .into_iter()
+            .chain(["", ":", "1:2:3:4", "-1", "1e5", "nan", "inf", "0x10", "1:", "1..2"])
+        {
             assert_eq!(clock(text), None, "{text}");
         }
     }
