@@ -90,6 +90,12 @@ pub enum Trouble {
         /// The known version.
         known: i64,
     },
+    /// The file was removed, renamed or replaced while it was open.
+    #[error(
+        "it was removed, renamed or replaced while it was in use, and what was kept meanwhile is not in it; \
+         put it back if it was renamed, and run again"
+    )]
+    Gone,
     /// The disk is full. The transaction was rolled back.
     #[error("the disk is full; what was kept before is safe: free some space and run again")]
     Full,

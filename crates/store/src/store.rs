@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
@@ -22,6 +23,8 @@ pub struct Store {
     path: PathBuf,
     pub(crate) connection: Connection,
     is_frozen: bool,
+    /// Device and inode of the file.
+    file: Option<(u64, u64)>,
 }
 
 impl Store {
@@ -40,7 +43,7 @@ impl Store {
             };
             Error::Store { path: path.into(), trouble }
         })?;
-        Ok(Self { path: path.into(), connection, is_frozen: false })
+        Ok(Self { path: path.into(), connection, is_frozen: false, file: identity(path) })
     }
 
     /// Opens the store at `path` for reading, even if it cannot be written.
@@ -51,7 +54,7 @@ impl Store {
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let (connection, is_frozen) =
             connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
-        Ok(Self { path: path.into(), connection, is_frozen })
+        Ok(Self { path: path.into(), connection, is_frozen, file: identity(path) })
     }
 
     /// Whether it is read without locks, as a file that does not change, because it cannot be written.
@@ -82,7 +85,11 @@ impl Store {
             let transaction = self.connection.transaction_with_behavior(behavior)?;
             let value = work(&transaction)?;
             transaction.commit()?;
-            Ok(value)
+            // SQLite goes on to write to a file that was removed.
+            match identity(&self.path) == self.file {
+                true => Ok(value),
+                false => Err(Trouble::Gone),
+            }
         };
         attempt().map_err(|trouble| Error::Store { path: self.path.clone(), trouble })
     }
@@ -175,7 +182,12 @@ fn is_writable(path: &Path) -> bool {
     ["", "-wal", "-shm"].into_iter().all(|ending| may_write(beside(path, ending)))
 }
 
-/// The file beside a store with this suffix.
+/// Device and inode of a file; none if there is no such file.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// The file beside a store whose name has this ending.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

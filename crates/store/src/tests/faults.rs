@@ -1,5 +1,7 @@
 //! Tests of full disks and damaged files.
 
+use std::fs;
+
 use model::{BootId, Outcome};
 
 use super::{StoreFile, as_kept, boot, experiment};
@@ -42,7 +44,23 @@ fn a_full_disk_does_not_damage_kept_boots() {
     assert_eq!(file.open().boots(id, Detail::Whole).unwrap(), kept);
 }
 
-/// The error of reading boot 1 after `sql` changed the file.
+#[test]
+fn a_file_that_is_gone_keeps_nothing() {
+    for replace in [false, true] {
+        let file = StoreFile::new();
+        let mut store = file.open();
+        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
+        fs::remove_file(&file.path).unwrap();
+        if replace {
+            fs::write(&file.path, "").unwrap();
+        }
+        let error = store.keep_boot(id, &boot("6.1", 1, Outcome::Complete)).unwrap_err();
+        assert!(matches!(error, Error::Store { trouble: Trouble::Gone, .. }), "{error}");
+    }
+}
+
+/// The error when boot 1 is read after `sql` changed the file.
 fn complaint(sql: &str) -> String {
     let file = StoreFile::new();
     let mut store = file.open();
