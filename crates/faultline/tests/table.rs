@@ -53,6 +53,14 @@ fn a_file_or_a_baseline_that_is_not_there_is_wrong_usage() {
 }
 
 #[test]
+fn an_input_without_an_end_is_wrong_usage() {
+    let output = table(&["/dev/zero"], b"");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with("faultline: /dev/zero: more than 64 MiB"), "{error}");
+}
+
+#[test]
 fn findings_and_texts_without_tables_are_results() {
     let wrong = table(&["--check"], b"Amean x 10.00 (0.00%) 8.00 (21.00%)\n");
     assert!(wrong.status.success());

@@ -29,6 +29,7 @@ mod series;
 mod swap;
 mod symbols;
 mod table;
+pub mod text;
 pub mod userspace;
 mod verify;
 mod watch;

@@ -1,14 +1,13 @@
 //! The built-in workloads, and how a manifest becomes a command line.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use flight::event::MAX_CUTS;
 use guest::workloads as built_in_programs;
 use model::{Machine, Manifest, Swap, WorkloadUse};
 
-use crate::job;
+use crate::{job, text};
 
 /// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
 /// iteration are cuts, and so is each phase in it.
@@ -174,7 +173,7 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
 /// When it cannot be read; the message begins with the file's name.
 pub fn read(path: &Path) -> Result<Manifest, String> {
     let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
-    let text = fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
+    let text = text::read(path).map_err(|error| told(error.to_string()))?;
     toml::from_str(&text).map_err(|error| told(error.to_string()))
 }
 

@@ -13,8 +13,8 @@ use super::write_out;
 use crate::args::{BetterArg, TableArgs, TableFormat};
 use crate::failure::Failure;
 
-/// Standard input and pipes are copied to the disk up to this size.
-const MAX_COPY: u64 = 4 << 30;
+/// Standard input, pipes and devices are copied to the disk up to this size.
+const MAX_COPY: u64 = 64 << 20;
 const STANDARD_INPUT: &str = "-";
 
 const COMPUTED: &str = "Percentages are computed from the printed, rounded values.";
@@ -61,7 +61,7 @@ fn add(file: &Path, args: &TableArgs, found: &mut Foreign) -> Result<(), Failure
     read().map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-/// The file. Standard input and pipes cannot be read twice, so they are copied to the disk.
+/// The file. Standard input, pipes and devices cannot be read twice, so they are copied to the disk.
 fn seekable(file: &Path) -> io::Result<File> {
     let source: Box<dyn Read> = match file == Path::new(STANDARD_INPUT) {
         true => Box::new(io::stdin().lock()),
@@ -75,7 +75,9 @@ fn seekable(file: &Path) -> io::Result<File> {
     };
     let mut copy = tempfile::tempfile()?;
     if io::copy(&mut source.take(MAX_COPY + 1), &mut copy)? > MAX_COPY {
-        return Err(io::Error::other("more than 4 GiB: give it as a file"));
+        return Err(io::Error::other(
+            "more than 64 MiB are not read from a pipe or a device: save it to a file, and name that",
+        ));
     }
     copy.rewind()?;
     Ok(copy)

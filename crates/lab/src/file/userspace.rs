@@ -1,18 +1,13 @@
 //! Reads the lock of the user space that an experiment file names.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use model::{UserspaceLock, WorkloadUse};
 use toml::Spanned;
 
 use super::{Checked, fault};
-use crate::lock;
-
-/// The largest size of a lock file.
-const LONGEST: u64 = 8 << 20;
+use crate::{lock, text};
 
 /// Reads the lock in this file, if the experiment names one. It must contain all packages that workloads
 /// want. Each of `sources` is the name of a built-in workload or the path of a manifest.
@@ -33,7 +28,7 @@ pub fn check(
     };
     let told =
         |problem: String| fault(path.span(), format!("{}: {problem}", file.display()), remedy());
-    let text = match read(&file) {
+    let text = match text::read(&file) {
         Ok(text) => text,
         Err(error) => return told(error.to_string()),
     };
@@ -51,10 +46,4 @@ pub fn check(
         }
     }
     Ok(Some(lock))
-}
-
-fn read(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(file)?.take(LONGEST).read_to_string(&mut text)?;
-    Ok(text)
 }

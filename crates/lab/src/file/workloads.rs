@@ -10,8 +10,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
-use crate::binaries;
 use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
+use crate::{binaries, text};
 
 /// The longest name of a workload in bytes.
 const LONGEST_NAME: usize = 100;
@@ -236,7 +236,7 @@ fn refuse<T>(place: Range<usize>, error: &WorkloadError) -> Checked<T> {
 /// Reads a user's manifest.
 pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manifest> {
     let file = directory.join(path.get_ref());
-    let text = std::fs::read_to_string(&file).or_else(|error| {
+    let text = text::read(&file).or_else(|error| {
         let problem = format!("{}: {error}", file.display());
         fault(path.span(), problem, "a manifest is found relative to the experiment file")
     })?;
