@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -172,6 +172,17 @@ fn a_machine_larger_than_the_host_is_refused() {
         assert!(error.starts_with(wants), "{error}");
     }
     assert!(!setup.directory.path().join("cache").exists(), "nothing was fetched");
+}
+
+#[test]
+fn a_shell_needs_a_terminal() {
+    let setup = Setup::new("boots = 2");
+    for input in [Stdio::null(), Stdio::piped()] {
+        let output = setup.command(&["boot", "6.1", "--shell"]).stdin(input).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert_eq!(error, "faultline: --shell needs a terminal as standard input\n");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `faultline boot`: boots one kernel, and keeps nothing.
 
+use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use kernels::Cache;
@@ -12,6 +13,10 @@ use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
 pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
+    // A guest does not notice the end of an input, and its shell would wait forever.
+    if args.shell && !stdin().is_terminal() {
+        return Err(Failure::Usage("--shell needs a terminal as standard input".into()));
+    }
     let machine =
         Machine { accel: args.machine.accel.into(), ..Machine::new(topology(&args.machine)?) };
     let directory = tempfile::tempdir()?;
