@@ -97,6 +97,27 @@ fn namesakes(path: &Path) {
 }
 
 #[test]
+fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    namesakes(&path);
+    let mut store = Store::open(&path).unwrap();
+    let empty = store.keep_experiment(&Experiment { name: "empty".into(), ..experiment() });
+    let interrupted = Boot { outcome: Outcome::Interrupted, ..boot("old", 0.1) };
+    store.keep_boot(empty.unwrap(), &interrupted).unwrap();
+    drop(store);
+    let said = "experiment 3 has no complete boot: experiment 2 (numa) is used\n";
+    for arguments in [&["compare"][..], &["export", "--format", "csv"]] {
+        let (code, out, error) = faultline(&path, arguments);
+        assert_eq!((code, &*error), (Some(0), said), "{arguments:?}");
+        assert!(out.contains("0.71"), "{arguments:?}: {out}");
+    }
+    let (_, out, error) = faultline(&path, &["show"]);
+    assert!(out.starts_with("experiment 3: empty\n") && error.is_empty(), "{out}{error}");
+    assert!(faultline(&path, &["list"]).1.lines().last().unwrap().contains("empty"));
+}
+
+#[test]
 fn output_does_not_replace_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");

@@ -11,7 +11,7 @@ use super::names::names;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Names or numbers [default: the latest]. The variants of several experiments are compared side by
+    /// Names or numbers [default: the latest with a complete boot]. The variants of several experiments are compared side by
     /// side, if all ran the same workloads on the same machine
     #[arg(value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
@@ -73,7 +73,8 @@ pub struct ExplainArgs {
     /// The variant that changed
     #[arg(required_unless_present = "counter")]
     pub new: Option<String>,
-    /// The experiment's name or number [default: the latest one of exact mode that has both variants]
+    /// The experiment's name or number [default: the latest one of exact mode that has both
+    /// variants and a complete boot]
     pub experiment: Option<String>,
     /// The workload [default: the experiment's only one]
     #[arg(long)]
@@ -113,7 +114,7 @@ pub enum ExplainFormat {
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// An experiment's name or number, to export samples; or a boot such as b12, to export its profile
-    /// [default: the latest experiment]
+    /// [default: the latest experiment with a complete boot]
     pub what: Option<String>,
     /// Output format
     #[arg(long, value_enum)]

@@ -1,5 +1,6 @@
 //! Finds the experiment that a name means.
 
+use model::Outcome;
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Store};
 
@@ -42,6 +43,29 @@ fn which(rows: &[ExperimentRow], named: &str, id: ExperimentId) -> Option<String
     }
     let taken = format!("number {}, created {} UTC", taken.id, moment(taken.created));
     Some(escape(&format!("{named} means {taken}; others: {others}")))
+}
+
+/// The same for a command that needs results: the latest experiment is the latest with a complete boot.
+pub fn find_with_results(store: &Store, named: Option<&str>) -> Result<ExperimentId, Failure> {
+    let latest = match named {
+        Some(_) => None,
+        None => with_results(&store.experiments()?),
+    };
+    latest.map_or_else(|| find(store, named), Ok)
+}
+
+/// The last of these experiments that has a complete boot; the last one if none has. If it is not the last
+/// one, prints on standard error which one is used.
+pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
+    let counts = [Outcome::Complete, Outcome::Partial(String::new())].map(|it| it.name());
+    let has_results = |row: &&ExperimentRow| counts.iter().any(|&it| row.outcomes.contains_key(it));
+    let last = rows.last()?;
+    let taken = rows.iter().rfind(has_results).unwrap_or(last);
+    if taken.id != last.id {
+        let (id, name) = (taken.id, escape(&taken.name));
+        eprintln!("experiment {} has no complete boot: experiment {id} ({name}) is used", last.id);
+    }
+    Some(taken.id)
 }
 
 /// The previous experiment of the same name.

@@ -10,7 +10,7 @@ use model::{Experiment, Mode};
 use report::{Console, MAX_CONSOLES, Page, Recipe, escape};
 use store::{ExperimentId, ExperimentRow, Store};
 
-use super::chosen::find;
+use super::chosen::{find, find_with_results};
 use super::{existing_store, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiments that are named, or the latest.
+/// The experiments that are named, or the latest with a complete boot.
 fn experiments(store: &Store, args: &CompareArgs) -> Result<Vec<ExperimentId>, Failure> {
     let mut ids: Vec<ExperimentId> = Vec::new();
     for named in &args.experiments {
@@ -73,7 +73,7 @@ fn experiments(store: &Store, args: &CompareArgs) -> Result<Vec<ExperimentId>, F
         ids.push(id);
     }
     if ids.is_empty() {
-        ids.push(find(store, None)?);
+        ids.push(find_with_results(store, None)?);
     }
     Ok(ids)
 }

@@ -103,7 +103,7 @@ fn explain_difference(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The named experiment, or the latest one of exact mode with both variants.
+/// The named experiment, or the latest one of exact mode with both variants and a complete boot.
 fn find(
     store: &Store,
     named: Option<&str>,
@@ -125,16 +125,19 @@ fn find(
 }
 
 fn latest(store: &Store, [base, new]: [&str; 2]) -> Result<ExperimentId, Failure> {
-    for row in store.experiments()?.into_iter().rev() {
+    let mut rows = Vec::new();
+    for row in store.experiments()? {
         let has = |name: &str| row.variants.iter().any(|variant| variant == name);
         if has(base) && has(new) && store.experiment(row.id)?.mode == Mode::Exact {
-            return Ok(row.id);
+            rows.push(row);
         }
     }
-    Err(Failure::Usage(format!(
-        "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows \
-         experiments and their variants"
-    )))
+    chosen::with_results(&rows).ok_or_else(|| {
+        Failure::Usage(format!(
+            "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows \
+             experiments and their variants"
+        ))
+    })
 }
 
 fn workload<'a>(

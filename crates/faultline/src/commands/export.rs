@@ -11,7 +11,7 @@ use lab::AnalysisError;
 use model::{BootId, Execution, Experiment, Kept, Profile};
 use store::{Detail, ExperimentId, Store};
 
-use super::chosen::find;
+use super::chosen::find_with_results;
 use super::{WriteError, existing_store, write_file, write_out};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub fn export(store: Option<PathBuf>, args: &ExportArgs) -> Result<ExitCode, Fai
     let what = args.what.as_deref();
     let boot: Option<BootId> = what.and_then(|what| what.parse().ok());
     match (tidy(args.format), boot) {
-        (Some(format), None) => rows(&store, find(&store, what)?, format, args)?,
+        (Some(format), None) => rows(&store, find_with_results(&store, what)?, format, args)?,
         (None, Some(boot)) => profile(&store, boot, args)?,
         (Some(_), Some(boot)) => {
             let message = format!(
