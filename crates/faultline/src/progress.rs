@@ -1,4 +1,5 @@
-//! Progress of a run: on a terminal one updated line for each running boot, elsewhere plain lines.
+//! Progress of a run: on a terminal one updated line for each running boot, elsewhere plain lines when a boot
+//! begins and when it ends.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, stderr};
@@ -96,10 +97,11 @@ impl Display {
             self.begin(boot, format!("replay of {id}"));
         }
         let Some((name, bar)) = self.running.get(&boot) else { return };
+        let begins = bar.message().is_empty();
         let what = report::escape(what);
         let left = self.left.map_or(String::new(), |left| format!(" ({} left)", span(left)));
         bar.set_message(format!("{name}: {what}{left}"));
-        if self.plain {
+        if self.plain && begins {
             eprintln!("{name}: {what}");
         }
     }

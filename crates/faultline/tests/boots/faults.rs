@@ -5,8 +5,14 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::common::{Bench, experiment, quoted};
+use flight::event::Event;
+use flight::frame::{Frame, Kind};
+use flight::log::Frames;
+use machine::RECORDER_FILE;
 use model::{Boot, Outcome, ProblemKind};
 
 fn fault(mode: &str) -> String {
@@ -50,26 +56,31 @@ fn a_hang_is_given_up_and_loses_nothing_recorded_before() {
     assert!(samples(boot) > 0);
 }
 
+/// Whether a running boot has recorded a sample.
+fn samples_flow(bench: &Bench) -> bool {
+    let running = bench.path("test.db.running");
+    let directories = fs::read_dir(running).into_iter().flatten().flatten();
+    let recordings = directories.filter_map(|it| fs::read(it.path().join(RECORDER_FILE)).ok());
+    let is_sample = |frame: Frame<'_>| {
+        frame.kind == Kind::Event as u16
+            && matches!(Event::decode(frame.payload), Ok(Event::Sample { .. }))
+    };
+    recordings.into_iter().any(|bytes| Frames::new(&bytes).any(is_sample))
+}
+
 /// Runs `fault sleep` and calls `strike` with the emulator's process once samples flow.
 fn struck(bench: &Bench, strike: impl FnOnce(&mut std::process::Child, i32)) -> String {
     let text = experiment("struck", &fault("sleep 600"));
     let text = format!("{text}\n[machine.limits]\nrun = \"20s\"\n");
     let file = bench.write("x.toml", &text);
     let mut child = bench.start(&["run", file.to_str().unwrap()]);
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let mut said: Vec<String> = Vec::new();
-    for line in lines.by_ref() {
-        let flows = line.contains(": fault: fault");
-        said.push(line);
-        if flows {
-            let qemu = bench.qemu().expect("an emulator runs");
-            strike(&mut child, qemu);
-            break;
-        }
+    while !samples_flow(bench) {
+        assert!(child.try_wait().unwrap().is_none(), "it ends without a sample");
+        sleep(Duration::from_millis(100));
     }
-    said.extend(lines);
-    child.wait().unwrap();
-    said.join("\n")
+    let qemu = bench.qemu().expect("an emulator runs");
+    strike(&mut child, qemu);
+    String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
 }
 
 fn signal(name: &str, process: i32) {
@@ -81,6 +92,8 @@ fn signal(name: &str, process: i32) {
 fn a_killed_emulator_loses_nothing_recorded_before() {
     let bench = Bench::new();
     let said = struck(&bench, |_, qemu| signal("KILL", qemu));
+    // A boot prints when it begins and when it ends, not its phases.
+    assert!(said.contains("boot 1 of 1: 6.1: booting\n") && !said.contains(": fault"), "{said}");
     let boots = bench.every_boot();
     let killed =
         |boot: &&Boot| matches!(&boot.outcome, Outcome::Invalid(how) if how.contains("SIGKILL"));
