@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use model::{Boot, Outcome, Pinned};
+use store::Store;
 use tempfile::TempDir;
 
 /// A directory with an experiment's file, no store, and an empty cache.
@@ -140,6 +142,39 @@ fn a_plan_is_printed_and_nothing_is_booted() {
     let (code, said, error) = setup.faultline(&options);
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("2 variants x at most "), "{said}");
+}
+
+#[test]
+fn a_plan_counts_only_boots_that_the_run_would_not_repeat() {
+    let setup = Setup::new("mode = \"exact\"\nseeds = 2");
+    let experiment =
+        lab::file::parse(&setup.file, &fs::read_to_string(&setup.file).unwrap(), None).unwrap();
+    let mut kept = experiment;
+    kept.guest_digest = "5e1f".into();
+    for variant in &mut kept.variants {
+        variant.kernel = Pinned::from("6.1.0-1").with_digest("0a");
+    }
+    let mut store = Store::open(&setup.directory.path().join("store.db")).unwrap();
+    let id = store.keep_experiment(&kept).unwrap();
+    for (replicate, outcome) in [(0, Outcome::Complete), (1, Outcome::Died("signal".into()))] {
+        let boot = Boot { variant: "old".into(), replicate, outcome, ..Boot::default() };
+        store.keep_boot(id, &boot).unwrap();
+    }
+    drop(store);
+    let plan = |options: &[&str]| {
+        let options = [&["run", text(&setup.file), "--dry-run"], options].concat();
+        let output = setup.command(&options).env("FAULTLINE_GUEST", "/none").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(plan(&[]).contains("\ndone: 2 boots\n"), "{}", plan(&[]));
+    assert!(plan(&["--retry-failed"]).contains("\ndone: 1 boot\n"));
+    for options in [&["--profile", "stacks"][..], &["--profile", "accesses"]] {
+        let plan = plan(options);
+        assert!(plan.contains("profile: ") && !plan.contains("done: "), "{plan}");
+    }
+    let changed = fs::read_to_string(&setup.file).unwrap().replace("\"10\"", "\"20\"");
+    fs::write(&setup.file, changed).unwrap();
+    assert!(!plan(&[]).contains("done: "));
 }
 
 #[test]

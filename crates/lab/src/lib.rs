@@ -45,6 +45,7 @@ pub use job::JobError;
 pub use look::{Look, LookError};
 pub use replay::{ReplayError, Replayed};
 pub use run::{
-    Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, check, lock as lock_scratch,
+    Ending, Lab, RunError, RunOptions, RunSummary, TooLarge, already_done, check,
+    lock as lock_scratch,
 };
 pub use watch::{Progress, Watch};

@@ -5,6 +5,7 @@ mod check;
 mod context;
 mod error;
 mod jobs;
+mod known;
 mod looks;
 mod plan;
 
@@ -14,11 +15,10 @@ use std::path::{Path, PathBuf};
 
 use kernels::{Cache, Userspace};
 use machine::Emulator;
-use model::{Experiment, Kernel, Mode, Pinned, WorkloadUse};
+use model::{Experiment, Kernel, Mode};
 use store::{ExperimentId, Store};
 
 use crate::boot::BootError;
-use crate::conclude::digest;
 use crate::disks;
 use crate::guest::{Guest, Libraries};
 use crate::out_of_tree::{self, OutOfTree};
@@ -32,6 +32,7 @@ use plan::Plan;
 
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
+pub use known::already_done;
 
 /// The surroundings of an experiment: the store, the kernels, the guest's programs.
 pub struct Lab {
@@ -132,15 +133,11 @@ impl Lab {
         check_support(experiment, kernels, &out_of_tree)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
-        let failed = self.store.failed(id)?;
-        let mut done = self.store.done(id)?;
         let failed_before = match options.retry_failed {
-            true => {
-                done.retain(|it| !failed.contains(it));
-                0
-            }
-            false => failed.len(),
+            true => 0,
+            false => self.store.failed(id)?.len(),
         };
+        let done = known::done(&self.store, id, options.retry_failed)?;
         let plan = Plan::of(experiment, &done);
         watch(Progress::Plan { boots: plan.boots, done: plan.boots - plan.due.len() });
         let verified = if options.verify { self.verify_kept(id, options, watch)? } else { 0 };
@@ -235,13 +232,9 @@ impl Lab {
     ) -> Result<Experiment, RunError> {
         let mut pinned = experiment.clone();
         for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
-            variant.kernel = Pinned::from(&*kernel.name).with_digest(&*kernel.digest);
+            known::pin_kernel(variant, kernel);
         }
-        for program in pinned.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
-            let bytes = fs::read(program.path())
-                .map_err(|error| RunError::Program { path: program.path().to_owned(), error })?;
-            program.digest = Some(digest(&bytes));
-        }
+        known::pin_programs(&mut pinned)?;
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();
         if experiment.mode == Mode::Exact {
             pinned.guest_digest = out_of_tree::pinned(self.guest.digest(), experiment);

@@ -198,6 +198,11 @@ pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     definition(&run, &["boots", "sequential", "userspace"])
 }
 
+/// Whether two experiments of one name are the same ([`Store::keep_experiment`]).
+pub fn runs_the_same(one: &Experiment, other: &Experiment) -> bool {
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// The most recent experiment with this name and identity. Definitions are compared, not digests: a
 /// definition from before there was a key has its default.
 pub(crate) fn known(

@@ -22,6 +22,6 @@ mod tests;
 pub use boots::Detail;
 pub use check::{Checked, Lost};
 pub use error::{Error, Trouble};
-pub use experiments::{ExperimentId, ExperimentRow};
+pub use experiments::{ExperimentId, ExperimentRow, runs_the_same};
 pub use series::{Deltas, Series};
 pub use store::Store;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use kernels::Cache;
-use lab::RunOptions;
 use lab::schedule::schedule;
-use model::{Experiment, Mode, Outcome, Profiling, Setting, count};
+use lab::{Guest, RunOptions, already_done};
+use model::{Experiment, Mode, Profiling, Setting, count};
 use report::escape;
 use store::{Detail, Store};
 
@@ -80,12 +80,15 @@ pub fn plan(
     let _ = writeln!(text, "{}: {}{more}", count(slots.len(), "boot"), order.join(", "));
     let (done, wall) = match store {
         Some(store) => {
-            (done(experiment, store, options.retry_failed)?, wall_of_like(experiment, store)?)
+            let guest = Guest::find().ok();
+            let known = (store, cache, guest.as_ref());
+            let done = already_done(experiment, known, options.retry_failed)?;
+            (done, wall_of_like(experiment, store)?)
         }
         None => (0, None),
     };
     if done > 0 {
-        let _ = writeln!(text, "done: {} of an experiment of this name", count(done, "boot"));
+        let _ = writeln!(text, "done: {}", count(done, "boot"));
     }
     let jobs = options.side_by_side(experiment);
     if jobs > 1 {
@@ -111,23 +114,6 @@ pub fn plan(
         }
     });
     Ok(text)
-}
-
-/// Boots that the store already has, from an experiment of this name with these variants. Whether the
-/// kernels are still the same is only known once they are fetched.
-fn done(experiment: &Experiment, store: &Store, retry_failed: bool) -> Result<usize, Failure> {
-    let names: Vec<&str> = experiment.variants.iter().map(|variant| &*variant.name).collect();
-    let rows = store.experiments()?;
-    let row = rows.iter().rev().find(|row| row.name == experiment.name && row.variants == names);
-    let outcomes = row.into_iter().flat_map(|row| &row.outcomes);
-    let complete = Outcome::Complete.name();
-    let ended = outcomes.filter(|(outcome, _)| match retry_failed {
-        true => **outcome == complete,
-        false => **outcome != Outcome::Interrupted.name(),
-    });
-    let done: u32 = ended.map(|(_, number)| number).sum();
-    let wanted = experiment.variants.len() * experiment.boots as usize;
-    Ok((done as usize).min(wanted))
 }
 
 /// The mean time of the store's complete boots with the same workloads on the same machine.

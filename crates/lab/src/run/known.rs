@@ -1,0 +1,95 @@
+//! Which boots of an experiment the store has.
+
+use std::fs;
+
+use kernels::Cache;
+use model::{Experiment, Kernel, Mode, Pinned, Variant, WorkloadUse};
+use store::{ExperimentId, Store};
+
+use super::RunError;
+use super::plan::Plan;
+use crate::conclude::digest;
+use crate::guest::Guest;
+use crate::out_of_tree;
+
+/// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
+/// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,
+/// and so are the guest's programs without `guest`.
+///
+/// # Errors
+/// When the store, the cache or a program of the user's cannot be read.
+pub fn already_done(
+    experiment: &Experiment,
+    (store, cache, guest): (&Store, &Cache, Option<&Guest>),
+    retry_failed: bool,
+) -> Result<usize, RunError> {
+    for row in store.experiments()?.iter().rev().filter(|row| row.name == experiment.name) {
+        let kept = store.experiment(row.id)?;
+        if store::runs_the_same(&assumed(experiment, &kept, cache, guest)?, &kept) {
+            let plan = Plan::of(experiment, &done(store, row.id, retry_failed)?);
+            return Ok(plan.boots - plan.due.len());
+        }
+    }
+    Ok(0)
+}
+
+/// The experiment with digests. Those that are unknown are the kept experiment's.
+fn assumed(
+    experiment: &Experiment,
+    kept: &Experiment,
+    cache: &Cache,
+    guest: Option<&Guest>,
+) -> Result<Experiment, RunError> {
+    let mut assumed = experiment.clone();
+    for (variant, kept) in assumed.variants.iter_mut().zip(&kept.variants) {
+        match cache.get(&variant.kernel.name)? {
+            Some(kernel) => pin_kernel(variant, &kernel),
+            None => variant.kernel = kept.kernel.clone(),
+        }
+    }
+    pin_programs(&mut assumed)?;
+    for (disk, kept) in assumed.machine.disks.iter_mut().zip(&kept.machine.disks) {
+        if let (Some(format), Some(kept)) = (&mut disk.format, &kept.format) {
+            format.digest.clone_from(&kept.digest);
+        }
+    }
+    if !experiment.packages().is_empty() {
+        assumed.userspace_digest.clone_from(&kept.userspace_digest);
+    }
+    if experiment.mode == Mode::Exact {
+        assumed.guest_digest = match guest {
+            Some(guest) => out_of_tree::pinned(guest.digest(), experiment),
+            None => kept.guest_digest.clone(),
+        };
+    }
+    Ok(assumed)
+}
+
+/// Names the kernel that a variant boots, with its digest.
+pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
+    variant.kernel = Pinned::from(&*kernel.name).with_digest(&*kernel.digest);
+}
+
+/// Adds the digests of the user's own programs.
+pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
+    for program in experiment.workloads.iter_mut().flat_map(WorkloadUse::programs_mut) {
+        let bytes = fs::read(program.path())
+            .map_err(|error| RunError::Program { path: program.path().to_owned(), error })?;
+        program.digest = Some(digest(&bytes));
+    }
+    Ok(())
+}
+
+/// The boots of a kept experiment, as variant and replicate; with `retry_failed` not those that failed.
+pub(super) fn done(
+    store: &Store,
+    id: ExperimentId,
+    retry_failed: bool,
+) -> Result<Vec<(String, u32)>, store::Error> {
+    let mut done = store.done(id)?;
+    if retry_failed {
+        let failed = store.failed(id)?;
+        done.retain(|it| !failed.contains(it));
+    }
+    Ok(done)
+}
