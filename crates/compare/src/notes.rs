@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, BootId, HostLoad, ProblemKind, TOO_QUICK, Variant};
+use model::{BootFacts, BootId, HostLoad, NO_LOG, ProblemKind, TOO_QUICK, Variant};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
@@ -18,6 +18,9 @@ pub struct Notes {
     pub mixed: Vec<Mixed>,
     /// What the kernels complained of.
     pub complaints: Vec<Complaint>,
+    /// Names of variants with a boot whose kernel's log was not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_log: Vec<String>,
     /// Figures that workloads could not measure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<Unmeasured>,
@@ -128,6 +131,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         config: config(columns, &of_columns),
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
+        without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
         unmeasured: columns.iter().flat_map(unmeasured).collect(),
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
@@ -224,6 +228,11 @@ fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> 
     })
 }
 
+/// Whether the log of a boot that stands for its place was not kept.
+fn has_no_log(column: &&VariantBoots<'_>) -> bool {
+    column.standing().any(|kept| kept.boot.notes.iter().any(|note| note == NO_LOG))
+}
+
 /// What workloads report that they could not measure, each note once.
 fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
@@ -266,6 +275,14 @@ mod tests {
 
     fn of_one(boots: &[Boot]) -> Notes {
         notes(&columns(&[variant("a")], &[boots]))
+    }
+
+    #[test]
+    fn variants_without_a_log_are_named() {
+        let mut boots = [boot(0), boot(1)];
+        assert!(of_one(&boots).without_log.is_empty());
+        boots[1].notes = vec![NO_LOG.into()];
+        assert_eq!(of_one(&boots).without_log, ["a"]);
     }
 
     #[test]

@@ -151,6 +151,8 @@ fn a_directory_is_imported_once_and_compared() {
     let text = printed(&compared);
     let Document { tables, unread } = import::read(&compared.stdout);
     assert_eq!((tables.len(), unread), (3, Vec::new()), "{text}");
+    // The directory has no dmesg.
+    assert!(text.lines().any(|line| line.trim() == "- (no kernel log)"), "{text}");
     for (program, about) in PROGRAMS {
         let label = format!("Elapsed-{program}");
         let sides = [1.0, 0.9].map(|scale| all_seconds(about, scale));

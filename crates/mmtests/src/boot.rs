@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use kernelfiles::klog;
-use model::{Boot, HostLoad, Outcome, Problem, ProblemKind, Sample, Source, Usage};
+use model::{Boot, HostLoad, NO_LOG, Outcome, Problem, ProblemKind, Sample, Source, Usage};
 use rayon::prelude::*;
 use store::Series;
 
@@ -85,6 +85,9 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
         }
     }
     let log = log(iterations);
+    if log.is_empty() {
+        boot.notes.push(NO_LOG.into());
+    }
     boot.problems = klog::problems(&log);
     boot.console = log;
     if overflowed {

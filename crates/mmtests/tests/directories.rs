@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use mmtests::{Directory, Error, Summary};
-use model::{Boot, Chunk, Outcome, ProblemKind};
+use model::{Boot, Chunk, NO_LOG, Outcome, ProblemKind};
 
 const BEGIN: u64 = 1_700_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -113,8 +113,9 @@ fn a_run_is_a_boot_with_its_samples_times_and_series() {
     assert_eq!(vmstat.times, [10, 11, 12, 13, 70].map(|second| second * SECOND));
     assert_eq!(column(vmstat, "pgfault"), [5000, 5100, 5200, 5300, 5900]);
     assert_eq!(vmstat.difference("pgfault"), Some(900));
-    // What comes late is said.
-    assert!(boot.notes[0].contains("span 30 s more"), "{:?}", boot.notes);
+    // What is missing and what comes late is said.
+    assert_eq!(boot.notes[0], NO_LOG);
+    assert!(boot.notes[1].contains("span 30 s more"), "{:?}", boot.notes);
 }
 
 #[test]

@@ -13,6 +13,9 @@ pub const WORKLOAD_SOURCE: &str = "workload";
 /// Their values are kept in millionths.
 pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 
+/// The note of an imported boot whose kernel's log was not kept.
+pub const NO_LOG: &str = "no kernel log: whether the kernel complained is not known";
+
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "detail")]

@@ -1,7 +1,7 @@
 //! Notes on the columns below the tables, as a list of topics.
 
 use compare::{
-    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month,
+    Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Month, Notes,
     Unmeasured, UserNote, Variant,
 };
 use model::{BootId, count};
@@ -28,6 +28,7 @@ pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
 /// The topic of boots in which workloads failed, and others did not.
 pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
+const COMPLAINTS: &str = "complaints";
 /// The topic of the origin of kernels.
 pub const ORIGIN: &str = "origin";
 
@@ -73,6 +74,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(variants.iter().flat_map(set_aside));
     all.extend(unmeasured(&notes.unmeasured));
     all.extend(complaints(&notes.complaints));
+    all.extend(no_complaints(notes, variants.len()));
     all.extend(notes.findings.iter().map(consistency::finding));
     all.extend(notes.counting.iter().map(|it| consistency::counting(it, baseline)));
     all
@@ -245,20 +247,29 @@ fn unmeasured(all: &[Unmeasured]) -> Vec<Note> {
     notes
 }
 
-fn complaints(complaints: &[Complaint]) -> Vec<Note> {
-    const TOPIC: &str = "complaints";
-    if complaints.is_empty() {
-        return vec![Note::on_all(TOPIC, "none".into())];
+/// That no kernel complained, or that it is not known of some of the `columns`.
+fn no_complaints(notes: &Notes, columns: usize) -> Vec<Note> {
+    let unknown = || "- (no kernel log)".to_owned();
+    match notes.without_log.len() {
+        0 if notes.complaints.is_empty() => vec![Note::on_all(COMPLAINTS, "none".into())],
+        all if all == columns => vec![Note::on_all(COMPLAINTS, unknown())],
+        _ => {
+            let variants = notes.without_log.iter();
+            variants.map(|variant| Note::on(COMPLAINTS, variant, unknown())).collect()
+        }
     }
+}
+
+fn complaints(complaints: &[Complaint]) -> Vec<Note> {
     let alike = |a: &Complaint, b: &Complaint| a.variant == b.variant && a.kind == b.kind;
     let mut notes = Vec::new();
     for complaints in complaints.chunk_by(alike) {
         let Complaint { variant, kind, .. } = &complaints[0];
         let shown = complaints.iter().take(MAX_COMPLAINTS);
-        notes.extend(shown.map(|it| Note::on(TOPIC, variant, complaint(it))));
+        notes.extend(shown.map(|it| Note::on(COMPLAINTS, variant, complaint(it))));
         if let Some(more) = complaints.get(MAX_COMPLAINTS..).filter(|it| !it.is_empty()) {
             let text = format!("{kind}: {} more like these", more.len());
-            notes.push(Note::on(TOPIC, variant, text));
+            notes.push(Note::on(COMPLAINTS, variant, text));
         }
     }
     notes
