@@ -46,6 +46,8 @@ pub struct Explanation {
     pub all: Option<Section>,
     /// Each phase, in order of first appearance.
     pub phases: Vec<Section>,
+    /// Names of the phases that only prepare and get no verdict.
+    pub preparation: Vec<String>,
 }
 
 /// One of the two variants.
@@ -110,7 +112,10 @@ pub fn explain(
         rename::mark(all, &mut phases);
     }
     let workload = used.manifest.name.clone();
-    Explanation { workload, base, new, wanted, denominator: sides.denominator(), all, phases }
+    let denominator = sides.denominator();
+    let names = phases.iter().filter_map(|section| section.phase.clone());
+    let preparation = names.filter(|phase| used.manifest.prepares(phase)).collect();
+    Explanation { workload, base, new, wanted, denominator, all, phases, preparation }
 }
 
 /// Whether `boots` have every seed.

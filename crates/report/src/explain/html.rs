@@ -37,6 +37,7 @@ pub fn explain_html(
                 Some((_, None)) => p { (view::no_phase(explanation, phase.unwrap_or_default())) }
                 Some((all, Some(section))) => {
                     @for line in view::headlines(headlines, phase) { p class="lead" { (line) } }
+                    @if let Some(line) = view::unjudged(explanation, phase) { p class="note" { (sentence(&line)) } }
                     (contributions(explanation, section))
                     (graphs(explanation, headlines, paths, section))
                     (table(&view::totals(explanation, usize::MAX)))

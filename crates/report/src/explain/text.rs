@@ -24,8 +24,9 @@ pub fn explain(
         return wrap("", &view::no_phase(explanation, phase.unwrap_or_default()));
     };
     let mut parts = vec![wrap("", &format!("{}:", view::title(explanation)))];
-    let said: String =
-        view::headlines(headlines, phase).iter().map(|line| wrap("", line)).collect();
+    let mut head = view::headlines(headlines, phase);
+    head.extend(view::unjudged(explanation, phase));
+    let said: String = head.iter().map(|line| wrap("", line)).collect();
     parts.extend(Some(said).filter(|said| !said.is_empty()));
     parts.push(lay_out(&view::totals(explanation, MAX_PHASES)));
     let rankings = [

@@ -52,6 +52,18 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     asked().map(headline).chain(hint).collect()
 }
 
+/// Which of the ranked phases get no verdict, if the rankings are of all phases.
+pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
+    let names: Vec<_> = explanation.preparation.iter().map(|phase| phase_name(phase)).collect();
+    (phase.is_none() && !names.is_empty()).then(|| {
+        format!(
+            "The rankings are of all phases, also of those that only prepare and get no verdict: {}. \
+             `--phase NAME` ranks one phase.",
+            names.join(", ")
+        )
+    })
+}
+
 fn headline(it: &Headline) -> String {
     let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
     let percent = 100.0 * kernel.change() / kernel.base;

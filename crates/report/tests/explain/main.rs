@@ -64,6 +64,22 @@ fn one_phase() {
 }
 
 #[test]
+fn phases_that_only_prepare_are_named_where_they_are_ranked() {
+    let variants = ["6.1", "6.12"].map(variant);
+    let (old, new) = (kernels::old(), kernels::new());
+    let columns = columns(&variants, &[&old, &new]);
+    let mut used = WorkloadUse::new(common::manifest(), 1, Millis(1));
+    used.manifest.preparation = vec!["".into(), "steady".into(), "none".into()];
+    let explanation = compare::explain(&columns[0], &columns[1], &used, old.len() as u32);
+    let said = "those that only prepare and get no verdict: ";
+    let all = words(&text(&explanation, None));
+    assert!(all.contains(&format!("{said}(no phase), steady. `--phase NAME`")), "{all}");
+    assert!(!words(&text(&explanation, Some("steady"))).contains(said));
+    let paths = compare::paths(&columns[0], &columns[1], &used, None);
+    assert!(report::explain_html(&explanation, &[], &paths, None).contains(said));
+}
+
+#[test]
 fn one_seed_a_side() {
     let (explanation, _) = explained(&kernels::old()[..1], &kernels::new()[..1]);
     insta::assert_snapshot!(text(&explanation, None));
