@@ -57,7 +57,7 @@ fn an_input_without_an_end_is_wrong_usage() {
     let output = table(&["/dev/zero"], b"");
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.starts_with("faultline: /dev/zero: more than 64 MiB"), "{error}");
+    assert!(error.starts_with("faultline: /dev/zero: more than 256 MiB"), "{error}");
 }
 
 #[test]

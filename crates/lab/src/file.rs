@@ -157,7 +157,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
-            "`{name}` cannot be a name, because it is the number of an experiment or boot"
+            "`{name}` cannot be a name: it would mean the experiment or boot of that number"
         ));
     }
     let is_number = |text: &str| text.parse::<i64>().is_ok();

@@ -14,7 +14,7 @@ use crate::args::{BetterArg, TableArgs, TableFormat};
 use crate::failure::Failure;
 
 /// Standard input, pipes and devices are copied to the disk up to this size.
-const MAX_COPY: u64 = 64 << 20;
+const MAX_COPY: u64 = 256 << 20;
 const STANDARD_INPUT: &str = "-";
 
 const COMPUTED: &str = "Percentages are computed from the printed, rounded values.";
@@ -76,7 +76,7 @@ fn seekable(file: &Path) -> io::Result<File> {
     let mut copy = tempfile::tempfile()?;
     if io::copy(&mut source.take(MAX_COPY + 1), &mut copy)? > MAX_COPY {
         return Err(io::Error::other(
-            "more than 64 MiB are not read from a pipe or a device: save it to a file, and name that",
+            "more than 256 MiB are not read from a pipe or a device: save it to a file, and name that",
         ));
     }
     copy.rewind()?;

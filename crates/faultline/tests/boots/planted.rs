@@ -148,7 +148,7 @@ fn kernels_that_only_moved_are_the_same() {
     let compared = laboratory.json(&["compare", "--margin", "0", "--format", "json"]);
     for kernel in &kernels[1..] {
         let verdict = verdict(&compared, kernel);
-        assert!(["same", "undecided"].contains(&&*verdict), "{kernel}: {verdict}");
+        assert!(["same", "undecided"].contains(&verdict), "{kernel}: {verdict}");
     }
 }
 
