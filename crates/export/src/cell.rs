@@ -38,14 +38,14 @@ impl Column {
     }
 }
 
-/// The value in one column of one row: of the column's type, or nothing where the column allows it.
+/// The value in one column of one row, with the column's type; or nothing if the column allows that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// No value.
     Null,
     /// A text.
     Text(&'a str),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A finite number.
     Number(f64),
@@ -56,17 +56,17 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A text; nothing if it is empty.
+    /// A text; no value if it is empty.
     pub fn text(text: &'a str) -> Self {
         if text.is_empty() { Self::Null } else { Self::Text(text) }
     }
 
-    /// A number; nothing if it is infinite or NaN.
+    /// A number; no value if it is infinite or NaN.
     pub fn number(number: f64) -> Self {
         if number.is_finite() { Self::Number(number) } else { Self::Null }
     }
 
-    /// An amount that is never 0 on a machine, such as its CPUs: 0 means unknown, and gives nothing.
+    /// An amount that is never 0 on a machine, such as its CPUs; 0 means unknown and becomes no value.
     pub fn amount(amount: u64) -> Self {
         match amount {
             0 => Self::Null,

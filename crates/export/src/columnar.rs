@@ -1,4 +1,4 @@
-//! Writes rows as Parquet. They are gathered by column and written in groups, so that at most one group is
+//! Writes rows as Parquet. Rows are collected by column and written in groups, so that at most one group is
 //! in memory.
 
 use std::io::{self, Write};
@@ -13,9 +13,9 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::cell::{Cell, Column, Kind};
 
-/// Rows in a group.
+/// The number of rows in a group.
 const GROUP: usize = 1 << 16;
-/// A time is kept in thousandths of a second.
+/// Times are stored in milliseconds.
 const MILLISECONDS: i64 = 1000;
 
 /// A Parquet file being written.
@@ -28,7 +28,7 @@ pub struct Columnar<W: Write + Send> {
 /// The values of one column of a group.
 struct Gathered {
     nullable: bool,
-    /// For each row, 1 where there is a value and 0 where there is none.
+    /// For each row, 1 if there is a value and 0 if not.
     levels: Vec<i16>,
     values: Values,
 }
@@ -114,7 +114,7 @@ impl Gathered {
             (Values::Integer(values), Cell::Time(value)) => values.push(value * MILLISECONDS),
             (Values::Number(values), Cell::Number(value)) => values.push(*value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(*value),
-            _ => return Err(io::Error::other("a value that is not of its column's kind")),
+            _ => return Err(io::Error::other("a value has another kind than its column")),
         }
         if self.nullable {
             self.levels.push(i16::from(*cell != Cell::Null));

@@ -5,7 +5,7 @@ use model::{Boot, Execution, Experiment, Kept};
 
 use crate::cell::{Cell, Column, Kind};
 
-/// The outcome of a boot that does not count because another has taken its place, or is to.
+/// The outcome of a boot that does not count because it is to be repeated or was.
 const SUPERSEDED: &str = "superseded";
 
 /// The columns that identify the boot of a row; they come first.
@@ -57,10 +57,10 @@ pub fn machine<'a>(experiment: &Experiment, boot: &'a Boot) -> [Cell<'a>; 6] {
     ]
 }
 
-/// A time that all formats can represent; nothing if unknown.
+/// A time that all formats can represent; no value if unknown.
 fn started(seconds: u64) -> Cell<'static> {
     let known = i64::try_from(seconds).ok().filter(|seconds| *seconds != 0);
-    // Other programs end at the year 9999 or, if they count nanoseconds, at 2262.
+    // Other programs support times up to the year 9999 or, in nanoseconds, up to 2262.
     known.filter(|seconds| *seconds < i64::MAX / 1_000_000_000).map_or(Cell::Null, Cell::Time)
 }
 

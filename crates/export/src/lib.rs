@@ -1,6 +1,6 @@
-//! Kept boots as tidy data for other tools: one row for each value, with all its attributes, as Parquet,
-//! CSV or JSON. `docs/export.md` defines the columns. The caller chooses the boots; each is written at once
-//! and not kept in memory.
+//! Exports kept boots as tidy data for other tools: one row for each value, with all its attributes, as
+//! Parquet, CSV or JSON. `docs/export.md` defines the columns. The caller chooses the boots; each is written
+//! at once and not kept in memory.
 
 mod cell;
 mod columnar;
@@ -15,18 +15,18 @@ use model::{Experiment, Kept};
 
 use sink::Sink;
 
-/// The form of a file.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet, compressed with zstd.
     Parquet,
     /// RFC 4180, with a header line. Missing values are empty.
     Csv,
-    /// An array of objects, one each line. Missing values are null.
+    /// An array of objects, one on each line. Missing values are null.
     Json,
 }
 
-/// What the rows are of.
+/// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Values of metrics, and the times of iterations.
@@ -35,12 +35,12 @@ pub enum Rows {
     Series,
 }
 
-/// Which rows are wanted.
+/// Selects rows.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Those of this workload.
+    /// Only rows of this workload.
     pub workload: Option<String>,
-    /// Those of this phase.
+    /// Only rows of this phase.
     pub phase: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Filter {
     }
 }
 
-/// A file in the making.
+/// A file that is being written.
 pub struct Export<W: Write + Send> {
     rows: Rows,
     filter: Filter,
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A boot with a series of that many incompressible values.
+    /// A boot with a series of so many incompressible values.
     fn boot(values: u64) -> Boot {
         let noise = |value: u64| value.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed();
         let column = Column {
@@ -171,7 +171,7 @@ mod tests {
         for number in (1..=boots).map(i64::try_from).map(Result::unwrap) {
             let kept = Kept { id: BootId(number), superseded: false, boot: boot(100_000) };
             export.boot(&experiment(), &kept)?;
-            // Half of the data is out: at most one group of rows is held back.
+            // Half of the data is written: at most one group of rows is in memory.
             let least = 50_000 * 8 * number as usize;
             assert!(*out.bytes.lock().unwrap() > least, "{format:?}");
         }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_comes_again_has_its_spans_told_apart() {
+    fn spans_of_a_repeated_phase_are_distinguished() {
         let mut boot = boot(2);
         let chunk = boot.chunks[0].clone();
         let of = |phase: &str, source: &str| Chunk {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_programs_are_in_their_own_unit() {
+    fn figures_of_programs_have_their_own_unit() {
         let mut boot = boot(0);
         let chunk = boot.chunks[0].clone();
         let values = vec![Column { name: "x".into(), values: vec![Some(12_340_000)] }];

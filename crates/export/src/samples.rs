@@ -1,4 +1,4 @@
-//! One row for each value of a metric, with its count, and three for the times of each iteration.
+//! Writes one row for each value of a metric, with its count, and three for the times of each iteration.
 
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -101,7 +101,7 @@ pub fn write<W: Write + Send>(
     Ok(())
 }
 
-/// The unit of a metric and its good direction, if its workload declares it.
+/// The unit and the good direction of a metric, if its workload declares it.
 fn meaning<'a>(
     experiment: &'a Experiment,
     workload: &str,

@@ -1,4 +1,4 @@
-//! One row for each value of a counter at a time.
+//! Writes one row for each value of a counter at a time.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ pub const COLUMNS: &[Column] = &{
     ]
 };
 
-/// Values of workloads and tools are kept in millionths.
+/// Values of workloads and tools are stored in millionths.
 const MILLION: f64 = 1e6;
 
 /// Writes the rows of a boot by span, then by counter, then by time.

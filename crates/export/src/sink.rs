@@ -1,4 +1,4 @@
-//! Rows into files.
+//! Writes rows to files.
 
 use std::io::{self, BufWriter, Write};
 
@@ -14,7 +14,7 @@ pub enum Sink<W: Write + Send> {
     Json(Json<W>),
 }
 
-/// An array of objects.
+/// A JSON array of objects.
 pub struct Json<W: Write> {
     out: BufWriter<W>,
     columns: &'static [Column],
@@ -80,7 +80,7 @@ impl<W: Write> Json<W> {
     }
 }
 
-/// A cell as text; nothing is empty. Numbers are read back as they were.
+/// A cell as text; empty for no value. Numbers keep their exact value.
 fn plain(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Null => String::new(),

@@ -134,7 +134,7 @@ fn a_directory_is_imported_once_and_compared() {
     for line in [
         "run 6.1.0-vanilla: 2023-11-14, kernel 6.1.0, 3 iterations, of 3 boots: 0 | 1 | 2",
         "monitor proc-vmstat: 240 samples in 6 files",
-        "left out of 6.3.0-refused\\u{1b}[2J: autonumabench, iteration 1: it ended with status 1",
+        "left out of 6.3.0-refused\\u{1b}[2J: autonumabench, iteration 1: it exited with status 1",
         "not read: sysctl-tuning (9 times): nothing in it is asked for",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
@@ -177,7 +177,7 @@ fn a_directory_is_imported_once_and_compared() {
     let values = scanned.cells.iter().map(|cell| Some(cell.value.as_ref()?.value));
     assert_eq!(values.collect::<Vec<_>>(), [Some(7800.0), Some(7800.0), None]);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let failed = "b7: failed: autonumabench, iteration 0: it ended with status 1";
+    let failed = "b7: failed: autonumabench, iteration 0: it exited with status 1";
     assert!(words.join(" ").contains(failed), "{text}");
 }
 

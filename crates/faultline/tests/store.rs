@@ -174,7 +174,7 @@ fn experiments_of_one_name_are_told_apart() {
     }
     let (code, _, error) = faultline(&path, &["show", "numa~3"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("there are numa (2 of that name)"), "{error}");
+    assert!(error.contains("existing names: numa (2 of that name)"), "{error}");
 }
 
 /// A text with single spaces.

@@ -8,9 +8,9 @@ use crate::frame::{Frame, Kind};
 use crate::log::Frames;
 use crate::patch::{Content, Record};
 
-/// The most characters shown of a frame's content...
+/// The largest number of characters of a frame's content in a message.
 const MAX_SHOWN: usize = 160;
-/// ... and the most of them that precede the first difference.
+/// The largest number of these characters before the first difference.
 const MAX_SHARED: usize = 60;
 
 /// The first frame in which two recordings differ.
@@ -18,9 +18,9 @@ const MAX_SHARED: usize = 60;
 pub struct Difference {
     /// The frame's sequence number.
     pub sequence: u64,
-    /// The frame in either recording; none if that recording has ended.
+    /// The frame in each recording; `None` if that recording has ended.
     pub frames: [Option<Side>; 2],
-    /// The first byte in which the payloads differ; none if they are equal, or one frame is missing.
+    /// The first byte in which the payloads differ; `None` if they are equal or one frame is missing.
     pub byte: Option<usize>,
 }
 
@@ -31,15 +31,15 @@ pub struct Side {
     pub time: u64,
     /// The number of its kind.
     pub kind: u16,
-    /// Bytes of its payload.
+    /// The number of bytes of its payload.
     pub length: usize,
-    /// The payload in printable characters; if it is long, only the part around the first difference.
+    /// The payload in printable characters. If it is long, only the part around the first difference.
     pub content: String,
 }
 
-/// Compares two logs of the recorder, frame by frame: time, kind and payload. None if they are equal up to
-/// and including the last frame, [`Event::Bye`], or up to where both end without one. The caller must check
-/// whether it is there.
+/// Compares two logs of the recorder, frame by frame: time, kind and payload. `None` if they are equal up to
+/// and including the last frame, [`Event::Bye`], or up to the end of both if they have no such frame. The
+/// caller must check whether it exists.
 pub fn compare_logs(a: &[u8], b: &[u8]) -> Option<Difference> {
     let (mut a, mut b) = (Frames::new(a), Frames::new(b));
     let mut files = Vec::new();
@@ -88,12 +88,12 @@ impl Difference {
     }
 }
 
-/// The length of their common prefix.
+/// The length of the common prefix.
 fn shared<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The content of a frame, on one line of printable characters.
+/// The content of a frame as one line of printable characters.
 fn content(frame: &Frame<'_>, files: &[File]) -> String {
     let content = match Kind::from_number(frame.kind) {
         Some(Kind::Event) => event(frame).map(|event| format!("{event:?}")),

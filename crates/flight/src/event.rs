@@ -6,17 +6,18 @@ use crate::profile::MAX_SLICES;
 
 /// The longest text of one event; the agent truncates longer ones.
 pub const MAX_TEXT: usize = 64 << 10;
-/// Limits of a boot: cuts (a profile has room for the two marks of this many) ...
+/// The largest number of cuts of a boot. A profile has room for their marks, two each. The agent ends a
+/// workload that exceeds this or the next two limits, and the host rejects the recording.
 pub const MAX_CUTS: usize = MAX_SLICES / 2 - 1;
-/// ... so many samples ...
+/// The largest number of samples of a boot.
 pub const MAX_SAMPLES: usize = 1_000_000;
-/// ... and bytes of notes. The agent ends a workload that exceeds them; the host accepts no more.
+/// The largest size of a boot's notes, in bytes.
 pub const MAX_NOTES: usize = 1 << 20;
 
-/// Something that happened in the guest, at the time of its frame.
+/// An event in the guest, at the time of its frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// The agent is up: always the first frame.
+    /// The agent has started. This is always the first frame.
     Hello(Hello),
     /// The list of files that series frames refer to by index.
     Files(Vec<File>),
@@ -24,48 +25,48 @@ pub enum Event {
     Begin {
         /// Index into the job's workloads.
         workload: u16,
-        /// Which repetition, from 0.
+        /// The iteration, from 0.
         iteration: u32,
     },
-    /// A phase begins, and the one before ends. Files were sampled just before this frame.
+    /// A phase begins and the previous one ends. Files were sampled just before this frame.
     Phase(String),
     /// A value of a metric.
     Sample {
         /// The metric's name.
         metric: String,
-        /// A further distinction; empty if none.
+        /// A further distinction; empty if there is none.
         label: String,
-        /// In the metric's unit.
+        /// The value in the metric's unit.
         value: f64,
-        /// When the measured operation ended, in nanoseconds of guest time, if the workload says so.
+        /// When the measured operation ended, in nanoseconds of guest time, if the workload reported it.
         ended: Option<u64>,
     },
     /// One point of a series that the workload reports.
     Point {
         /// The series' name.
         series: String,
-        /// Its value now.
+        /// Its current value.
         value: f64,
     },
-    /// A remark of the workload.
+    /// A note of the workload.
     Note(String),
-    /// The iteration is over. Files were sampled just before this frame.
+    /// The iteration ended. Files were sampled just before this frame.
     End(Usage),
-    /// Lines of the kernel's log, as `/dev/kmsg` gives them: `[seconds] text`.
+    /// Lines of the kernel's log from `/dev/kmsg`, as `[seconds] text`.
     Log(String),
-    /// The recorder is nearly full: series are dropped from here on.
+    /// The recorder is nearly full. No further series are recorded.
     SeriesDropped,
-    /// The job cannot go on: what failed, and why.
+    /// The job ended early, for this reason.
     Failed(String),
-    /// The agent is done and powers the machine off: always the last frame.
+    /// The agent has finished and powers the machine off. This is always the last frame.
     Bye {
         /// `/proc/sys/kernel/tainted`
         tainted: u64,
     },
-    /// Whole lines of `/proc/kallsyms`, code symbols only.
+    /// Complete lines of `/proc/kallsyms`, code symbols only.
     Symbols(String),
-    /// The workload of the last begun iteration failed, and the job continues with the next one. Says why.
-    /// Files were sampled just before this frame.
+    /// The workload of the last begun iteration failed for this reason, and the job continues with the next
+    /// one. Files were sampled just before this frame.
     WorkloadFailed(String),
 }
 
@@ -74,7 +75,7 @@ pub enum Event {
 pub struct File {
     /// The name of its source, such as `node-vmstat`.
     pub source: String,
-    /// Which file of the source, such as `node0`; empty if the source is one file.
+    /// The file of the source, such as `node0`; empty if the source is one file.
     pub part: String,
 }
 
@@ -89,7 +90,7 @@ pub struct Hello {
     pub banner: String,
     /// `/proc/cmdline`
     pub cmdline: String,
-    /// `/sys/kernel/debug/sched/preempt`; empty where there is none.
+    /// `/sys/kernel/debug/sched/preempt`; empty if the kernel does not have it.
     pub preemption: String,
     /// CPUs online.
     pub cpus: u32,
@@ -112,13 +113,13 @@ pub struct Usage {
     pub elapsed: f64,
 }
 
-/// The bytes of an event are damaged or of another version.
+/// The bytes of an event are damaged, or from another version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the recorder cannot be read: {0}")]
 pub struct EventError(#[from] postcard::Error);
 
 impl Event {
-    /// The payload of this event's frame.
+    /// Encodes this event as the payload of a frame.
     ///
     /// # Errors
     /// A well-formed event causes none.
@@ -126,10 +127,10 @@ impl Event {
         Ok(postcard::to_stdvec(self)?)
     }
 
-    /// The event of a frame's payload.
+    /// Decodes the payload of an event's frame.
     ///
     /// # Errors
-    /// When the bytes are no event.
+    /// When the bytes are not an event.
     pub fn decode(payload: &[u8]) -> Result<Self, EventError> {
         Ok(postcard::from_bytes(payload)?)
     }

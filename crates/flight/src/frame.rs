@@ -1,4 +1,4 @@
-//! One frame of the flight recorder.
+//! Encodes and reads one frame of the flight recorder.
 //!
 //! A frame is a header of 32 bytes, a payload, and padding to 8 bytes. All numbers are
 //! little-endian.
@@ -14,26 +14,27 @@
 //! | 24 | 8 | guest time: nanoseconds of `CLOCK_BOOTTIME` |
 //!
 //! The writer stores the magic last, so that a reader does not take an incomplete frame for a complete one.
-//! The checksum detects torn frames nonetheless.
+//! The checksum also detects torn frames.
 
-/// First bytes of a frame.
+/// The first bytes of a frame.
 pub const MAGIC: [u8; 4] = *b"FLfr";
-/// Bytes of a header.
+/// The size of a header.
 pub const HEADER: usize = 32;
 /// Frames begin at multiples of this.
 pub const ALIGNMENT: usize = 8;
 /// The longest payload; a longer length in a header is damage.
 pub const MAX_PAYLOAD: usize = 4 << 20;
 
-/// What a frame's payload holds.
+/// The kind of a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
     /// An [`crate::Event`].
     Event = 1,
-    /// A [`crate::patch::Record`]: a kernel file as read. Dropped when the recorder is nearly full.
+    /// A [`crate::patch::Record`]: the contents of a kernel file. Not recorded when the recorder is nearly
+    /// full.
     Series = 2,
-    /// Part of a [`crate::profile::Phase`]; only in a profile's own file, not in the recorder's log.
+    /// A part of a [`crate::profile::Phase`]. Only in a profile's file, not in the recorder's log.
     Profile = 3,
 }
 
@@ -54,20 +55,20 @@ impl Kind {
 pub struct Frame<'a> {
     /// The number of its kind. Readers skip unknown numbers.
     pub kind: u16,
-    /// Its place in the log.
+    /// Its sequence number.
     pub sequence: u64,
     /// Guest time in nanoseconds.
     pub time: u64,
-    /// What it holds.
+    /// Its payload.
     pub payload: &'a [u8],
 }
 
-/// Size of a frame with `payload` bytes, padding included.
+/// The size of a frame with `payload` bytes, including padding.
 pub const fn size(payload: usize) -> usize {
     (HEADER + payload).next_multiple_of(ALIGNMENT)
 }
 
-/// The header of a frame, magic included. The caller must reject payloads above [`MAX_PAYLOAD`].
+/// The header of a frame, including the magic. The caller must reject payloads above [`MAX_PAYLOAD`].
 pub fn header(kind: Kind, sequence: u64, time: u64, payload: &[u8]) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[0..4].copy_from_slice(&MAGIC);
@@ -87,7 +88,7 @@ fn checksum(header: &[u8; HEADER], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Reads the frame at the start of `bytes`. None unless it is complete and undamaged.
+/// Reads the frame at the start of `bytes`. `None` if it is incomplete or damaged.
 pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
     let header: &[u8; HEADER] = bytes.first_chunk()?;
     if header[0..4] != MAGIC {

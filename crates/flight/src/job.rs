@@ -1,10 +1,9 @@
-//! The job: everything the agent has to do, put into the initramfs before the boot. Nothing is sent to a
-//! running guest.
+//! The job: everything that the agent does. It is in the initramfs; nothing is sent to a running guest.
 
 use model::{Bytes, Millis, Sampler, Setting};
 use serde::{Deserialize, Serialize};
 
-/// Where the agent finds the job, as JSON.
+/// The path of the job, which is JSON.
 pub const JOB_PATH: &str = "/faultline/job.json";
 /// The agent's path in the initramfs; the kernel starts it as PID 1.
 pub const AGENT_PATH: &str = "/init";
@@ -26,7 +25,7 @@ pub const SHELL_PATH: &str = "/bin/busybox";
 /// PCI vendor and device of the memory shared with the host (QEMU `docs/specs/ivshmem-spec.rst`).
 pub const RECORDER_PCI: (u16, u16) = (0x1af4, 0x1110);
 
-/// What the agent is to do.
+/// Everything that the agent does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Modules to load, in this order.
@@ -62,14 +61,14 @@ pub struct Module {
     pub path: String,
     /// Its parameters, as on a kernel's command line; usually empty.
     pub parameters: String,
-    /// Whether the guest continues if the kernel refuses it, such as a module for other CPUs.
+    /// Whether the guest continues if the kernel rejects it, such as a module for other CPUs.
     pub optional: bool,
 }
 
 /// One disk of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// How it is found.
+    /// How it is identified.
     pub identity: Identity,
     /// The modules with its drivers, which may be built into the kernel.
     #[serde(default)]
@@ -80,7 +79,7 @@ pub struct Disk {
     pub device: String,
     /// The directory with the contents to write to it first, if it is empty at boot.
     pub contents: Option<String>,
-    /// The file system on it; none for a raw device.
+    /// The file system on it; `None` for a raw device.
     pub mount: Option<Mount>,
 }
 
@@ -139,9 +138,9 @@ pub struct Workload {
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Repetitions.
+    /// The number of iterations.
     pub iterations: u32,
-    /// Time limit of one repetition.
+    /// The time limit of one iteration.
     pub timeout: Millis,
     /// Whether it has metrics. If so, an iteration without a sample has failed.
     #[serde(default)]

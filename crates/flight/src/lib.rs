@@ -1,6 +1,5 @@
-//! Data formats between host and guest: the job that is put in before the boot, the frames of the flight
-//! recorder, and the lines that a workload writes. Formats only: mapping memory, reading files and running
-//! programs are left to the agent and to the host.
+//! The data formats between host and guest: the job, the frames of the flight recorder, and the lines that a
+//! workload writes. Agent and host map memory, read files and run programs themselves.
 
 pub mod difference;
 pub mod event;

@@ -1,6 +1,6 @@
-//! The log of the flight recorder: consecutive frames from the start of the shared memory, not a ring.
-//! Frames are never overwritten. Series are refused once three quarters are used, so that there is room for
-//! events to the end.
+//! The log of the flight recorder: consecutive frames from the start of the shared memory. It is not a ring;
+//! frames are never overwritten. Series are rejected once three quarters are used, so that there is always
+//! room for events.
 
 use crate::frame::{self, Frame, Kind};
 
@@ -27,7 +27,7 @@ impl Cursor {
         Self { capacity, offset: 0, sequence: 0 }
     }
 
-    /// Reserves room for a frame; none if there is no room for one of this kind.
+    /// Reserves room for a frame; `None` if there is no room for one of this kind.
     pub fn reserve(&mut self, kind: Kind, payload: usize) -> Option<Reservation> {
         let limit = match kind {
             Kind::Series => self.capacity / 4 * 3,
@@ -44,7 +44,7 @@ impl Cursor {
     }
 }
 
-/// Iterates over the frames of a log, up to the first that is missing, torn or damaged.
+/// Iterates over the frames of a log, up to the first one that is missing, torn or damaged.
 ///
 /// `bytes` is the host's own copy: the guest may still be writing the original.
 #[derive(Clone, Debug)]
@@ -60,12 +60,12 @@ impl<'a> Frames<'a> {
         Self::resume(bytes, 0)
     }
 
-    /// The frames from `sequence` on; the header of the first is at the start of `bytes`.
+    /// The frames from `sequence` on. The header of the first one is at the start of `bytes`.
     pub fn resume(bytes: &'a [u8], sequence: u64) -> Self {
         Self { bytes, offset: 0, sequence }
     }
 
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// A log as the agent writes it.
+    /// A log like the agent's.
     fn written(capacity: usize, payloads: &[Vec<u8>]) -> Vec<u8> {
         let mut log = vec![0; capacity];
         let mut cursor = Cursor::new(capacity);

@@ -1,23 +1,23 @@
-//! Text as a difference from an earlier text.
+//! Encodes a text as the difference from an earlier text.
 //!
 //! The sampler reads the same kernel files repeatedly, and few of their numbers change. It records only the
-//! changed bytes. The host can restore every file exactly, and the guest does not parse them. Runs of
-//! digits and blanks are replaced as a whole, as numbers grow and columns shift there.
+//! changed bytes. The host can restore every file exactly, and the guest does not parse files. Runs of digits
+//! and blanks are replaced completely, because numbers grow and columns move there.
 //!
 //! A patch is a list of edits: bytes to keep, bytes to drop, bytes to insert. The first two are LEB128
-//! numbers; the third is preceded by its LEB128 length. What follows the last edit is kept.
+//! numbers; the third is preceded by its LEB128 length. The bytes after the last edit are kept.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest recorded text of a file; the rest is cut off.
+/// The longest recorded text of a file. The rest is not recorded.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// A file as the sampler read it.
+/// The contents of a file at a sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record<'a> {
-    /// Which file: its index in the job's list of files.
+    /// The index of the file in the job's list of files.
     pub file: u16,
-    /// Its text, or the change from the text recorded before.
+    /// Its text, or the difference from the text recorded before.
     #[serde(borrow)]
     pub content: Content<'a>,
 }
@@ -25,14 +25,14 @@ pub struct Record<'a> {
 /// The text of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content<'a> {
-    /// All of it.
+    /// The complete text.
     Whole(&'a [u8]),
     /// A patch of the previous text.
     Patch(&'a [u8]),
 }
 
 /// Writes the difference from `old` to `new` into `patch`. False, with an undefined `patch`, if they differ
-/// in more than numbers: then the whole text should be recorded.
+/// in more than numbers: then the complete text should be recorded.
 pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
     patch.clear();
     let (mut from, mut to, mut kept) = (0, 0, 0);
@@ -56,7 +56,7 @@ pub fn difference(old: &[u8], new: &[u8], patch: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Applies `patch` to `old`. None if the patch does not fit or the result is too long.
+/// Applies `patch` to `old`. `None` if the patch does not fit or the result is too long.
 pub fn apply(old: &[u8], mut patch: &[u8]) -> Option<Vec<u8>> {
     let mut new = Vec::with_capacity(old.len());
     let mut from = 0_usize;
@@ -87,7 +87,7 @@ fn loose(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_loose(**byte)).count()
 }
 
-/// Length of the common prefix, compared 8 bytes at a time: most of a file does not change.
+/// The length of the common prefix. Compares 8 bytes at a time, because most of a file does not change.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let mut same = 0;
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {

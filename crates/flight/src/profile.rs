@@ -1,43 +1,43 @@
-//! The exact profile: the counts of the QEMU plugin for each phase, and the format of its file. The host
-//! resolves symbols, names of phases and sums.
+//! The profile: the counts of the QEMU plugin for each phase, and the format of its file. The host resolves
+//! symbols, names of phases and sums.
 //!
 //! # Slices
 //!
-//! The agent executes [`MARK`] twice for each cut: before its own work at the cut, which reads every
-//! sampled file, and after it. This divides the counts into slices. Slice 0 is what came before the first
-//! cut. For the n-th cut (n from 1), slice 2n - 1 is the cut's own work, with what other CPUs did
-//! meanwhile, and slice 2n is the phase that begins there. [`Profile::phase`] returns only the phases.
+//! The agent executes [`MARK`] twice for each cut: before and after its own work at the cut, which reads
+//! every sampled file. This divides the counts into slices. Slice 0 precedes the first cut. For cut number n
+//! (from 1), slice 2n - 1 is the cut's own work and the simultaneous work of other CPUs, and slice 2n is the
+//! phase that begins there. [`Profile::phase`] returns only the phases.
 //!
 //! # Ticks
 //!
 //! At each tick of its sampler the agent executes [`TICK`], with the tick's time in the register `rax`. All
-//! samples that the tick leaves in the recording have the same time, so ticks are paired with samples by
-//! time. (A tick at which no file changed leaves no sample, but leaves one here.) A tick never falls into a
-//! cut, so a phase has each of its ticks once, in order, and slices of cuts have none. A tick holds all
-//! accesses since its phase began. No ticks are written for the ends of a phase: at its start the accesses
-//! are 0, and at its end they are those of the whole phase ([`Cpu::accesses`]).
+//! samples of a tick have the same time in the recording, so ticks are paired with samples by time. (A tick
+//! at which no file changed has no sample, but is in the profile.) A tick never falls into a cut, so a phase
+//! has each of its ticks once and in order, and slices of cuts have none. A tick has all accesses since its
+//! phase began. The ends of a phase have no ticks: at its start the accesses are 0, and at its end they are
+//! those of the complete phase ([`Cpu::accesses`]).
 //!
 //! # Paths
 //!
-//! A call path is a node of one tree for the whole profile ([`CallSite`]): what was called from the path's
-//! last call site, which was called from the one before. Paths follow returns: after a tail call (a jump),
-//! the callee takes the place of its caller. An exception counts as a call from the instruction that raised
-//! it, as unwinders show it. External interrupts and NMIs start a path of their own, since what they
-//! interrupt is chance. So do entries from user mode.
+//! A call path is a node of one tree for the entire profile ([`CallSite`]). Its callee was called from the
+//! path's last call site, whose function was called from the one before. Paths follow returns: after a tail
+//! call (a jump), the callee replaces its caller. An exception counts as a call from the instruction that
+//! raised it, as in unwinders. External interrupts and NMIs start their own path, because the code that they
+//! interrupt is random. So do entries from user mode.
 //!
 //! # The file
 //!
-//! The file is a sequence of frames ([`crate::frame`]) of kind [`Kind::Profile`], with time 0, as the
-//! plugin does not know it. Their payloads are [`Record`]s in postcard's format: `Start`, then for each
-//! slice its ticks, its counts and `Cut`, and `End` when the machine ended in order. New nodes of the tree
-//! precede the slice that refers to them. A slice is valid if its `Cut` is there, so a killed machine
-//! leaves the completed slices. A slice has a record for each CPU, in order.
+//! The file is a sequence of frames ([`crate::frame`]) of kind [`Kind::Profile`], with time 0, because the
+//! plugin does not know the time. Their payloads are [`Record`]s in postcard's format: `Start`, then for each
+//! slice its ticks, its counts and `Cut`, and `End` if the machine ended normally. New nodes of the tree
+//! precede the slice that refers to them. A slice is valid if it has its `Cut`, so a killed machine leaves
+//! the completed slices. A slice has a record for each CPU, in order.
 //!
 //! # Limits
 //!
-//! Any program of the guest, also in user mode, can execute [`MARK`] and [`TICK`]. It can ruin the profile
-//! of its own boot, but nothing else: marks and ticks beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing,
-//! and a profile ends before it exceeds [`MAX_BYTES`].
+//! Any program of the guest, also in user mode, can execute [`MARK`] and [`TICK`]. It can damage only the
+//! profile of its own boot: marks and ticks beyond [`MAX_SLICES`] and [`MAX_TICKS`] do nothing, and a profile
+//! ends before it exceeds [`MAX_BYTES`].
 
 mod read;
 mod record;
@@ -50,104 +50,106 @@ pub use model::{Privilege, Target};
 use serde::{Deserialize, Serialize};
 
 /// The instruction at which the plugin cuts the profile: `nop dword [rax+rax+disp32]`, with a displacement
-/// that no compiler chooses.
+/// that no compiler uses.
 pub const MARK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b'c', b't'];
-/// The instruction at which it records the accesses so far: the same with another displacement.
+/// The instruction at which the plugin records the accesses so far: the same with another displacement.
 pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 
-/// The most CPUs of a machine (the limit of QEMU's q35 without an IOMMU).
+/// The largest number of CPUs of a machine (the limit of QEMU's q35 without an IOMMU).
 pub const MAX_CPUS: u16 = 288;
-/// The most nodes of a machine (QEMU's `MAX_NODES`).
+/// The largest number of nodes of a machine (QEMU's `MAX_NODES`).
 pub const MAX_NODES: u16 = 128;
-/// The largest profile: the host reads it into memory as a whole.
+/// The largest profile in bytes. The host reads it into memory.
 pub const MAX_BYTES: usize = 1 << 30;
-/// The most slices, two for each cut. No job needs 32,768 phases, and a program that only executes marks
-/// would make that many slices in moments.
+/// The largest number of slices, two for each cut. No job needs 32,768 phases, and a program that only
+/// executes marks would reach any number quickly.
 pub const MAX_SLICES: usize = 1 << 16;
-/// The most ticks of a profile.
+/// The largest number of ticks of a profile.
 pub const MAX_TICKS: usize = 1_000_000;
-/// The most call sites of a profile.
+/// The largest number of call sites of a profile.
 pub const MAX_CALL_SITES: usize = 1 << 20;
-/// The most counts by path of a slice.
+/// The largest number of counts by path of a slice.
 pub const MAX_STACKS: usize = 1 << 22;
-/// The most call sites of a path. Deeper calls count for the function that the last one called.
+/// The largest number of call sites of a path. Deeper calls count for the function that the last one called.
 pub const MAX_DEPTH: usize = 128;
-/// The address that stands for all paths for which there is no room. No kernel instruction has it.
+/// The address for all paths for which there was no room. No kernel instruction has it.
 pub const BEYOND: u64 = 0;
 
-/// What the plugin counted.
+/// The counts of the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The machine, and what was counted.
+    /// The machine, and the kinds of counts.
     pub scope: Scope,
     /// The tree of paths; parents come before their children.
     pub nodes: Vec<CallSite>,
-    /// Counts by slice, in order of time.
+    /// The counts by slice, in order of time.
     pub slices: Vec<Phase>,
-    /// Whether the machine ended in order. If so, the last slice is the one after the last mark; otherwise
-    /// that one is missing. Only its counts differ between equal boots: a guest that powers off runs on
-    /// until QEMU's main loop notices.
+    /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise
+    /// that slice is missing. Only its counts differ between equal boots, because a guest that powers off
+    /// continues to run until QEMU's main loop notices.
     pub whole: bool,
 }
 
 /// A node of the tree of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSite {
-    /// The call path of the calling function; none if that function started the path.
+    /// The call path of the calling function; `None` if that function started the path.
     pub parent: Option<u32>,
     /// The address of the call instruction, or of the instruction that raised an exception.
     pub address: u64,
 }
 
-/// What a profile covers.
+/// The machine, and the kinds of counts of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// CPUs of the machine.
+    /// The number of CPUs.
     pub cpus: u16,
-    /// Number of NUMA nodes that accesses are counted by; 0 if accesses were not counted.
+    /// The number of NUMA nodes for accesses; 0 if accesses were not counted.
     pub nodes: u16,
-    /// Kernel instructions were counted by path.
+    /// Whether kernel instructions were counted by path.
     pub stacks: bool,
 }
 
-/// What was counted between two marks.
+/// The counts between two marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// Counts of each CPU, [`Scope::cpus`] of them.
+    /// The counts of each CPU, [`Scope::cpus`] of them.
     pub cpus: Vec<Cpu>,
-    /// Accesses over time, in order of time; none if accesses were not counted.
+    /// Accesses over time, in order of time; empty if accesses were not counted.
     pub ticks: Vec<Tick>,
-    /// Kernel instructions of all CPUs by path, sorted: the node of the call sites (none at the start of a
-    /// path), the address of the block executed there, and the instruction count, at least 1. A block ends
-    /// at the next jump and is named by its first instruction. It is in more than one function only where
-    /// assembly code runs from one symbol into the next. The counts add up to the kernel instructions of
-    /// all CPUs. `(None, BEYOND, count)` is what there was no room for. None if paths were not followed.
+    /// Kernel instructions of all CPUs by path, sorted: the node of the last call site (`None` at the start
+    /// of a path), the address of the executed block, and the number of instructions, at least 1. A block
+    /// ends at the next jump; its address is that of its first instruction. It covers more than one function
+    /// only if assembly code continues from one symbol into the next. The sum is the number of kernel
+    /// instructions of all CPUs. `(None, BEYOND, count)` is for paths without room. Empty if paths were not
+    /// followed.
     pub stacks: Vec<(Option<u32>, u64, u64)>,
 }
 
-/// Accesses from the start of a phase to one moment in it.
+/// Accesses from the start of a phase to one time in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
-    /// Guest time in nanoseconds: that of the samples that the tick left in the recording.
+    /// Guest time in nanoseconds: the time of the tick's samples in the recording.
     pub time: u64,
     /// Accesses of each CPU, as in [`Cpu::accesses`].
     pub accesses: Vec<Vec<Accesses>>,
 }
 
-/// Counts of one CPU in one slice.
+/// The counts of one CPU in one slice.
 ///
-/// An instruction counts when it was executed, in the slice in which its CPU began the next one. One with a
-/// page fault counts when it was executed after the fault. Each iteration of a string instruction counts.
+/// An instruction counts when it was executed, in the slice in which its CPU began the next one. An
+/// instruction with a page fault counts when it was executed after the fault. Each iteration of a string
+/// instruction counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// Kernel instructions (those in the upper half of the address space), by address. The count of a
     /// function's first instruction is its number of entries.
     pub kernel: Vec<Executed>,
-    /// Instructions that are not counted by address.
+    /// Instructions without counts by address.
     pub totals: Totals,
-    /// [`Totals::user`] by process. The rest was executed by processes that the plugin could not identify.
+    /// [`Totals::user`] by process. Processes that the plugin could not identify are missing.
     pub processes: Vec<(Process, u64)>,
-    /// Loads and stores; none if they were not counted.
+    /// Loads and stores; empty if they were not counted.
     pub accesses: Vec<Accesses>,
 }
 
@@ -165,9 +167,9 @@ pub struct Executed {
 pub struct Totals {
     /// In user mode.
     pub user: u64,
-    /// Kernel instructions at addresses for which the plugin has no room.
+    /// Kernel instructions at addresses for which the plugin had no room.
     pub kernel_other: u64,
-    /// Privileged, in the lower half of the address space: firmware, and the kernel's first
+    /// Privileged instructions in the lower half of the address space: firmware, and the kernel's first
     /// instructions on each CPU.
     pub firmware: u64,
 }
@@ -196,13 +198,13 @@ pub struct Accesses {
 }
 
 impl Profile {
-    /// The counts of the phase after `cuts` cuts; 0 gives what came before the first. None if the phase did
-    /// not end with a cut, as its counts are then not exact.
+    /// The counts of the phase after `cuts` cuts; 0 for the time before the first cut. `None` if the phase
+    /// did not end with a cut, because its counts are not exact then.
     pub fn phase(&self, cuts: usize) -> Option<&Phase> {
         self.marked().get(cuts.checked_mul(2)?)
     }
 
-    /// Number of cuts, an incomplete one included.
+    /// The number of cuts, including an incomplete one.
     pub fn cuts(&self) -> usize {
         self.marked().len().div_ceil(2)
     }

@@ -30,7 +30,7 @@ impl Ticks {
             tv_sec: (self.next / 1_000_000_000) as i64,
             tv_nsec: (self.next % 1_000_000_000) as i64,
         };
-        // Fails only by a signal; then the tick is early.
+        // Fails only by a signal. The tick is early then.
         let _ = clock_nanosleep_absolute(SleepClock::Monotonic, &deadline);
         let now = nanoseconds(clock_gettime(ClockId::Monotonic));
         let missed = now.saturating_sub(self.next) / self.interval;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_come_at_their_deadlines_and_missed_ones_are_passed_over() {
+    fn ticks_come_at_their_deadlines_and_missed_ones_are_skipped() {
         let now = || nanoseconds(clock_gettime(ClockId::Monotonic));
         let mut ticks = Ticks::every(Duration::from_millis(2));
         let first = ticks.next;

@@ -1,5 +1,5 @@
-//! The kernel's log, read from `/dev/kmsg` without waiting. The console has the same lines, but what is
-//! recorded here does not depend on a slow or silent console.
+//! Reads the kernel's log from `/dev/kmsg` without waiting. The console has the same lines, but this does not
+//! depend on a slow or silent console.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 /// Longest record (`include/linux/printk.h`, `PRINTK_MESSAGE_MAX` and its prefix).
 const MAX_RECORD: usize = 8192;
-/// The longest line kept, so that a piece of the log is never longer than an event may be.
+/// The longest line. Longer lines would not fit into an event.
 const MAX_LINE: usize = MAX_TEXT / 2;
 
 /// A reader of the kernel's log from its start.
@@ -21,15 +21,15 @@ pub struct KernelLog {
 }
 
 impl KernelLog {
-    /// Reads `/dev/kmsg`, at most `room` bytes of lines: a kernel that logs without end must not displace
-    /// the samples. Without the device, or permission to read it, there are no lines.
+    /// Reads `/dev/kmsg`, at most `room` bytes of lines: a kernel that never stops logging must not displace
+    /// the samples. Without the device or permission to read it, there are no lines.
     pub fn open(room: usize) -> Self {
         let device = Path::new("/dev/kmsg");
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device);
         Self { file: file.ok(), room }
     }
 
-    /// Reads the log from now on, likewise (`Documentation/ABI/testing/dev-kmsg`, seeking).
+    /// Reads new lines of the log only (`Documentation/ABI/testing/dev-kmsg`, seeking).
     pub fn from_now(room: usize) -> Self {
         let mut log = Self::open(room);
         log.file = log.file.filter(|mut file| file.seek(SeekFrom::End(0)).is_ok());
@@ -42,7 +42,7 @@ impl KernelLog {
         Self { file: None, room: 0 }
     }
 
-    /// Passes all lines since the last call to `sink`, in pieces that fit into an event.
+    /// Passes all new lines to `sink`, in pieces that fit into an event.
     pub fn drain(&mut self, mut sink: impl FnMut(String)) {
         let mut piece = String::new();
         while let Some(line) = self.next_line() {
@@ -57,14 +57,14 @@ impl KernelLog {
         }
     }
 
-    /// The next line; none when there is none yet, or no room for more.
+    /// The next line; `None` if there is no new line, or no room for more.
     fn next_line(&mut self) -> Option<String> {
         let mut record = [0; MAX_RECORD];
         loop {
             let line = match self.file.as_mut()?.read(&mut record) {
                 Ok(0) => return None,
                 Ok(length) => line(&record[..length]),
-                // Lines were overwritten before they were read; the next read continues after them.
+                // Lines were overwritten before they were read. The next read continues after them.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::PIPE) => {
                     Some("(lines of the kernel's log were lost here)".into())
                 }
@@ -73,7 +73,7 @@ impl KernelLog {
             let Some(line) = line else { continue };
             let Some(room) = self.room.checked_sub(line.len() + 1) else {
                 self.file = None;
-                return Some("(the kernel's log goes on: see the console)".into());
+                return Some("(the rest of the kernel's log is only on the console)".into());
             };
             self.room = room;
             return Some(line);
@@ -81,8 +81,9 @@ impl KernelLog {
     }
 }
 
-/// `[seconds] text` of a record: `level,sequence,microseconds,flags;text`, then lines that begin with a
-/// blank and name the device (`Documentation/ABI/testing/dev-kmsg`). `None` for anything else.
+/// Turns a record into `[seconds] text`. A record is `level,sequence,microseconds,flags;text`, then lines
+/// that begin with a space and name the device (`Documentation/ABI/testing/dev-kmsg`). `None` for anything
+/// else.
 fn line(record: &[u8]) -> Option<String> {
     let record = String::from_utf8_lossy(record);
     let (prefix, text) = record.split_once(';')?;
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_becomes_a_line_as_the_console_has_it() {
+    fn a_record_becomes_a_line_like_on_the_console() {
         let record = b"6,339,5140900,-;NET: Registered protocol family 10\n SUBSYSTEM=net\n";
         assert_eq!(line(record).unwrap(), "[    5.140900] NET: Registered protocol family 10");
         assert_eq!(line(b"4,1,123456000007,c,caller=T1;x;y\n").unwrap(), "[123456.000007] x;y");
@@ -106,21 +107,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_passed_over() {
+    fn invalid_records_are_ignored() {
         for record in [&b""[..], b"text", b"4,1;x", b"4,1,x,-;y"] {
             assert_eq!(line(record), None);
         }
     }
 
     #[test]
-    fn the_log_is_bounded_and_says_so() {
+    fn the_log_is_limited_with_a_message() {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, b"4,1,0,-;x\n").unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
         let mut log = KernelLog { file: Some(file), room: 3 };
         let mut pieces = Vec::new();
         log.drain(|piece| pieces.push(piece));
-        assert_eq!(pieces, ["(the kernel's log goes on: see the console)\n"]);
+        assert_eq!(pieces, ["(the rest of the kernel's log is only on the console)\n"]);
         log.drain(|piece| panic!("{piece}"));
     }
 }

@@ -1,5 +1,5 @@
-//! The code that runs inside the guest. It makes two static binaries: the agent, which is PID 1 and runs the
-//! job, and the built-in workloads. Formats shared with the host are in `flight`; the host interprets the
+//! The code that runs inside the guest, in two static binaries: the agent, which is PID 1 and runs the job,
+//! and the built-in workloads. Formats shared with the host are in `flight`. The host interprets the
 //! recording.
 
 pub mod agent;
@@ -25,7 +25,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The start of `text`, at most `limit` bytes, cut between characters.
+/// The start of `text`: at most `limit` bytes, cut between characters.
 fn cut(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {

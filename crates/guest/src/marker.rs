@@ -1,7 +1,6 @@
-//! The marks of the exact profile: instructions without effect on any machine, which the QEMU plugin
-//! recognises.
+//! The marks of the profile: instructions without effect on any machine, which the QEMU plugin recognises.
 
-#![expect(unsafe_code, reason = "instructions that no function of the language makes")]
+#![expect(unsafe_code, reason = "these instructions need inline assembly")]
 
 use std::arch::asm;
 

@@ -1,5 +1,5 @@
-//! The flight recorder's writer: puts frames into memory that outlives the guest. It does not depend on a
-//! device; the agent maps the PCI device, and tests map files.
+//! Writes the flight recorder: frames in memory that outlives the guest. It is independent of the device: the
+//! agent maps the PCI device, and tests map files.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -14,24 +14,24 @@ use flight::patch::Record;
 use crate::cut;
 use crate::words::Words;
 
-/// Room at the log's end that is reserved for the last records: why the job failed, and `Bye`.
+/// Space at the log's end that is reserved for the last records: why the job failed, and `Bye`.
 const RESERVE: usize = 8 << 10;
 /// The longest text of a failure, so that it fits in the reserve.
 const MAX_FAILURE: usize = 4 << 10;
 /// Bytes of a word of the log.
 const WORD: usize = 8;
 
-/// Why something was not recorded.
+/// Why a record was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The log has no room for it.
+    /// The log is full.
     #[error("the flight recorder is full: sample fewer files, or less often, or report less")]
     Full,
-    /// The job is over, and the log with it.
+    /// The job has ended, and the log with it.
     #[error("the flight recorder is closed")]
     Closed,
-    /// A boot may not have more of it.
-    #[error("more than {most} {what} in one boot are not recorded: report fewer")]
+    /// A boot has reached the limit for such records.
+    #[error("a boot cannot record more than {most} {what}: report fewer")]
     TooMany {
         /// The kind of record.
         what: &'static str,
@@ -71,7 +71,7 @@ impl Recorder {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// Bytes of the whole log.
+    /// The size of the log in bytes.
     pub fn capacity(&self) -> usize {
         self.words.len() * WORD
     }
@@ -79,7 +79,7 @@ impl Recorder {
     /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. Nothing is recorded after `Bye`.
     ///
     /// # Errors
-    /// When only the room reserved for `Failed` and `Bye` is left.
+    /// When only the space reserved for `Failed` and `Bye` is left.
     pub fn event(&self, time: u64, event: &Event) -> Result<(), RecordError> {
         self.record_event(&mut self.lock(), time, event)
     }
@@ -87,7 +87,7 @@ impl Recorder {
     /// Records a sampled file at `time`.
     ///
     /// # Errors
-    /// When no room is left for series.
+    /// When there is no space for series.
     pub fn series(&self, time: u64, record: &Record<'_>) -> Result<(), RecordError> {
         let mut state = self.lock();
         let mut payload = std::mem::take(&mut state.payload);
@@ -149,7 +149,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the frame from its end. Its first word, the magic and the checksum, is written last and
+    /// Writes the frame from its end. Its first word, with the magic and the checksum, is written last and
     /// atomically, so a reader never finds an incomplete frame.
     fn store(&self, reserved: Reservation, header: &[u8; HEADER], payload: &[u8]) {
         let frame = &self.words[reserved.offset / WORD..];
@@ -185,13 +185,13 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A log in a file that is removed with the test.
+    /// A log in a temporary file.
     pub struct Log {
         file: File,
         pub recorder: std::sync::Arc<Recorder>,
     }
 
-    /// An event with its time, or a file's record: its index and whether it is whole.
+    /// An event with its time, or a file's record with its index and whether it is complete.
     #[derive(Debug, PartialEq)]
     pub enum Entry {
         Event(u64, Event),
@@ -241,7 +241,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_host_reads_what_was_recorded() {
+    fn the_host_reads_the_records() {
         let log = Log::new(1 << 16);
         // All lengths modulo a word.
         let notes = (0..8).map(|length| Event::Note("nine bytes"[..length].into()));
@@ -258,7 +258,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_full_log_still_takes_the_last_words() {
+    fn a_full_log_has_space_for_the_last_records() {
         let log = Log::new(16 << 10);
         let note = Event::Note("x".repeat(1000));
         while log.recorder.event(0, &note).is_ok() {}
@@ -271,7 +271,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn last_words_come_out_of_a_poisoned_lock_and_of_a_held_one_nothing() {
+    fn the_last_records_are_written_unless_the_panic_held_the_lock() {
         let log = Log::new(16 << 10);
         let held = log.recorder.lock();
         log.recorder.last_words(1, "unheard", 0);

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper, and nothing else.
+//! System calls without a safe wrapper.
 
 #![expect(unsafe_code, reason = "these calls have no safe wrapper in rustix or std")]
 
@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
-/// Processor time in seconds.
+/// CPU time in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTime {
     /// Spent in user mode.
@@ -40,13 +40,13 @@ impl CpuTime {
     }
 }
 
-/// Processor time of all children that ended and were waited for, and of theirs (getrusage(2),
-/// `RUSAGE_CHILDREN`). For PID 1 these are the orphans too.
+/// CPU time of all children that ended and were waited for, and of their children (getrusage(2),
+/// `RUSAGE_CHILDREN`). For PID 1 this includes orphans.
 pub fn children_time() -> CpuTime {
     time_of(libc::RUSAGE_CHILDREN)
 }
 
-/// Processor time of this process, all its threads together (getrusage(2), `RUSAGE_SELF`).
+/// CPU time of this process with all its threads (getrusage(2), `RUSAGE_SELF`).
 pub fn own_time() -> CpuTime {
     time_of(libc::RUSAGE_SELF)
 }
@@ -62,11 +62,11 @@ fn time_of(who: c_int) -> CpuTime {
     CpuTime::of(&usage)
 }
 
-/// Waits for a child, and returns how it ended and the processor time of it and of its own children that it
-/// waited for (wait4(2)).
+/// Waits for a child. Returns how it ended, and the CPU time of it and of its own children that it waited for
+/// (wait4(2)).
 ///
 /// # Errors
-/// When it is not a child, or was waited for already.
+/// When it is not a child, or was already waited for.
 pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     let pid = child.id().cast_signed();
     let mut status = 0;
@@ -87,7 +87,7 @@ pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
 /// Makes a program start with `root` as its root and working directory (chroot(2)).
 ///
 /// # Errors
-/// When the path holds a zero.
+/// When the path contains a zero byte.
 pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
     let root = CString::new(root.as_os_str().as_bytes())?;
     let enter = move || {
@@ -99,14 +99,14 @@ pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Number of nodes in the masks here, the most that QEMU supports.
+/// The number of nodes in masks, the most that QEMU supports.
 const NODES: usize = 128;
 
-/// Makes the memory that this thread touches first come from `node` only, or follow the default policy again
+/// Makes the memory that this thread touches first come from `node`, or from the default policy
 /// (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`).
 ///
 /// # Errors
-/// When the kernel has no such node, or no NUMA at all.
+/// When the kernel has no such node or no NUMA.
 pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
     const WORD: usize = c_ulong::BITS as usize;
     let mut mask = [0 as c_ulong; NODES / WORD];
@@ -154,7 +154,7 @@ pub fn nodes_of<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> io::Resul
 /// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7), `SCHED_FIFO`).
 ///
 /// # Errors
-/// When this process may not do so.
+/// When this process is not permitted to.
 pub fn run_first() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 99 };
     // SAFETY: the pointer is to a whole sched_param; 0 is the calling thread.
@@ -169,7 +169,7 @@ const LOOP_CTL_GET_FREE: c_ulong = 0x4c82;
 /// The number of an unused loop device; the kernel creates one if needed. `control` is `/dev/loop-control`.
 ///
 /// # Errors
-/// When the kernel has none to give.
+/// When the kernel has no unused one.
 pub fn free_loop_device(control: &File) -> io::Result<c_int> {
     // SAFETY: this call takes no argument.
     let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
@@ -192,7 +192,7 @@ pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
     check(result.into())
 }
 
-/// Detaches the file of a loop device, once nobody uses it.
+/// Detaches the file of a loop device when it is no longer used.
 ///
 /// # Errors
 /// When no file is attached.
@@ -213,7 +213,7 @@ pub fn swap_on(path: &CStr) -> io::Result<()> {
 /// Disables a swap file or device, which pages its contents in (swapoff(2)).
 ///
 /// # Errors
-/// When it was not in use, or memory is too short.
+/// When it was not in use, or memory is too small for the contents.
 pub fn swap_off(path: &CStr) -> io::Result<()> {
     // SAFETY: the pointer is to a string that ends with a zero.
     check(unsafe { libc::swapoff(path.as_ptr()) }.into())

@@ -1,5 +1,5 @@
-//! Runs beside the workloads: the sampler and the reader of the kernel's log, at every tick and every cut.
-//! One lock orders them, so that a cut falls between two samples and never into one.
+//! Runs the sampler and the reader of the kernel's log at every tick and every cut, beside the workloads. One
+//! lock orders them, so that a cut is between two samples and never within one.
 
 use std::fs;
 use std::io;
@@ -18,12 +18,12 @@ use crate::marker;
 use crate::recorder::{RecordError, Recorder};
 use crate::sampler::{Moment, Sampler};
 
-/// The ticker's stack. Its calls are not deep, and all of it is locked in memory.
+/// The ticker's stack. It is small because all of it is locked in memory.
 const STACK: usize = 128 << 10;
-/// Shortest interval: with a shorter one the sampler would dominate the measurement.
+/// The shortest interval. With a shorter one the sampler would dominate the measurement.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The sampler and the kernel's log over one recorder.
+/// The sampler and the reader of the kernel's log with one recorder.
 pub struct Watch {
     recorder: Arc<Recorder>,
     root: PathBuf,
@@ -36,7 +36,7 @@ struct Sources {
     tally: Tally,
 }
 
-/// Counts of records that are limited for a boot.
+/// The numbers of records that are limited for a boot.
 #[derive(Default)]
 struct Tally {
     cuts: usize,
@@ -66,7 +66,7 @@ impl Tally {
 impl Watch {
     /// Reads the kernel's log; files are opened by [`Watch::open`]. `root` is `/` except in tests.
     pub fn new(recorder: Arc<Recorder>, root: &Path) -> Self {
-        // Boot logs are well below a MiB; a kernel that logs without end gets an eighth of the room.
+        // Boot logs are well below a MiB. A kernel that never stops logging gets an eighth of the space.
         let log = KernelLog::open(recorder.capacity() / 8);
         let sampler = Sampler::new(recorder.clone());
         let sources = Mutex::new(Sources { sampler, log, tally: Tally::default() });
@@ -83,7 +83,7 @@ impl Watch {
         self.recorder.event(boot_time(), &Event::Files(sampler.files()))
     }
 
-    /// Samples at every `interval` from a thread of its own, until the machine ends.
+    /// Samples at every `interval` in its own thread, until the machine ends.
     ///
     /// # Errors
     /// When the kernel cannot start a thread.
@@ -108,8 +108,7 @@ impl Watch {
         self.drain(&mut sources.log);
     }
 
-    /// Records an event now. It waits for a sample that is being taken, so that frames are in the order of
-    /// their times.
+    /// Records an event now. It waits for a running sample, so that frames are in the order of their times.
     ///
     /// # Errors
     /// When the recorder is full, or the event exceeds a limit of a boot.
@@ -119,7 +118,7 @@ impl Watch {
         self.recorder.event(boot_time(), event)
     }
 
-    /// Records every file, and then the event, at one time. The exact profile is cut before and after, so
+    /// Records every file and then the event, with the same time. The profile is cut before and after, so
     /// that this work is in no phase of it.
     ///
     /// # Errors
@@ -142,12 +141,12 @@ impl Watch {
     }
 
     fn drain(&self, log: &mut KernelLog) {
-        // The workload's own events report a full recorder; the console has the lines too.
+        // The workload's own events report a full recorder. The console has the lines too.
         log.drain(|lines| drop(self.recorder.event(boot_time(), &Event::Log(lines))));
     }
 
-    /// The time of a cut, taken after per-CPU counters were folded: otherwise per-node figures lag by up to
-    /// `vm.stat_interval` (`mm/vmstat.c`). Without this file the figures of a kernel stay as they are.
+    /// The time of a cut, taken after per-CPU counters were folded. Otherwise per-node figures lag by up to
+    /// `vm.stat_interval` (`mm/vmstat.c`). Kernels without this file keep the lag.
     fn cut_time(&self) -> u64 {
         let _ = fs::write(self.root.join("proc/sys/vm/stat_refresh"), "1");
         boot_time()
@@ -164,7 +163,7 @@ mod tests {
     use crate::recorder::tests::{Entry, Log};
 
     #[test]
-    fn a_flood_is_ended_at_what_a_boot_may_have() {
+    fn records_over_the_limit_of_a_boot_are_errors() {
         let log = Log::new(16 << 20);
         let root = tempfile::tempdir().unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
@@ -175,13 +174,16 @@ mod tests {
             watch.cut(&phase).unwrap();
         }
         let told = watch.cut(&phase).unwrap_err().to_string();
-        assert_eq!(told, "more than 32767 phases in one boot are not recorded: report fewer");
+        assert_eq!(told, "a boot cannot record more than 32767 phases: report fewer");
         for _ in 0..MAX_NOTES / 4096 {
             watch.event(&Event::Note("x".repeat(4096))).unwrap();
         }
         let told = watch.event(&Event::Note("x".into())).unwrap_err().to_string();
-        assert!(told.starts_with("more than 1048576 bytes of notes"), "{told}");
-        // Records with a limit of their own are still accepted.
+        assert!(
+            told.starts_with("a boot cannot record more than 1048576 bytes of notes"),
+            "{told}"
+        );
+        // Records with another limit are still accepted.
         watch
             .event(&Event::Sample { metric: "x".into(), label: "".into(), value: 1.0, ended: None })
             .unwrap();

@@ -1,6 +1,6 @@
-//! Mapped memory as atomic words, so that threads, and the host, can access it concurrently.
+//! Mapped memory as atomic words, which threads and the host can access concurrently.
 
-#![expect(unsafe_code, reason = "a mapping is given a type, and advice, here and nowhere else")]
+#![expect(unsafe_code, reason = "typed access to mappings, and madvise and mprotect on them")]
 
 use std::fs::File;
 use std::io;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
-/// A mapping of whole words.
+/// A mapping as 64-bit words.
 pub struct Words(MmapRaw);
 
 impl Words {
-    /// Maps a file for reading and writing, shared with everyone who maps it: a recorder's PCI resource, or
-    /// a file on a disk.
+    /// Maps a file for reading and writing, shared with everyone who maps it: a recorder's PCI resource, or a
+    /// file on a disk.
     ///
     /// # Errors
     /// When the file is empty or cannot be mapped.
@@ -29,7 +29,7 @@ impl Words {
     /// Maps private zeroed memory, not yet backed by pages.
     ///
     /// # Errors
-    /// When the kernel has no such amount of address space to give.
+    /// When the kernel does not have that much address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }
@@ -48,7 +48,7 @@ impl Words {
     /// signal.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel rejects it.
     pub fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
         // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes, and
         // nothing else is in its pages.
@@ -75,7 +75,7 @@ impl HalfWords {
     /// Maps so many bytes.
     ///
     /// # Errors
-    /// When the kernel has no such amount of address space to give.
+    /// When the kernel does not have that much address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }

@@ -14,13 +14,13 @@ pub enum Error {
     /// apt's configuration cannot express the path of the cache.
     #[error(
         "{}: apt cannot use a directory whose path contains `\"` or is not UTF-8: move the cache with \
-        XDG_CACHE_HOME", .0.display()
+         XDG_CACHE_HOME", .0.display()
     )]
     CachePath(PathBuf),
     /// A module can be built neither in the cache nor in the directory for temporary files.
     #[error(
         "no kernel module can be built in {} or in {}: the kernel's build allows no spaces, commas or \
-        other special characters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
+         other special characters in a path; move the cache with XDG_CACHE_HOME, or set TMPDIR",
         cache.display(), temporary.display()
     )]
     BuildPath {
@@ -135,8 +135,8 @@ pub enum Error {
     /// Packages of a lock are not available anywhere.
     #[error(
         "Debian's archive has dropped {packages}, and they cannot be fetched from {snapshot}: \
-        {problem}; try again when it can be reached, copy the image from a host that has it, or \
-        write a new lock with `faultline userspace lock`, which makes another image"
+         {problem}; try again when it can be reached, copy the image from a host that has it, or \
+         write a new lock with `faultline userspace lock`, which makes another image"
     )]
     Dropped {
         /// Names and versions, and the versions that are available.
@@ -165,7 +165,7 @@ pub enum Error {
     /// Another kernel has this name.
     #[error(
         "the cache already has another kernel with the name {name} ({origin}): remove it with `faultline \
-        kernel remove {name}`, or give the new one another name"
+         kernel remove {name}`, or give the new one another name"
     )]
     NameTaken {
         /// The name.

@@ -84,7 +84,7 @@ fn check(headers: &Path, release: &str) -> Result<(), Error> {
     if plain.is_none() && defined.is_none() {
         return wrong(
             "it has neither include/config/kernel.release nor include/generated/utsrelease.h: use the \
-            tree in which the kernel was built, or /usr/src/linux-headers-RELEASE"
+             tree in which the kernel was built, or /usr/src/linux-headers-RELEASE"
                 .into(),
         );
     }

@@ -60,7 +60,7 @@ pub enum Error {
     /// An ELF file that QEMU cannot boot.
     #[error(
         "it is an ELF file, but {0}: use the bzImage, which the kernel's build writes to \
-        arch/x86/boot/bzImage"
+         arch/x86/boot/bzImage"
     )]
     Elf(&'static str),
     /// An unknown compression.

@@ -89,7 +89,7 @@ pub(crate) fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(),
         let said = symbols.get(name.as_str()).and_then(|all| all.first()).unwrap_or(&0);
         return Err(format!(
             "it is the map of another build: {name} is at {at:x} in the image, but at {said:x} in the \
-            map ({} of {} exported symbols differ)",
+             map ({} of {} exported symbols differ)",
             wrong.len(),
             known.len()
         ));
@@ -119,7 +119,7 @@ fn symbols(text: &str) -> Result<HashMap<&str, Vec<u64>>, String> {
         let Some((address, name)) = symbol(line) else {
             return Err(format!(
                 "it is not a System.map: line {number} is not `ADDRESS TYPE NAME` (Debian's \
-                /boot/System.map-* only names the package with the map)"
+                 /boot/System.map-* only names the package with the map)"
             ));
         };
         symbols.entry(name).or_default().push(address);

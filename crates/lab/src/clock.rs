@@ -19,13 +19,13 @@ pub fn fault(log: &str, lived: u64, wall: Option<Duration>) -> Option<String> {
     {
         return Some(format!(
             "the guest's clock is too fast: {lived:.1} s passed in the guest and {wall:.1} s on \
-            the host. The host was probably busy while the kernel measured its TSC"
+             the host. The host was probably busy while the kernel measured its TSC"
         ));
     }
     let doubt = klog::tsc_doubt(log)?;
     Some(format!(
         "the guest's clock is unreliable. The host was probably busy while the kernel \
-        measured its TSC; the kernel's message: {doubt}"
+         measured its TSC; the kernel's message: {doubt}"
     ))
 }
 

@@ -40,7 +40,7 @@ pub enum DiskError {
     /// The initial contents of a RAM disk are too large.
     #[error(
         "mkfs writes more than {RAM_CONTENTS} to disk {number}, which is too much for a RAM disk: \
-        use kind = \"pmem\""
+         use kind = \"pmem\""
     )]
     TooMuch {
         /// The disk.
@@ -49,7 +49,7 @@ pub enum DiskError {
     /// The file system in exact mode is not the same as the first one.
     #[error(
         "{tool} made a different file system on disk {number} than the first time, so boots would \
-        not be exact. Check whether it was updated meanwhile or is linked statically"
+         not be exact. Check whether it was updated meanwhile or is linked statically"
     )]
     Differs {
         /// The disk.

@@ -28,7 +28,7 @@ pub struct Guest {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the guest's programs are not in {directory}. Build them with `make`, or name their directory in \
-    {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
+     {DIRECTORY_VARIABLE}. An installed faultline finds them after `make install`"
 )]
 pub struct NoGuest {
     directory: PathBuf,

@@ -22,7 +22,7 @@ pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
         if !strange.is_empty() {
             found.push(format!(
                 "workload `{workload}` reported metrics that its manifest does not declare, so they have no \
-                verdict: {}",
+                 verdict: {}",
                 strange.join(", ")
             ));
         }

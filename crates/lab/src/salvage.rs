@@ -85,7 +85,7 @@ fn leftover(
             };
             let outcome = &boot.outcome;
             say(&format!(
-                "stored a boot of {variant} in {of} that an interrupted run left: {outcome}"
+                "Stored a boot of {variant} in {of} that an interrupted run left: {outcome}"
             ));
             remove(directory)
         }
@@ -138,7 +138,7 @@ fn set_aside(
     fs::rename(directory, &aside)
         .map_err(|error| SalvageError::File { path: aside.clone(), error })?;
     say(&format!(
-        "an interrupted run left a recording, which is now in {}: {why}",
+        "An interrupted run left a recording, which is now in {}: {why}",
         aside.display()
     ));
     Ok(())

@@ -1,4 +1,4 @@
-//! QEMU's command line for a machine.
+//! Composes QEMU's command line for a machine.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,8 +19,8 @@ pub enum Console {
     Terminal,
 }
 
-/// A seed draws fewer words than this, each of fewer letters than below. Together with a variant's longest
-/// line they fit into the kernel's command line (`COMMAND_LINE_SIZE`, 2048 on x86).
+/// The largest number of words that a seed draws, each shorter than the limit below. With the longest command
+/// line of a variant they fit into the kernel's (`COMMAND_LINE_SIZE`, 2048 on x86).
 const MOST_WORDS: u32 = 8;
 const MOST_LETTERS: usize = 24;
 
@@ -57,9 +57,9 @@ pub fn boot_parameters(engine: Engine<'_>) -> String {
     }
 }
 
-/// The words that a seed draws: the seed itself, then a random number of words of random length. Those with
-/// a dot name a module that does not exist; the others reach the environment of PID 1 (`init/main.c`,
-/// `unknown_bootoption`). The effect of any other unknown word is within the range of theirs.
+/// The words that a seed draws: the seed itself, then a random number of words of random length. Those with a
+/// dot name a module that does not exist; the others reach the environment of PID 1 (`init/main.c`,
+/// `unknown_bootoption`). An additional unknown word of a variant has an effect within the range of theirs.
 fn drawn_words(seed: u32) -> String {
     let mut rng = Rng::with_seed(seed.into());
     let mut words = format!("faultline.seed={seed:08x}");
@@ -104,9 +104,9 @@ impl Arguments {
         self.0.extend([name.into(), value.as_ref().to_owned()]);
     }
 
-    /// The accelerator. For exact machines also: guest time counts instructions and does not wait for the
-    /// host's; the clock and random numbers (also those of `rdrand`) start equal; there is no disk
-    /// controller, as its requests end when host threads are done.
+    /// The accelerator. In exact machines guest time counts instructions and does not wait for the host; the
+    /// clock and random numbers (also those of `rdrand`) start with constant values; and there is no disk
+    /// controller, because host threads would complete its requests.
     fn engine(&mut self, vm: &Vm<'_>) {
         let machine = "q35,dump-guest-core=off";
         let cpu = emulated_cpu(vm.emulator.major());
@@ -151,8 +151,8 @@ impl Arguments {
         self.distances(topology);
     }
 
-    /// All distances, if any was given: QEMU wants all or none. Without them the machine has no SLIT, and
-    /// the kernel uses 10 and 20.
+    /// All distances, if any is given, because QEMU requires all or none. Without them the machine has no
+    /// SLIT, and the kernel uses 10 and 20.
     fn distances(&mut self, topology: &Topology) {
         if topology.nodes.iter().all(|node| node.distances.is_empty()) {
             return;
@@ -191,9 +191,9 @@ fn emulated_cpu(major: u32) -> &'static str {
     }
 }
 
-/// Number of sockets such that no socket spans nodes: the kernel would complain of last-level caches shared
-/// between nodes and build wrong scheduling domains. It is one for each node with CPUs if these are alike
-/// and in order, else one for each CPU.
+/// The number of sockets for which no socket spans nodes. Otherwise the kernel would warn about last-level
+/// caches shared between nodes and build wrong scheduling domains. It is one for each node with CPUs if these
+/// are alike and in order, else one for each CPU.
 fn sockets(topology: &Topology) -> u32 {
     let with_cpus: Vec<&[u32]> = topology
         .nodes
@@ -234,7 +234,7 @@ mod tests {
         Node { cpus: cpus.parse().unwrap(), memory: Bytes::mib(mib), distances: distances.into() }
     }
 
-    /// The command line, with an option and its value on each line.
+    /// The command line with an option and its value on each line.
     fn written(
         topology: &Topology,
         engine: Engine<'_>,
@@ -410,9 +410,9 @@ mod tests {
         assert_eq!(sockets(&["2-3", "0-1"]), 4);
     }
 
-    /// With the longest line of a variant, which `lab` limits, and the words before it.
+    /// With the longest command line of a variant, which `lab` limits.
     #[test]
-    fn a_seed_draws_no_more_words_than_a_line_holds() {
+    fn the_words_of_a_seed_fit_into_the_command_line() {
         const VARIANT: usize = 1536;
         const LINE: usize = 2048;
         let exact = |seed| Exact { seed, clock: "/x".into(), plugin: None };

@@ -1,4 +1,4 @@
-//! QEMU options for a machine's disks. The images are made elsewhere.
+//! Composes QEMU's options for a machine's disks. `lab` makes the images.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,10 +14,10 @@ use crate::{Engine, Vm};
 /// A machine with less memory than this has none above 4 GiB (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
 const ALL_LOW: Bytes = Bytes(0xb000_0000);
 
-/// The serial number of the disk with the image of the guest's user space, if it is a disk.
+/// The serial number of the disk with the image of the user space, if that is a disk.
 pub const USERSPACE_SERIAL: &str = "userspace";
 
-/// An image that guests only read, so that all share it.
+/// An image that guests only read, so they share it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOnly<'a> {
     /// The image.
@@ -36,30 +36,30 @@ pub fn serial(number: usize) -> String {
     format!("disk{number}")
 }
 
-/// The handle of the memory module of disk `number`, if that is persistent memory in the slot of that
-/// number (`nvdimm_slot_to_handle` in `hw/acpi/nvdimm.c` of QEMU).
+/// The handle of the memory device of disk `number`, if it is persistent memory in the slot with that number
+/// (`nvdimm_slot_to_handle` in `hw/acpi/nvdimm.c` of QEMU).
 pub fn handle(number: usize) -> u32 {
     number as u32 + 1
 }
 
-/// Whether a file can bypass the host's page cache (open(2), `O_DIRECT`). Where it can't, as on some tmpfs,
-/// the guest's reads are served from the host's memory.
+/// Whether a file can bypass the host's page cache (open(2), `O_DIRECT`). If not, as on some tmpfs, the
+/// guest's reads are served from the host's memory.
 pub fn is_direct(image: &Path) -> bool {
     let direct = OFlags::DIRECT.bits().cast_signed();
     File::options().read(true).write(true).custom_flags(direct).open(image).is_ok()
 }
 
-/// What the disks of a machine need on the kernel's command line.
+/// Words for the kernel's command line that the disks of a machine require.
 ///
-/// Persistent memory is above 4 GiB, and kernels take it for potential system memory: they would reserve 64
-/// MiB of the nodes' memory for devices that can't reach it (`swiotlb` in
-/// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no
-/// such buffers without disks, and gets none with them.
+/// Persistent memory is above 4 GiB, and kernels count it as potential system memory. They would reserve 64
+/// MiB of the nodes' memory for devices that cannot reach it (`swiotlb` in
+/// `Documentation/admin-guide/kernel-parameters.txt`). A machine with all its memory below 4 GiB has no such
+/// buffers without disks, and gets none with them.
 pub fn boot_parameters(vm: &Vm<'_>) -> &'static str {
     if pmem(vm) > 0 && vm.topology.memory() < ALL_LOW { "swiotlb=noforce" } else { "" }
 }
 
-/// Bytes of persistent memory in all, including the user space of an exact machine.
+/// The total size of persistent memory, including the user space of an exact machine.
 fn pmem(vm: &Vm<'_>) -> u64 {
     let disks = vm.disks.iter().filter(|disk| disk.kind == DiskKind::Pmem);
     let userspace = vm.userspace.filter(|_| matches!(vm.engine, Engine::Exact(_)));
@@ -93,8 +93,7 @@ pub fn arguments(vm: &Vm<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// `unarmed` tells the guest that its writes would not persist, so that its kernel treats the memory as
-/// read-only.
+/// `unarmed` tells the guest that its writes would not persist, so its kernel treats the memory as read-only.
 fn attach_read_only(arguments: &mut Vec<OsString>, it: &ReadOnly<'_>, is_pmem: bool, slot: usize) {
     let name = USERSPACE_SERIAL;
     if is_pmem {

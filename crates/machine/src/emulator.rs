@@ -1,4 +1,4 @@
-//! QEMU on this host: where it is, its version, and whether it has what a machine needs.
+//! Finds QEMU on this host, reads its version, and checks that it has what a machine needs.
 
 use std::ffi::OsStr;
 use std::io;
@@ -29,7 +29,7 @@ impl Emulator {
         Self::at(Path::new(PROGRAM))
     }
 
-    /// The QEMU at `path`, or of this name in the search path.
+    /// The QEMU at `path`, or with this name in the search path.
     ///
     /// # Errors
     /// As with [`Emulator::find`].
@@ -101,17 +101,17 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_emulator_is_said_with_the_cure() {
+    fn a_missing_emulator_is_an_error_with_a_hint() {
         let error = Emulator::at(Path::new("/nonexistent/qemu")).unwrap_err();
         assert!(error.to_string().contains("apt-get install"), "{error}");
     }
 
     #[test]
-    fn what_cannot_run_machines_is_refused() {
+    fn an_unsuitable_emulator_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let cases = [
             ("echo 'QEMU emulator version 6.2.0'", "version 7.0 or newer"),
-            ("echo 'bash 5.2'", "is it QEMU?"),
+            ("echo 'bash 5.2'", "is not QEMU"),
             ("[ $1 = --version ] && echo 'QEMU emulator version 9.1.0 (rhel)'", "ivshmem-plain"),
         ];
         for (body, complaint) in cases {

@@ -1,18 +1,18 @@
-//! How a machine ended.
+//! Describes how a machine ended.
 
 use std::fmt;
 use std::time::Duration;
 
 use model::Millis;
 
-/// How a machine ended, seen from outside. Its recording is in its directory.
+/// How a machine ended, as observed by the host. Its recording is in its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// How.
+    /// The kind of end.
     pub how: How,
-    /// From the start of QEMU to its end.
+    /// The time from the start of QEMU to its end.
     pub wall: Duration,
-    /// Other anomalies, as text: the guest was stopped at the end, QEMU survived its kill.
+    /// Other anomalies as text: the guest was stopped at the end, or QEMU survived SIGKILL.
     pub remarks: Vec<String>,
 }
 
@@ -25,9 +25,9 @@ pub enum How {
     Reset,
     /// A limit expired, and QEMU was killed.
     TimedOut(Limit),
-    /// QEMU ended, but not through the guest: its exit status, and its last messages.
+    /// QEMU ended without a cause in the guest: its exit status and last messages.
     Died(String),
-    /// QEMU crashed (an assertion, a wild pointer), or somebody killed it. Exit status and last messages.
+    /// QEMU crashed (an assertion, a wild pointer) or was killed: its exit status and last messages.
     Crashed(String),
 }
 
@@ -36,19 +36,21 @@ pub enum How {
 pub enum Limit {
     /// From the start of QEMU to the agent's first frame.
     Boot(Millis),
-    /// From there to the agent's last frame.
+    /// From the agent's first frame to its last one.
     Run(Millis),
-    /// From there to the end of QEMU.
+    /// From the agent's last frame to the end of QEMU.
     Shutdown(Millis),
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Boot(limit) => write!(f, "the agent was not up {limit} after the start"),
-            Self::Run(limit) => write!(f, "the job was not done {limit} after the agent was up"),
+            Self::Boot(limit) => write!(f, "the agent did not start within {limit}"),
+            Self::Run(limit) => {
+                write!(f, "the job was not complete {limit} after the agent started")
+            }
             Self::Shutdown(limit) => {
-                write!(f, "the machine was not off {limit} after the job was done")
+                write!(f, "the machine did not power off within {limit} after the job")
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Why a machine could not be run at all. Failures of a machine that was started are an [`crate::Ending`].
+//! Errors that prevent a machine from running. How a machine ended after its start is an [`crate::Ending`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{Bytes, DiskKind};
 
-/// The host lacks something, or refused something.
+/// The host lacks something, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// QEMU was not found.
@@ -19,15 +19,15 @@ pub enum Error {
     Emulator {
         /// The program.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// The output of `--version` is not QEMU's.
-    #[error("{path} does not tell its version: it said `{said}`; is it QEMU?")]
+    #[error("{path} is not QEMU: `--version` printed `{said}`")]
     NoVersion {
         /// The program.
         path: PathBuf,
-        /// Its first line.
+        /// The first line of its output.
         said: String,
     },
     /// QEMU is too old.
@@ -43,14 +43,14 @@ pub enum Error {
     },
     /// QEMU was built without the device for memory shared between host and guest.
     #[error(
-        "{0} has no device `ivshmem-plain`, which the flight recorder needs: the QEMU of RHEL and \
-         its kin is built without it; use that of Debian or Fedora, or one built from source"
+        "{0} has no device `ivshmem-plain`, which the flight recorder needs. RHEL and its derivatives \
+         build QEMU without it; use the QEMU of Debian or Fedora, or build it from source"
     )]
     NoIvshmem(PathBuf),
     /// QEMU is too old for exact mode.
     #[error(
-        "{path} is {version}: version 10 or newer is needed in exact mode, but for one CPU without \
-         a profile (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+        "{path} is {version}: exact mode needs version 10 or newer, except with one CPU and no \
+         profile (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
     )]
     OldForExact {
         /// The program.
@@ -60,14 +60,14 @@ pub enum Error {
     },
     /// An exact machine cannot have a terminal.
     #[error(
-        "a machine with a terminal is not exact: what is typed comes at no certain instruction; \
-         leave exact mode out"
+        "a machine with a terminal cannot be exact, because input arrives at no fixed instruction; \
+         do not use exact mode"
     )]
     ExactTerminal,
-    /// Host threads complete the disk's requests, with the host's timing.
+    /// The host's threads complete the disk's requests.
     #[error(
-        "disk {number} is {} and not exact: threads of the host end its requests, at the host's \
-         times; use kind = \"pmem\"", .kind.name()
+        "disk {number} is {}, which is not exact: the host's threads decide when its requests \
+         complete; use kind = \"pmem\"", .kind.name()
     )]
     HostDisk {
         /// The disk's index among the machine's, from 0.
@@ -75,29 +75,31 @@ pub enum Error {
         /// Its kind.
         kind: DiskKind,
     },
-    /// A library of ours that QEMU has to load is missing.
-    #[error("{0} is not there, and QEMU is to load it in exact mode: build it with `make build`")]
+    /// A library for QEMU is missing.
+    #[error("{0} does not exist, but QEMU loads it in exact mode: build it with `make build`")]
     NoLibrary(PathBuf),
-    /// The path of a library of ours cannot be given to the dynamic linker.
+    /// The path of a library cannot be passed to the dynamic linker.
     #[error(
-        "{0} has a colon or a blank in its path, where the dynamic linker divides the list of what \
-         it loads (LD_PRELOAD): move Faultline to a directory without"
+        "the path {0} has a colon or a space, which separate libraries in LD_PRELOAD: move Faultline \
+         to a directory without them"
     )]
     SplitPath(PathBuf),
     /// `setpriv` cannot be started.
-    #[error("setpriv (package util-linux), which ties QEMU's life to ours, cannot be started: {0}")]
+    #[error(
+        "setpriv (package util-linux), which makes QEMU end with faultline, cannot be started: {0}"
+    )]
     Setpriv(io::Error),
     /// Not enough space for the recording.
     #[error(
-        "{directory} has {free} free, and a machine needs at least {needed} to record: make room, \
-         or use another directory"
+        "{directory} has {free} free, but a machine needs {needed} for its recording: free some \
+         space, or use another directory"
     )]
     NoSpace {
         /// The machine's directory.
         directory: PathBuf,
-        /// The space that an unprivileged user may still use.
+        /// The space that an unprivileged user can use.
         free: Bytes,
-        /// The space required.
+        /// The required space.
         needed: Bytes,
     },
     /// A file of the machine cannot be written or read.
@@ -105,7 +107,7 @@ pub enum Error {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
     /// KVM was requested by name and cannot be opened.
@@ -114,24 +116,24 @@ pub enum Error {
          or set accel to `tcg` for emulation"
     )]
     NoKvm(io::Error),
-    /// KVM was requested by name, and guests do not start under it.
+    /// KVM was requested by name, but guests do not start under it.
     #[error(
-        "/dev/kvm is there, but {why} (remembered in {answers}; remove that file to try again): set \
+        "/dev/kvm exists, but {why} (stored in {answers}; remove that file to try again): set \
          accel to `tcg` for emulation"
     )]
     KvmBroken {
-        /// What went wrong with a guest.
+        /// The failure of a guest.
         why: String,
-        /// The file that remembers it.
+        /// The file with the result.
         answers: PathBuf,
     },
-    /// KVM was requested by name, and QEMU exited with it.
+    /// KVM was requested by name, but QEMU exited.
     #[error("the guest did not start under KVM: {0}; set accel to `tcg` for emulation")]
     KvmFails(String),
 }
 
 impl Error {
-    /// For `map_err`: what went wrong with the file at `path`.
+    /// For `map_err`: adds the path of the file.
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |error| Self::File { path, error }

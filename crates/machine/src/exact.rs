@@ -9,8 +9,8 @@ use crate::arguments::append_path;
 use crate::memory::ranges;
 use crate::{Error, PROFILE_FILE, Vm};
 
-/// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface
-/// suffices for ours.
+/// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is
+/// sufficient.
 const OLDEST_MAJOR: u32 = 10;
 /// An instruction takes 2 to the power of this many nanoseconds of guest time (`qemu(1)`, `-icount`). With
 /// a larger value, waits cost fewer instructions, but ticks and NUMA scans occur after fewer instructions
@@ -26,7 +26,7 @@ pub struct Exact {
     pub seed: u32,
     /// The library that hides the host's wall clock from QEMU: `libstillclock.so`.
     pub clock: PathBuf,
-    /// The counting plugin; none if nothing is counted. The guest cannot detect it.
+    /// The counting plugin; `None` if nothing is counted. The guest cannot detect it.
     pub plugin: Option<Plugin>,
 }
 
@@ -58,8 +58,7 @@ impl Exact {
     /// Whether this host can run `vm` exactly.
     ///
     /// # Errors
-    /// When QEMU is too old, a disk is served by the host's threads, or one of our libraries is not
-    /// there.
+    /// When QEMU is too old, the host's threads serve a disk, or one of our libraries is missing.
     pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
         if vm.emulator.major() < OLDEST_MAJOR && !modest {

@@ -1,4 +1,4 @@
-//! What the host did while a machine ran: its load, and the CPU time stolen by its own hypervisor.
+//! Reads the host's load while a machine runs, and the CPU time stolen by its own hypervisor.
 
 use std::fs;
 use std::time::Instant;
@@ -6,12 +6,12 @@ use std::time::Instant;
 use model::{Bytes, HostLoad};
 
 /// Memory available to programs without swapping: `MemAvailable` of `/proc/meminfo` (`proc_meminfo(5)`).
-/// None if the host does not report it.
+/// `None` if the host does not report it.
 pub fn unused_memory() -> Option<Bytes> {
     line(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// All memory of the host, its swap included. None if the host does not report it.
+/// All memory of the host, including swap. `None` if the host does not report it.
 pub fn memory() -> Option<Bytes> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let [memory, swap] = ["MemTotal:", "SwapTotal:"].map(|name| line(&meminfo, name));
@@ -25,7 +25,7 @@ fn line(meminfo: &str, name: &str) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// The host's counters at one instant. Missing ones read as 0.
+/// The host's counters at one time. Missing ones are 0.
 #[derive(Clone, Debug)]
 pub struct Reading {
     at: Instant,
@@ -51,7 +51,7 @@ impl Reading {
         }
     }
 
-    /// What the host did from this reading until now.
+    /// The host's load from this reading until now.
     pub fn until_now(&self) -> HostLoad {
         let now = Self::take();
         HostLoad {
@@ -69,8 +69,8 @@ fn load(loadavg: &str) -> f64 {
     first.and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
-/// The `cpu` line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. Guest time, which
-/// follows, is already included in user and nice (`proc_stat(5)`).
+/// The `cpu` line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. The following guest
+/// time is included in user and nice (`proc_stat(5)`).
 fn cpu_time(stat: &str) -> CpuTime {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
     let ticks: Vec<u64> = line

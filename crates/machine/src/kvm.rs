@@ -1,6 +1,6 @@
-//! Whether guests really run under KVM here. That `/dev/kvm` can be opened is not enough: under some outer
-//! hypervisors a guest never gets past its first instructions. So a guest is booted, within a time limit,
-//! and the answer is remembered.
+//! Determines whether guests run under KVM on this host. It is not enough that `/dev/kvm` can be opened:
+//! under some outer hypervisors a guest never gets past its first instructions. Therefore a guest is booted
+//! within a time limit, and the result is stored.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,46 +11,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Emulator, Engine, Error, How, Limit, Vm, run};
 
-/// How long a guest may take to start under KVM: enough for a busy host.
+/// How long a guest may take to start under KVM, also on a busy host.
 pub const KVM_LIMIT: Millis = Millis(20_000);
 /// KVM's device.
 const DEVICE: &str = "/dev/kvm";
-/// Version of the file with the answer.
+/// The version of the file with the result.
 const SCHEMA: u32 = 2;
 
-/// What is needed to find out whether KVM works.
+/// The inputs for testing KVM.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
     /// The QEMU to boot with.
     pub emulator: &'a Emulator,
     /// A kernel that will be booted anyway.
     pub image: &'a Path,
-    /// Its initramfs; the boot is ended as soon as the agent is up.
+    /// Its initramfs. The boot ends when the agent has started.
     pub initramfs: &'a Path,
-    /// A directory for the boot's files, made and removed.
+    /// A directory for the boot's files, which is created and removed.
     pub directory: &'a Path,
-    /// The file that remembers the answer, for this host kernel, QEMU and CPU.
+    /// The file with the result for this host kernel, QEMU and CPU.
     pub answers: &'a Path,
     /// How long the guest may take to start, such as [`KVM_LIMIT`].
     pub limit: Millis,
 }
 
-/// The remembered answer.
+/// The stored result.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer {
     schema: u32,
     /// Its host: see [`host`].
     host: String,
-    /// What went wrong, if KVM does not work.
+    /// The failure, if KVM does not work.
     fault: Option<String>,
 }
 
 impl Probe<'_> {
-    /// The engine for `accel`. [`Accel::Auto`] is KVM if a guest starts under it, else emulation; `say`
-    /// then gets a line with the reason.
+    /// The engine for `accel`. [`Accel::Auto`] is KVM if a guest starts under it, else emulation. In that
+    /// case `say` gets a line with the reason.
     ///
     /// # Errors
-    /// When KVM was requested by name and doesn't work, or the probe's own files fail.
+    /// When KVM was requested by name and does not work, or the probe's own files cannot be used.
     pub fn choose(
         &self,
         accel: Accel,
@@ -74,19 +74,19 @@ impl Probe<'_> {
             },
         };
         let why_not = match why_not {
-            Error::NoKvm(error) => format!("no KVM here ({error})"),
+            Error::NoKvm(error) => format!("no KVM on this host ({error})"),
             Error::KvmBroken { why, answers } => {
-                format!("KVM is here but {why} (remove {} to try again)", answers.display())
+                format!("KVM exists, but {why} (remove {} to try again)", answers.display())
             }
-            Error::KvmFails(how) => format!("KVM is here but failed ({how})"),
+            Error::KvmFails(how) => format!("KVM exists, but failed ({how})"),
             other => return Err(other),
         };
-        say(&format!("{why_not}: using TCG, emulation"));
+        say(&format!("{why_not}: using emulation (TCG)"));
         Ok(Engine::Tcg)
     }
 
     /// # Errors
-    /// One of the three of KVM if it doesn't work.
+    /// One of the three errors about KVM, if it does not work.
     fn try_kvm(&self, device: &Path, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         File::options().read(true).write(true).open(device).map_err(Error::NoKvm)?;
         let host = host(self.emulator);
@@ -106,7 +106,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Boots under KVM. Returns the fault if the guest's kernel did not run.
+    /// Boots under KVM. Returns the failure if the guest's kernel did not run.
     fn boot(&self, say: &mut dyn FnMut(&str)) -> Result<Option<String>, Error> {
         fs::create_dir_all(self.directory).map_err(Error::file(self.directory))?;
         let node =
@@ -131,7 +131,7 @@ impl Probe<'_> {
             How::TimedOut(Limit::Boot(_)) => {
                 Ok(Some(format!("the guest did not start under it within {}", self.limit)))
             }
-            // The rest repeats this.
+            // The other messages repeat this one.
             How::Crashed(how) => Ok(how.split("; ").next().map(str::to_owned)),
             How::Died(how) => Err(Error::KvmFails(how)),
             // The agent started, or the kernel ran far enough to panic.
@@ -152,7 +152,7 @@ impl Probe<'_> {
     }
 }
 
-/// What the answer depends on: the host's kernel, QEMU and CPU.
+/// The host's kernel, QEMU and CPU, on which the result depends.
 fn host(emulator: &Emulator) -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");
@@ -171,7 +171,7 @@ mod tests {
     use crate::process::testing::script;
     use crate::run::testing::{HANG, LONG, SHORT, recording};
 
-    /// Asks with a fake QEMU with this script, and a short time limit.
+    /// Calls [`Probe::choose`] with this script as QEMU and a short time limit.
     fn choose(
         directory: &Path,
         body: &str,
@@ -180,7 +180,7 @@ mod tests {
         choose_within(SHORT, directory, body, accel)
     }
 
-    /// Asks with a fake QEMU with this script, on a device that can be opened.
+    /// Calls [`Probe::choose`] with this script as QEMU, on a device that can be opened.
     fn choose_within(
         limit: Millis,
         directory: &Path,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hanging_guest_means_emulation_and_is_remembered() {
+    fn a_hanging_guest_means_emulation_and_is_stored() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         let (engine, said) = choose(directory, HANG, Accel::Auto);
@@ -211,7 +211,7 @@ mod tests {
         assert!(said[0].contains("did not start under it within 300ms"), "{said:?}");
         assert_eq!(said.len(), 1);
         assert!(!directory.join("probe").exists());
-        // The answer is remembered: this script would fail otherwise.
+        // The result is stored. Otherwise this script would fail.
         let (engine, again) = choose(directory, "exit 1", Accel::Auto);
         assert_eq!((engine.unwrap(), again), (Engine::Tcg, said));
         let (engine, _) = choose(directory, "exit 1", Accel::Kvm);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_means_emulation_and_is_remembered() {
+    fn a_crash_means_emulation_and_is_stored() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         let body = "echo 'failed to set MSR 0x10a' >&2; echo 'Assertion failed' >&2; kill -ABRT $$";
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_comes_up_means_kvm() {
+    fn a_guest_that_starts_means_kvm() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         let frames = recording(directory, &[Event::Hello(Hello::default())]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_emulator_is_not_remembered() {
+    fn a_failing_emulator_is_not_stored() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path();
         let body = "echo 'failed to initialize kvm' >&2; exit 1";

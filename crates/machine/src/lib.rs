@@ -1,9 +1,9 @@
-//! Machines: a QEMU VM of a given topology, started, watched and limited in time, and the files in its
-//! directory. What the guest does is up to the agent; what its events mean is up to `lab`.
+//! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in
+//! its directory. The agent decides what the guest does; `lab` interprets its events.
 //!
 //! [`run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a
-//! hang, a stopped or spinning guest, a kill. What the guest recorded until then is in the directory's
-//! recorder file; [`read_log`] returns it.
+//! hang, a stopped or spinning guest, a kill. The recording until then is in the directory's recorder file;
+//! [`read_log`] returns it.
 
 mod arguments;
 pub mod disks;
@@ -32,14 +32,14 @@ use std::path::Path;
 
 use model::{Bytes, Disk, Execution, Limits, Topology};
 
-/// The flight recorder in a machine's directory: memory that host and guest share.
+/// The flight recorder in a machine's directory: memory shared by host and guest.
 pub const RECORDER_FILE: &str = "flight.bin";
-/// What the guest wrote to its serial console, in a machine's directory.
+/// The output of the guest's serial console, in a machine's directory.
 pub const CONSOLE_FILE: &str = "console.log";
 /// QEMU's standard error, in a machine's directory.
 pub const EMULATOR_FILE: &str = "qemu.log";
 
-/// What the plugin of an exact machine counted, in the machine's directory.
+/// The counts of an exact machine's plugin, in the machine's directory.
 pub const PROFILE_FILE: &str = "profile.bin";
 
 /// What executes a guest's instructions.
@@ -54,7 +54,7 @@ pub enum Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// What executes.
+    /// The kind of engine for the boot's facts.
     pub const fn execution(self) -> Execution {
         match self {
             Self::Kvm => Execution::Kvm,
@@ -75,7 +75,7 @@ pub struct Vm<'a> {
     pub topology: &'a Topology,
     /// Its disks. Their images ([`disks::image_file`]) are in the directory; a RAM disk has none.
     pub disks: &'a [Disk],
-    /// A read-only image beside its disks: the user space.
+    /// A read-only image in addition to its disks: the user space.
     pub userspace: Option<disks::ReadOnly<'a>>,
     /// The kernel: a `vmlinux` with a PVH entry, or a bzImage.
     pub image: &'a Path,
@@ -83,11 +83,11 @@ pub struct Vm<'a> {
     pub initramfs: &'a Path,
     /// Words for the kernel's command line, after those of [`boot_parameters`].
     pub cmdline: &'a str,
-    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`] and
-    /// [`PROFILE_FILE`]; those of an earlier start are replaced.
+    /// An existing directory for [`RECORDER_FILE`], [`CONSOLE_FILE`], [`EMULATOR_FILE`] and [`PROFILE_FILE`].
+    /// Files of an earlier start are replaced.
     pub directory: &'a Path,
-    /// Size of the recorder: a power of two, as it is a PCI memory region. The file is sparse.
+    /// The size of the recorder: a power of two, because it is a PCI memory region. The file is sparse.
     pub recorder: Bytes,
-    /// How long boot, run and shutdown may take.
+    /// The time limits of boot, run and shutdown.
     pub limits: &'a Limits,
 }

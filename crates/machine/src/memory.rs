@@ -1,18 +1,19 @@
-//! Where the memory of each node lies in the guest's physical address space.
+//! Locates the memory of each node in the guest's physical address space.
 
 use std::ops::Range;
 
 use model::Topology;
 
-/// Memory below 4 GiB, if all memory leaves at least 256 MiB of that to devices...
+/// The largest size of the memory below 4 GiB, if all memory fits there.
 const LOW_AT_MOST: u64 = 0xb000_0000;
-/// ... and of larger memory, so that what is above 4 GiB starts at a whole GiB of memory.
+/// The size of the memory below 4 GiB, if there is more memory above.
 const LOW_IF_SPLIT: u64 = 0x8000_0000;
-/// Where the rest starts. In machines of nearly 1 TiB it is elsewhere; none is emulated here.
+/// The address of the memory above 4 GiB. Machines of nearly 1 TiB have another one, but they are not
+/// emulated.
 const HIGH: u64 = 1 << 32;
 
 /// Ranges of physical memory and the node of each, by address. Memory fills the space below the hole for
-/// devices, then that from 4 GiB on (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU), node by node.
+/// devices, then the space from 4 GiB on, node by node (`pc_q35_init` in `hw/i386/pc_q35.c` of QEMU).
 pub fn ranges(topology: &Topology) -> Vec<(usize, Range<u64>)> {
     let low = if topology.memory().0 < LOW_AT_MOST { LOW_AT_MOST } else { LOW_IF_SPLIT };
     let mut end = 0;
@@ -35,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// Ranges of nodes with so many MiB, in MiB.
+    /// The ranges in MiB of nodes with these sizes in MiB.
     fn mebibytes(nodes: &[u64]) -> Vec<(usize, Range<u64>)> {
         let node = |mib: &u64| Node {
             cpus: CpuSet::default(),
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_memory_lies_around_the_hole() {
+    fn a_large_memory_is_below_and_above_the_hole() {
         assert_eq!(mebibytes(&[2816]), [(0, 0..2048), (0, 4096..4864)]);
         assert_eq!(mebibytes(&[3072, 3072]), [(0, 0..2048), (0, 4096..5120), (1, 5120..8192)]);
         assert_eq!(mebibytes(&[2048, 2048]), [(0, 0..2048), (1, 4096..6144)]);

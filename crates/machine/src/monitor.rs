@@ -1,4 +1,4 @@
-//! QMP events of QEMU while it runs: why it ends, and whether the guest is stopped
+//! Reads QMP events of QEMU while it runs: why it ends, and whether the guest is stopped
 //! (`docs/interop/qmp-spec.rst` and `qapi/run-state.json` of QEMU).
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-/// How long the last messages may take to arrive once QEMU has ended.
+/// How long the last messages may take to arrive after QEMU has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Listens to QMP.
+/// Reads QMP.
 pub struct Monitor {
     messages: Receiver<Message>,
     /// Kept open: QEMU treats the end of its input as the end of the connection.
     _input: ChildStdin,
 }
 
-/// What was received from QEMU.
+/// The information received from QEMU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// Why it ended: a `ShutdownCause`, such as `guest-shutdown` or `host-signal`.
     pub cause: Option<String>,
-    /// The guest's CPUs were stopped at the end.
+    /// Whether the guest's CPUs were stopped at the end.
     pub stopped: bool,
 }
 
@@ -45,7 +45,7 @@ impl Monitor {
     /// Starts to read the QMP of a process that was just started.
     pub fn attach(mut input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, messages) = mpsc::channel();
-        // If QEMU has already ended, whoever waits for it will notice.
+        // If QEMU has already ended, the caller notices.
         let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
         thread::spawn(move || {
             let lines = BufReader::new(output).split(b'\n');
@@ -60,7 +60,7 @@ impl Monitor {
         Self { messages, _input: input }
     }
 
-    /// Everything received, once QEMU has ended.
+    /// All information received, after QEMU has ended.
     pub fn last_words(self) -> Heard {
         let end = Instant::now() + LAST_WORDS;
         let left = || end.saturating_duration_since(Instant::now());

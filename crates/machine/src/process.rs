@@ -1,4 +1,4 @@
-//! The QEMU process: it does not outlive us, and every wait for its end has a time limit.
+//! Runs the QEMU process. It does not outlive faultline, and every wait for its end has a time limit.
 
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How long a killed process may take to end: with KVM it may be deep in the host's kernel.
+/// How long a killed process may take to end. With KVM it may be deep in the host's kernel.
 pub const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// How often a killed process is checked.
 const TICK: Duration = Duration::from_millis(10);
@@ -15,13 +15,13 @@ const TICK: Duration = Duration::from_millis(10);
 /// A running process, killed when dropped.
 pub struct Process {
     child: Child,
-    /// It ended, or was killed and did not end. Nothing more can be done.
+    /// It has ended, or was killed and did not end.
     done: bool,
 }
 
 /// A command for `program` that the kernel kills when the thread that starts it ends, even by SIGKILL
-/// (`PR_SET_PDEATHSIG`, `prctl(2)`): no machine is left running unwatched. That thread must therefore live
-/// as long as the machine.
+/// (`PR_SET_PDEATHSIG`, `prctl(2)`), so no machine runs unwatched. Therefore that thread must live as long as
+/// the machine.
 pub fn tied(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
@@ -40,14 +40,14 @@ impl Process {
         self.child.id()
     }
 
-    /// Its standard input and output, once, if both are pipes.
+    /// Its standard input and output, the first time this is called, if both are pipes.
     pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         self.child.stdin.take().zip(self.child.stdout.take())
     }
 
     /// Its status, if it has ended.
     pub fn status(&mut self) -> Option<ExitStatus> {
-        // Waiting for a child fails only if somebody else has taken its status. Then it has ended.
+        // Waiting for a child fails only if its status was already taken. It has ended then.
         let status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()));
         self.done |= status.is_some();
         status
@@ -82,8 +82,8 @@ pub mod testing {
     use std::process::Stdio;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// An executable shell script. Another process writes it: a concurrent test that forks would inherit
-    /// our descriptor, and a file open for writing can't be executed.
+    /// An executable shell script. Another process writes it, because a concurrent test that forks would
+    /// inherit our descriptor, and a file that is open for writing cannot be executed.
     pub fn script(directory: &Path, body: &str) -> PathBuf {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("qemu-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that has reported that it runs, and would run forever.
+    /// A process that has reported that it runs and does not end by itself.
     fn started(directory: &Path) -> Process {
         let script = testing::script(directory, "echo up; exec sleep 1000000");
         let mut command = tied(&script);

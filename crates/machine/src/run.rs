@@ -25,25 +25,25 @@ use crate::{
 
 /// How often the recorder is read and the limits are checked.
 const TICK: Duration = Duration::from_millis(50);
-/// The least space for the recording with which a machine is started.
+/// The least free space for the recording with which a machine is started.
 const ROOM: Bytes = Bytes::mib(64);
-/// With less space than this left, a machine that died has probably died of a full disk.
+/// If a machine died with less free space than this, the disk was probably full.
 const NO_ROOM: Bytes = Bytes::mib(4);
-/// A guest that writes more than this to its console is stopped: it would fill the disk.
+/// The largest console output of a guest. More would fill the disk.
 const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
-/// A longer profile ends the machine. Our plugin stops at half of this, so the file is not written by it.
+/// The largest profile. The plugin stops at half of this, so a larger file is not from the plugin.
 const PROFILE_LIMIT: Bytes = Bytes(2 * MAX_BYTES as u64);
-/// Bytes from the end of QEMU's messages that are reported.
+/// The part of QEMU's messages that is reported, in bytes from the end.
 const LAST_WORDS: u64 = 1024;
-/// Longer than anything runs.
+/// An unlimited time.
 const NEVER: Millis = Millis(u64::MAX);
 
 /// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns
-/// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending
-/// says otherwise. If our process ends first, QEMU is killed with it.
+/// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending says
+/// otherwise. If faultline ends first, QEMU is killed.
 ///
 /// # Errors
-/// When the host can't run it. What goes wrong after the start is an ending.
+/// When the host cannot run it. Failures after the start are endings.
 pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
     let mut command = tied(vm.emulator.path());
     if let Engine::Exact(exact) = vm.engine {
@@ -60,10 +60,11 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
 }
 
 /// Runs a machine interactively, with its console on our standard input and output. C-a x ends it, C-a c
-/// talks to QEMU. Only the boot limit applies. Any successful exit of QEMU counts as [`How::PoweredOff`].
+/// switches to QEMU's monitor. Only the boot limit applies. Any successful exit of QEMU counts as
+/// [`How::PoweredOff`].
 ///
 /// # Errors
-/// As with [`run`], and for exact machines.
+/// See [`run`]. Exact machines are also an error.
 pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
     if matches!(vm.engine, Engine::Exact(_)) {
         return Err(Error::ExactTerminal);
@@ -89,7 +90,7 @@ struct Files {
 }
 
 impl Files {
-    /// Creates them, if there is enough space.
+    /// Creates the files, if there is enough space.
     fn create(vm: &Vm<'_>) -> Result<Self, Error> {
         let free = room(vm.directory).map_err(Error::file(vm.directory))?;
         let needed = ROOM.min(vm.recorder);
@@ -119,7 +120,7 @@ impl Files {
     }
 }
 
-/// Free space for `directory`.
+/// The free space for `directory`.
 fn room(directory: &Path) -> io::Result<Bytes> {
     let file_system = rustix::fs::statvfs(directory)?;
     Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
@@ -133,7 +134,7 @@ struct Watch<'a> {
     monitor: Option<Monitor>,
     recorder: Tail,
     started: Instant,
-    /// The limit in force, and since when.
+    /// The current limit and its start.
     limit: Limit,
     since: Instant,
 }
@@ -161,7 +162,7 @@ impl<'a> Watch<'a> {
 
     fn until_the_end(mut self, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
         loop {
-            // In this order, so that the last frames are read.
+            // This order reads the last frames.
             let status = self.process.status();
             self.read(watch)?;
             if let Some(status) = status {
@@ -178,8 +179,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads what the guest recorded since the last time, and switches to the limit that applies from
-    /// there.
+    /// Reads the new frames, and switches to the limit that applies from there.
     fn read(&mut self, watch: &mut dyn FnMut(&Event)) -> Result<(), Error> {
         let mut limit = self.limit;
         let read = self.recorder.read(|frame| {
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Whether the machine must be ended, and why.
+    /// Why the machine must be ended; `None` if it need not.
     fn too_much(&self) -> Option<How> {
         let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
         if self.since.elapsed() >= Duration::from_millis(limit.0) {
@@ -227,11 +227,11 @@ impl<'a> Watch<'a> {
         let mut remarks = Vec::new();
         if !self.process.kill() {
             let (id, limit) = (self.process.id(), KILL_LIMIT.as_secs());
-            remarks.push(format!("QEMU (process {id}) had not ended {limit}s after SIGKILL"));
+            remarks.push(format!("QEMU (process {id}) did not end within {limit}s after SIGKILL"));
         }
         let heard = self.monitor.take().map(Monitor::last_words);
         if heard.is_some_and(|heard| heard.stopped) {
-            remarks.push("the guest's CPUs were stopped by somebody, or by QEMU itself".to_owned());
+            remarks.push("the guest's CPUs were stopped, by a user or by QEMU".to_owned());
         }
         remarks
     }
@@ -275,9 +275,9 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whether a program ended by a signal (signal(7)): its own fault, or sent by somebody. Neither says
-/// anything about the guest. `SIGBUS` is excluded: its cause may be a full disk, to which the recording is
-/// written, and a repeated boot would fill it again.
+/// Whether a signal ended a program (signal(7)): it crashed or was killed, which says nothing about the
+/// guest. `SIGBUS` is excluded, because its cause may be a full disk, to which the recording is written, and
+/// a repeated boot would fill it again.
 fn is_invalid(status: ExitStatus) -> bool {
     status.signal().is_some_and(|signal| signal != Signal::BUS.as_raw())
 }

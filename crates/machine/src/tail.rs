@@ -1,7 +1,7 @@
-//! Reads the flight recorder's file, while the guest writes it and afterwards.
+//! Reads the flight recorder's file while the guest writes it and afterwards.
 //!
-//! The file is copied by `pread` and then validated, never mapped: the guest may change any byte
-//! at any time.
+//! The file is copied by `pread` and then validated. It is never mapped, because the guest may change any
+//! byte at any time.
 
 use std::fs::File;
 use std::io;
@@ -13,12 +13,12 @@ use flight::log::Frames;
 
 use crate::RECORDER_FILE;
 
-/// Bytes copied at a time, enough for all but the longest frames.
+/// The size of the copy, enough for all but the longest frames.
 const COPY: usize = 64 << 10;
-/// Bytes of the longest frame.
+/// The size of the longest frame.
 const LONGEST: usize = frame::size(frame::MAX_PAYLOAD);
 
-/// A recorder's file, read up to some frame.
+/// A recorder's file, with a read position.
 pub struct Tail {
     file: File,
     copy: Vec<u8>,
@@ -27,12 +27,12 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// A recorder from which nothing was read yet.
+    /// A recorder at its start.
     pub fn new(file: File) -> Self {
         Self { file, copy: Vec::new(), offset: 0, sequence: 0 }
     }
 
-    /// Passes every complete frame that was not read before to `each`.
+    /// Passes every new complete frame to `each`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -43,7 +43,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Copies the next complete frames; none if there is not even one.
+    /// Copies the next complete frames; `None` if there is none.
     fn next_run(&mut self) -> io::Result<Option<Run<'_>>> {
         let mut length = self.copy(COPY)?;
         let (mut end, mut count) = self.frames(length);
@@ -69,7 +69,7 @@ impl Tail {
         self.file.read_at(&mut self.copy[..length], self.offset)
     }
 
-    /// Where the frames in the first `length` bytes of the copy end, and how many there are.
+    /// The end of the frames in the first `length` bytes of the copy, and their number.
     fn frames(&self, length: usize) -> (usize, u64) {
         let mut frames = Frames::resume(&self.copy[..length], self.sequence);
         let count = frames.by_ref().count();
@@ -80,12 +80,12 @@ impl Tail {
 /// Consecutive frames.
 struct Run<'a> {
     bytes: &'a [u8],
-    /// The sequence number of the first.
+    /// The sequence number of the first frame.
     sequence: u64,
 }
 
-/// What a machine recorded: the bytes of its log up to the end of the last complete frame, for
-/// [`flight::log::Frames`]. Empty if the machine never had a recorder.
+/// A machine's recording: the bytes of its log up to the end of the last complete frame, for
+/// [`flight::log::Frames`]. Empty if the machine had no recorder.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_ends_the_log_and_spares_what_is_before() {
+    fn damage_ends_the_log_after_the_undamaged_frames() {
         let mut recorder = Recorder::new();
         recorder.write(b"whole", false);
         let torn = recorder.write(&[1; COPY], false);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_recorder_recorded_nothing() {
+    fn a_machine_without_a_recorder_has_an_empty_recording() {
         let directory = tempfile::tempdir().unwrap();
         assert!(read_log(directory.path()).unwrap().is_empty());
     }

@@ -240,7 +240,7 @@ fn refused(state: &State, name: &str, noted: bool, failure: Option<&str>) -> Opt
     }
     match test.status {
         Some(0) => None,
-        Some(status) => Some(format!("it ended with status {status}")),
+        Some(status) => Some(format!("it exited with status {status}")),
         None if test.end.is_some() => None,
         None if noted && test.begin.is_some() => Some("it did not come to its end".to_owned()),
         None if noted => Some("mmtests has not noted that it ran".to_owned()),
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(reason("", None), None);
         assert_eq!(reason("test begin :: nas 10\ntest end :: nas 20\n", None), None);
         let status = reason("test begin :: nas 10\ntest end :: nas 20 1\n", None);
-        assert_eq!(status.as_deref(), Some("it ended with status 1"));
+        assert_eq!(status.as_deref(), Some("it exited with status 1"));
         let cut_off = reason("test begin :: nas 10\n", None);
         assert_eq!(cut_off.as_deref(), Some("it did not come to its end"));
         let other = reason("test begin :: pgbench 10\ntest end :: pgbench 20 0\n", None);

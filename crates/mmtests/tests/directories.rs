@@ -214,7 +214,7 @@ fn an_iteration_that_failed_does_not_spoil_the_others() {
     assert_eq!(boot.outcome, Outcome::Complete);
     assert!(boot.samples.iter().all(|sample| sample.iteration == 0) && !boot.samples.is_empty());
     let problem = &boot.problems[0];
-    let text = "autonumabench, iteration 1: it ended with status 7";
+    let text = "autonumabench, iteration 1: it exited with status 7";
     assert_eq!((problem.kind, &*problem.text), (ProblemKind::LeftOut, text));
 }
 

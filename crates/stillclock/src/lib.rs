@@ -2,21 +2,21 @@
 //!
 //! QEMU shrinks the emulated CPUs' TLBs if they were too large for 100 ms by `gettimeofday`
 //! (`tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`). An entry in a TLB saves a page walk, which would set
-//! the accessed bit in the page tables, so the host's load would influence the guest. With this library no
-//! such time passes, and a TLB's size depends only on what the guest did. (With a clock that jumped at
-//! random instead, two boots differed after 5 seconds of guest time.)
+//! the accessed bit in the page tables, so the host's load would influence the guest. With this library that
+//! time never passes, and a TLB's size depends only on the guest. (With a clock that jumped at random, two
+//! boots differed after 5 seconds of guest time.)
 //!
-//! Nothing else that a machine of ours uses depends on this clock: QEMU and its GLib use it for
-//! `-rtc clock=host`, the dates of QMP's events and of messages, migration, sound, VNC, and IPMI. Waits and
-//! timers use `clock_gettime(CLOCK_MONOTONIC)`, which is unchanged. Guest time counts instructions.
+//! Nothing else in our machines depends on this clock. QEMU and its GLib use it for `-rtc clock=host`, the
+//! dates of QMP's events and of messages, migration, sound, VNC, and IPMI. Waits and timers use
+//! `clock_gettime(CLOCK_MONOTONIC)`, which is unchanged. Guest time counts instructions.
 
-#![expect(unsafe_code, reason = "a function of C takes the place of another")]
+#![expect(unsafe_code, reason = "a C function that replaces another one")]
 
 use std::ffi::{c_int, c_void};
 
 use libc::{time_t, timeval};
 
-/// The constant time: that of the guest's clock at its start, 2020-01-01 00:00 UTC.
+/// The constant time: the guest's clock at its start, 2020-01-01 00:00 UTC.
 const NOW: time_t = 1_577_836_800;
 
 /// Replaces `gettimeofday(2)`: returns the same time at every call, and never fails.

@@ -1,5 +1,5 @@
-//! Metadata of files that are copied into a new file system. Contents, modes and names are theirs; owner
-//! and times are constant.
+//! Hides metadata of files that are copied into a new file system. Contents, modes and names are unchanged;
+//! owner and times are constant.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,7 +7,7 @@ use libc::{size_t, ssize_t, stat64};
 
 use crate::NOW;
 
-/// Replaces `lstat(2)`: every file belongs to root, and has the time of the file system.
+/// Replaces `lstat(2)`: every file belongs to root and has the time of the file system.
 ///
 /// # Safety
 /// `path` must be a C string, `found` must be writable.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn lstat64(path: *const c_char, found: *mut stat64) -> c_i
     result as c_int
 }
 
-/// Replaces `llistxattr(2)`: there are no extended attributes, as those are specific to the host.
+/// Replaces `llistxattr(2)`: there are no extended attributes, because they depend on the host.
 #[unsafe(no_mangle)]
 pub extern "C" fn llistxattr(_path: *const c_char, _list: *mut c_char, _size: size_t) -> ssize_t {
     0

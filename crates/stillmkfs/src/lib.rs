@@ -1,16 +1,16 @@
-//! A library for `LD_PRELOAD` (`ld.so(8)`) that makes mkfs programs deterministic. It hides what differs
-//! between runs: the time, random numbers, the process's and its parent's IDs, the user, and the owners and
-//! times of files that are copied. The same program with the same arguments then makes the same bytes,
-//! including identifiers, dates, hash seeds, and the checksums over them.
+//! A library for `LD_PRELOAD` (`ld.so(8)`) that makes mkfs programs deterministic. It hides everything that
+//! differs between runs: the time, random numbers, the process's and its parent's IDs, the user, and the
+//! owners and times of files that are copied. The same program with the same arguments then makes the same
+//! bytes, including identifiers, dates, hash seeds, and checksums.
 //!
-//! mkfs.ext4 can be told all of that by options and variables, mkfs.xfs only by newer versions, and
-//! mkfs.btrfs not at all. `libuuid`, with which they make identifiers, mixes all of it into them
-//! (`gen_uuid.c` and `randutils.c` of util-linux).
+//! mkfs.ext4 has options and variables for all of this, mkfs.xfs only in newer versions, and mkfs.btrfs has
+//! none. They make identifiers with `libuuid`, which mixes all of it into them (`gen_uuid.c` and
+//! `randutils.c` of util-linux).
 //!
-//! `STILLMKFS_SEED`, a number, selects other bytes: two disks of a machine must not have the same
+//! `STILLMKFS_SEED`, a number, selects other bytes, because two disks of a machine must not have the same
 //! identifier. Only one thread may draw random numbers; these programs have only one.
 
-#![expect(unsafe_code, reason = "functions of C take the place of others")]
+#![expect(unsafe_code, reason = "C functions that replace others")]
 
 mod files;
 
@@ -24,7 +24,7 @@ const NOW: time_t = 1_577_836_800;
 /// The constant process ID, also of the parent.
 const PROCESS: pid_t = 1000;
 
-/// The state of the random numbers; 0 before the first.
+/// The state of the random numbers; 0 before the first one.
 static STATE: AtomicU64 = AtomicU64::new(0);
 
 /// Replaces `time(2)`.
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn gettimeofday(time: *mut timeval, _zone: *mut c_void) ->
     0
 }
 
-/// Replaces `clock_gettime(2)`. Clocks used for waiting are not changed.
+/// Replaces `clock_gettime(2)`. Clocks for waiting are unchanged.
 ///
 /// # Safety
 /// `time` must be writable.
@@ -80,7 +80,7 @@ pub extern "C" fn getppid() -> pid_t {
     PROCESS
 }
 
-/// Replaces `getuid(2)`: root, to whom a new file system belongs.
+/// Replaces `getuid(2)`: root, who owns a new file system.
 #[unsafe(no_mangle)]
 pub extern "C" fn getuid() -> uid_t {
     0

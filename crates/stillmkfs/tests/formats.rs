@@ -1,4 +1,4 @@
-//! The mkfs programs themselves: two runs give the same bytes.
+//! Tests that two runs of a mkfs program write the same bytes.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{chown, symlink};
@@ -9,7 +9,7 @@ use std::process::Command;
 const SIZE: u64 = 320 << 20;
 const BLOCK: [u8; 4096] = [0; 4096];
 
-/// The library is beside the directory of this test's program.
+/// The path of the library, which is above the directory of this test's program.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().join("libstillmkfs.so");
@@ -17,18 +17,18 @@ fn library() -> PathBuf {
     path
 }
 
-/// What `program` writes to an empty disk.
+/// The bytes that `program` writes to an empty disk.
 fn made(program: &str, seed: u32) -> Vec<u8> {
     made_with(program, seed, &[])
 }
 
-/// The same with more words on the command line.
+/// The bytes that `program` writes with more words on the command line.
 fn made_with(program: &str, seed: u32, words: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");
     File::create(&image).unwrap().set_len(SIZE).unwrap();
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
-    // Each time with a parent process of its own.
+    // Each run has its own parent process.
     let output = Command::new("sh")
         .args(["-c", "\"$@\"; exit $?", "sh", program, "-q"])
         .args(words)
@@ -42,7 +42,7 @@ fn made_with(program: &str, seed: u32, words: &[&str]) -> Vec<u8> {
     written(&image)
 }
 
-/// All blocks of a file that are not zeros, each after its number.
+/// All blocks of a file that are not zero, each after its number.
 fn written(image: &Path) -> Vec<u8> {
     let bytes = fs::read(image).unwrap();
     let blocks = (0u64..).zip(bytes.chunks(BLOCK.len()));
@@ -51,31 +51,31 @@ fn written(image: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn the_same_is_made_twice_and_another_by_another_seed() {
+fn file_systems_depend_only_on_the_seed() {
     for program in ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"] {
         let first = made(program, 1);
         assert!(first.len() > 4096, "{program}");
-        // Time stamps on disk have seconds, so the second must change.
+        // Time stamps on disk are in seconds, so the second must change.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         assert!(made(program, 1) == first, "{program}");
         assert!(made(program, 2) != first, "{program}");
     }
 }
 
-/// Files of one content, created in one order or another, by another user if permitted.
+/// Files with the same contents, created in this order, owned by another user if permitted.
 fn tree(place: &Path, order: &[usize], owner: u32) {
     fs::create_dir_all(place.join("etc")).unwrap();
     for number in order {
         let path = place.join("etc").join(format!("file{number}"));
         fs::write(&path, format!("text {number}")).unwrap();
-        // Not permitted to most users; the owner is then the same.
+        // Most users are not permitted; the owner is the same then.
         let _ = chown(&path, Some(owner), Some(owner));
     }
     symlink("file1", place.join("etc/link")).unwrap();
 }
 
 #[test]
-fn files_go_in_the_same_whoever_made_them_when() {
+fn files_do_not_depend_on_owner_time_and_order() {
     let directory = tempfile::tempdir().unwrap();
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
     tree(&one, &(0..200).collect::<Vec<_>>(), 0);

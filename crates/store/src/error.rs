@@ -44,25 +44,25 @@ pub enum Trouble {
     /// Pages of the file are damaged.
     #[error(
         "the file is damaged ({0}): restore it from an undamaged copy, or save the readable rows with \
-        `sqlite3 FILE .recover`"
+         `sqlite3 FILE .recover`"
     )]
     Malformed(rusqlite::Error),
     /// No permission to write the file or its directory.
     #[error(
         "it cannot be written: make the file and its directory writable, or copy the file to another \
-        directory and name the copy (--store)"
+         directory and name the copy (--store)"
     )]
     ReadOnly,
     /// The file cannot be opened, or its log cannot be created beside it.
     #[error(
         "it cannot be opened, or its directory cannot be written: check their permissions, or name \
-        another file (--store)"
+         another file (--store)"
     )]
     Unopened,
     /// The file cannot be written, and its write-ahead log was not merged.
     #[error(
         "it cannot be written, and the latest data is in {} beside it: copy both files to a writable \
-        directory and name the copy (--store)", .0.display()
+         directory and name the copy (--store)", .0.display()
     )]
     Unmerged(PathBuf),
     /// The host's disk failed.
@@ -71,7 +71,7 @@ pub enum Trouble {
     /// Another experiment has this name and the same definition.
     #[error(
         "experiment {other} has the name `{name}` and the same definition, so the two could not be \
-        distinguished: remove one, or choose another name"
+         distinguished: remove one, or choose another name"
     )]
     NameTaken {
         /// The name.
@@ -126,7 +126,7 @@ pub enum Trouble {
     /// Something in the store is damaged.
     #[error(
         "damage in {what}: {why}; `faultline store check` lists all damage. Restore the file from an \
-        undamaged copy, or choose another file and measure again (--store)"
+         undamaged copy, or choose another file and measure again (--store)"
     )]
     Damaged {
         /// The experiment, or the boot and its part.

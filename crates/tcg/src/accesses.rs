@@ -1,4 +1,4 @@
-//! Loads and stores by CPU, privilege and target. They are counted at every access, so there is no lock:
+//! Counts loads and stores by CPU, privilege and target. This happens at every access, so there is no lock:
 //! only the thread that runs a CPU writes its cells.
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl AccessCounts {
         Self { ranges: ranges.to_vec(), targets, cells }
     }
 
-    /// Counts one access to a physical address; none if no memory is there.
+    /// Counts one access to a physical address. Does nothing if there is no memory.
     pub fn count(&self, cpu: usize, privilege: Privilege, address: Option<u64>, store: bool) {
         let devices = self.targets.len() - 2;
         let target = match address {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_may_lie_around_the_hole() {
+    fn a_node_may_be_below_and_above_the_hole() {
         let ranges = [(0, 0..0xc000), (1, 0x1_4000..0x2_0000), (0, 0x1_0000..0x1_4000)];
         let counts = AccessCounts::new(2, &ranges);
         for address in [0, 0xbfff, 0xc000, 0x1_0000, 0x1_4000] {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_counts_nothing() {
+    fn a_cpu_that_does_not_exist_counts_nothing() {
         let counts = AccessCounts::new(1, &[(0, 0..1)]);
         counts.count(1, Privilege::Kernel, Some(0), false);
         assert_eq!(counts.cut(0), []);

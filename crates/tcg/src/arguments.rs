@@ -1,4 +1,4 @@
-//! The plugin's arguments: what to count, and where to write it.
+//! Parses the plugin's arguments: what to count, and where to write it.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,11 +10,10 @@ use flight::profile::MAX_NODES;
 pub struct Arguments {
     /// `out=PATH`: the file to write.
     pub out: PathBuf,
-    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, END excluded. A node on
-    /// both sides of the hole below 4 GiB has two ranges. Loads and stores are counted if there is at least
-    /// one node.
+    /// `node=NUMBER:START-END`, any number of times: physical memory of a node, without END. A node below and
+    /// above the hole under 4 GiB has two ranges. Loads and stores are counted if there is at least one node.
     pub nodes: Vec<(u16, Range<u64>)>,
-    /// `switch=ADDRESS:TGID:COMM`: tell processes apart.
+    /// `switch=ADDRESS:TGID:COMM`: count by process.
     pub switch: Option<Switch>,
     /// `stacks=on`: count kernel instructions by call path.
     pub stacks: bool,
@@ -37,9 +36,9 @@ pub enum ArgumentError {
     /// There is no file to write.
     #[error("the argument out=PATH is missing")]
     NoOut,
-    /// Unknown, or with an invalid value.
+    /// The argument is unknown or has an invalid value.
     #[error(
-        "`{0}` is none of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off"
+        "`{0}` is not one of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off"
     )]
     Unknown(String),
 }
@@ -48,7 +47,7 @@ impl Arguments {
     /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`.
     ///
     /// # Errors
-    /// When one is unknown or makes no sense, or `out` is missing.
+    /// When an argument is unknown or invalid, or `out` is missing.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
         let (mut out, mut nodes, mut switch, mut stacks) = (None, Vec::new(), None, false);
         for word in words {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_them() {
+    fn all_arguments_are_read() {
         let words = "out=/run/p node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
                      switch=0xffffffff81002000:2456:3032 stacks=on";
         let node = |start, end| (0, start..end);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_invalid_argument_is_named() {
         assert_eq!(parse("node=0:0-1"), Err(ArgumentError::NoOut));
         for wrong in [
             "node=0:5-5",

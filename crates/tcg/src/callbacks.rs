@@ -22,22 +22,22 @@ use crate::profiler::Profiler;
 use crate::running::Running;
 
 static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
-/// What each CPU executes.
+/// The instruction that each CPU executes.
 static RUNNING: [Running; MAX_CPUS as usize] = [const { Running::new() }; MAX_CPUS as usize];
 static ACCESSES: OnceLock<Arc<AccessCounts>> = OnceLock::new();
 
-/// What to do at an instruction, besides counting it.
+/// Actions at an instruction besides counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// The profile is cut.
+    /// Cut the profile.
     Mark,
-    /// The sampler ticks.
+    /// Record a tick of the sampler.
     Tick,
-    /// An interrupt table is loaded.
+    /// Record the address of an interrupt table.
     TableLoad,
-    /// The handler of this interrupt begins.
+    /// Handle the begin of this interrupt's handler.
     Interrupt(u8),
-    /// The kernel changes tasks.
+    /// Handle the kernel's task switch.
     Switch,
 }
 
@@ -108,7 +108,7 @@ fn with<T: Default>(act: impl FnOnce(&mut Profiler) -> T) -> T {
 /// A CPU was created. This thread runs it.
 pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
     if let Err(error) = cpu::learn(number as usize) {
-        eprintln!("the profile's plugin: {error}");
+        eprintln!("faultline's plugin: {error}");
         std::process::exit(1);
     }
     with(Profiler::cpu_made);
@@ -137,9 +137,9 @@ unsafe extern "C" fn on_execution<const KERNEL: bool>(_: c_uint, cells: *mut c_v
     RUNNING[cpu].begin(unsafe { cell(cells, cpu) }, KERNEL);
 }
 
-/// A store may modify the block that it is in. QEMU then abandons the block at the store, translates the
-/// store again into a block of its own, and executes it there. It thus begins twice in a row, which
-/// otherwise only jumps and repeated instructions do.
+/// A store may modify its own block. QEMU then abandons the block at the store, translates the store again
+/// into its own block, and executes it there. It therefore begins twice in a row, which otherwise only jumps
+/// and repeated instructions do.
 unsafe extern "C" fn on_store<const KERNEL: bool>(_: c_uint, cells: *mut c_void) {
     let cpu = cpu::executing();
     // SAFETY: `count_store` gives cells.
@@ -180,7 +180,7 @@ unsafe extern "C" fn on_switch(_: c_uint, _: *mut c_void) {
     with(|profiler| profiler.switch(cpu::executing()));
 }
 
-/// The operand has two parts: the table's limit, of 2 bytes, and its address.
+/// The operand consists of the table's limit, 2 bytes, and its address.
 unsafe extern "C" fn on_table_load(
     _: c_uint,
     info: qemu_plugin_meminfo_t,

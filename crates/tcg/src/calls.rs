@@ -1,21 +1,21 @@
-//! The active calls of one task: a copy of the information on its kernel stacks, kept while it runs.
+//! Tracks the active calls of one task: a copy of the information on its kernel stacks, updated while it
+//! runs.
 //!
-//! A call's frame is the location on the stack of its return address. Once the stack pointer is above it,
-//! the call has returned, in whatever way. A task may switch to another stack, as interrupts do; the frames
-//! of the previous stack then precede those of the new one.
+//! A call's frame is the address on the stack of its return address. Once the stack pointer is above it, the
+//! call has returned. A task may switch to another stack, as interrupts do. The frames of the previous stack
+//! then precede those of the new one.
 
 use crate::paths::Path;
 
-/// The stack size of a Linux task on x86-64 (`THREAD_SIZE`). No location on a stack is farther from its
-/// top.
+/// The stack size of a Linux task on x86-64 (`THREAD_SIZE`). No address on a stack is farther from its top.
 const STACK: u64 = 16 << 10;
-/// The top of a stack may be this much above the location first seen.
+/// The top of a stack may be this much above the first address seen.
 const SLACK: u64 = 256;
-/// The most frames kept for one task. Calls beyond them count for the last one. Tasks of Linux have well
+/// The largest number of frames of one task. Calls beyond them count for the last one. Linux tasks have well
 /// below a hundred.
 const MAX_FRAMES: usize = 512;
-/// The most stacks of a task; beyond that its calls are reset. Three are common: the one on which an
-/// exception enters the kernel, the task's own, and that of interrupts.
+/// The largest number of stacks of a task. If there are more, its calls are reset. Three are common: the one
+/// on which an exception enters the kernel, the task's own, and that of interrupts.
 const MAX_STACKS: usize = 8;
 
 /// The calls of one task.
@@ -33,12 +33,12 @@ struct Frame {
     path: Path,
 }
 
-/// One of the stacks, the newest last.
+/// One of the stacks, newest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stack {
-    /// The highest location seen.
+    /// The highest address seen.
     top: u64,
-    /// Number of frames on the older stacks.
+    /// The number of frames on the older stacks.
     frames: usize,
 }
 
@@ -54,8 +54,8 @@ impl Calls {
         self.frames.last().map_or(Path::START, |frame| frame.path)
     }
 
-    /// A call with the return address `returns_to`, which is at `slot`. `extend` returns the path that
-    /// extends the caller's.
+    /// Records a call with the return address `returns_to`, which is at `slot`. `extend` returns the path
+    /// that extends the caller's.
     pub fn call(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path) {
         self.move_to(slot.wrapping_add(8));
         if self.frames.len() < MAX_FRAMES {
@@ -63,8 +63,8 @@ impl Calls {
         }
     }
 
-    /// A return to `returns_to`, which is at `slot`. The call may have put it elsewhere: kernel code that
-    /// saves all registers moves its own return address, on the stack or to another one.
+    /// Records a return to `returns_to`, which is at `slot`. The call may have stored it at another address:
+    /// kernel code that saves all registers moves its own return address, on the stack or to another one.
     pub fn ret(&mut self, slot: u64, returns_to: u64) {
         self.move_to(slot);
         if let Some(last) = self.frames.last()
@@ -78,7 +78,7 @@ impl Calls {
         }
     }
 
-    /// The stack pointer is at `place` now.
+    /// Records that the stack pointer is now at `place`.
     pub fn move_to(&mut self, place: u64) {
         match self.stacks.iter().rposition(|stack| stack.holds(place)) {
             Some(stack) => self.back_to(stack, place),
@@ -105,7 +105,7 @@ impl Calls {
         self.stacks.push(Stack { top: place, frames: self.frames.len() });
     }
 
-    /// Entry from user mode: there are no active calls.
+    /// Enters from user mode: there are no active calls.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.stacks.clear();
@@ -119,7 +119,7 @@ mod tests {
     const TASK: u64 = 0xffff_c900_0010_4000;
     const INTERRUPTS: u64 = 0xffff_c900_0000_4000;
 
-    /// The number of the last active call, 0 for none.
+    /// The number of the last active call; 0 if there is none.
     fn last(calls: &Calls) -> u32 {
         calls.path().0
     }
@@ -139,28 +139,28 @@ mod tests {
     }
 
     #[test]
-    fn what_returned_is_left() {
+    fn returned_calls_are_dropped() {
         let mut calls = three();
         assert_eq!(last(&calls), 3);
         calls.ret(TASK - 3 * 64, 0);
         assert_eq!(last(&calls), 2);
         call(&mut calls, TASK - 3 * 64, 7);
         assert_eq!(last(&calls), 7);
-        calls.ret(TASK - 2 * 64, 0); // two at once
+        calls.ret(TASK - 2 * 64, 0); // two calls at once
         assert_eq!(last(&calls), 1);
         calls.ret(TASK - 64, 0);
         assert_eq!(last(&calls), 0);
     }
 
     #[test]
-    fn an_address_that_was_put_down_and_jumped_to_is_no_return() {
+    fn a_jump_to_a_pushed_address_is_no_return() {
         let mut calls = three();
         calls.ret(TASK - 3 * 64 - 8, 0);
         assert_eq!(last(&calls), 3);
     }
 
     #[test]
-    fn a_return_address_that_was_moved_returns_all_the_same() {
+    fn a_moved_return_address_returns() {
         let mut calls = three();
         calls.ret(TASK - 3 * 64 - 120, 3);
         assert_eq!(last(&calls), 2);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_given_up_are_left_at_the_next_call() {
+    fn abandoned_frames_are_dropped_at_the_next_call() {
         let mut calls = three();
         call(&mut calls, TASK - 2 * 64 + 16, 8);
         assert_eq!(last(&calls), 8);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn another_stack_goes_on_where_the_first_was_left() {
+    fn a_stack_continues_after_another_one() {
         for interrupts in [INTERRUPTS, TASK + 0x8000] {
             let mut calls = three();
             calls.move_to(interrupts);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_deep() {
+    fn deep_stacks_are_followed() {
         let mut calls = Calls::default();
         call(&mut calls, TASK - 8, 1);
         call(&mut calls, TASK - STACK + 16, 2);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_frames_and_stacks() {
+    fn frames_and_stacks_are_limited() {
         let mut calls = Calls::default();
         for number in 0..2 * MAX_FRAMES as u64 {
             call(&mut calls, TASK - 8 * number, number as u32 + 1);
@@ -253,7 +253,7 @@ mod tests {
 
         proptest! {
             #[test]
-            fn any_stack_pointer_is_survived(acts in acts()) {
+            fn any_stack_pointer_is_handled(acts in acts()) {
                 let mut calls = Calls::default();
                 for act in acts {
                     let place = match act {

@@ -1,13 +1,13 @@
-//! Instruction counters: one for each kernel instruction, and a few for all others, each with a cell for
-//! each CPU. Only the thread that runs a CPU writes its cells.
+//! Instruction counters: one for each kernel instruction, and a few for all others, each with a cell per CPU.
+//! Only the thread that runs a CPU writes its cells.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters allocated at a time.
+/// The number of counters that are allocated at a time.
 const CHUNK: usize = 1 << 12;
 
-/// A counter: its cells, by CPU. It lives as long as QEMU, as translations refer to it.
+/// A counter with a cell per CPU. It lives as long as QEMU, because translations refer to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter(&'static [AtomicU64]);
 
@@ -56,7 +56,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters for a machine with these CPUs. Up to `limit` kernel instructions get counters of their own.
+    /// Counters for a machine with these CPUs. Up to `limit` kernel instructions get their own counters.
     pub fn new(cpus: usize, limit: usize) -> Self {
         let [user, kernel_other, firmware] = [(); 3].map(|()| Counter(cells(cpus)));
         let (chunks, addresses) = (Vec::new(), BTreeMap::new());
@@ -86,7 +86,7 @@ impl Counters {
         common.iter().all(|common| common.cells() != counter.cells())
     }
 
-    /// Kernel instructions with counters of their own, by address.
+    /// Kernel instructions with their own counters, by address.
     pub fn kernel_counters(&self) -> impl Iterator<Item = (u64, Counter)> {
         let numbers = self.addresses.iter();
         numbers.map(|(address, number)| (*address, self.numbered(*number as usize)))
@@ -98,7 +98,7 @@ impl Counters {
     }
 }
 
-/// Allocates cells that are never freed: translations hold their addresses.
+/// Allocates cells that are never freed, because translations contain their addresses.
 pub fn cells(count: usize) -> &'static [AtomicU64] {
     Vec::leak((0..count).map(|_| AtomicU64::new(0)).collect())
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_do_not_grow_without_end() {
+    fn counters_are_limited() {
         let mut counters = Counters::new(1, 2 * CHUNK);
         for address in 0..2 * CHUNK as u64 {
             counters.kernel(address);

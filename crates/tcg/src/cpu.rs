@@ -1,9 +1,9 @@
-//! The executing CPU. QEMU's interface gives callbacks a wrong one when one thread runs several CPUs
-//! ([`crate::emulator`]), so the plugin reads QEMU's own variable `current_cpu` (`include/hw/core/cpu.h`),
-//! which is exported. It points to the CPU. Which pointer is which CPU is recorded when the CPUs are
+//! Identifies the executing CPU. QEMU's interface gives callbacks a wrong one when one thread runs several
+//! CPUs ([`crate::emulator`]). Therefore the plugin reads QEMU's own exported variable `current_cpu`
+//! (`include/hw/core/cpu.h`), which points to the CPU. The pointer of each CPU is recorded when the CPUs are
 //! created.
 
-#![expect(unsafe_code, reason = "a variable of QEMU's")]
+#![expect(unsafe_code, reason = "access to a variable of QEMU")]
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,11 +14,11 @@ use flight::profile::MAX_CPUS;
 /// Why the executing CPU is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuError {
-    /// This QEMU was built in another way.
-    #[error("this QEMU does not export `current_cpu`, without which CPUs cannot be told apart")]
+    /// This QEMU was built differently.
+    #[error("this QEMU does not export `current_cpu`, which identifies the executing CPU")]
     NotExported,
-    /// Each CPU has its own thread, and so its own copy of the variable.
-    #[error("the CPUs have threads of their own: use -accel tcg,thread=single")]
+    /// Each CPU has its own thread, and therefore its own copy of the variable.
+    #[error("each CPU has its own thread: use -accel tcg,thread=single")]
     Threads,
 }
 
@@ -34,7 +34,7 @@ static LAST: (AtomicPtr<c_void>, AtomicUsize) =
 /// Records the variable's value for the CPU `number`, which this thread runs now.
 ///
 /// # Errors
-/// When QEMU does not have the variable, or a thread for each CPU.
+/// When QEMU does not have the variable, or has a thread for each CPU.
 pub fn learn(number: usize) -> Result<(), CpuError> {
     // SAFETY: the name ends with 0. For a thread-local variable, this is the calling thread's.
     let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };

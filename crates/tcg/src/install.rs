@@ -27,7 +27,7 @@ impl Register for Plugin {
         match profiler(args, info) {
             Ok(profiler) => callbacks::start(profiler),
             Err(error) => {
-                eprintln!("the profile's plugin: {error}");
+                eprintln!("faultline's plugin: {error}");
                 std::process::exit(1);
             }
         }

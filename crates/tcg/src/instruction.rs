@@ -1,4 +1,4 @@
-//! Recognises, by their bytes, the few instructions that are special to the plugin.
+//! Recognises the few instructions that are special to the plugin, by their bytes.
 
 use flight::profile::{MARK, TICK};
 
@@ -11,7 +11,7 @@ pub enum Special {
     Tick,
     /// `lidt`: the CPU gets another interrupt table.
     LoadInterruptTable,
-    /// A plain store to memory, which is how code is modified.
+    /// A plain store to memory, which may modify code.
     Store,
     /// A near call.
     Call,
@@ -87,11 +87,10 @@ pub fn is_switch(before: [u8; SAVE_STACK], load: &[u8]) -> bool {
 
 /// The register number of the stack pointer; in an index byte it means no index.
 const STACK: u8 = 4;
-/// A call shorter than this is not a call of a function.
+/// The smallest distance of a function call.
 const PUSH: i32 = 8;
 
-/// A call over a few bytes only pushes an address. Mitigations of speculative execution consist of such
-/// calls.
+/// A call over a few bytes only pushes an address. Mitigations of speculative execution use such calls.
 fn call(distance: i32) -> Option<Special> {
     (!(0..PUSH).contains(&distance)).then_some(Special::Call)
 }
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_are_special() {
+    fn few_instructions_are_special() {
         assert_eq!(special(&MARK), Some(Special::Mark));
         assert_eq!(special(&TICK), Some(Special::Tick));
         let lidt = Some(Special::LoadInterruptTable);
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_stack_is_special() {
+    fn changes_of_the_stack_pointer_are_special() {
         assert_eq!(special(&[0x5c]), Some(Special::LoadStack)); // pop rsp
         assert_eq!(special(&[0x41, 0x5c]), None); // pop r12
         // mov rsp, [rsi+0x14d8]; mov rsp, gs:[0x6008]
@@ -207,7 +206,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..16)) {
+        fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..16)) {
             let prefix = [0x48, 0x66, 0xff].map(|first| [&[first], &bytes[..]].concat());
             for bytes in prefix.iter().chain([&bytes]) {
                 let _ = (special(bytes), is_switch([0x48; SAVE_STACK], bytes));

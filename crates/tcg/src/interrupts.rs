@@ -1,14 +1,14 @@
-//! Interrupt and exception entries to the kernel, and what they interrupted.
+//! Reads interrupt and exception entries to the kernel, and finds the interrupted code.
 //!
-//! The gates of the interrupt table name the handlers. At a handler's first instruction the CPU has pushed
-//! the interrupted instruction's code segment and address and then, for some exceptions, an error code
+//! The gates of the interrupt table point to the handlers. At a handler's first instruction the CPU has
+//! pushed the interrupted instruction's code segment and address and then, for some exceptions, an error code
 //! (Intel SDM, volume 3A, "64-bit mode stack frame").
 //!
-//! An instruction with a page fault was begun but not executed.
+//! An instruction with a page fault has begun but was not executed.
 
-/// Bytes of a table: 256 gates of 16 bytes in 64-bit mode.
+/// The size of a table: 256 gates of 16 bytes in 64-bit mode.
 pub const TABLE: usize = 256 * GATE;
-/// Bytes of the frame that are read.
+/// The part of the stack frame that is read, in bytes.
 pub const FRAME: usize = 24;
 /// The vector of page faults.
 pub const PAGE_FAULT: u8 = 14;
@@ -20,10 +20,10 @@ const FETCH: u64 = 1 << 4;
 const NMI: u8 = 2;
 /// The first vector after the exceptions.
 const FIRST_EXTERNAL: u8 = 32;
-/// Each CPU may have its own table, and the kernel uses another while it starts.
+/// The largest number of tables. Each CPU may have its own, and the kernel uses another one while it starts.
 const MAX_TABLES: usize = 512;
 
-/// All interrupt tables that were ever loaded.
+/// All interrupt tables that were loaded.
 #[derive(Debug, Default)]
 pub struct InterruptTables(Vec<u64>);
 
@@ -35,7 +35,7 @@ impl InterruptTables {
         }
     }
 
-    /// The vector whose handler in some table is at `address`. `read` returns a table's bytes.
+    /// The vector whose handler in any table is at `address`. `read` returns a table's bytes.
     pub fn vector(&self, address: u64, read: impl Fn(u64) -> Option<[u8; TABLE]>) -> Option<u8> {
         self.0.iter().find_map(|table| {
             let table = read(*table)?;
@@ -52,18 +52,19 @@ fn handler(gate: &[u8; GATE]) -> u64 {
     part(0) | part(6) << 16 | part(8) << 32 | part(10) << 48
 }
 
-/// What an interrupt or exception interrupted.
+/// The code that an interrupt or exception interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted {
     /// The address at which execution resumes; for a fault, that of the faulting instruction.
     pub address: u64,
-    /// It is in user mode.
+    /// Whether it is in user mode.
     pub user: bool,
-    /// Where on the stack its address is.
+    /// The address on the stack of its address.
     pub slot: u64,
-    /// The instruction had begun, but was not executed.
+    /// Whether the instruction had begun but was not executed.
     pub faulted: bool,
-    /// It is unrelated to the interrupted code, so its instructions do not belong to that code.
+    /// Whether the interrupt is unrelated to the interrupted code, so that its instructions do not belong to
+    /// that code.
     pub external: bool,
 }
 
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_fetch_had_not_begun() {
+    fn an_instruction_that_could_not_be_fetched_had_not_begun() {
         let fault = |error, address, segment| {
             interrupted(PAGE_FAULT, 0x7000, frame([error, address, segment])).unwrap()
         };

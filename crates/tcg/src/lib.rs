@@ -1,7 +1,7 @@
 //! A QEMU plugin that counts how often each kernel instruction is executed, how many instructions each
-//! process executes in user mode, which node's memory is accessed, and optionally the kernel's call paths.
-//! The guest cannot detect it. Counts are cut where the agent executes [`flight::profile::MARK`], and
-//! written to a file at once. The host interprets them.
+//! process executes in user mode, accesses to the memory of each node, and optionally the kernel's call
+//! paths. The guest cannot detect it. The agent executes [`flight::profile::MARK`] to cut the counts, which
+//! are then written to a file. The host interprets them.
 //!
 //! ```text
 //! qemu-system-x86_64 -accel tcg,thread=single ... \

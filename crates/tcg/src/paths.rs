@@ -1,4 +1,4 @@
-//! The tree of call paths, and how many instructions were executed on each: one tally for each path and
+//! Keeps the tree of call paths, and counts the instructions executed on each: one tally for each path and
 //! block.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use flight::profile::{BEYOND, CallSite, MAX_DEPTH};
 
 use crate::counters::cells;
 
-/// Tallies allocated at a time.
+/// The number of tallies that are allocated at a time.
 const CHUNK: usize = 1 << 12;
 
 /// A path: 0 for the empty path, or the number of its last call site plus 1.
@@ -18,7 +18,7 @@ pub struct Path(pub u32);
 impl Path {
     /// The empty path.
     pub const START: Self = Self(0);
-    /// Stands for all paths without room.
+    /// The path for all paths without room.
     pub const BEYOND: Self = Self(u32::MAX);
 }
 
@@ -35,9 +35,9 @@ pub struct Paths {
     keys: Vec<(Path, u64)>,
     chunks: Vec<&'static [AtomicU64]>,
     tallies: HashMap<(Path, u64), Tally>,
-    /// For paths and blocks without room.
+    /// The tally for paths and blocks without room.
     beyond: Tally,
-    /// How many call sites were returned.
+    /// The number of call sites that were returned.
     taken: usize,
 }
 
@@ -66,7 +66,7 @@ impl Paths {
         }
     }
 
-    /// The path that extends `path` by a call at `address`. Paths of maximal length are not extended.
+    /// The path that extends `path` by a call at `address`. Paths of the largest length are not extended.
     pub fn call(&mut self, path: Path, address: u64) -> Path {
         let depth = self.depth(path);
         if path == Path::BEYOND || usize::from(depth) == MAX_DEPTH {
@@ -107,13 +107,13 @@ impl Paths {
         tally
     }
 
-    /// The call sites added since the last call of this.
+    /// The call sites that were added since the last call of this function.
     pub fn take_sites(&mut self) -> &[CallSite] {
         let from = std::mem::replace(&mut self.taken, self.sites.len());
         &self.sites[from..]
     }
 
-    /// Returns the tallies, as [`flight::profile::Phase::stacks`], and resets them to 0.
+    /// Returns the tallies as [`flight::profile::Phase::stacks`], and resets them to 0.
     pub fn take_tallies(&self) -> Vec<(Option<u32>, u64, u64)> {
         let tallies = self.chunks.iter().copied().flatten();
         let counts = self.keys.iter().zip(tallies);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_counts_as_beyond() {
+    fn paths_without_room_count_as_beyond() {
         let mut paths = paths();
         for address in 1..=5 {
             add(paths.tally(Path::START, address), 1);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_paths_go_on_nowhere() {
+    fn the_longest_paths_are_not_extended() {
         let mut paths = paths();
         let longest = (0..MAX_DEPTH).fold(Path::START, |path, _| paths.call(path, 7));
         assert_eq!(longest, Path(MAX_DEPTH as u32));

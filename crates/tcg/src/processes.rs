@@ -1,5 +1,5 @@
-//! User instructions by process, from the kernel's task switches: what a CPU executed in user mode since
-//! its last switch was executed by the task that it switches from.
+//! Counts user instructions by process, from the kernel's task switches. The instructions that a CPU executed
+//! in user mode since its last switch belong to the task that it leaves.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const MAX_PROCESSES: usize = 1 << 14;
 /// One CPU's user instructions by process, in the current phase.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// `struct task_struct` of the current task, once a switch was seen.
+    /// `struct task_struct` of the current task; `None` before the first switch.
     task: Option<u64>,
     /// The part of the CPU's total that is already attributed.
     counted: u64,
@@ -29,7 +29,7 @@ impl Processes {
         self.task = Some(task);
     }
 
-    /// Attributes the CPU's user instructions up to `total`, as far as not yet attributed, to `process`.
+    /// Attributes the CPU's user instructions up to `total` that are not yet attributed to `process`.
     pub fn count(&mut self, process: Option<Process>, total: u64) {
         let more = total.wrapping_sub(self.counted).cast_signed();
         if more <= 0 {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_executed_is_the_left_tasks() {
+    fn instructions_belong_to_the_task_that_is_left() {
         let mut processes = Processes::default();
         assert_eq!(processes.task(), None);
         processes.count(None, 5); // before the first switch
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_processes() {
+    fn processes_are_limited() {
         let mut processes = Processes::default();
         for id in 0..MAX_PROCESSES as u32 + 10 {
             processes.count(Some(process(id)), u64::from(id) + 1);

@@ -1,8 +1,8 @@
-//! The profiler: gives each instruction its counter, tracks the state of the machine that counting needs,
-//! and writes a phase when it is cut.
+//! The profiler: gives each instruction its counter, tracks the state of the machine that counting needs, and
+//! writes a phase when it is cut.
 //!
-//! Any program of the guest can execute marks and ticks, as often as it likes. So both are limited, and so
-//! is the file: beyond the limits nothing is written.
+//! Any program of the guest can execute marks and ticks without limit. Therefore marks, ticks and the file
+//! are limited: beyond the limits nothing is written.
 
 use std::fs::File;
 use std::io;
@@ -25,10 +25,10 @@ use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::running::Running;
 
-/// The most kernel instructions with counters of their own. A kernel executes about half a million; one
-/// that generates code endlessly must not fill the host's memory.
+/// The largest number of kernel instructions with their own counters. A kernel executes about half a million.
+/// One that generates code endlessly must not fill the host's memory.
 const MAX_ADDRESSES: usize = 1 << 21;
-/// Kernel addresses start here.
+/// The first kernel address.
 const UPPER_HALF: u64 = 1 << 63;
 
 /// All state shared by callbacks, except the counters' cells.
@@ -58,13 +58,13 @@ struct Ticks {
 struct Marks(usize);
 
 impl Marks {
-    /// The most marks that cut. One slice is left for what follows the last cut.
+    /// The largest number of marks that cut. One slice is left for the time after the last cut.
     const MOST: usize = MAX_SLICES - 1;
 
     /// Whether the next mark cuts. Warns once when the limit is reached.
     fn next_cuts(&mut self) -> bool {
         if self.0 == Self::MOST {
-            eprintln!("the profile is cut no more: the guest made {} marks before", Self::MOST);
+            eprintln!("no further cuts of the profile: the guest executed {} marks", Self::MOST);
         }
         self.0 = self.0.saturating_add(1);
         self.0 <= Self::MOST
@@ -87,7 +87,7 @@ impl Profiler {
     /// Starts to count for `cpus` CPUs, and to write.
     ///
     /// # Errors
-    /// When the file can't be written.
+    /// When the file cannot be written.
     pub fn new(arguments: &Arguments, cpus: u16) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
         let scope = Scope { cpus, nodes, stacks: arguments.stacks };
@@ -106,12 +106,12 @@ impl Profiler {
         })
     }
 
-    /// Number of CPUs whose calls are followed, if they are.
+    /// The number of CPUs whose calls are followed; `None` if calls are not followed.
     pub fn followed(&self) -> Option<u16> {
         self.stacks.then_some(self.processes.len() as u16)
     }
 
-    /// Where accesses are counted, if they are.
+    /// The counts of accesses; `None` if they are not counted.
     pub fn accesses(&self) -> Option<Arc<AccessCounts>> {
         self.accesses.clone()
     }
@@ -121,8 +121,8 @@ impl Profiler {
         self.registers = self.registers.take().or_else(Registers::find);
     }
 
-    /// Gives the instructions of a block their counters and hooks. Hooks come first: the count depends on
-    /// what they find out about the instruction.
+    /// Gives the instructions of a block their counters and hooks. Hooks run first, because the count depends
+    /// on what they find out about the instruction.
     pub fn translate(&mut self, block: &Block) {
         let mut privilege = None;
         let mut new_path = true;
@@ -263,7 +263,7 @@ impl Profiler {
         Some(Process { id: u32::from_le_bytes(id), name })
     }
 
-    /// A tick of the sampler: writes the accesses in the slice so far.
+    /// Handles a tick of the sampler: writes the accesses in the slice so far.
     pub fn tick(&mut self) {
         let (Some(accesses), Some(time)) = (&self.accesses, self.general(RAX)) else { return };
         if self.ticks.count >= MAX_TICKS || self.ticks.last.is_some_and(|last| last >= time) {
@@ -275,8 +275,8 @@ impl Profiler {
         self.write(|out| out.tick(tick));
     }
 
-    /// A mark was executed: ends the slice, unless there were too many. What is counted after the last cut
-    /// goes into the last slice, which is not exact, as no mark ends it.
+    /// Handles a mark: ends the slice, unless there were too many marks. Counts after the last cut go into
+    /// the last slice, which is not exact, because no mark ends it.
     pub fn mark(&mut self, paths: Option<&mut Paths>) {
         if self.marks.next_cuts() {
             self.cut(paths);
@@ -301,13 +301,13 @@ impl Profiler {
 
     fn write(&mut self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
         let Some(Err(error)) = self.out.as_mut().map(write) else { return };
-        eprintln!("the profile ends here, it cannot be written: {error}");
+        eprintln!("the profile cannot be written and ends here: {error}");
         self.out = None;
     }
 
-    /// The machine ended: what came after the last cut is a slice too.
+    /// Handles the end of the machine: the time after the last cut is a slice too.
     pub fn end(&mut self, paths: Option<&mut Paths>) {
-        // There is no CPU any more whose memory could be read.
+        // No CPU exists any more, so no memory can be read.
         self.switch = None;
         self.cut(paths);
         if let Some(Err(error)) = self.out.take().map(Writer::end) {
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_and_the_end_make_no_more_slices_than_a_profile_has() {
+    fn marks_and_the_end_do_not_exceed_the_slices_of_a_profile() {
         let mut marks = Marks::default();
         let cuts = (0..2 * MAX_SLICES).filter(|_| marks.next_cuts()).count();
         assert_eq!(cuts + 1, MAX_SLICES);

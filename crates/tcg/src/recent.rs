@@ -1,14 +1,14 @@
-//! A cache of the tallies used last. It needs no lock, as only the thread that runs the CPUs uses it.
+//! A cache of recent tallies. It has no lock, because only the thread that runs the CPUs uses it.
 
-#![expect(unsafe_code, reason = "pointers in place of references, which can't be swapped")]
+#![expect(unsafe_code, reason = "atomic pointers in place of references")]
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::paths::{Path, Tally};
 
-/// A power of 2. Most blocks of a phase then find their tallies, and the cache still fits into a CPU's own
-/// cache.
+/// The number of entries, a power of 2. It is large enough for most blocks of a phase, and small enough for a
+/// CPU's own cache.
 const ENTRIES: usize = 1 << 14;
 /// 2^64 divided by the golden ratio, as in the kernel's `include/linux/hash.h`.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

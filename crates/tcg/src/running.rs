@@ -1,9 +1,8 @@
-//! The instruction that a CPU executes. It counts when the CPU begins the next one: an instruction with a
-//! page fault is begun but not executed, and is dropped. So a count is never taken back, and counts of the
-//! same instructions by different keys always have the same sum.
+//! Tracks the instruction that a CPU executes. It counts when the CPU begins the next one: an instruction
+//! with a page fault is begun but not executed, and is dropped. Therefore a count is never undone, and counts
+//! of the same instructions by different keys always have the same sum.
 //!
-//! All of this is written at every instruction, so there is no lock: only the thread that runs the CPU
-//! writes.
+//! This is written at every instruction, so there is no lock: only the thread that runs the CPU writes.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
@@ -14,23 +13,23 @@ use crate::paths::Tally;
 /// One CPU.
 #[repr(align(64))]
 pub struct Running {
-    /// The counter of the instruction begun last; null if none is to be counted.
+    /// The counter of the last begun instruction; null if none is to be counted.
     begun: AtomicPtr<AtomicU64>,
     /// Its tally by path, if it has one.
     tallied: AtomicPtr<AtomicU64>,
-    /// The tally of kernel instructions from now on, if paths are followed.
+    /// The tally of the next kernel instructions, if paths are followed.
     tally: AtomicPtr<AtomicU64>,
 }
 
 impl Running {
-    /// No instruction began yet.
+    /// No instruction has begun.
     pub const fn new() -> Self {
         let [begun, tallied, tally] = [const { AtomicPtr::new(ptr::null_mut()) }; 3];
         Self { begun, tallied, tally }
     }
 
-    /// Begins an instruction that is counted in this cell, and by path if it is the kernel's. The previous
-    /// one was executed.
+    /// Begins an instruction that is counted in this cell, and by path if it belongs to the kernel. The
+    /// previous one was executed.
     #[inline]
     pub fn begin(&self, counter: &'static AtomicU64, kernel: bool) {
         count(&self.begun);
@@ -40,8 +39,8 @@ impl Running {
         self.tallied.store(tally, Relaxed);
     }
 
-    /// Begins an instruction whose counter is not shared and which never follows itself: if it was also
-    /// begun last, it was not executed then.
+    /// Begins an instruction whose counter is not shared and which never follows itself. If it also was the
+    /// last one to begin, it was not executed then.
     #[inline]
     pub fn begin_again(&self, counter: &'static AtomicU64, kernel: bool) {
         if !ptr::eq(self.begun.load(Relaxed), counter) {
@@ -49,14 +48,14 @@ impl Running {
         }
     }
 
-    /// The instruction begun last was executed.
+    /// The last begun instruction was executed.
     pub fn finish(&self) {
         count(&self.begun);
         count(&self.tallied);
         self.forget_any();
     }
 
-    /// The instruction begun last was not executed, if this is its counter.
+    /// The last begun instruction was not executed, if this is its counter.
     pub fn forget(&self, counter: &'static AtomicU64) {
         if ptr::eq(self.begun.load(Relaxed), counter) {
             self.forget_any();
@@ -68,7 +67,7 @@ impl Running {
         self.tallied.store(ptr::null_mut(), Relaxed);
     }
 
-    /// Sets the tally for kernel instructions from now on.
+    /// Sets the tally of the next kernel instructions.
     #[inline]
     pub fn set_tally(&self, tally: Tally) {
         self.tally.store(ptr::from_ref(tally).cast_mut(), Relaxed);
@@ -76,7 +75,7 @@ impl Running {
 }
 
 #[inline]
-#[expect(unsafe_code, reason = "a pointer in place of a reference, since there may be none")]
+#[expect(unsafe_code, reason = "an atomic pointer in place of an optional reference")]
 fn count(cell: &AtomicPtr<AtomicU64>) {
     // SAFETY: null, or made from a reference that is valid forever.
     if let Some(cell) = unsafe { cell.load(Relaxed).as_ref() } {
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn its_tally_is_that_of_when_it_began() {
+    fn the_tally_is_the_one_at_the_begin() {
         let (running, cells) = (Running::new(), cells(3));
         running.set_tally(&cells[1]);
         running.begin(&cells[0], true);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_met_a_fault_is_forgotten() {
+    fn an_instruction_with_a_fault_does_not_count() {
         let (running, cells) = (Running::new(), cells(3));
         running.set_tally(&cells[2]);
         running.begin(&cells[0], true);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_again_counts_once() {
+    fn an_instruction_that_begins_again_counts_once() {
         let (running, cells) = (Running::new(), cells(2));
         running.begin_again(&cells[0], false);
         running.begin_again(&cells[0], false);

@@ -120,7 +120,7 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
     bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
     let outcome = bench.boots()[0].outcome.to_string();
     let expected = "/dev/disk0 cannot be mounted on /disk0 as ext4 with noatime,no-such (Invalid \
-                    argument); the kernel says: [";
+                    argument); the kernel's messages: [";
     assert!(outcome.contains(expected), "{outcome}");
     // Other parts of the kernel may have spoken meanwhile.
     assert!(outcome.contains("] ext4: Unknown parameter 'no-such'"), "{outcome}");

@@ -154,7 +154,7 @@ fn a_killed_run_is_picked_up_by_the_next() {
     let text = experiment("after", &fault("exit"));
     let file = bench.write("after.toml", &text);
     let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
-    assert!(said.err.contains("that an earlier run left behind: interrupted"), "{}", said.err);
+    assert!(said.err.contains("that an interrupted run left: interrupted"), "{}", said.err);
     let shown = bench.faultline(&["show", "struck"]).expect(0);
     assert!(shown.out.contains("interrupted"), "{}", shown.out);
     let failed = &bench.boots()[0];
@@ -228,7 +228,7 @@ fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot(
         ("manifest = \"gone.toml\"", "/nowhere/gone cannot be started (No such file"),
         (
             "manifest = \"silent.toml\"\nprogram = \"busybox\"",
-            "it ended well, but printed no figure; it printed last: 5 MB/s",
+            "it exited with status 0 but printed no result; its last output was: 5 MB/s",
         ),
         (
             // What a file system keeps to itself is too much for its 61 MiB.
@@ -294,8 +294,8 @@ fn a_parameter_that_cannot_be_is_told_before_anything_boots() {
     for (set, told) in [
         (&["--set", "scale=fast"][..], "`autonuma` cannot have scale = \"fast\": not a number"),
         (&["--set", "scal=1"], "`autonuma` has no parameter `scal`: did you mean `scale`?"),
-        (&["--workload", "pgbench"], "`pgbench` wants a disk, and the machine has none"),
-        (&["--nodes", "1"], "`autonuma` wants 2 NUMA nodes, and variant"),
+        (&["--workload", "pgbench"], "`pgbench` needs a disk, and the machine has none"),
+        (&["--nodes", "1"], "`autonuma` needs 2 NUMA nodes, but variant"),
     ] {
         for command in [&["run", "--kernels", "6.1"][..], &["selftest", "--kernel", "6.1"]] {
             let said = bench.faultline(&[command, set].concat()).expect(2);

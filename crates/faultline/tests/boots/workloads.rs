@@ -188,7 +188,7 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
     assert_eq!(values(boot, "ft.S", ""), [0.0; 0]);
     let notes = boot.notes.join("\n");
     assert!(
-        notes.contains("ft.S.x does not count: it says of its verification: UNSUCC"),
+        notes.contains("ft.S.x cannot be used: it did not verify its result: UNSUCC"),
         "{notes}"
     );
     let phases: Vec<&str> = boot.chunks.iter().map(|chunk| chunk.phase.as_str()).collect();

@@ -1,6 +1,5 @@
-//! Reads a profile. Its bytes are not trusted, like those from a guest: every number is checked against its
-//! bounds before use, and memory is proportional to the bytes present. A profile takes at most 32 times as
-//! many.
+//! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit
+//! before use, and memory is proportional to the number of bytes. A profile takes at most 32 times as much.
 
 use super::record::{NodeStep, Record, StackStep, VERSION, address};
 use super::{
@@ -14,18 +13,16 @@ use crate::log::Frames;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The plugin did not start.
-    #[error("the plugin wrote no profile: see what QEMU said")]
+    #[error("the plugin wrote no profile: see QEMU's messages")]
     Empty,
-    /// It has the format of another version.
-    #[error(
-        "the profile has format {0}, and not {VERSION}: use the plugin built with this program"
-    )]
+    /// Its format is from another version.
+    #[error("the profile has format {0}, not {VERSION}: use the plugin built with this program")]
     Version(u16),
     /// The machine is impossible.
-    #[error("the profile is of {} CPUs and {} nodes, which no machine has", .0.cpus, .0.nodes)]
+    #[error("the profile has {} CPUs and {} nodes, which is impossible", .0.cpus, .0.nodes)]
     Scope(Scope),
-    /// Longer than the plugin writes.
-    #[error("the profile has more than {MAX_BYTES} bytes, and no plugin of ours writes so many")]
+    /// It is longer than the plugin writes.
+    #[error("the profile has more than {MAX_BYTES} bytes, the limit of the plugin")]
     Long,
     /// An undamaged frame with invalid content.
     #[error("the profile is damaged before byte {0}")]
@@ -34,12 +31,12 @@ pub enum ProfileError {
 
 /// Reads a profile up to its end, or to the first torn frame.
 ///
-/// What is kept takes at most 32 bytes of memory for each byte read, whatever the bytes are. One
-/// frame ([`crate::frame::MAX_PAYLOAD`]) is decoded at a time, into at most 72 bytes for each byte.
+/// The result takes at most 32 bytes of memory for each byte read. One frame ([`crate::frame::MAX_PAYLOAD`])
+/// is decoded at a time, into at most 72 bytes for each byte.
 ///
 /// # Errors
-/// When it has no start, complete frames have invalid content, or there are more than [`MAX_BYTES`]: a
-/// caller need not read more than one byte beyond.
+/// When it has no start, complete frames have invalid content, or there are more than [`MAX_BYTES`]. A caller
+/// need not read more than one byte beyond that.
 pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProfileError::Long);
@@ -81,7 +78,7 @@ impl ProfileReader {
         Self { profile, slice: Phase::default(), ticks: 0, depths: Vec::new() }
     }
 
-    /// Applies a record; none if it is invalid here.
+    /// Applies a record; `None` if it is invalid here.
     fn take(&mut self, record: Record) -> Option<()> {
         if self.profile.whole {
             return None;
@@ -114,8 +111,8 @@ impl ProfileReader {
         }
     }
 
-    /// The CPU of this number, if this slice already has it, or if it is the next one. So memory for each
-    /// CPU requires a record.
+    /// The CPU with this number, if this slice already has it or if it is the next one. Therefore memory for
+    /// a CPU requires a record.
     fn cpu(&mut self, number: u16) -> Option<&mut Cpu> {
         let (cpus, number) = (&mut self.slice.cpus, usize::from(number));
         if number == cpus.len() && number < usize::from(self.profile.scope.cpus) {
@@ -171,7 +168,7 @@ impl ProfileReader {
         Some(())
     }
 
-    /// Ends the slice; none if CPUs are missing, its paths do not add up, or there are too many slices.
+    /// Ends the slice; `None` if CPUs are missing, its paths do not add up, or there are too many slices.
     fn cut(&mut self) -> Option<()> {
         let scope = self.profile.scope;
         let mut slice = std::mem::take(&mut self.slice);

@@ -6,7 +6,7 @@ use super::{Accesses, Process, Scope, Tick, Totals};
 
 /// The version of the file's format.
 pub const VERSION: u16 = 2;
-/// The most elements of one record, so that its frame stays far below the limit.
+/// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
 /// The payload of a frame.
@@ -23,7 +23,7 @@ pub enum Record {
     Processes(u16, Vec<(Process, u64)>),
     /// Accesses of a CPU.
     Accesses(u16, Vec<Accesses>),
-    /// The slice ends here.
+    /// The slice ends.
     Cut,
     /// The machine ended.
     End,

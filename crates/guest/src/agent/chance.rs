@@ -1,9 +1,9 @@
-//! Random draws in the guest before each iteration of exact mode. A seed draws everything that may differ
-//! between two variants without mattering. The cost of a variant's settings or command line shifts free
-//! lists, slabs, process numbers and the phases of timers. Because all of these are drawn anyway, such a
-//! shift is just another draw, and the spread over seeds covers it.
+//! Makes random draws in the guest before each iteration of exact mode. A seed draws everything that may
+//! differ between two variants without mattering. The cost of a variant's settings or command line shifts
+//! free lists, slabs, process numbers and the phases of timers. Because all of these are drawn, such a shift
+//! is just another draw, and the spread over seeds covers it.
 //!
-//! What this kernel does not support is skipped: a draw has no right value.
+//! Anything that the kernel does not support is skipped.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// Periodic timers with a shorter period than this have a random phase after the wait: the tick, the folding
 /// of counters (`vm.stat_interval`), the flusher threads (`vm.dirty_writeback_centisecs`).
 const WAIT: Duration = Duration::from_secs(5);
-/// Most pages, files and threads that are made on each CPU; and most mounts in all.
+/// The largest number of pages, files and threads that are made on each CPU, and of mounts in all.
 const PAGES: usize = 768;
 const FILES: usize = 96;
 const THREADS: usize = 24;
 const MOUNTS: usize = 24;
-/// Most pages and files on each CPU that are kept while the iteration runs.
+/// The largest number of pages and files on each CPU that are kept while the iteration runs.
 const KEPT: usize = 64;
 
 /// Files of settings below `/proc/sys/vm` and `/sys/kernel/mm`. The settings of a variant stay in the inode
@@ -69,7 +69,7 @@ const SETTINGS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// What is kept while an iteration runs; dropping it releases everything.
+/// Objects that are kept while an iteration runs. Dropping this releases them.
 #[derive(Debug, Default)]
 pub struct Kept {
     pages: Vec<MmapMut>,
@@ -84,7 +84,7 @@ impl Drop for Kept {
     }
 }
 
-/// Draws for an iteration of the job's workload number `workload`.
+/// Draws for an iteration of workload number `workload`.
 pub fn draw(seed: u32, workload: u16, iteration: u32) -> Kept {
     let number = u64::from(workload) << 32 | u64::from(iteration);
     let mut rng = Rng::with_seed(u64::from(seed) << 48 ^ number);
@@ -115,8 +115,8 @@ fn run_on(cpu: usize) {
     let _ = sched_setaffinity(None, &only);
 }
 
-/// Allocates pages one by one, populated at once because the agent's memory is locked, and frees most of
-/// them in another order.
+/// Allocates pages one by one and frees most of them in another order. They are populated at once, because
+/// the agent's memory is locked.
 fn take_pages(rng: &mut Rng, kept: &mut Vec<MmapMut>) {
     let mut pages: Vec<MmapMut> =
         (0..rng.usize(..PAGES)).map_while(|_| MmapMut::map_anon(1).ok()).collect();
@@ -133,8 +133,8 @@ fn make_files(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     kept.append(&mut files);
 }
 
-/// Mounts file systems, and unmounts most of them in another order: each mount allocates per-CPU memory
-/// (`mm/percpu.c`), in chunks of several sizes.
+/// Mounts file systems, and unmounts most of them in another order. Each mount allocates per-CPU memory in
+/// chunks of several sizes (`mm/percpu.c`).
 fn make_mounts(rng: &mut Rng, kept: &mut Vec<PathBuf>) {
     let mut mounts: Vec<PathBuf> =
         (0..rng.usize(..MOUNTS)).map(|_| format!("/tmp/{:016x}", rng.u64(..)).into()).collect();
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_are_kept_and_the_others_given() {
+    fn some_are_kept_and_the_others_returned() {
         let mut rng = Rng::with_seed(3);
         for number in [0, 1, 50, 500] {
             let mut all: Vec<usize> = (0..number).collect();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_given_back_in_the_end() {
+    fn kept_objects_are_released_at_the_end() {
         let mut kept = Kept::default();
         make_files(&mut Rng::with_seed(1), &mut kept.files);
         take_pages(&mut Rng::with_seed(1), &mut kept.pages);

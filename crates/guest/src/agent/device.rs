@@ -1,5 +1,5 @@
-//! The memory shared with the host: QEMU's ivshmem-plain, a PCI device whose second resource is
-//! the host's file (QEMU `docs/specs/ivshmem-spec.rst`). Mapping it needs no driver.
+//! Maps the memory shared with the host: QEMU's ivshmem-plain, a PCI device whose second resource is the
+//! host's file (QEMU `docs/specs/ivshmem-spec.rst`). Mapping it needs no driver.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -20,12 +20,12 @@ pub enum DeviceError {
         RECORDER_PCI.1
     )]
     Absent,
-    /// It is present, but cannot be used.
+    /// The device exists, but cannot be used.
     #[error("{path}: {}", reason(.error))]
     Unusable {
-        /// The file at fault.
+        /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -33,10 +33,10 @@ pub enum DeviceError {
 /// Finds the device below `sys`, which is `/sys` except in tests, enables it and maps it.
 ///
 /// # Errors
-/// When there is none, or the kernel does not permit its use.
+/// When there is no such device, or the kernel does not permit its use.
 pub fn map(sys: &Path) -> Result<Words, DeviceError> {
     let device = find(&sys.join("bus/pci/devices")).ok_or(DeviceError::Absent)?;
-    // Without a driver nobody has enabled its memory yet.
+    // Only a driver would have enabled its memory.
     let enable = device.join("enable");
     fs::write(&enable, "1").map_err(|error| DeviceError::Unusable { path: enable, error })?;
     let path = device.join("resource2");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_is_found_among_others_and_switched_on() {
+    fn the_device_is_found_and_enabled() {
         let sys = tempfile::tempdir().unwrap();
         device(sys.path(), "0000:00:01.0", &[("vendor", "0x1af4\n"), ("device", "0x1000\n")]);
         let memory = "\0".repeat(4096);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn a_missing_device_or_file_is_named() {
         let sys = tempfile::tempdir().unwrap();
         let error = map(sys.path()).err().unwrap().to_string();
         assert!(error.contains("1af4:1110"), "{error}");

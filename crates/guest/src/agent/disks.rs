@@ -1,5 +1,5 @@
-//! The disks: found whatever names the kernel gives them, filled if they are RAM disks, mounted, and
-//! unmounted before the power goes.
+//! Sets up disks: finds them whatever names the kernel gives them, fills RAM disks, mounts them, and unmounts
+//! them before the machine powers off.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -18,22 +18,22 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use crate::kmsg::KernelLog;
 use crate::reason;
 
-/// How long a disk may take to appear: drivers probe in the background.
+/// How long a disk may take to appear. Drivers probe in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same if the kernel lacks its driver: built-in drivers, and modules that were loaded, are there before
-/// the agent runs.
+/// How long to wait if the kernel lacks its driver. Built-in drivers and loaded modules exist before the
+/// agent runs.
 const BRIEF: Duration = Duration::from_secs(2);
 /// The interval between checks.
 const LOOK: Duration = Duration::from_millis(10);
 /// The unit of `/sys/block/*/size` (`Documentation/ABI/stable/sysfs-block`).
 const SECTOR: u64 = 512;
-/// Most bytes of the kernel's log on a failed mount that are reported.
+/// The largest part of the kernel's log that the error of a failed mount quotes, in bytes.
 const LOG: usize = 1024;
 
-/// The kernel's message when there is no room (strerror(3), ENOSPC).
+/// The kernel's message when there is no space (strerror(3), ENOSPC).
 const NO_SPACE: &str = "No space left on device";
 
-/// Options of mount(8) that are flags to mount(2). All others are the file system's own.
+/// Options of mount(8) that are flags of mount(2). All others are options of the file system.
 const FLAGS: [(&str, MountFlags); 11] = [
     ("ro", MountFlags::RDONLY),
     ("nosuid", MountFlags::NOSUID),
@@ -48,59 +48,59 @@ const FLAGS: [(&str, MountFlags); 11] = [
     ("lazytime", MountFlags::LAZYTIME),
 ];
 
-/// A disk that is not as the job wants it.
+/// Why a disk is not as the job describes it.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// The kernel does not show it.
+    /// It does not appear.
     #[error("{device} ({identity}) has not appeared within {} s{}", .waited.as_secs(), without(.lacking))]
     Absent {
-        /// How long it was waited for.
+        /// The time that the agent waited.
         waited: Duration,
-        /// Those of its drivers that the kernel lacks.
+        /// The drivers that the kernel lacks.
         lacking: Vec<String>,
-        /// The name that it should have got.
+        /// The name for it in the guest.
         device: String,
-        /// How it was looked for.
+        /// How it is identified.
         identity: String,
     },
     /// It is another disk.
-    #[error("{device} ({name}) has {found}, and should have {wanted}")]
+    #[error("{device} ({name}) has {found}, but the experiment has {wanted}")]
     Size {
-        /// The name that it should have got.
+        /// The name for it in the guest.
         device: String,
         /// The kernel's name for it.
         name: String,
         /// Its size.
         found: Bytes,
-        /// The size asked for.
+        /// The expected size.
         wanted: Bytes,
     },
-    /// Its name or its contents can't be written.
+    /// Its link or its contents cannot be written.
     #[error("{path}: {}", reason(.error))]
     File {
-        /// The file at fault.
+        /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It can't be mounted.
+    /// It cannot be mounted.
     #[error("{device} cannot be mounted on {}{} ({}){log}", .wanted.place, as_what(.wanted), reason(.error))]
     Mount {
         /// The disk.
         device: String,
-        /// Where and how.
+        /// The directory, file system and options.
         wanted: Box<Mount>,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
-        /// What the kernel said of it.
+        /// The kernel's messages about it.
         log: String,
     },
-    /// It can't be unmounted.
+    /// It cannot be unmounted.
     #[error("{place} cannot be unmounted ({})", reason(.error))]
     Unmount {
-        /// Where it is mounted.
+        /// The directory.
         place: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -123,7 +123,7 @@ fn as_what(Mount { filesystem, options, .. }: &Mount) -> String {
 /// Makes a disk ready for use.
 ///
 /// # Errors
-/// When it does not appear, is another one, or can't be filled or mounted.
+/// When it does not appear, has another size, or cannot be filled or mounted.
 pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
     let name = await_name(Path::new("/"), disk, PATIENCE)?;
     check_size(Path::new("/"), &name, disk)?;
@@ -135,8 +135,8 @@ pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
     disk.mount.as_ref().map_or(Ok(()), |mount| put(&disk.device, mount))
 }
 
-/// The remedy after a failure that full disks explain; `None` if they do not: no disk is full, and the
-/// message of the failure does not mention it.
+/// A hint for a failure that a full disk explains. `None` if no disk is full and the message of the failure
+/// does not mention it.
 pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Option<String> {
     let places = disks.filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str());
     let full = places.into_iter().find(|place| is_full(Path::new(place)).unwrap_or(false));
@@ -145,17 +145,17 @@ pub fn remedy<'a>(disks: impl Iterator<Item = &'a Disk>, failure: &str) -> Optio
         None if failure.contains(NO_SPACE) => "a disk was full".to_owned(),
         None => return None,
     };
-    Some(format!("{what}: make it larger, or what is to be written smaller"))
+    Some(format!("{what}: make it larger, or write less"))
 }
 
-/// Whether less than a hundredth of a file system's blocks are free, or no inode.
+/// Whether less than 1 % of a file system's blocks are free, or no inode.
 fn is_full(place: &Path) -> io::Result<bool> {
     let room = statvfs(place)?;
     let inodes = room.f_files > 0 && room.f_ffree == 0;
     Ok(inodes || room.f_bavail < room.f_blocks.div_ceil(100))
 }
 
-/// Unmounts the file systems of these disks, the last first. After a failure it goes on with the others.
+/// Unmounts the file systems of these disks in reverse order. After a failure it continues with the others.
 ///
 /// # Errors
 /// The first failure.
@@ -171,7 +171,7 @@ pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
     unmounted
 }
 
-/// The kernel's name of a disk, once there is one. `root` is `/` except in tests.
+/// The kernel's name of a disk, after it has appeared. `root` is `/` except in tests.
 fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, DiskError> {
     let start = Instant::now();
     loop {
@@ -198,8 +198,8 @@ fn await_name(root: &Path, disk: &Disk, patience: Duration) -> Result<String, Di
     }
 }
 
-/// Whether the kernel has a driver: one that is a module, or has parameters, is in `/sys/module`, and one
-/// with a bus is below that.
+/// Whether the kernel has a driver. A driver that is a module or has parameters is in `/sys/module`; one with
+/// a bus is below the bus.
 fn has_driver(sys: &Path, name: &str) -> bool {
     let of_buses = fs::read_dir(sys.join("bus")).into_iter().flatten().flatten();
     let names = [name.to_owned(), name.replace('_', "-")];
@@ -211,7 +211,7 @@ fn find(root: &Path, identity: &Identity) -> Option<String> {
     let (sys, dev) = (root.join("sys"), root.join("dev"));
     let disks = fs::read_dir(sys.join("block")).ok()?.flatten();
     let mut names = disks.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // A disk is in sysfs shortly before its device exists, and a path to an NVMe drive never gets one.
+    // A disk appears in sysfs shortly before its device. A path to an NVMe drive never gets a device.
     names.find(|name| dev.join(name).exists() && is_it(&sys, name, identity))
 }
 
@@ -225,13 +225,13 @@ fn is_it(sys: &Path, name: &str, identity: &Identity) -> bool {
             handle == Some(format!("{wanted:#x}"))
         }
         Identity::Serial(wanted) => {
-            // virtio-blk has the serial number at the disk, NVMe at the controller.
+            // virtio-blk has the serial number in the disk's directory, NVMe in the controller's.
             ["serial", "device/serial"].iter().any(|file| text(&disk.join(file)) == *wanted)
         }
     }
 }
 
-/// The memory module of a persistent memory device: the first mapping of the region of its namespace
+/// The memory device of persistent memory: the first mapping of the region of its namespace
 /// (`drivers/nvdimm/region_devs.c`, `mapping0`), such as `nmem1,0,1073741824,0`.
 fn module(disk: &Path) -> Option<String> {
     let mapping = text(&disk.join("device/../mapping0"));
@@ -284,12 +284,12 @@ fn put(device: &str, wanted: &Mount) -> Result<(), DiskError> {
             device: device.into(),
             wanted: Box::new(wanted.clone()),
             error,
-            log: if said.is_empty() { said } else { format!("; the kernel says: {said}") },
+            log: if said.is_empty() { said } else { format!("; the kernel's messages: {said}") },
         }
     })
 }
 
-/// Splits options as in fstab(5) into mount flags and options of the file system itself.
+/// Splits options as in fstab(5) into mount flags and options of the file system.
 fn flags(options: &str) -> (MountFlags, String) {
     let mut flags = MountFlags::empty();
     let mut own = Vec::new();
@@ -303,7 +303,7 @@ fn flags(options: &str) -> (MountFlags, String) {
     (flags, own.join(","))
 }
 
-/// For `map_err`: what went wrong with the file at `path`.
+/// For `map_err`: adds the path of the file.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
     let path = path.to_owned();
     |error| DiskError::File { path, error }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_for_want_of_room_says_what_to_do() {
+    fn a_full_disk_has_a_hint() {
         let place = tempfile::tempdir().unwrap();
         let mut roomy = disk(Identity::Serial("disk0".into()));
         roomy.mount = Some(Mount {
@@ -322,7 +322,7 @@ mod tests {
             place: place.path().to_str().unwrap().into(),
             options: String::new(),
         });
-        assert_eq!(remedy([&roomy].into_iter(), "signal 9 ended it"), None);
+        assert_eq!(remedy([&roomy].into_iter(), "signal 9 killed it"), None);
         let error = io::Error::from(Errno::NOSPC);
         let told = remedy([&roomy].into_iter(), &format!("/disk0/source: {}", reason(&error)));
         assert!(told.unwrap().starts_with("a disk was full: make it larger"));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_known_by_its_name_or_its_serial_number() {
+    fn a_disk_is_found_by_its_name_or_serial_number() {
         let disks: [(&str, &[(&str, &str)]); 3] = [
             ("vda", &[("serial", "disk1"), ("size", "2048\n")]),
             ("nvme0n1", &[("device/serial", "disk0               \n"), ("size", "2050\n")]),
@@ -386,12 +386,12 @@ mod tests {
         let wanted = disk(Identity::Name(String::new()));
         assert!(check_size(root.path(), "vda", &wanted).is_ok());
         let error = check_size(root.path(), "nvme0n1", &wanted).unwrap_err().to_string();
-        assert_eq!(error, "/dev/disk0 (nvme0n1) has 1025K, and should have 1M");
+        assert_eq!(error, "/dev/disk0 (nvme0n1) has 1025K, but the experiment has 1M");
     }
 
-    /// Rather than for a minute.
+    /// It waits briefly, not for a minute.
     #[test]
-    fn a_disk_without_a_driver_is_not_waited_for_long() {
+    fn the_wait_for_a_disk_without_driver_is_short() {
         let root = root(&[]);
         let wanted = disk(Identity::Serial("disk0".into()));
         let error = await_name(root.path(), &wanted, PATIENCE).unwrap_err();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn persistent_memory_is_known_by_its_module() {
+    fn persistent_memory_is_found_by_its_memory_device() {
         let root = root(&[("pmem0", &[]), ("pmem1", &[]), ("vda", &[])]);
         let sys = root.path().join("sys");
         // As in a machine with three disks: the kernel numbers regions and modules in the order of
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_without_its_device_is_waited_for() {
+    fn a_disk_without_its_device_has_not_appeared() {
         let root = root(&[("ram0", &[("size", "2048\n")])]);
         let device = root.path().join("dev/ram0");
         fs::remove_file(&device).unwrap();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_filled_where_the_names_say() {
+    fn a_disk_is_filled_at_the_offsets_in_the_names() {
         let directory = tempfile::tempdir().unwrap();
         let (device, contents) = (directory.path().join("ram0"), directory.path().join("0"));
         fs::write(&device, [0; 16]).unwrap();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_flags_or_the_file_systems_own() {
+    fn options_are_split_into_flags_and_the_file_systems_own() {
         let (given, own) = flags("defaults,noatime,dax=always,,nodev,logbufs=8");
         assert_eq!(given, MountFlags::NOATIME | MountFlags::NODEV);
         assert_eq!(own, "dax=always,logbufs=8");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_that_fails_says_everything() {
+    fn a_failed_mount_names_everything() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("data").to_str().unwrap().to_owned();
         let wanted =

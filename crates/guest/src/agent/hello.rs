@@ -1,4 +1,4 @@
-//! The guest's facts about itself.
+//! Collects the guest's facts about itself.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use flight::event::Hello;
 use model::CpuSet;
 use rustix::system::{sysinfo, uname};
 
-/// Collects the facts of the running kernel. What a kernel does not report stays empty.
+/// Collects the facts of the running kernel. Facts that a kernel does not report are empty.
 pub fn hello() -> Hello {
     let names = uname();
     let memory = sysinfo();
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_says_what_it_is() {
+    fn this_machine_has_facts() {
         let hello = hello();
         assert!(hello.banner.contains(&hello.release), "{hello:?}");
         assert!(hello.cpus >= 1 && hello.nodes >= 1 && hello.memory > 1 << 20);

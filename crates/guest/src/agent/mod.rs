@@ -1,8 +1,7 @@
-//! The agent: PID 1 of the guest. It maps the recorder, sets the kernel up as the job says, runs the
-//! workloads unattended, records the end of the job and powers off. Any failure is recorded, and ends the
-//! job.
+//! The agent: PID 1 of the guest. It maps the recorder, sets the kernel up for the job, runs the workloads,
+//! records the end of the job and powers off. Any failure is recorded and ends the job.
 //!
-//! The OOM killer never kills PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`). So no score has to be set,
+//! The OOM killer never kills PID 1 (`mm/oom_kill.c`, `oom_unkillable_task`), so the agent sets no score,
 //! which children would inherit.
 
 mod chance;
@@ -37,7 +36,7 @@ use crate::recorder::{RecordError, Recorder};
 use crate::run::{self, RunError};
 use crate::watch::Watch;
 
-/// Why the agent cannot begin. This is printed on the console only.
+/// Why the agent cannot start. This is printed on the console only.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
@@ -53,7 +52,7 @@ enum StartError {
 enum JobError {
     #[error("the job {JOB_PATH} cannot be read ({})", reason(.0))]
     Read(io::Error),
-    #[error("the job {JOB_PATH} is not of this agent's making: {0}")]
+    #[error("the job {JOB_PATH} is from another version of faultline: {0}")]
     Parse(serde_json::Error),
     #[error(transparent)]
     Module(#[from] modules::ModuleError),
@@ -79,11 +78,11 @@ enum JobError {
     Record(#[from] RecordError),
 }
 
-/// Runs the job, then powers the machine off. Refuses to run as anything but PID 1, so it never powers
-/// off a machine on which someone starts it by hand.
+/// Runs the job, then powers the machine off. Does nothing unless it is PID 1, so it never powers off a
+/// machine on which it is started by hand.
 pub fn main() -> ! {
     if process::id() != 1 {
-        say("this program is PID 1 of a guest, and no command");
+        say("this program must run as PID 1 of a guest");
         process::exit(1);
     }
     if let Err(error) = live() {
@@ -96,8 +95,8 @@ fn live() -> Result<(), StartError> {
     mounts::mount_all()?;
     let recorder = Arc::new(Recorder::new(device::map(Path::new("/sys"))?));
     record_panics(recorder.clone());
-    // A sampler that waits for its own pages would be late exactly when it matters. On a machine too small
-    // for that the agent works without.
+    // A sampler that waits for its own pages would be late when memory is short. If the machine is too small
+    // to lock them, the agent works without.
     let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
     watch.event(&Event::Hello(hello::hello()))?;
@@ -118,7 +117,7 @@ fn live() -> Result<(), StartError> {
     Ok(watch.event(&Event::Bye { tainted: tainted() })?)
 }
 
-/// The error, with a remedy if a full disk caused it.
+/// Adds a hint if a full disk caused the error.
 fn of_room(error: JobError, job: &Job) -> JobError {
     let swap = job.swap.as_ref();
     let disks = job.disks.iter().filter(|disk| !swap.is_some_and(|swap| swap::is_on(swap, disk)));
@@ -195,10 +194,10 @@ fn tainted() -> u64 {
     text.trim().parse().unwrap_or(0)
 }
 
-/// Reports a panic of the agent itself as the job's failure.
+/// Records a panic of the agent itself as the job's failure.
 fn record_panics(recorder: Arc<Recorder>) {
     panic::set_hook(Box::new(move |info| {
-        let failure = format!("the agent panicked, which is an error in it: {info}");
+        let failure = format!("the agent panicked, which is a bug in faultline: {info}");
         say(&failure);
         recorder.last_words(boot_time(), &failure, tainted());
         power_off()
@@ -207,7 +206,7 @@ fn record_panics(recorder: Arc<Recorder>) {
 
 /// Prints on the console.
 fn say(text: &str) {
-    // Without a console nobody can be told.
+    // Without a console the message is lost.
     let _ = writeln!(io::stderr(), "faultline: {text}");
 }
 

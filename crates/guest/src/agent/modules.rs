@@ -1,4 +1,4 @@
-//! Loads kernel modules. The host chooses them, their order, and decompresses them.
+//! Loads kernel modules. The host chooses them and their order, and decompresses them.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -10,18 +10,19 @@ use rustix::system::finit_module;
 
 use crate::reason;
 
-/// A module that can't be loaded.
+/// A module cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-#[error("module {path} cannot be loaded ({}); the kernel's log may say more", reason(.error))]
+#[error("module {path} cannot be loaded ({}); see also the kernel's log", reason(.error))]
 pub struct ModuleError {
     path: String,
     error: io::Error,
 }
 
-/// Loads a module. One that is already loaded is no error, and neither is the refusal of an optional one.
+/// Loads a module. It is not an error if the module is already loaded, or if the kernel rejects an optional
+/// one.
 ///
 /// # Errors
-/// When there is no such file, or the kernel refuses it.
+/// When the file does not exist, or the kernel rejects it.
 pub fn load(module: &Module) -> Result<(), ModuleError> {
     let failed = |error| ModuleError { path: module.path.clone(), error };
     let file = File::open(&module.path).map_err(failed)?;

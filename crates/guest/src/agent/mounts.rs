@@ -1,4 +1,4 @@
-//! The file systems that a freshly booted guest lacks.
+//! Mounts the pseudo file systems that programs expect.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::reason;
 
-/// Type, place, and whether it is required. The order matters: one may be below another.
+/// Type, directory, and whether it is required. The order matters, because one may be below another.
 const MOUNTS: [(&str, &str, bool); 8] = [
     ("proc", "/proc", true),
     ("sysfs", "/sys", true),
@@ -19,7 +19,7 @@ const MOUNTS: [(&str, &str, bool); 8] = [
     ("tmpfs", "/run", false),
 ];
 
-/// A file system without which the agent can't work.
+/// A required file system cannot be mounted.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind} cannot be mounted on {place} ({})", reason(.error))]
 pub struct MountError {
@@ -28,10 +28,10 @@ pub struct MountError {
     error: io::Error,
 }
 
-/// Mounts what a program may expect to find.
+/// Mounts the pseudo file systems.
 ///
 /// # Errors
-/// When one that the agent itself needs can't be mounted. Others are left out: a kernel may lack
+/// When one that the agent itself needs cannot be mounted. Others are skipped, because a kernel may lack
 /// them.
 pub fn mount_all() -> Result<(), MountError> {
     for (kind, place, needed) in MOUNTS {

@@ -14,29 +14,29 @@ pub enum SettingError {
     /// The file does not exist.
     #[error("{name}: this kernel does not have it ({path}: {})", reason(.error))]
     Absent {
-        /// What was asked for, such as `sysctl kernel.numa_balancing`.
+        /// The setting, such as `sysctl kernel.numa_balancing`.
         name: String,
         /// Its file.
         path: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// The file exists, and does not accept the value.
-    #[error("{name}: this kernel refuses `{value}` ({path}: {})", reason(.error))]
+    /// The file exists and rejects the value.
+    #[error("{name}: this kernel rejects `{value}` ({path}: {})", reason(.error))]
     Refused {
-        /// What was asked for.
+        /// The setting.
         name: String,
         /// The value.
         value: String,
         /// Its file.
         path: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// The name is not that of a setting.
-    #[error("{name}: a setting is a sysctl's dotted name, or a file below /sys by its plain path")]
+    /// The name is not the name of a setting.
+    #[error("{name}: this is neither a sysctl's name nor a path of a file below /sys")]
     Elsewhere {
-        /// What was asked for.
+        /// The name.
         name: String,
     },
 }
@@ -44,7 +44,7 @@ pub enum SettingError {
 /// Applies one setting below `root`, which is `/` except in tests.
 ///
 /// # Errors
-/// When this kernel does not have it or does not take the value.
+/// When this kernel does not have it or rejects the value.
 pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     let (name, path, home, value) = match setting {
         Setting::Sysctl { name, value } => {
@@ -65,13 +65,13 @@ pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     })
 }
 
-/// The path of a sysctl: dots separate directories. A name that is written with slashes keeps its dots
+/// The path of a sysctl. Dots separate directories. In a name with slashes dots are part of names
 /// (sysctl(8)).
 fn sysctl_path(name: &str) -> String {
     if name.contains('/') { name.into() } else { name.replace('.', "/") }
 }
 
-/// Whether a path has only names of directories and files, no `..`.
+/// Whether a path has no `..` and similar components.
 fn is_plain(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_the_kernel_does_not_have_is_named() {
+    fn a_missing_setting_is_named() {
         let error = apply_to(&["proc/sys/kernel/x"], sysctl("kernel.numa_balncing")).1.unwrap_err();
         assert_eq!(
             error,
@@ -125,16 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_value_is_told() {
+    fn a_rejected_value_is_named() {
         let error = apply_to(&["sys/kernel/mm/x"], sysfs("/sys/kernel/mm")).1.unwrap_err();
         assert_eq!(
             error,
-            "sysfs /sys/kernel/mm: this kernel refuses `never` (/sys/kernel/mm: Is a directory)"
+            "sysfs /sys/kernel/mm: this kernel rejects `never` (/sys/kernel/mm: Is a directory)"
         );
     }
 
     #[test]
-    fn nothing_else_is_written_to() {
+    fn other_files_are_not_written() {
         for setting in [
             sysfs("/etc/passwd"),
             sysfs("/proc/sys/kernel"),

@@ -1,4 +1,4 @@
-//! An interactive shell on the console.
+//! Runs an interactive shell on the console.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -7,17 +7,17 @@ use std::process::Command;
 
 use flight::job::SHELL_PATH;
 
-/// Gives a shell on the serial console and waits for its end. The tools of busybox are available in it.
+/// Runs a shell on the serial console and waits for its end. The shell has busybox's tools.
 ///
 /// # Errors
 /// When there is no shell in the guest, or no console.
 pub fn run() -> io::Result<()> {
     let names = Command::new(SHELL_PATH).args(["--install", "-s", "/bin"]).status()?;
     if !names.success() {
-        return Err(io::Error::other("busybox cannot make its names in /bin"));
+        return Err(io::Error::other("busybox cannot create the links to its tools in /bin"));
     }
     let console = OpenOptions::new().read(true).write(true).open(console()?)?;
-    // A session of its own with the console as its terminal, so that ^C reaches what runs in it.
+    // A new session with the console as its terminal, so that ^C reaches the programs in it.
     Command::new(SHELL_PATH)
         .args(["setsid", "-c", SHELL_PATH, "sh", "-i"])
         .stdin(console.try_clone()?)
@@ -27,8 +27,8 @@ pub fn run() -> io::Result<()> {
         .map(drop)
 }
 
-/// The device behind `/dev/console`, which itself cannot be a session's terminal: the last one that the
-/// kernel lists.
+/// The device behind `/dev/console`: the last one that the kernel lists. `/dev/console` itself cannot be a
+/// session's terminal.
 fn console() -> io::Result<std::path::PathBuf> {
     let active = fs::read_to_string("/sys/class/tty/console/active")?;
     let name = active.split_whitespace().last().unwrap_or("ttyS0");

@@ -1,4 +1,4 @@
-//! The swap space: made, enabled before the workloads, and disabled before disks are unmounted.
+//! Makes swap space, enables it before the workloads, and disables it before disks are unmounted.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use rustix::param::page_size;
 
 use crate::{reason, sys};
 
-/// The device of zram; the module creates one (`num_devices`).
+/// The device of zram. The module creates one (`num_devices`).
 const ZRAM: &str = "/dev/zram0";
 const ZRAM_SYSFS: &str = "/sys/block/zram0";
 /// Its settings (`Documentation/admin-guide/blockdev/zram.rst`).
@@ -31,8 +31,8 @@ pub struct SwapError {
 /// Makes a swap space and enables it.
 ///
 /// # Errors
-/// When the kernel lacks the compression algorithm, the file has no room, or the kernel refuses the swap
-/// space.
+/// When the kernel lacks the compression algorithm, there is no space for the file, or the kernel rejects the
+/// swap space.
 pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     match swap {
         Swap::File { path, size } => make_file(path, size.0).map_err(at(path, "make the file"))?,
@@ -47,21 +47,21 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     let path = device(swap);
     make_swap(Path::new(path)).map_err(at(path, "write the header"))?;
     let name = CString::new(path).map_err(io::Error::from);
-    name.and_then(|name| sys::swap_on(&name)).map_err(at(path, "switch it on"))
+    name.and_then(|name| sys::swap_on(&name)).map_err(at(path, "enable it"))
 }
 
-/// Disables it: its contents are paged in.
+/// Disables it, which reads its contents back into memory.
 ///
 /// # Errors
-/// When there is no room for it.
+/// When memory has no room for the contents.
 pub fn end(swap: &Swap) -> Result<(), SwapError> {
     let path = device(swap);
     let name = CString::new(path).map_err(io::Error::from);
     match name.and_then(|name| sys::swap_off(&name)) {
-        // It was never enabled; that failure was reported.
+        // It was never enabled, and that failure was reported.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        ended => ended.map_err(at(path, "switch it off")),
+        ended => ended.map_err(at(path, "disable it")),
     }
 }
 
@@ -81,7 +81,7 @@ fn device(swap: &Swap) -> &str {
     }
 }
 
-/// Checks for a file that a driver provides for its device.
+/// Checks that a driver's file for its device exists.
 fn look_for(place: &Path) -> io::Result<()> {
     match place.exists() {
         true => Ok(()),
@@ -89,31 +89,31 @@ fn look_for(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Sets the compression algorithm of zram, if one is named. An error lists those that the kernel has.
+/// Sets the compression algorithm of zram, if one is given. An error lists the kernel's algorithms.
 fn choose(algorithm: &str) -> io::Result<()> {
     if algorithm.is_empty() {
         return Ok(());
     }
     fs::write(ZRAM_ALGORITHM, algorithm).map_err(|error| {
         let known = fs::read_to_string(ZRAM_ALGORITHM).unwrap_or_default();
-        let problem = format!("{algorithm}: {}; there are {}", reason(&error), known.trim());
+        let problem = format!("{algorithm}: {}; available: {}", reason(&error), known.trim());
         io::Error::other(problem)
     })
 }
 
-/// A file without holes, which swapon(2) would refuse; on btrfs with copy-on-write disabled, for the same
-/// reason (btrfs(5), SWAPFILE SUPPORT).
+/// Makes a file without holes, because swapon(2) rejects holes. On btrfs copy-on-write is disabled for the
+/// same reason (btrfs(5), SWAPFILE SUPPORT).
 fn make_file(path: &str, size: u64) -> io::Result<()> {
     let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     if let Ok(flags) = ioctl_getflags(&file) {
-        // Other file systems lack this flag, and do not need it.
+        // Other file systems do not have this flag and do not need it.
         let _ = ioctl_setflags(&file, flags | IFlags::NOCOW);
     }
     fallocate(&file, FallocateFlags::empty(), 0, size)?;
     file.sync_all()
 }
 
-/// Writes the header of a swap space of the whole file or device (mkswap(8)).
+/// Writes the header for swap space that takes an entire file or device (mkswap(8)).
 fn make_swap(path: &Path) -> io::Result<()> {
     let mut file = File::options().read(true).write(true).open(path)?;
     let size = file.seek(SeekFrom::End(0))?;
@@ -123,9 +123,9 @@ fn make_swap(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The first page of a swap space of so many pages; `None` for fewer than two. The kernel reads version,
-/// last page and number of bad pages from byte 1024 on, and the magic at the page's end
-/// (`include/linux/swap.h`, `union swap_header`). The UUID stays zero, so that every boot is the same.
+/// The first page of swap space with so many pages; `None` for fewer than two. The kernel reads version, last
+/// page and number of bad pages from byte 1024 on, and the magic at the end of the page
+/// (`include/linux/swap.h`, `union swap_header`). The UUID is zero, so that every boot is the same.
 fn header(pages: u32) -> Option<Vec<u8>> {
     const INFO: usize = 1024;
     const MAGIC: &[u8] = b"SWAPSPACE2";
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// The header that util-linux makes of the same file, except for the UUID.
+    /// Compares with the header by util-linux, except the UUID.
     #[test]
     fn the_header_is_that_of_mkswap() {
         let directory = tempfile::tempdir().unwrap();
@@ -163,20 +163,20 @@ mod tests {
         let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
         let made =
             Command::new("mkswap").env("PATH", path).args(["-U", uuid]).arg(&theirs).output();
-        let made = made.expect("mkswap is there, as install-deps sees to it");
+        let made = made.expect("mkswap is installed, see install-deps");
         assert!(made.status.success(), "{made:?}");
         assert!(fs::read(&ours).unwrap() == fs::read(&theirs).unwrap());
     }
 
     #[test]
-    fn a_space_without_room_for_a_page_is_none() {
+    fn space_for_less_than_two_pages_is_none() {
         assert_eq!(header(1), None);
         assert_eq!(header(0), None);
         assert_eq!(header(2).unwrap().len(), page_size());
     }
 
     #[test]
-    fn an_error_says_what_and_where() {
+    fn an_error_names_operation_and_path() {
         let swap = Swap::Disk { device: "/nonexistent/disk".into() };
         let error = set_up(&swap).unwrap_err().to_string();
         let expected = "swap space: /nonexistent/disk: cannot write the header (No such file";

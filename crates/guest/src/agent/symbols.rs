@@ -1,5 +1,5 @@
-//! The kernel's symbols, recorded after the workloads: the host uses them to map addresses of the exact
-//! profile to functions.
+//! Records the kernel's symbols after the workloads. The host uses them to map addresses of the profile to
+//! functions.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,7 +12,7 @@ use crate::reason;
 use crate::recorder::RecordError;
 use crate::watch::Watch;
 
-/// Why the symbols are not recorded.
+/// Why the symbols cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum SymbolsError {
     #[error("/proc/kallsyms cannot be read ({})", reason(.0))]
@@ -23,7 +23,7 @@ pub enum SymbolsError {
 
 /// Records the lines of `/proc/kallsyms` for code, in pieces that fit into an event.
 pub fn record(watch: &Watch) -> Result<(), SymbolsError> {
-    // A large buffer, because the kernel searches its position anew at each read.
+    // A large buffer, because the kernel finds its position again at each read.
     let file = BufReader::with_capacity(MAX_TEXT, File::open(Path::new("/proc/kallsyms"))?);
     let mut piece = String::new();
     for line in file.lines() {
@@ -40,7 +40,7 @@ pub fn record(watch: &Watch) -> Result<(), SymbolsError> {
     Ok(watch.event(&Event::Symbols(piece))?)
 }
 
-/// Whether a line is of a symbol in a code section (`nm(1)`).
+/// Whether a line is a symbol in a code section (`nm(1)`).
 fn is_code(line: &str) -> bool {
     matches!(line.split(' ').nth(1), Some("t" | "T" | "w" | "W"))
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_told_from_data() {
+    fn functions_are_distinguished_from_data() {
         assert!(is_code("ffffffff81000000 T _text"));
         assert!(is_code("ffffffffc0201000 t ext4_da_map_blocks\t[ext4]"));
         assert!(!is_code("ffffffff82000000 D jiffies"));

@@ -1,6 +1,5 @@
-//! The root directory of workloads that want packages: the directories of the image, which are read-only,
-//! and beside them those of the guest. The root itself is in memory, so that disks can be mounted anywhere
-//! in it.
+//! Makes the root directory of workloads with packages: the read-only directories of the image, and the
+//! guest's directories. The root itself is in memory, so that disks can be mounted anywhere in it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,7 +11,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recu
 
 use crate::reason;
 
-/// Directories of the guest, with everything mounted there.
+/// Directories of the guest, with everything that is mounted there.
 const SHARED: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// The directory of our own programs.
 const OWN: &str = "/faultline";
@@ -33,7 +32,7 @@ pub struct UserspaceError {
 /// Makes the root, with the mounted disks.
 ///
 /// # Errors
-/// When something can't be mounted, such as a disk where the image has files.
+/// When a mount fails, such as that of a disk where the image has files.
 pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     make(root)?;
@@ -61,18 +60,18 @@ pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     Ok(())
 }
 
-/// Unmounts the disks: a file system is complete on its disk only once it is mounted nowhere.
+/// Unmounts the disks. The data of a file system is complete on its disk only when it is mounted nowhere.
 ///
 /// # Errors
-/// The first failure; unmounting goes on with the others.
+/// The first failure. Unmounting continues with the others.
 pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     let mut left = Ok(());
     if job.userspace.is_some() && root.exists() {
-        // One may be mounted within another.
+        // A disk may be mounted within another.
         for place in places(job).rev() {
             let target = under(root, place);
-            // It was never mounted, because something before it failed.
+            // It was never mounted, because an earlier mount failed.
             let Err(error) = unmount(&target, UnmountFlags::empty()) else { continue };
             if error != rustix::io::Errno::INVAL && error != rustix::io::Errno::NOENT {
                 left = left.and(Err(failed(&target, "unmounted")(error.into())));
@@ -82,7 +81,7 @@ pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     left
 }
 
-/// Where disks are mounted.
+/// The directories where disks are mounted.
 fn places(job: &Job) -> impl DoubleEndedIterator<Item = &str> {
     job.disks.iter().filter_map(|disk| disk.mount.as_ref()).map(|mount| mount.place.as_str())
 }
@@ -92,7 +91,7 @@ fn show(image: &Path, root: &Path) -> Result<(), UserspaceError> {
     for entry in fs::read_dir(image).map_err(failed(image, "listed"))? {
         let entry = entry.map_err(failed(image, "listed"))?;
         let (path, target) = (entry.path(), root.join(entry.file_name()));
-        let kind = entry.file_type().map_err(failed(&path, "looked at"))?;
+        let kind = entry.file_type().map_err(failed(&path, "examined"))?;
         if kind.is_symlink() {
             let to = fs::read_link(&path).map_err(failed(&path, "read"))?;
             symlink(to, &target).map_err(failed(&target, "made"))?;
@@ -112,12 +111,12 @@ fn make(directory: &Path) -> Result<(), UserspaceError> {
     fs::create_dir_all(directory).map_err(failed(directory, "made"))
 }
 
-/// A path of the guest as one below `root`.
+/// A path of the guest below `root`.
 fn under(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// For `map_err`: the failed operation and its path.
+/// For `map_err`: adds the failed operation and its path.
 fn failed(path: &Path, tried: &'static str) -> impl FnOnce(io::Error) -> UserspaceError {
     let path = path.to_owned();
     move |error| UserspaceError { path, tried, error }
@@ -128,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_stay_below_the_root() {
+    fn paths_stay_below_the_root() {
         let root = Path::new(USERSPACE_PATH);
         assert_eq!(under(root, "/mnt/disk0"), Path::new("/userspace/mnt/disk0"));
         assert_eq!(under(root, "//mnt"), Path::new("/userspace/mnt"));

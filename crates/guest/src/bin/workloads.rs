@@ -1,4 +1,4 @@
-//! The built-in workloads, by their names.
+//! Runs the built-in workloads by name.
 
 use std::process::ExitCode;
 

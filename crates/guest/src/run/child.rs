@@ -1,4 +1,5 @@
-//! A workload's program as a process: started with its pipes, watched, and ended with its descendants.
+//! Runs a workload's program as a process: starts it with its pipes, watches it, and ends it with its
+//! descendants.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,19 +18,19 @@ use rustix::process::{
 
 use crate::sys::chroot;
 
-/// The program's descriptors. They have one digit, because a plain shell cannot redirect to others.
+/// The program's descriptors. They have one digit, because a plain shell cannot redirect other ones.
 const LINES_FD: i32 = 3;
 const ACK_FD: i32 = 4;
 
-/// A program's environment: what the kernel gives PID 1, and a path. Unknown words of the kernel's command
-/// line are in the environment of PID 1 too, and must not reach a workload.
+/// A program's environment: what the kernel gives PID 1, and a PATH. Unknown words of the kernel's command
+/// line are also in the environment of PID 1, and must not reach a workload.
 const ENVIRONMENT: [(&str, &str); 3] =
     [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 
 /// A running program.
 ///
-/// The program's ends of the pipes stay open here too. Otherwise polling would return at once, over and
-/// over, after a program closes them.
+/// The program's ends of the pipes remain open here too. Otherwise polling would return at once after a
+/// program closes them.
 pub struct Child {
     pid: Pid,
     ended: OwnedFd,
@@ -40,11 +41,11 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a program in a process group of its own, with a root of its own if one is given. Its
-    /// output and its errors go into one pipe.
+    /// Starts a program in its own process group, with its own root if one is given. Its standard output and
+    /// standard error go into one pipe.
     ///
     /// # Errors
-    /// When there is no such program, or it can't be started.
+    /// When the program does not exist or cannot be started.
     pub fn start(command: &[String], root: Option<&Path>) -> io::Result<Self> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
@@ -92,38 +93,37 @@ impl Child {
         }
     }
 
-    /// What the program wrote to its protocol descriptor; empty if there is nothing now.
+    /// The program's new output on its protocol descriptor; may be empty.
     pub fn lines(&mut self) -> io::Result<Vec<u8>> {
         available(&mut self.lines)
     }
 
-    /// What the program printed; empty if there is nothing now.
+    /// The program's new output; may be empty.
     pub fn output(&mut self) -> io::Result<Vec<u8>> {
         available(&mut self.output)
     }
 
-    /// Tells the program that its phase has begun. If the pipe is full, because the program does not read
-    /// it, nothing is written.
+    /// Tells the program that its phase has begun. Writes nothing if the pipe is full because the program
+    /// does not read it.
     pub fn acknowledge(&mut self) {
         let _ = self.ack.write(b"\n");
     }
 
-    /// How the program ended, once it has. Also reaps orphans.
+    /// How the program ended; `None` if it is running. Also reaps orphans.
     pub fn ended(&self) -> Option<WaitStatus> {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Kills the program's process group, and as PID 1 every other process, and reaps them.
+    /// Kills the program's process group, or as PID 1 all other processes, and reaps them.
     pub fn end(&self) {
-        // kill(2): the group of PID 1 means all processes except the caller.
+        // kill(2): for PID 1 this means all processes except the caller.
         let group = if is_init() { Pid::INIT } else { self.pid };
         // Fails if no process is left, which is the goal.
         let _ = kill_process_group(group, Signal::KILL);
         self.reap(WaitOptions::empty());
     }
 
-    /// Reaps children: all if this is PID 1, because orphans become its children, otherwise only the
-    /// program.
+    /// Reaps children. PID 1 reaps all, because orphans become its children; otherwise only the program.
     fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
         let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
         let mut status = None;
@@ -140,7 +140,7 @@ fn is_init() -> bool {
     process::id() == 1
 }
 
-/// Reads what is available now, at most 64 KiB, which a pipe holds.
+/// Reads the available data, at most 64 KiB, which is the size of a pipe.
 fn available(pipe: &mut PipeReader) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 64 << 10];
     let length = match pipe.read(&mut bytes) {

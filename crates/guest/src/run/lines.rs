@@ -2,15 +2,15 @@
 
 use flight::protocol::MAX_LINE;
 
-/// Splits bytes into lines as they come.
+/// Splits bytes into lines.
 #[derive(Default)]
 pub struct Lines {
     pending: Vec<u8>,
 }
 
 impl Lines {
-    /// Adds bytes and returns the complete lines. A line without end is returned once it exceeds the longest
-    /// allowed.
+    /// Adds bytes and returns the complete lines. A line without end is returned once it exceeds the largest
+    /// length.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.pending.extend_from_slice(bytes);
         let mut lines = Vec::new();
@@ -25,13 +25,13 @@ impl Lines {
         lines
     }
 
-    /// The rest without a newline when the program has ended.
+    /// The last line if it has no newline.
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }
 }
 
-/// The last 2 KiB of what a program printed.
+/// The last 2 KiB of a program's output.
 #[derive(Default)]
 pub struct Tail {
     bytes: Vec<u8>,
@@ -40,13 +40,13 @@ pub struct Tail {
 impl Tail {
     const LIMIT: usize = 2 << 10;
 
-    /// Adds bytes and forgets the oldest.
+    /// Adds bytes and removes the oldest.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.bytes.drain(..self.bytes.len().saturating_sub(Self::LIMIT));
     }
 
-    /// The text, without blanks at its ends.
+    /// The text without white space at its ends.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_without_end_is_given_when_too_long() {
+    fn a_long_line_without_end_is_returned() {
         let mut lines = Lines::default();
         assert!(lines.feed(&[b'x'; MAX_LINE]).is_empty());
         assert_eq!(lines.feed(b"x"), [[b'x'; MAX_LINE + 1]]);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_bounded() {
+    fn the_tail_is_limited() {
         let mut tail = Tail::default();
         tail.feed(&[b'a'; 5000]);
         tail.feed(b"end\n");
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_do_not_depend_on_how_they_come(text in "[a\n]{0,60}", cuts in prop::collection::vec(0_usize..60, 0..6)) {
+        fn lines_do_not_depend_on_the_cuts(text in "[a\n]{0,60}", cuts in prop::collection::vec(0_usize..60, 0..6)) {
             let mut pieces = Lines::default();
             let (mut got, mut rest) = (Vec::new(), text.as_bytes());
             for cut in cuts {

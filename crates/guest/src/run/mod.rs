@@ -1,5 +1,5 @@
-//! Runs one iteration of a workload: starts its program, records the lines it writes, cuts the counters at
-//! its phases, and records its times or its failure.
+//! Runs one iteration of a workload: starts its program, records the lines that it writes, cuts the counters
+//! at its phases, and records its times or its failure.
 
 mod child;
 mod lines;
@@ -25,7 +25,7 @@ use lines::{Lines, Tail};
 /// The longest interval between reaping orphans.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Most lines of a failed program's output that are reported.
+/// The largest number of lines of a failed program's output in an error.
 const LINES: usize = 8;
 
 /// Why an iteration failed.
@@ -36,23 +36,23 @@ pub enum RunError {
     Start {
         /// The program.
         program: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
     /// It exited with a failure status.
-    #[error("it ended with status {status}{}", printed(.output))]
+    #[error("it exited with status {status}{}", printed(.output))]
     Status {
         /// Its exit status.
         status: i32,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
-    /// A signal ended it.
-    #[error("signal {signal} ended it{}", printed(.output))]
+    /// A signal killed it.
+    #[error("signal {signal} killed it{}", printed(.output))]
     Signal {
-        /// The signal's number; 9 is the OOM killer's too.
+        /// The signal's number. The OOM killer sends 9.
         signal: i32,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
     /// It exceeded its time limit, and was killed.
@@ -60,50 +60,50 @@ pub enum RunError {
     Timeout {
         /// The time limit.
         limit: Millis,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
     /// It has metrics, but reported no value.
-    #[error("it ended well, but printed no figure{}", printed(.output))]
+    #[error("it exited with status 0 but printed no result{}", printed(.output))]
     NoFigure {
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
-    /// A line is not of the metric protocol.
+    /// A line does not belong to the metric protocol.
     #[error("it wrote a line that is not of the metric protocol: {0}")]
     Line(#[from] LineError),
-    /// What it wrote can't be recorded.
+    /// Its report cannot be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// It can't be watched.
+    /// It cannot be watched.
     #[error("it cannot be watched ({})", reason(.0))]
     Watch(#[from] io::Error),
 }
 
 impl RunError {
-    /// Whether the workload failed, and not the agent's recording.
+    /// Whether the workload failed, not the agent's recording.
     pub fn is_of_workload(&self) -> bool {
         !matches!(self, Self::Record(_) | Self::Watch(_))
     }
 }
 
-/// The last lines of the output, as one line.
+/// The last lines of the output, joined.
 fn printed(output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(LINES)..] {
         [] => String::new(),
-        last => format!("; it printed last: {}", last.join("; ")),
+        last => format!("; its last output was: {}", last.join("; ")),
     }
 }
 
-/// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from
-/// `Begin` to `End`. `End` is missing if it failed.
+/// Runs iteration `iteration` of `workload`, which has number `index` in the job, and records it from `Begin`
+/// to `End`. `End` is missing if it failed.
 ///
-/// User and system time are those of all processes that the program started, including orphans if this is
-/// PID 1.
+/// User and system time are those of all processes that the program started, including orphans if this is PID
+/// 1.
 ///
 /// # Errors
-/// When the program can't be run, fails, takes too long, or writes what can't be recorded.
+/// When the program cannot be run, fails, takes too long, or its report cannot be recorded.
 pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Result<(), RunError> {
     watch.cut(&Event::Begin { workload: index, iteration })?;
     let (before, start) = (children_time(), Instant::now());
@@ -123,19 +123,19 @@ pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Re
     Ok(watch.cut(&Event::End(usage))?)
 }
 
-/// Attends to a running program.
+/// Serves a running program.
 struct Attendant<'a> {
     watch: &'a Watch,
     child: Child,
     lines: Lines,
     tail: Tail,
-    /// Number of reported samples.
+    /// The number of reported samples.
     samples: u64,
 }
 
 impl Attendant<'_> {
-    /// Serves the program until it has ended, or until `timeout` after `start`; in the latter case there is
-    /// no status.
+    /// Serves the program until it has ended, or until `timeout` after `start`, in which case there is no
+    /// status.
     fn attend(&mut self, start: Instant, timeout: Millis) -> Result<Option<WaitStatus>, RunError> {
         let limit = Duration::from_millis(timeout.0);
         loop {
@@ -149,7 +149,7 @@ impl Attendant<'_> {
         }
     }
 
-    /// Records what the program wrote.
+    /// Records the program's new output.
     fn serve(&mut self) -> Result<(), RunError> {
         let output = self.child.output()?;
         self.tail.feed(&output);
@@ -162,7 +162,7 @@ impl Attendant<'_> {
 
     /// Decides whether the program succeeded, after it and its descendants have ended.
     fn judge(&mut self, status: Option<WaitStatus>, workload: &Workload) -> Result<(), RunError> {
-        // No writer is left: at most one pipe buffer remains, and is read in one piece.
+        // No process can write any more, so at most one pipe buffer is left, which one read returns.
         self.serve()?;
         let output = self.tail.text();
         let Some(status) = status else {
@@ -209,12 +209,12 @@ mod tests {
     use super::*;
     use crate::recorder::tests::{Entry, Log};
 
-    /// Runs a shell script as a workload, and returns what was recorded and the result.
+    /// Runs a shell script as a workload, and returns the recording and the result.
     fn script(script: &str, timeout: u64) -> (Vec<Event>, Result<(), String>) {
         carry_out(script, timeout, false)
     }
 
-    /// The same of a workload with metrics.
+    /// Runs a shell script as a workload with metrics.
     fn measured(script: &str) -> (Vec<Event>, Result<(), String>) {
         carry_out(script, 60_000, true)
     }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_goes_on_after_its_counters_were_cut() {
+    fn the_program_continues_after_its_counters_were_cut() {
         let log = Log::new(1 << 20);
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("proc/stat");
@@ -286,17 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_with_what_was_printed() {
+    fn failures_quote_the_output() {
         let told = |text: &str, timeout| script(text, timeout).1.unwrap_err();
         assert_eq!(
             told("echo no disk >&2; exit 3", 60_000),
-            "it ended with status 3; it printed last: no disk"
+            "it exited with status 3; its last output was: no disk"
         );
         assert_eq!(
             told("for i in 1 2 3 4 5 6 7 8 9; do echo $i; echo; done; exit 1", 60_000),
-            "it ended with status 1; it printed last: 2; 3; 4; 5; 6; 7; 8; 9"
+            "it exited with status 1; its last output was: 2; 3; 4; 5; 6; 7; 8; 9"
         );
-        assert_eq!(told("kill -9 $$", 60_000), "signal 9 ended it");
+        assert_eq!(told("kill -9 $$", 60_000), "signal 9 killed it");
         assert!(told("sleep 100", 300).starts_with("it took longer than 300ms"));
         assert_eq!(
             told("echo fase fill >&$FAULTLINE_FD; sleep 100", 60_000),
@@ -308,9 +308,9 @@ mod tests {
     #[test]
     fn a_workload_with_metrics_reports_samples_or_has_failed() {
         let told = |text: &str| measured(text).1.err();
-        let silent = "it ended well, but printed no figure";
+        let silent = "it exited with status 0 but printed no result";
         assert_eq!(told("echo note done >&$FAULTLINE_FD"), Some(silent.into()));
-        assert_eq!(told("echo 12 MB/s"), Some(format!("{silent}; it printed last: 12 MB/s")));
+        assert_eq!(told("echo 12 MB/s"), Some(format!("{silent}; its last output was: 12 MB/s")));
         assert_eq!(told("printf 'sample x 1' >&$FAULTLINE_FD"), None);
         let (events, _) = measured("true");
         assert!(matches!(events.as_slice(), [Event::Begin { .. }]), "{events:?}");
@@ -323,11 +323,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_program_left_running_is_ended() {
+    fn processes_of_an_ended_program_are_killed() {
         let (events, result) = script("sleep 1000 & echo note $! >&$FAULTLINE_FD", 60_000);
         assert_eq!(result, Ok(()));
         let Event::Note(pid) = &events[1] else { panic!("{events:?}") };
-        // It disappears soon, or is a zombie until its new parent reaps it; otherwise this test never ends.
+        // It disappears soon, or is a zombie until its new parent reaps it. Otherwise this test does not end.
         while std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .is_ok_and(|stat| !stat.contains(") Z "))
         {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn much_output_is_survived() {
+    fn much_output_is_read() {
         let (_, result) =
             script("head -c 3000000 /dev/zero; echo sample x 1 >&$FAULTLINE_FD", 60_000);
         assert_eq!(result, Ok(()));

@@ -1,12 +1,11 @@
-//! The sampler: reads kernel files repeatedly and records what changed.
+//! Samples kernel files: reads them repeatedly and records what changed.
 //!
-//! Files are opened once and re-read with `pread`; no process is started and nothing is parsed. All records
-//! of one sample have the same time. At a tick, files that did not change have no record, and the host
-//! assumes them unchanged. At a cut, where phases begin and end, every file has a record, possibly an empty
-//! patch, so that the host sees that it was read.
+//! Files are opened once and read with `pread`. No process is started and nothing is parsed. All records of
+//! one sample have the same time. At a tick, files that did not change have no record. At a cut, where phases
+//! begin and end, every file has a record, possibly an empty patch, so that the host knows that it was read.
 //!
-//! After the recorder has refused a record, no more are made: a later patch would apply to a text that the
-//! host does not have. The caller decides when to sample.
+//! When the recorder is full, there are no further records, because a later patch would apply to a text that
+//! the host does not have. The caller decides when to sample.
 
 pub mod sources;
 
@@ -23,10 +22,10 @@ use model::Source;
 
 use crate::recorder::Recorder;
 
-/// Shortest interval between two reads of a source that takes locks, except at cuts.
+/// The shortest interval between two reads of a source that takes locks, except at cuts.
 const LOCKED_INTERVAL: u64 = 1_000_000_000;
-/// The kernel fills a page at each read of most of these files (`fs/seq_file.c`): a call with less room is
-/// not worthwhile.
+/// For most of these files the kernel fills a page at each read (`fs/seq_file.c`), so a read with a smaller
+/// buffer is not worthwhile.
 const PAGE: usize = 4096;
 
 /// Why a sample is taken.
@@ -68,8 +67,7 @@ impl Sampler {
         }
     }
 
-    /// Opens the files of `sources` below `root`. Files that this kernel lacks, or has disabled, are
-    /// skipped.
+    /// Opens the files of `sources` below `root`. Files that this kernel does not have are skipped.
     pub fn open(&mut self, root: &Path, sources: &[Source]) {
         for &source in sources {
             for (name, path) in sources::files(root, source) {
@@ -85,12 +83,12 @@ impl Sampler {
         }
     }
 
-    /// The files in the order by which records number them.
+    /// The files, in the order of their numbers in records.
     pub fn files(&self) -> Vec<File> {
         self.files.iter().map(|sampled| sampled.name.clone()).collect()
     }
 
-    /// Reads every file that is due and records what changed, all at `time`.
+    /// Reads every file that is due and records the changes, all at `time`.
     pub fn sample(&mut self, time: u64, moment: Moment) {
         let locked = moment == Moment::Cut || time >= self.locked_next;
         if locked {
@@ -108,7 +106,7 @@ impl Sampler {
 
     fn sample_file(&mut self, index: usize, time: u64, moment: Moment) {
         let sampled = &mut self.files[index];
-        // A file that has disappeared, such as one of a node taken offline, keeps its last contents.
+        // A file that has disappeared, such as one of an offline node, keeps its last contents.
         let Ok(length) = read(&sampled.file, &mut self.text) else {
             return;
         };
@@ -125,7 +123,7 @@ impl Sampler {
         let record = Record { file: index as u16, content };
         if self.recorder.series(time, &record).is_err() {
             self.dropped = true;
-            // Events have room reserved beyond that of series; if that is full too, nothing can be reported.
+            // Events have more space than series. If that is full too, this cannot be reported.
             let _ = self.recorder.event(time, &Event::SeriesDropped);
             return;
         }
@@ -135,8 +133,8 @@ impl Sampler {
     }
 }
 
-/// Reads the whole of `file` into `text`, which grows as needed, and returns its length. Bytes beyond
-/// [`MAX_TEXT`] are left out.
+/// Reads all of `file` into `text`, which grows as needed, and returns its length. Bytes beyond [`MAX_TEXT`]
+/// are left out.
 fn read(file: &fs::File, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     while length < MAX_TEXT {
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_are_recorded_and_cuts_always() {
+    fn changes_are_recorded_and_cuts_always() {
         let mut bench = Bench::new(1 << 20, &[("proc/vmstat", "pgfault 9\n")], &[Source::Vmstat]);
         bench.sampler.sample(1, Moment::Tick);
         bench.sampler.sample(2, Moment::Tick);
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_form_is_recorded_whole() {
+    fn a_file_with_a_new_form_is_recorded_completely() {
         let mut bench = Bench::new(1 << 20, &[("proc/diskstats", "")], &[Source::Diskstats]);
         bench.sampler.sample(1, Moment::Tick);
         let grown = "vda 1\n".repeat(10_000);
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn files_too_long_are_cut() {
+    fn too_long_files_are_truncated() {
         let long = "x".repeat(MAX_TEXT + 1);
         let mut bench = Bench::new(4 << 20, &[("proc/interrupts", &long)], &[Source::Interrupts]);
         bench.sampler.sample(1, Moment::Cut);
@@ -219,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_left_out() {
+    fn missing_files_are_left_out() {
         let sources = [Source::Vmstat, Source::Schedstat, Source::Pressure, Source::NodeVmstat];
         let files = [
             ("proc/pressure/memory", "some 0\n"),
@@ -234,8 +232,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_vanished_does_not_stop_the_others() {
-        // A directory opens, but reading it fails, as for a file of a node that has disappeared.
+    fn a_file_that_disappeared_does_not_stop_the_others() {
+        // A directory can be opened, but reading it fails, as for a file of a node that has disappeared.
         let mut bench = Bench::new(
             1 << 20,
             &[("proc/vmstat", "a 1\n"), ("proc/stat", "b 1\n")],
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_refusal_there_are_no_more_series() {
+    fn a_full_recorder_ends_series() {
         let mut bench = Bench::new(64 << 10, &[("proc/vmstat", "")], &[Source::Vmstat]);
         for (time, size) in [(1, 40 << 10), (2, 10 << 10), (3, 1), (4, 2)] {
             fs::write(bench.path("proc/vmstat"), "x".repeat(size)).unwrap();

@@ -1,4 +1,4 @@
-//! The files of each source on this kernel.
+//! Lists the files of each source on this kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use flight::event::File;
 use model::Source;
 
-/// The files of `source` below `root`, in a fixed order, whether the kernel has them or not; where a
-/// directory lists them, the listed ones.
+/// The files of `source` below `root` in a fixed order, including files that the kernel does not have. If a
+/// directory lists them, only the listed ones.
 pub fn files(root: &Path, source: Source) -> Vec<(File, PathBuf)> {
     let one = |path: &str| vec![(file(source, String::new()), root.join(path))];
     match source {
@@ -33,7 +33,7 @@ fn file(source: Source, part: String) -> File {
     File { source: source.name().into(), part }
 }
 
-/// One file of each node's directory, by the node's number.
+/// One file of each node's directory, sorted by node.
 fn of_nodes(root: &Path, source: Source, name: &str) -> Vec<(File, PathBuf)> {
     let directory = root.join("sys/devices/system/node");
     let number = |entry: &String| entry.strip_prefix("node")?.parse::<u32>().ok();
@@ -51,7 +51,7 @@ fn pressure(root: &Path, source: Source) -> Vec<(File, PathBuf)> {
     parts.into_iter().map(path).collect()
 }
 
-/// Names in a directory; none if there is no such directory.
+/// The names in a directory; empty if it does not exist.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_come_by_number() {
+    fn nodes_are_sorted_by_number() {
         let root = tempfile::tempdir().unwrap();
         for name in ["node10", "node2", "power", "nodes"] {
             fs::create_dir_all(root.path().join("sys/devices/system/node").join(name)).unwrap();

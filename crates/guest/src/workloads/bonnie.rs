@@ -1,12 +1,12 @@
-//! bonnie++ from the distribution: a large file, then many small ones.
+//! Runs the distribution's bonnie++: a large file, then many small ones.
 //!
 //! | phase | what happens |
 //! | --- | --- |
 //! | `io` | a file is written by the byte, by chunks, rewritten, read, and sought in |
-//! | `create` | small files are created, looked at and deleted, in order and at random |
+//! | `create` | small files are created, examined and deleted, in order and at random |
 //!
-//! Its figures are reported outside any phase, under the usual names of tables. Tests that were too quick to
-//! measure are not reported, but noted.
+//! Its figures are reported outside any phase, with the usual names of tables. A note lists the tests that
+//! were too quick to measure.
 
 use std::path::PathBuf;
 
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let wanted = (&*options.directory, options.mib() << 20);
@@ -136,7 +136,7 @@ fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> 
     remarks(tests).iter().try_for_each(|remark| reporter.note(remark))
 }
 
-/// Missing figures, and figures that look wrong but are not.
+/// Notes on missing figures, and on figures that look wrong but are not.
 fn remarks(tests: &[Test]) -> Vec<String> {
     let quick = tests.iter().filter(|test| test.rate.is_none()).map(|test| test.name.to_owned());
     let above = tests.iter().filter_map(|test| {
@@ -146,7 +146,7 @@ fn remarks(tests: &[Test]) -> Vec<String> {
     let said = [
         (model::TOO_QUICK, quick.collect::<Vec<_>>()),
         (
-            "more processor time than time, for bonnie++ adds up several processes': ",
+            "more CPU time than elapsed time, because bonnie++ adds up several processes: ",
             above.collect(),
         ),
     ];
@@ -159,20 +159,20 @@ fn remarks(tests: &[Test]) -> Vec<String> {
 struct Test {
     /// The metric of the rate.
     name: &'static str,
-    /// The label of latency and processor time.
+    /// The label of latency and CPU time.
     label: &'static str,
-    /// KiB or operations per second; `None` if that was too quick to measure.
+    /// KiB or operations per second; `None` if it was too quick to measure.
     rate: Option<f64>,
-    /// Processor time in percent; likewise.
+    /// CPU time in percent; `None` if it was too quick to measure.
     cpu: Option<f64>,
     /// The longest latency of a call, in microseconds.
     latency: f64,
 }
 
-/// Reads the line of figures, without tests that were skipped.
+/// Reads the line of figures, except of tests that were skipped.
 ///
 /// # Errors
-/// When there is no such line, or a figure can't be read; what is wrong.
+/// Why there is no such line, or which figure cannot be read.
 fn figures(text: &str) -> Result<Vec<Test>, String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(line), None) = (lines.next(), lines.next()) else {
@@ -266,9 +266,9 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_word_gets_one() {
+    fn quick_tests_and_high_cpu_times_are_noted() {
         let remarks = remarks(&figures(ALL).unwrap());
-        let above = "more processor time than time, for bonnie++ adds up several processes': \
+        let above = "more CPU time than elapsed time, because bonnie++ adds up several processes: \
                      Random seeks 117 %";
         assert!(remarks[0].starts_with("too quick to be measured: SeqOut rewrite, "));
         assert_eq!(remarks[1..], [above]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_were_left_out_are() {
+    fn skipped_tests_are_left_out() {
         let tests = figures(LARGE).unwrap();
         let names: Vec<_> = tests.iter().map(|test| test.name).collect();
         assert_eq!(names, ["SeqOut block", "SeqOut rewrite", "SeqIn block", "Random seeks"]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn other_texts_are_errors() {
         for text in ["", "usage:\nbonnie++ [-d scratch-dir]\n", &ALL.repeat(2)] {
             assert_eq!(figures(text), Err("not one line".into()));
         }
@@ -301,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(
+        fn any_text_is_read_without_panic(
             text in ".{0,300}",
             fields in prop::collection::vec("[0-9.+mus]{0,8}", FIELDS - 1),
         ) {

@@ -1,16 +1,16 @@
-//! Deliberate faults: a test of the laboratory's recorder. What was reported before the fault must be in the
-//! log afterwards. Not for comparing kernels.
+//! Deliberate faults that test the recorder: everything that was reported before the fault must be in the
+//! log. They are not for comparing kernels.
 //!
 //! | command | what it does |
 //! | --- | --- |
 //! | `fault panic` | crashes the kernel by sysrq (`Documentation/admin-guide/sysrq.rst`, `c`) |
 //! | `fault hang` | starves everything else of every CPU by spinning real-time threads |
 //! | `fault exit STATUS` | ends with a status |
-//! | `fault garbage` | reports bytes that are no line of the protocol |
+//! | `fault garbage` | reports bytes that are not a line of the protocol |
 //! | `fault sleep SECONDS` | reports a sample every 100 ms |
 //!
-//! Each command first begins the phase `before`, reports ten samples, and begins the phase `fault`. The
-//! acknowledgement of that phase means that the samples are recorded.
+//! Each command first begins the phase `before`, reports ten samples, and begins the phase `fault`. When that
+//! phase is acknowledged, the samples are recorded.
 
 use std::fs;
 use std::hint;
@@ -28,7 +28,7 @@ use super::reporter::Reporter;
 use super::{While, WorkloadError, refused, value_of, within};
 use crate::sys::run_first;
 
-/// The metric of all samples: how many there were before.
+/// The metric of all samples: the number of samples before it.
 const METRIC: &str = "Count";
 
 /// The kind of fault.
@@ -109,7 +109,7 @@ fn hang() -> Result<(), WorkloadError> {
 fn spin(cpu: usize, ready: &Barrier) {
     let mut set = CpuSet::new();
     set.set(cpu);
-    // Without pinning, the threads would still spread over the CPUs, only later.
+    // Without pinning, the threads would also spread over the CPUs, but later.
     let _ = sched_setaffinity(None::<Pid>, &set);
     if let Err(error) = run_first() {
         eprintln!("fault hang: no real-time priority: {error}");

@@ -43,7 +43,7 @@ pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
     }
 }
 
-/// Writes everything back and drops all clean caches (`Documentation/admin-guide/sysctl/vm.rst`,
+/// Writes all dirty data back and drops all clean caches (`Documentation/admin-guide/sysctl/vm.rst`,
 /// `drop_caches`).
 pub fn drop_caches() -> io::Result<()> {
     rustix::fs::sync();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_its_size_and_is_read_whole() {
+    fn a_file_has_its_size_and_is_read_completely() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         for bytes in [0, 1, BLOCK as u64 + 17] {

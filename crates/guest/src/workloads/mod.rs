@@ -1,5 +1,5 @@
-//! The built-in workloads: one file, or directory, each. `WORKLOAD [OPTION...]` runs one; it reports by the
-//! metric protocol, like a user's own program.
+//! The built-in workloads, a file or directory each. `WORKLOAD [OPTION...]` runs one, which reports by the
+//! metric protocol like a user's own program.
 
 mod autonuma;
 mod bonnie;
@@ -36,34 +36,34 @@ pub enum WorkloadError {
     /// An option has an invalid value.
     #[error(transparent)]
     Option(#[from] Refused),
-    /// The command line is otherwise wrong.
+    /// Another error of the command line.
     #[error("{0}")]
     Arguments(String),
     /// The machine has too few NUMA nodes.
-    #[error("this machine has {nodes} NUMA node: {program} needs 2 or more")]
+    #[error("this machine has {nodes} NUMA node, but {program} needs 2 or more")]
     Nodes {
-        /// How many it has.
+        /// The number of nodes.
         nodes: usize,
-        /// What wants more.
+        /// The program that needs more.
         program: &'static str,
     },
-    /// The kernel refused something.
+    /// An operation failed.
     #[error("{what}: {}", reason(.error))]
     Io {
-        /// The operation that failed, or its object.
+        /// The failed operation or its object.
         what: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A process that does part of the work failed, or did not do it.
+    /// A process that does part of the work failed.
     #[error("{0}")]
     Child(String),
     /// A result is wrong.
-    #[error("{name} does not count: {why}")]
+    #[error("the result of {name} cannot be used: {why}")]
     Verification {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong.
         why: String,
     },
     /// A program of the distribution failed.
@@ -79,7 +79,7 @@ pub struct Refused {
     pub option: String,
     /// The value, or the wrong one of several.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub why: String,
 }
 
@@ -124,7 +124,7 @@ fn value_of<T: FromStr<Err: Display + 'static>>(
     value: &str,
 ) -> Result<T, WorkloadError> {
     value.parse().map_err(|why: T::Err| {
-        // The standard library's message would speak of digits and literals.
+        // The standard library's messages mention digits and literals.
         let error: &dyn Any = &why;
         let why = match () {
             () if error.is::<ParseFloatError>() => "not a number".to_owned(),
@@ -150,7 +150,7 @@ fn within<T: FromStr + PartialOrd + Display>(
     number.ok_or_else(|| refused(name, value, format!("a number from {least} to {most}")))
 }
 
-/// The values of an option that takes several. Each must be in this range.
+/// The values of an option with a list of values, each of which must be in this range.
 fn list_within<T: FromStr + PartialOrd + Display + Copy>(
     name: &str,
     value: &str,
@@ -164,7 +164,7 @@ fn refused(option: &str, value: impl Display, why: impl Into<String>) -> Workloa
     Refused { option: option.to_owned(), value: value.to_string(), why: why.into() }.into()
 }
 
-/// The value of an option that is a share of the machine's memory in percent, or another amount above zero.
+/// The value of an option in percent of the machine's memory, or another amount above zero.
 fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
     match value_of(name, value)? {
         number if number > 0.0 && number <= MOST => Ok(number),
@@ -172,12 +172,12 @@ fn above_zero(name: &str, value: &str) -> Result<f64, WorkloadError> {
     }
 }
 
-/// So many percent of the machine's memory, in bytes.
+/// `percent` of the machine's memory, in bytes.
 fn share_of(memory: u64, percent: f64) -> u64 {
     (memory as f64 * percent / 100.0) as u64
 }
 
-/// The values of an option that takes several, separated by commas.
+/// The values of an option with a list of values, separated by commas.
 fn list<T: FromStr<Err: Display + 'static>>(
     name: &str,
     value: &str,
@@ -185,12 +185,12 @@ fn list<T: FromStr<Err: Display + 'static>>(
     value.split(',').map(|value| value_of(name, value.trim())).collect()
 }
 
-/// The largest amount ([`above_zero`]): larger ones are typing errors.
+/// The largest amount ([`above_zero`]). Larger ones are typing errors.
 const MOST: f64 = 1e5;
 
-/// Whether there is a file system in `directory` for a workload that writes files, and it can hold so many
-/// bytes; `option` and its value determine that number. The file system's own overhead is not known before
-/// it is full.
+/// Checks that `directory` has a file system on a disk for a workload that writes files, with space for so
+/// many bytes. `option` and its value determine that number. The file system's own overhead is not known in
+/// advance.
 fn fits_on_disk(
     (option, value): (&str, impl Display),
     (directory, bytes): (&Path, u64),
@@ -200,7 +200,7 @@ fn fits_on_disk(
     let disk = disks.find(|(number, disk)| Path::new(&disk.place(*number)) == directory);
     let Some((number, disk)) = disk else { return Ok(()) };
     let Some(format) = &disk.format else {
-        let why = format!("it wants a disk with a file system, and disk {number} has none");
+        let why = format!("it needs a disk with a file system, but disk {number} has none");
         return Err(WorkloadError::Arguments(why));
     };
     if bytes <= disk.size.0 || format.options.contains("compress") {
@@ -214,31 +214,32 @@ fn fits_on_disk(
     Err(refused(option, value, why))
 }
 
-/// Runs a workload, or a part of one.
+/// The main function of a workload, or of a part of one.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
-/// Checks for values that a workload would refuse, or that cannot work on a machine.
+/// A function that checks for values that a workload would reject, or that cannot work on a machine.
 type Check = fn(lexopt::Parser, &Machine) -> Result<(), WorkloadError>;
 
 macro_rules! workloads {
     ($($name:ident)*) => {
         /// The workloads by name.
         const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), $name::main)),*];
-        /// Their checks: apart, so that the host, which calls these alone, does not link the workloads.
+        /// Their checks, in a separate table so that the host, which only calls these, does not link the
+        /// workloads.
         const CHECKS: &[(&str, Check)] = &[$((stringify!($name), $name::check)),*];
     };
 }
 workloads! {
     autonuma bonnie fault mprotect nas pagealloc paralleldd pgbench stutter tiobench truncate xfsrepair
 }
-/// Parts of workloads that run as processes of their own.
+/// Parts of workloads that run as separate processes.
 const PARTS: &[(&str, Main)] = &[
     (autonuma::PROCESS, autonuma::process_main),
     (stutter::COPY, stutter::copy_main),
     (stutter::HOG, stutter::hog_main),
 ];
 
-/// Parses the command line of a built-in workload in a guest as the workload itself does when it begins, and
-/// compares it with what is known of the machine. Other programs are not checked.
+/// Parses the command line of a built-in workload like the workload itself does, and compares it with the
+/// machine. Other programs are not checked.
 ///
 /// # Errors
 /// The workload's own error.
@@ -269,7 +270,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What a table has for the workload of this name.
+/// The element of a table for the workload with this name.
 fn named<T: Copy>(name: &str, table: &[(&str, T)]) -> Result<T, WorkloadError> {
     let found = table.iter().find(|(known, _)| *known == name);
     found.map(|(_, it)| *it).ok_or_else(|| {
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_none_are_told_in_plain_words() {
+    fn invalid_values_are_described_in_plain_words() {
         let told =
             |name: &str, value: &str| super::above_zero(name, value).unwrap_err().to_string();
         assert_eq!(told("size", "abc"), "--size abc: not a number");
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_checked_as_the_workloads_read_them() {
+    fn commands_are_checked_like_the_workloads_read_them() {
         for (name, _) in super::WORKLOADS {
             let machine = machine(8192, FileSystem::Xfs);
             assert!(super::check(&command(name, &[]), &machine).is_ok(), "{name}");
@@ -380,14 +381,14 @@ mod tests {
         raw.disks[0].format = None;
         let on_raw = command("truncate", &[("directory", "/dev/disk0")]);
         let told = super::check(&on_raw, &raw).unwrap_err().to_string();
-        assert_eq!(told, "it wants a disk with a file system, and disk 0 has none");
+        assert_eq!(told, "it needs a disk with a file system, but disk 0 has none");
         let mut compressed = machine(64, FileSystem::Btrfs);
         compressed.disks[0].format.as_mut().unwrap().options = "compress=zstd".into();
         assert!(super::check(&command("bonnie", &[]), &compressed).is_ok());
         assert!(super::check(&["/bin/anything".into(), "--at-all".into()], &raw).is_ok());
     }
 
-    /// The command of a manifest, with other values of some options, or words.
+    /// The command of a manifest, with other values of some options or words.
     fn command(name: &str, changes: &[(&str, &str)]) -> Vec<String> {
         let mut arguments = manifest(name).1;
         for (option, value) in changes {
@@ -413,12 +414,12 @@ mod tests {
     }
 
     #[test]
-    fn manifests_leave_nothing_open() {
+    fn manifests_have_no_open_placeholders() {
         for (name, _) in super::WORKLOADS {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, *name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");
-            // Errors name the parameter by the option.
+            // Errors name the parameter after its option.
             for pair in manifest.command.windows(2) {
                 if let Some(option) = pair[0].strip_prefix("--") {
                     let placeholder = pair[1].replace('_', "-");

@@ -1,5 +1,5 @@
-//! Changes the protection of shared memory: a shared mapping of base pages, all of them dirty, is made
-//! read-only and writable again, several times. The kernel changes each page's entry in the page table.
+//! Changes the protection of shared memory. A shared mapping of dirty base pages is made read-only and
+//! writable again, several times. The kernel changes each page's entry in the page table.
 //!
 //! | phase | what happens |
 //! | --- | --- |
@@ -56,7 +56,7 @@ impl Options {
     }
 }
 
-/// Whether the options can work.
+/// Checks the options.
 pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
     Options::parse(arguments).map(drop)
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_that_was_protected_can_be_written_again() {
+    fn a_mapping_can_be_written_after_protection() {
         let words = shared(3).unwrap();
         words[0].store(7, Relaxed);
         words.protect(MprotectFlags::READ).unwrap();

@@ -1,10 +1,10 @@
-//! Allocation and freeing of pages in the kernel, by order and batch size: the subject of a microbenchmark
-//! of the MM Tests suite that needed SystemTap. Here a kernel module runs and times the batches
+//! Measures allocation and freeing of pages in the kernel, by order and batch size. MM Tests has a
+//! microbenchmark for this that needs SystemTap. Here a kernel module runs and times the batches
 //! (`workloads/pagealloc/pagealloc.c`).
 //!
-//! There is a phase for each order and batch, named like the usual rows: `odr3-128` has batches of 128
-//! blocks of order 3. Each round in it gives a sample of each metric. Rounds before it, in a phase
-//! `warm-up`, give none.
+//! There is a phase for each order and batch with the usual name of its rows: `odr3-128` has batches of 128
+//! blocks of order 3. Each of its rounds gives a sample of each metric. Earlier rounds, in a phase `warm-up`,
+//! give none.
 
 use std::fs;
 use std::io;
@@ -105,7 +105,7 @@ struct Round {
     free: f64,
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let cpus = machine.topology.cpus() as usize;
@@ -120,13 +120,13 @@ pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), Workloa
 pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut reporter = Reporter::from_environment()?;
-    pin(options.cpu).while_(format!("staying on CPU {}", options.cpu))?;
+    pin(options.cpu).while_(format!("running on CPU {}", options.cpu))?;
     for &order in &options.orders {
         let batches = options.batches.iter().map(|&blocks| Batch { order, blocks });
         let (fitting, large): (Vec<_>, Vec<_>) = batches.partition(|batch| options.fits(*batch));
         for &batch in &fitting {
             if !time(batch, &options, Path::new(RUN), &mut reporter)? {
-                reporter.note(&format!("{}: memory was too short", batch.name()))?;
+                reporter.note(&format!("{}: not enough memory", batch.name()))?;
             }
         }
         if let [first, ..] = large[..] {
@@ -148,8 +148,8 @@ fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None::<Pid>, &set)?)
 }
 
-/// Runs the rounds of one kind of batch. False if there was not enough memory: then the round is not
-/// reported.
+/// Runs the rounds of one kind of batch. False if there was not enough memory; the round is not reported
+/// then.
 fn time(
     batch: Batch,
     options: &Options,
@@ -193,7 +193,7 @@ fn round(batch: Batch, times: u64, run: &Path) -> Result<Option<Round>, Workload
 }
 
 impl Batch {
-    /// The name of its rows in the field's tables.
+    /// The usual name of its rows in tables.
     fn name(self) -> String {
         format!("odr{}-{}", self.order, self.blocks)
     }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_module_cannot_do_is_refused() {
+    fn invalid_options_are_errors() {
         for arguments in [
             ["--orders", "11"],
             ["--batches", "0"],
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_by_block_and_of_all_blocks() {
+    fn times_are_per_block() {
         let round = Round::read("100 2000 500\n", 100);
         assert_eq!(round, Some(Round { alloc: 20.0, free: 5.0 }));
         for text in ["99 2000 500", "100 2000", "100 2000 500 1", "", "100 x 500", "-1 0 0"] {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_not_there_is_named() {
+    fn a_missing_module_is_named() {
         let run = Path::new("/nonexistent/run");
         let error = round(Batch { order: 0, blocks: 1 }, 1, run).unwrap_err().to_string();
         assert!(error.starts_with("/nonexistent/run: No such file"), "{error}");

@@ -1,4 +1,4 @@
-//! Parallel readers of one large file, from a cold cache.
+//! Reads one large file with parallel readers, from a cold cache.
 //!
 //! The phase `create` writes the file. Then there is a phase for each number of readers, named by that
 //! number; each reader reads the whole file, and reports its time.
@@ -64,13 +64,13 @@ impl Options {
 }
 
 /// The usual numbers of readers in tables: 1, 3, 5, 7, 12, 21, 30, then every 18, below the number of CPUs,
-/// which is the last.
+/// and finally the number of CPUs.
 fn steps(cpus: usize) -> Vec<usize> {
     let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let wanted = (&*options.directory, options.bytes());
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn readers_grow_as_in_the_tables_of_the_field() {
+    fn numbers_of_readers_are_the_usual_ones() {
         assert_eq!(steps(1), [1]);
         assert_eq!(steps(16), [1, 3, 5, 7, 12, 16]);
         assert_eq!(steps(80), [1, 3, 5, 7, 12, 21, 30, 48, 66, 80]);
     }
 
     #[test]
-    fn every_reader_reads_everything() {
+    fn every_reader_reads_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("source");
         let arguments = ["--memory", "100000", "--size", "200", "--block", "512"];

@@ -1,5 +1,5 @@
-//! Runs a program of others, such as one of a distribution's packages: its output is read within bounds, its
-//! time is limited, and an error says which program failed and what it printed.
+//! Runs another program, such as one of a distribution's packages. Its output and its time are limited, and
+//! an error names the program and quotes its output.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,14 +17,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::reason;
 use crate::sys::{CpuTime, wait_with_time};
 
-/// Most bytes of a program's standard output.
+/// The largest size of a program's standard output, in bytes.
 const OUTPUT: usize = 16 << 20;
-/// Most bytes of its standard error that are kept, the last ones ...
+/// The largest part of its standard error that is kept, in bytes: its end.
 const SAID: usize = 4 << 10;
-/// ... and most lines of these that an error reports, plus the first one: a list of options or of hints may
-/// follow the message.
+/// The largest number of lines of standard error in an error: the first one and these last ones. The message
+/// may be followed by a list of options or hints.
 const LINES: usize = 4;
-/// Directories of programs that are named without one.
+/// The directories that are searched for programs.
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A program to be run.
@@ -40,32 +40,32 @@ pub struct Program {
 pub struct Output {
     /// Its standard output.
     pub text: String,
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub elapsed: Duration,
-    /// Processor time of it, and of its children that it waited for.
+    /// CPU time of it and of its children that it waited for.
     pub spent: CpuTime,
 }
 
-/// Why a program has no results.
+/// Why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It can't be started.
+    /// It cannot be started.
     #[error("{program} cannot be started ({})", reason(.error))]
     Start {
         /// The program.
         program: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It can't be watched.
+    /// It cannot be watched.
     #[error("{program} cannot be watched ({})", reason(.error))]
     Watch {
         /// The program.
         program: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It exited with a failure status, or a signal ended it.
+    /// It exited with a failure status, or a signal killed it.
     #[error("{program} failed ({status}){}", told(.said))]
     Failed {
         /// The program.
@@ -91,23 +91,23 @@ pub enum ProgramError {
         /// The program.
         program: String,
     },
-    /// Its output is not as expected.
-    #[error("{program} printed what cannot be used: {problem}")]
+    /// Its output is invalid.
+    #[error("{program} printed unusable output: {problem}")]
     Garbage {
         /// The program.
         program: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
 
 fn told(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!("; it said: {said}") }
+    if said.is_empty() { String::new() } else { format!("; its error output: {said}") }
 }
 
 impl Program {
-    /// The program at a path, or of this name in the usual directories. Its locale is English, it reads
-    /// nothing, and its time is not limited.
+    /// The program at a path, or with this name in the usual directories. It runs in the C locale, its
+    /// standard input is empty, and its time is not limited.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref();
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
@@ -145,15 +145,14 @@ impl Program {
         self
     }
 
-    /// Kills it, and what it started, after this time.
+    /// Kills it and its descendants after this time.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Merges its standard error into its standard output, in the order of writing: some programs print
-    /// their results there.
+    /// Merges its standard error into its standard output, because some programs print results there.
     #[must_use]
     pub fn together(mut self) -> Self {
         self.together = true;
@@ -169,8 +168,7 @@ impl Program {
     /// Runs it to its end. Background processes that it leaves continue to run.
     ///
     /// # Errors
-    /// When it cannot be started, fails, takes too long or prints too much. Its process group has ended
-    /// then.
+    /// When it cannot be started, fails, takes too long or prints too much. Its process group is killed then.
     pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();
@@ -218,7 +216,7 @@ fn start_with_pipes(mut command: Command, together: bool) -> io::Result<(Child, 
     Ok((child, Pipe::of(text), Pipe::of(said)))
 }
 
-/// How the watch over a program ended.
+/// How a program ended.
 enum Ending {
     /// The program ended.
     Itself,
@@ -238,7 +236,7 @@ fn attend(
     said.unblock()?;
     loop {
         let left = limit.saturating_sub(start.elapsed());
-        // If its end was seen before the last read of the pipes, nothing remains in them.
+        // If the program ended before the last read of the pipes, they are empty now.
         let over = wait(&[Some(ended.as_fd()), text.fd(), said.fd()], left)?;
         text.take_up()?;
         said.take_up()?;
@@ -255,7 +253,7 @@ fn attend(
     }
 }
 
-/// Waits until one of these is readable; returns whether the first one is.
+/// Waits until a pipe is readable. Returns whether it is the first one.
 fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
     let ends = ends.iter().flatten();
     let mut polled: Vec<_> =
@@ -270,7 +268,7 @@ fn wait(ends: &[Option<BorrowedFd<'_>>], limit: Duration) -> io::Result<bool> {
 
 /// One of a program's pipes, and the bytes read from it.
 struct Pipe {
-    /// None once its writers are gone.
+    /// `None` when all writers have closed it.
     end: Option<File>,
     bytes: Vec<u8>,
 }
@@ -310,7 +308,7 @@ impl Pipe {
     }
 }
 
-/// The end of a file of any length: its nonblank lines, as one. Empty if there are none.
+/// The last lines of a file of any length, without empty ones, joined; empty if there are none.
 pub fn end_of(path: &Path) -> String {
     let end = || {
         let mut file = File::open(path)?;
@@ -323,7 +321,7 @@ pub fn end_of(path: &Path) -> String {
     gist(&end().unwrap_or_default())
 }
 
-/// The first and the last nonblank lines of a text, as one.
+/// The first and the last lines of a text, without empty ones, joined.
 fn gist(bytes: &[u8]) -> String {
     let end = &bytes[bytes.len().saturating_sub(SAID)..];
     let text = String::from_utf8_lossy(end);
@@ -347,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_prints_is_taken_up() {
+    fn output_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let script = "pwd; echo \"$WORD $LC_ALL\"; echo remark >&2; \
                       i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
@@ -358,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_taken_up_whole_or_refused() {
+    fn much_output_is_read_or_an_error() {
         let much = |bytes| shell(&format!("head -c {bytes} /dev/zero | tr '\\0' a"));
         assert_eq!(much(OUTPUT).run().unwrap().text.len(), OUTPUT);
         let both = much(OUTPUT + 1).together();
@@ -368,23 +366,23 @@ mod tests {
     }
 
     #[test]
-    fn both_outputs_come_as_one_in_order() {
+    fn merged_output_is_in_order() {
         let both = shell("echo a; echo b >&2; echo c").together();
         assert_eq!(both.run().unwrap().text, "a\nb\nc\n");
         let failing = shell("echo a; echo b >&2; exit 1").together();
-        assert_eq!(fails(failing), "sh failed (exit status: 1); it said: a; b");
+        assert_eq!(fails(failing), "sh failed (exit status: 1); its error output: a; b");
     }
 
     #[test]
-    fn a_failure_says_who_how_and_what() {
+    fn a_failure_names_program_status_and_output() {
         let script = "for i in 1 2 3 4 5 6; do echo line $i >&2; done; exit 3";
         assert_eq!(
             fails(shell(script)),
-            "sh failed (exit status: 3); it said: line 1; ...; line 3; line 4; \
+            "sh failed (exit status: 3); its error output: line 1; ...; line 3; line 4; \
              line 5; line 6"
         );
         let error = fails(shell("echo no room; exit 1"));
-        assert_eq!(error, "sh failed (exit status: 1); it said: no room");
+        assert_eq!(error, "sh failed (exit status: 1); its error output: no room");
         assert_eq!(fails(shell("kill -9 $$")), "sh failed (signal: 9 (SIGKILL))");
         assert_eq!(
             fails(Program::new("/nonexistent/fio")),
@@ -393,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_too_long_is_killed_with_its_children() {
+    fn a_slow_program_is_killed_with_its_children() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         let script = "mkfifo fifo; sh -c 'exec 3<fifo; sleep 1000' & echo > fifo; \
@@ -401,7 +399,7 @@ mod tests {
         let program = shell(script).directory(directory.path());
         let error = fails(program.limit(Duration::from_millis(500)));
         assert!(error.starts_with("sh took longer than 0.5 s"), "{error}");
-        // Its reader is gone; otherwise this would not fail for ever.
+        // Its reader has gone. Otherwise this would not fail forever.
         let open = || {
             let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::WRONLY;
             rustix::fs::open(&fifo, flags, rustix::fs::Mode::empty())
@@ -412,14 +410,14 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_in_the_background_is_not_waited_for() {
+    fn background_processes_are_not_waited_for() {
         let output = shell("sleep 1000 & echo $!").run().unwrap();
         let pid = Pid::from_raw(output.text.trim().parse().unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
     }
 
     #[test]
-    fn of_a_file_the_end_is_told() {
+    fn the_end_of_a_file_is_quoted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         assert_eq!(end_of(&path), "");
@@ -435,10 +433,10 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_survived() {
+    fn invalid_output_does_not_panic() {
         let output = shell("printf 'a\\377b'").run().unwrap();
         assert_eq!(output.text, "a\u{fffd}b");
         let error = fails(shell("printf '\\377' >&2; exit 1"));
-        assert_eq!(error, "sh failed (exit status: 1); it said: \u{fffd}");
+        assert_eq!(error, "sh failed (exit status: 1); its error output: \u{fffd}");
     }
 }

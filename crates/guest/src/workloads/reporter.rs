@@ -1,4 +1,4 @@
-//! The workload's side of the metric protocol.
+//! Writes the workload's reports in the metric protocol.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -31,7 +31,7 @@ impl Reporter {
         Self { lines: Box::new(file), acks: None }
     }
 
-    /// Begins a phase, or none if the name is empty, and waits until the counters are cut.
+    /// Begins a phase, or no phase if the name is empty, and waits until the counters are cut.
     pub fn phase(&mut self, name: &str) -> Result<(), WorkloadError> {
         self.line(format!("phase {name}").trim_end().to_owned())?;
         match &mut self.acks {
@@ -45,13 +45,13 @@ impl Reporter {
         self.line(format!("sample {metric} {value:.6}"))
     }
 
-    /// Reports a value of a metric whose name may have blanks, with a label, which may be empty.
+    /// Reports a value of a metric whose name may have spaces, with a label, which may be empty.
     pub fn labelled(&mut self, metric: &str, label: &str, value: f64) -> Result<(), WorkloadError> {
         self.line(format!("sample \"{metric}\" {label} {value:.6}"))
     }
 
     /// Reports a value of a metric with a label, which may be empty, and the time at which the measured
-    /// operation ended ([`crate::clock::boot_time`]): the report may come later.
+    /// operation ended ([`crate::clock::boot_time`]), because the report may come later.
     pub fn timed(
         &mut self,
         metric: &str,
@@ -68,7 +68,7 @@ impl Reporter {
         self.line(format!("series {name} {value:.6}"))
     }
 
-    /// Leaves a remark.
+    /// Writes a note.
     pub fn note(&mut self, text: &str) -> Result<(), WorkloadError> {
         self.line(format!("note \"{text}\""))
     }
@@ -79,7 +79,7 @@ impl Reporter {
     }
 }
 
-/// Opens the descriptor whose number is in `variable`; `None` if that is not set.
+/// Opens the descriptor whose number is in `variable`; `None` if the variable is not set.
 fn inherited(variable: &str, options: &OpenOptions) -> Result<Option<File>, WorkloadError> {
     let Some(number) = env::var(variable).ok() else {
         return Ok(None);

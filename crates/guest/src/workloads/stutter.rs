@@ -1,11 +1,11 @@
-//! The time of mmap(2) in one process while another holds most of the memory and a third copies a large
-//! file: desktop users notice this as stutter.
+//! Measures the time of mmap(2) in one process while another holds most of the memory and a third copies a
+//! large file. Desktop users notice this as stutter.
 //!
 //! | phase | what happens |
 //! | --- | --- |
 //! | `create` | the file is written |
-//! | `fill` | a process touches its share of the memory, and keeps it |
-//! | `copy` | the file is copied and synced; meanwhile memory is mapped, a word of each page written, and unmapped, again and again: each time is a sample |
+//! | `fill` | a process touches its share of the memory and holds it |
+//! | `copy` | the file is copied and synced; meanwhile memory is repeatedly mapped, a word of each page written, and unmapped: each time is a sample |
 //!
 //! The samples are reported when the copy has ended, outside any phase.
 
@@ -28,13 +28,13 @@ use super::{
 use crate::clock::boot_time;
 use crate::words::Words;
 
-/// The name under which this workload starts the process that holds memory ...
+/// The name under which this workload starts the process that holds memory.
 pub const HOG: &str = "stutter-hog";
-/// ... and the one that copies.
+/// The name under which this workload starts the process that copies.
 pub const COPY: &str = "stutter-copy";
 /// The pause between two probes, as in the original program.
 const PAUSE: Duration = Duration::from_millis(5);
-/// MiB of the largest probe.
+/// The largest probe in MiB.
 const MAX_PROBE: usize = 1 << 20;
 /// The smallest page size: the stride that touches every page.
 const PAGE: usize = 4096;
@@ -82,7 +82,7 @@ impl Options {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let both = 2 * options.share(options.file);
@@ -150,7 +150,7 @@ fn touch(words: &Words) {
     }
 }
 
-/// A separate process, so that the probes share their address space with nothing else.
+/// Starts a separate process, so that the probes have an address space of their own.
 fn start<A: AsRef<std::ffi::OsStr>>(
     name: &str,
     arguments: impl IntoIterator<Item = A>,
@@ -159,7 +159,7 @@ fn start<A: AsRef<std::ffi::OsStr>>(
     command.arg(name).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
 }
 
-/// Waits for a line; an end without one is an error.
+/// Waits for a line. The end of the output is an error.
 fn wait_for_word(process: &mut Child) -> io::Result<()> {
     let output = process.stdout.take().expect("piped");
     let mut line = String::new();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused() {
+    fn too_much_memory_is_an_error() {
         assert!(parse(&["--memory", "1073741824"]).is_ok());
         assert!(parse(&["--memory", "1073741824", "--hog", "90"]).is_err());
         assert!(parse(&["--memory", "1073741824", "--probe", "0"]).is_err());

@@ -24,12 +24,12 @@ use super::{
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
-/// Most bytes of the data that are read in the phase `potential`.
+/// The largest amount of data that the phase `potential` reads, in bytes.
 const POTENTIAL: u64 = 256 << 20;
 /// fio prints times in whole milliseconds, rounded up. The rate of a test shorter than this is not reported:
 /// its error would exceed 2 %.
 const SHORTEST: u64 = 50;
-/// Most threads of one test.
+/// The largest number of threads of one test.
 const THREADS: u64 = 1024;
 
 /// The command line.
@@ -134,7 +134,7 @@ impl Test {
             format!("--bs={}", options.block),
         ];
         if self.random {
-            // Beside the number, what is read is at random, and may be read twice.
+            // A random test may read the same data twice.
             arguments.push(format!("--io_size={}", self.work(threads, options)));
             arguments.push("--norandommap".into());
         }
@@ -148,7 +148,7 @@ impl Test {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let wanted = (&*options.directory, options.total());
@@ -247,7 +247,7 @@ fn rate(text: &str, test: Test, bytes: u64) -> Result<Option<f64>, String> {
         return Ok(None);
     }
     match side.bw_bytes {
-        0 => Err("a rate of nothing".into()),
+        0 => Err("its rate is 0".into()),
         rate => Ok(Some(rate as f64 / MEGABYTE)),
     }
 }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_the_one_that_fio_tells() {
+    fn the_rate_is_read_from_fio() {
         let [write, _, read, _] = TESTS;
         let told = rate(PRINTED, write, 12 << 20).unwrap();
         let expected = 12.0 / 0.144;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_too_quick_is_not_told() {
+    fn too_quick_tests_have_no_rate() {
         let took = |ms: u32| PRINTED.replace("\"runtime\" : 144", &format!("\"runtime\" : {ms}"));
         assert!(rate(&took(50), TESTS[0], 12 << 20).unwrap().is_some());
         for quick in [0, 1, 49] {
@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in ".{0,200}", cut in 0_usize..3000) {
+        fn any_text_is_read_without_panic(text in ".{0,200}", cut in 0_usize..3000) {
             let _ = rate(&text, TESTS[0], 1);
             let cut = (0..=cut.min(PRINTED.len())).rev().find(|at| PRINTED.is_char_boundary(*at));
             let whole = cut == Some(PRINTED.len());

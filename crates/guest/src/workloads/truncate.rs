@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     // Holes take no room.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filled_file_is_there_and_empty_of_blocks() {
+    fn a_filled_file_is_sparse() {
         let directory = tempfile::tempdir().unwrap();
         let file = fill(&directory.path().join("file"), 100).unwrap();
         assert_eq!(file.metadata().unwrap().len(), 100 * PAGE as u64);

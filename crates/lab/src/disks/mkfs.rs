@@ -37,7 +37,7 @@ pub enum MkfsError {
     /// The program runs without our library.
     #[error(
         "{library} cannot be loaded into {tool}. Its path must not have a colon or a space, and \
-        {tool} must be built for the same architecture"
+         {tool} must be built for the same architecture"
     )]
     NotLoaded {
         /// The library.

@@ -21,7 +21,7 @@ pub enum RunError {
     /// A workload needs more NUMA nodes than a variant has.
     #[error(
         "workload `{workload}` needs {wants} NUMA nodes, but variant `{variant}` has {has}; nothing was \
-        booted: set `nodes` of the machine (--nodes)"
+         booted: set `nodes` of the machine (--nodes)"
     )]
     Nodes {
         /// The workload.
@@ -72,7 +72,7 @@ pub enum RunError {
     /// Two boots with the same inputs differ.
     #[error(
         "{variant}, seed {seed}: two boots with the same inputs differ: {difference}; \
-        their files are in {one} and {other}"
+         their files are in {one} and {other}"
     )]
     NotExact {
         /// The variant.

@@ -1,4 +1,4 @@
-//! Shell scripts that behave as QEMU does.
+//! Shell scripts that behave like QEMU.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use flight::frame::{self, Kind};
 use flight::log::Cursor;
 use model::Millis;
 
-/// A limit that is long enough on any busy host.
+/// A limit that is long enough on a busy host.
 pub const LONG: Millis = Millis(600_000);
-/// A limit for what would never end.
+/// A limit for scripts that never end.
 pub const SHORT: Millis = Millis(300);
-/// Runs forever, and holds no pipe open when it is killed.
+/// Runs forever. When it is killed, no pipe remains open.
 pub const HANG: &str = "exec sleep 1000000";
 
 /// Shell code that writes these events to the recorder whose path is among the arguments.

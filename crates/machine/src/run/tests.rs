@@ -10,7 +10,7 @@ fn limits(boot: Millis, run: Millis, shutdown: Millis) -> Limits {
     Limits { boot, run, shutdown }
 }
 
-/// Runs a fake QEMU with this script. Returns the ending and the events seen.
+/// Runs this script as QEMU. Returns the ending and the events.
 fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event>) {
     let emulator = Emulator::unchecked(&script(directory, body), 10);
     let mut events = Vec::new();
@@ -19,7 +19,7 @@ fn run_fake(directory: &Path, body: &str, limits: &Limits) -> (Ending, Vec<Event
     (ending.unwrap(), events)
 }
 
-/// Calls a function with a machine of so many CPUs.
+/// Calls a function with a machine that has so many CPUs.
 fn with_vm<T>(
     directory: &Path,
     emulator: &Emulator,
@@ -64,7 +64,7 @@ fn hello() -> Event {
 }
 
 #[test]
-fn an_emulator_that_refuses_is_quoted() {
+fn a_failing_emulator_is_quoted() {
     let directory = tempfile::tempdir().unwrap();
     let body = "echo 'qemu: cannot set up guest memory' >&2; exit 1";
     let (ending, events) = run_fake(directory.path(), body, &limits(LONG, LONG, LONG));
@@ -92,7 +92,7 @@ fn each_stage_has_its_limit() {
 }
 
 #[test]
-fn a_guest_that_repeats_itself_gains_no_time() {
+fn repeated_events_do_not_extend_the_limit() {
     let directory = tempfile::tempdir().unwrap();
     let recorded = [hello(), Event::Bye { tainted: 0 }, hello()];
     let body = format!("{}\n{HANG}", recording(directory.path(), &recorded));
@@ -101,7 +101,7 @@ fn a_guest_that_repeats_itself_gains_no_time() {
 }
 
 #[test]
-fn what_was_recorded_before_a_kill_is_kept() {
+fn the_recording_before_a_kill_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let recorded = [hello(), Event::Note("before".into())];
     let body = format!("{}\nkill -KILL $$", recording(directory.path(), &recorded));
@@ -113,7 +113,7 @@ fn what_was_recorded_before_a_kill_is_kept() {
 }
 
 #[test]
-fn a_full_disk_is_told_from_a_crash() {
+fn a_full_disk_is_distinguished_from_a_crash() {
     let directory = tempfile::tempdir().unwrap();
     let (ending, _) = run_fake(directory.path(), "kill -BUS $$", &limits(LONG, LONG, LONG));
     assert!(matches!(ending.how, How::Died(_)), "{}", ending.how);
@@ -126,7 +126,7 @@ fn a_full_disk_is_told_from_a_crash() {
 }
 
 #[test]
-fn the_cause_of_an_end_is_heard() {
+fn the_cause_of_an_end_comes_from_qmp() {
     let cases = [
         ("guest-shutdown", How::PoweredOff),
         ("guest-reset", How::Reset),
@@ -146,7 +146,7 @@ fn the_cause_of_an_end_is_heard() {
 }
 
 #[test]
-fn a_stopped_guest_is_remarked() {
+fn a_stopped_guest_has_a_remark() {
     let directory = tempfile::tempdir().unwrap();
     let record = recording(directory.path(), &[hello()]);
     let body = format!("echo '{{\"event\": \"STOP\"}}'\n{record}\n{HANG}");
@@ -156,7 +156,7 @@ fn a_stopped_guest_is_remarked() {
 }
 
 #[test]
-fn a_flood_ends_the_machine() {
+fn too_much_output_ends_the_machine() {
     let cases = [
         (CONSOLE_FILE, "65M", "the guest wrote more than 64M to its console"),
         (PROFILE_FILE, "2049M", "the plugin wrote a profile of more than 2G"),
@@ -171,7 +171,7 @@ fn a_flood_ends_the_machine() {
 }
 
 #[test]
-fn an_earlier_recording_is_gone() {
+fn an_earlier_recording_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let body = recording(directory.path(), &[hello()]);
     run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
@@ -197,7 +197,7 @@ fn only_an_exact_machine_has_the_still_clock() {
 }
 
 #[test]
-fn disks_that_the_host_serves_are_not_exact() {
+fn exact_machines_have_no_disks_of_host_threads() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let exact = exact(directory, "libstillclock.so", false);
@@ -211,7 +211,7 @@ fn disks_that_the_host_serves_are_not_exact() {
     };
     for kind in [DiskKind::VirtioBlk, DiskKind::Nvme] {
         let error = ran(Engine::Exact(&exact), kind).unwrap_err().to_string();
-        let expected = format!("disk 1 is {} and not exact", kind.name());
+        let expected = format!("disk 1 is {}, which is not exact", kind.name());
         assert!(error.contains(&expected) && error.contains("kind = \"pmem\""), "{error}");
         ran(Engine::Tcg, kind).unwrap();
     }
@@ -221,7 +221,7 @@ fn disks_that_the_host_serves_are_not_exact() {
 }
 
 #[test]
-fn what_cannot_be_exact_is_refused_with_the_cure() {
+fn a_machine_that_cannot_be_exact_is_an_error_with_a_hint() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let whole = exact(directory, "libstillclock.so", true);
@@ -233,9 +233,9 @@ fn what_cannot_be_exact_is_refused_with_the_cure() {
     let cases = [
         (&bare, 9, 2, "version 10 or newer"),
         (&whole, 9, 1, "version 10 or newer"),
-        (&no_clock, 10, 1, "nowhere.so is not there, and QEMU is to load it in exact mode"),
+        (&no_clock, 10, 1, "nowhere.so does not exist, but QEMU loads it in exact mode"),
         (&no_plugin, 10, 1, "build it with `make build`"),
-        (&split, 10, 1, "a colon or a blank"),
+        (&split, 10, 1, "a colon or a space"),
     ];
     let limits = limits(LONG, LONG, LONG);
     for (exact, major, cpus, complaint) in cases {

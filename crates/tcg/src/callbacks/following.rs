@@ -1,4 +1,4 @@
-//! Callbacks from QEMU where the call path changes, or where counting continues on another path.
+//! Callbacks from QEMU at which the call path changes, or counting continues on another path.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -21,7 +21,7 @@ static RECENT: Recent = Recent::new();
 static PATHS: [AtomicU32; MAX_CPUS as usize] =
     [const { AtomicU32::new(Path::START.0) }; MAX_CPUS as usize];
 
-/// An event that changes the path, or needs to know it.
+/// An event that changes the path or depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// A block of kernel instructions begins at this address.
@@ -38,11 +38,11 @@ pub enum Hook {
     LoadStack,
     /// The stack pointer is loaded for another task.
     LeaveStack,
-    /// The stack pointer becomes what the register of this number holds.
+    /// The stack pointer is set from the register with this number.
     MoveStack(u8),
 }
 
-/// Follows so many CPUs.
+/// Starts to follow so many CPUs.
 pub fn start(cpus: u16) {
     *lock() = Some(Follower::new(cpus));
 }

@@ -55,7 +55,7 @@ fn long_lists_take_several_frames() {
 }
 
 #[test]
-fn only_what_ended_with_a_cut_is_a_phase() {
+fn only_slices_that_end_with_a_cut_are_phases() {
     let slice = |user| {
         let mut slice = Phase { cpus: vec![Cpu::default(); 2], ..Phase::default() };
         slice.cpus[0].totals.user = user;
@@ -75,7 +75,7 @@ fn only_what_ended_with_a_cut_is_a_phase() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_counts_are_errors() {
     let refused = |record: Record| refused(SCOPE, vec![record]);
     assert!(!refused(Record::Kernel(0, vec![(5, 1), (1, 1)])));
     assert!(refused(Record::Kernel(0, vec![(5, 1), (0, 1)])));
@@ -112,7 +112,7 @@ fn slices_and_bytes_have_a_limit() {
     assert_eq!(read(&vec![0; MAX_BYTES + 1]), Err(ProfileError::Long));
 }
 
-/// Bytes of memory that a profile holds.
+/// The memory of a profile in bytes.
 fn held(profile: &Profile) -> usize {
     fn room<T>(list: &Vec<T>) -> usize {
         list.capacity() * size_of::<T>()
@@ -133,7 +133,7 @@ fn held(profile: &Profile) -> usize {
 }
 
 #[test]
-fn few_bytes_never_hold_much_memory() {
+fn memory_is_proportional_to_the_bytes() {
     let slice = |cpus: u16, records: &[Record]| -> Vec<Record> {
         let whole = (0..cpus).map(totals).chain(records.iter().cloned());
         whole.chain([Record::Cut]).collect()
@@ -210,7 +210,7 @@ fn paths_end_and_add_up() {
 }
 
 #[test]
-fn a_file_that_is_no_profile_is_told() {
+fn a_file_that_is_not_a_profile_is_an_error() {
     assert_eq!(read(b""), Err(ProfileError::Empty));
     assert_eq!(read(&frames(&[Record::Cut])), Err(ProfileError::Empty));
     let newer = frames(&[Record::Start(VERSION + 1, SCOPE)]);
@@ -265,7 +265,7 @@ fn ticks() -> impl Strategy<Value = Vec<Tick>> {
     })
 }
 
-/// A slice whose paths, through any of `nodes`, add up to its kernel instructions.
+/// A slice whose paths add up to its kernel instructions, with any of `nodes`.
 fn slice(nodes: u32) -> impl Strategy<Value = Phase> {
     let node = (0..=nodes).prop_map(|node| node.checked_sub(1));
     let address = prop_oneof![Just(BEYOND), any::<u64>()];

@@ -1,4 +1,4 @@
-//! The placement of memory and threads: each process's report, and the shares of all.
+//! Combines the placement of memory and threads that each process reports into shares of all.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Nothing counted yet.
+    /// No pages and threads.
     pub fn of(topology: &Topology) -> Self {
         let nodes = topology.nodes.last().map_or(0, |last| last.number + 1);
         Self { pages: vec![0; nodes], threads: vec![0; nodes] }
@@ -42,14 +42,14 @@ enum State {
 }
 
 impl Convergence {
-    /// Nothing is known yet of `processes`.
+    /// No reports of `processes` yet.
     pub fn of(processes: usize, topology: &Topology) -> Self {
         let nodes = topology.nodes.iter().map(|node| node.number).collect();
         Self { nodes, processes: vec![State::Silent; processes] }
     }
 
-    /// Takes a process's report, `None` when it has ended. Once all running processes have reported, returns
-    /// the series and their shares, 0 to 1.
+    /// Takes a process's report, or `None` when it has ended. Once all running processes have reported,
+    /// returns the series with their shares, 0 to 1.
     pub fn update(&mut self, process: usize, placement: Option<Placement>) -> Vec<(String, f64)> {
         self.processes[process] = placement.map_or(State::Ended, State::Told);
         if self.processes.contains(&State::Silent) {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_all_processes_that_run() {
+    fn shares_are_of_all_running_processes() {
         let mut convergence = Convergence::of(2, &topology());
         assert!(convergence.update(0, placement([300, 0, 0], [1, 0, 1])).is_empty());
         let shares = convergence.update(1, placement([0, 0, 100], [2, 0, 0]));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_no_node_is_not_counted() {
+    fn items_on_no_node_are_not_counted() {
         let mut counts = Placement::of(&topology()).pages;
         for node in [Some(2), None, Some(9)] {
             count(&mut counts, node);

@@ -40,17 +40,17 @@ struct Options {
     programs: Vec<Program>,
     work: Work,
     first_node: usize,
-    /// The programs whose memory is first touched there.
+    /// The programs that first touch their memory on the first node.
     bound: Vec<Program>,
     interval: NonZeroU64,
-    /// As configured for the machine. Kernels reserve different amounts of memory, and would otherwise be
-    /// given different work.
+    /// The CPUs of the machine's definition. Kernels reserve different amounts of memory, and would otherwise
+    /// get different work.
     cpus: usize,
     memory: u64,
 }
 
 impl Options {
-    /// Reads the command line; `topology` is for what it leaves open.
+    /// Reads the command line. `topology` provides defaults.
     fn parse(arguments: lexopt::Parser, topology: &Topology) -> Result<Self, WorkloadError> {
         let mut options = Self {
             programs: Program::ALL.into(),
@@ -81,7 +81,7 @@ impl Options {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
     // The kernel's command line may change the number of nodes.
     Options::parse(arguments, &Topology { nodes: Vec::new() }).map(|_| ())
@@ -104,7 +104,7 @@ fn run(
     topology: &Topology,
     reporter: &mut Reporter,
 ) -> Result<(), WorkloadError> {
-    // On one node the programs would run, but their figures would be meaningless.
+    // On one node the programs would run, but their figures would mean nothing.
     if topology.nodes.len() < 2 {
         let nodes = topology.nodes.len();
         return Err(WorkloadError::Nodes { nodes, program: program.name() });
@@ -127,7 +127,7 @@ fn run(
     reporter.sample("CPU", 100.0 * spent.total() / elapsed)
 }
 
-/// Refuses memory that the first node does not have, before the OOM killer acts.
+/// Checks that the first node has enough memory, which otherwise the OOM killer would find out.
 fn check_room(
     program: Program,
     plan: &Plan,
@@ -141,13 +141,13 @@ fn check_room(
     if wanted > has / 10 * 9 {
         let (wanted, has, name) = (wanted >> 20, has >> 20, program.name());
         return Err(WorkloadError::Arguments(format!(
-            "{name} wants {wanted} MiB on node {node}, which has {has}: use a smaller --share"
+            "{name} needs {wanted} MiB on node {node}, which has {has}: use a smaller --share"
         )));
     }
     Ok(())
 }
 
-/// Starts the processes, reports where their memory and threads are, and waits for their end.
+/// Starts the processes, reports the placement of their memory and threads, and waits for their end.
 fn attend(
     program: Program,
     plan: &Plan,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_options_are_named() {
         let told = |arguments: &[&str]| options(arguments).err().unwrap();
         assert_eq!(told(&["--pass", "1"]), "--pass is not an option");
         assert!(told(&["--programs", "NUMA3"]).starts_with("--programs NUMA3: not one of NUMA01,"));
@@ -240,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn one_node_is_refused() {
+    fn one_node_is_an_error() {
         let topology = Topology { nodes: topology().nodes[..1].into() };
         let options = options(&[]).unwrap();
         let mut reporter = Reporter::from_environment().unwrap();
         let error = run(Program::Numa02, &options, &topology, &mut reporter).unwrap_err();
-        assert_eq!(error.to_string(), "this machine has 1 NUMA node: NUMA02 needs 2 or more");
+        assert_eq!(error.to_string(), "this machine has 1 NUMA node, but NUMA02 needs 2 or more");
     }
 }

@@ -1,4 +1,4 @@
-//! One process of a program: its threads, and the observation of their and its memory's placement.
+//! One process of a program: its threads, and the placement of its memory and threads over time.
 
 use std::io::{self, Write};
 use std::panic::resume_unwind;
@@ -30,16 +30,15 @@ const LOOKING: &str = "looking where memory and threads are";
 /// The plan of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// How many threads it has.
+    /// The number of threads.
     pub threads: usize,
-    /// Its memory: a whole number of steps per thread.
+    /// Its memory: a multiple of [`STEP`] for each thread.
     pub bytes: usize,
-    /// Whether every thread goes over the whole memory, or over a slice of its own.
+    /// Whether every thread zeroes all memory. Otherwise each zeroes its own slice.
     pub whole: bool,
     /// Steps that each thread zeroes.
     pub steps: u64,
-    /// The node on which all memory is touched before, by every thread; `None` if the work itself touches it
-    /// first.
+    /// The node on which every thread first touches all memory; `None` if the work itself touches it first.
     pub first_node: Option<usize>,
     /// Milliseconds between two observations of memory and threads.
     pub interval: u64,
@@ -61,17 +60,17 @@ pub fn main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     })
 }
 
-/// The part of `words` that begins with a huge page. The kernel merges adjacent mappings: a huge page across
-/// the border would be allocated by the first touch of a thread's stack, on any node.
+/// The part of `words` that begins with a huge page. The kernel merges adjacent mappings, and the first touch
+/// of a thread's stack would allocate a huge page across the border, on any node.
 fn aligned(words: &[AtomicU64], bytes: usize) -> &[AtomicU64] {
     let start = words.as_ptr().align_offset(STEP);
     &words[start..start + bytes / size_of::<AtomicU64>()]
 }
 
-/// Runs the threads, and calls `look` with their CPUs at each interval and at the end.
+/// Runs the threads. Calls `look` with their CPUs at each interval and at the end.
 ///
-/// The main thread, which is otherwise idle, does this: it wakes up once per interval, and asks the kernel
-/// about a few hundred pages.
+/// The main thread, which is otherwise idle, calls it. It wakes up once per interval and asks the kernel for
+/// a few hundred pages.
 fn carry_out(
     plan: &Plan,
     memory: &[AtomicU64],
@@ -79,7 +78,7 @@ fn carry_out(
 ) -> Result<(), WorkloadError> {
     let cpus: Vec<AtomicUsize> = (0..plan.threads).map(|_| AtomicUsize::new(NOWHERE)).collect();
     let slices = memory.chunks(memory.len() / plan.threads);
-    // Each thread holds a sender until it ends, and sends nothing.
+    // Each thread holds a sender until it ends, but sends nothing.
     let (alive, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let mut workers = Vec::new();
@@ -104,7 +103,7 @@ fn carry_out(
     })
 }
 
-/// What a thread does.
+/// The work of a thread.
 fn work(
     plan: &Plan,
     memory: &[AtomicU64],
@@ -125,7 +124,7 @@ fn work(
     Ok(())
 }
 
-/// Stores each word. The words are atomic because threads zero the same ones; on x86 these are plain stores,
+/// Stores to each word. Words are atomic because threads zero the same ones. On x86 these are plain stores,
 /// and unlike those of `memset` always of 8 bytes.
 fn zero(words: &[AtomicU64]) {
     for word in words {
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_zero_as_much_as_they_are_told() {
+    fn threads_do_the_planned_steps() {
         assert_eq!(zeroed(&Plan { steps: 1, ..plan(true) }), 0.25);
         assert_eq!(zeroed(&Plan { steps: 1, ..plan(false) }), 0.5);
     }
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_somewhere_once_it_is_touched() {
+    fn touched_memory_is_on_a_node() {
         let Ok(topology) = Topology::of_this_machine() else {
             return;
         };

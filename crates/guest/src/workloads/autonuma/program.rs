@@ -9,25 +9,25 @@ use super::process::{Plan, STEP};
 /// One of the programs, by its usual name in tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Two processes, each with half as many threads as there are CPUs; every thread zeroes all of
-    /// its process' memory. All of it lies on the first node at the start.
+    /// Two processes, each with half as many threads as there are CPUs. Every thread zeroes all memory of its
+    /// process. At the start all of it is on the first node.
     Numa01,
-    /// As `NUMA01`, but each thread zeroes a slice of its own.
+    /// Like `NUMA01`, but each thread zeroes its own slice.
     Numa01ThreadLocal,
-    /// One process with a thread per CPU; each zeroes a slice of its own, which it touches first.
+    /// One process with a thread per CPU. Each zeroes its own slice, which it touches first.
     Numa02,
-    /// As `NUMA02`, with half as many threads.
+    /// Like `NUMA02`, with half as many threads.
     Numa02Smt,
 }
 
 /// The amount of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// How often a thread goes over its part of the memory.
+    /// How often a thread zeroes its part of the memory.
     pub passes: Passes,
     /// A factor for all passes.
     pub scale: f64,
-    /// Memory of one process of `NUMA01`, in percent of what a node has on average.
+    /// The memory of one process of `NUMA01`, in percent of a node's average memory.
     pub share: f64,
 }
 
@@ -88,7 +88,7 @@ impl Program {
         }
     }
 
-    /// How many processes it has.
+    /// The number of processes.
     pub const fn processes(self) -> usize {
         if self.is_pair() { 2 } else { 1 }
     }
@@ -98,7 +98,7 @@ impl Program {
         matches!(self, Self::Numa01 | Self::Numa01ThreadLocal)
     }
 
-    /// What each of its processes does on a machine with `cpus`, whose nodes have `memory` bytes on
+    /// The plan of each of its processes on a machine with `cpus`, whose nodes have `memory` bytes on
     /// average.
     pub fn plan(self, work: &Work, cpus: usize, memory: u64) -> Plan {
         let half = cpus / 2;
@@ -148,7 +148,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
-    fn on_the_originals_machine_the_sizes_are_the_originals() {
+    fn sizes_on_the_originals_machine_are_the_originals() {
         let work = Work::default();
         let plans = Program::ALL.map(|program| program.plan(&work, 48, 10 * GIB));
         let total = |plan: &Plan| plan.steps * STEP as u64 * plan.threads as u64;
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_refused() {
+    fn invalid_sizes_are_errors() {
         let work = |scale, share| Work { scale, share, ..Work::default() };
         assert!(work(0.1, 45.0).check().is_ok());
         for (scale, share) in

@@ -239,8 +239,8 @@ impl Sort {
             if found != Some(official) {
                 let found = found.map_or("none".to_owned(), |rank| rank.to_string());
                 let why = format!(
-                    "in iteration {iteration} the rank of key {place} is {found}, and the official \
-                     one {official}"
+                    "in iteration {iteration} the rank of key {place} is {found}, but the official \
+                     one is {official}"
                 );
                 self.failures.lock().expect("nobody panics").push(why);
             }
@@ -254,8 +254,7 @@ impl Sort {
             for key in &self.sorted[self.places(bucket)] {
                 let key = key.get();
                 let rank = &self.ranks[key as usize];
-                // If there are more keys than counted, ranks would fall below all others, and the order is
-                // wrong then.
+                // If there are more keys than counted, ranks would become negative. The order is wrong then.
                 rank.set(rank.get().saturating_sub(1));
                 self.keys[rank.get() as usize].set(key);
             }

@@ -1,12 +1,12 @@
 //! EP, IS, CG, MG and LU of the NAS Parallel Benchmarks, with threads, after their specification (Bailey et
-//! al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D and what is timed
-//! after NPB 3). Each verifies its result by the official values, and reports no figure if that fails.
+//! al., "The NAS Parallel Benchmarks", RNR-94-007, NASA Ames, 1994; classes W, C and D and the timed parts
+//! after NPB 3). Each verifies its result against the official values, and reports no figure if that fails.
 //!
 //! | phase, after `ep.S-` | what happens |
 //! | --- | --- |
 //! | `fill` | the threads touch and fill their parts of the arrays |
 //! | `warm-up` | one iteration that the specification does not time; EP has none |
-//! | `steady` | what the specification times |
+//! | `steady` | the part that the specification times |
 //! | `verify` | the result is verified |
 
 mod cg;
@@ -32,7 +32,7 @@ use self::team::Team;
 use super::reporter::Reporter;
 use super::{WorkloadError, list, options, refused, value_of, within};
 
-/// The share of the machine's memory in percent that a benchmark may use. The rest is the kernel's.
+/// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
 /// Most threads.
 const MOST_THREADS: usize = 4096;
@@ -126,7 +126,7 @@ impl FromStr for Benchmark {
 struct Outcome {
     /// Operations of the timed part in millions, as the official programs count them.
     millions: f64,
-    /// Why the result is not the official one.
+    /// Why the result differs from the official one.
     verdict: Result<(), String>,
     /// A remark on the result.
     remark: String,
@@ -134,13 +134,13 @@ struct Outcome {
 
 /// The command line.
 struct Options {
-    /// Empty for all that fit.
+    /// The requested benchmarks; empty for all that fit into memory.
     benchmarks: Vec<Benchmark>,
     class: Class,
     threads: usize,
-    /// Bytes of the machine.
+    /// The machine's memory in bytes.
     memory: u64,
-    /// The user's own programs, which are run instead.
+    /// The user's own programs, which replace ours.
     programs: Vec<PathBuf>,
 }
 
@@ -167,7 +167,7 @@ impl Options {
             }
             Ok(true)
         })?;
-        // The user's programs may include other benchmarks and classes than ours.
+        // The user's programs may have other benchmarks and classes.
         if found.programs.is_empty() {
             if !benchmarks.is_empty() {
                 found.benchmarks = list("benchmarks", &benchmarks)?;
@@ -190,7 +190,7 @@ impl Options {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
             (wanted > room).then(|| {
                 format!(
-                    "{benchmark}.{:?} wants {} MiB, and {ROOM} % of the machine's memory are {}",
+                    "{benchmark}.{:?} needs {} MiB, but {ROOM} % of the machine's memory are {}",
                     self.class,
                     mib(wanted),
                     mib(room)
@@ -213,7 +213,7 @@ impl Options {
     }
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     if options.programs.is_empty() {
@@ -252,7 +252,7 @@ fn run(
     report(&name, outcome, taken, threads, reporter)
 }
 
-/// Reports the times of a run, if its result is right.
+/// Reports the times of a run, if its result is correct.
 fn report(
     name: &str,
     outcome: Outcome,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_result_is_an_error_and_no_figure() {
+    fn a_wrong_result_is_an_error_without_a_figure() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut reporter = Reporter::to(file.reopen().unwrap());
         let verdict = verify::check("zeta", 8.6, 8.5971775078648, 1e-10);
@@ -317,8 +317,8 @@ mod tests {
         let error = report("cg.S", outcome, Taken::default(), 2, &mut reporter).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cg.S does not count: zeta is 8.6000000000000e0, and the official value \
-             8.5971775078648e0"
+            "the result of cg.S cannot be used: zeta is 8.6000000000000e0, but the official value is \
+                     8.5971775078648e0"
         );
         assert_eq!(file.as_file().metadata().unwrap().len(), 0);
     }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_or_refused() {
+    fn benchmarks_that_do_not_fit_are_left_out_or_errors() {
         let told = |benchmarks: &str, class: &str, memory: &str| {
             let arguments = [
                 "--benchmarks",
@@ -370,17 +370,17 @@ mod tests {
         let (fitting, others) = told("", "D", "2147483648").unwrap();
         assert_eq!(fitting, [Benchmark::Ep]);
         let mg = others.iter().find(|why| why.starts_with("mg.D"));
-        assert_eq!(mg.unwrap(), "mg.D wants 27094 MiB, and 85 % of the machine's memory are 1741");
+        assert_eq!(mg.unwrap(), "mg.D needs 27094 MiB, but 85 % of the machine's memory are 1741");
         assert!(
-            told("cg", "D", "2147483648").unwrap_err().starts_with("--benchmarks cg: cg.D wants ")
+            told("cg", "D", "2147483648").unwrap_err().starts_with("--benchmarks cg: cg.D needs ")
         );
         assert!(
-            told("", "S", "65536").unwrap_err().starts_with("--class S: ep.S wants 2 MiB, and ")
+            told("", "S", "65536").unwrap_err().starts_with("--class S: ep.S needs 2 MiB, but ")
         );
     }
 
     #[test]
-    fn programs_of_the_users_own_may_be_of_other_benchmarks() {
+    fn a_users_programs_may_be_other_benchmarks() {
         let arguments = ["--benchmarks", "ft,cg", "--program", "/p/nas/ft.S.x,/p/nas/cg.S.x"];
         let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
         for class in ["", "E", "S,A"] {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_options_are_named() {
         let told = |arguments: [&str; 2]| {
             let options = Options::parse(lexopt::Parser::from_args(arguments));
             options.err().unwrap().to_string()

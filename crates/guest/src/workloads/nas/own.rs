@@ -1,5 +1,5 @@
 //! Runs programs of the NAS Parallel Benchmarks that the user has built. Their printed figures count if they
-//! verify their results.
+//! verified their results.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ const MAX_NAME: usize = flight::protocol::MAX_NAME;
 struct Report {
     /// The benchmark and its class, such as `cg.C`.
     name: String,
-    /// The time that it takes for its result.
+    /// The time in seconds.
     seconds: f64,
-    /// Million operations a second, as it counts them.
+    /// Million operations a second.
     rate: f64,
 }
 
-/// Why a program's output does not count.
+/// Why a program's output cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 enum Unusable {
     Missing(&'static str),
@@ -34,14 +34,14 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(what) => write!(f, "it does not print `{what}`"),
-            Self::Strange(what) => write!(f, "what it prints as `{what}` can't be"),
-            Self::Unverified(word) => write!(f, "it says of its verification: {word}"),
+            Self::Strange(what) => write!(f, "its value of `{what}` is invalid"),
+            Self::Unverified(word) => write!(f, "it did not verify its result: {word}"),
         }
     }
 }
 
-/// Runs the programs one after the other. Among several, those that verify their results count, and the
-/// failures of the others are noted; with a single program, or if none succeeds, a failure is an error.
+/// Runs the programs one after the other. With several programs, figures of the successful ones are reported
+/// and failures are noted. With a single program, or if none succeeds, a failure is an error.
 pub fn run(
     programs: &[PathBuf],
     threads: usize,
@@ -50,7 +50,7 @@ pub fn run(
     let mut failures = Vec::new();
     for program in programs {
         match run_one(program, threads, reporter) {
-            // The reporter's error: nobody listens any more.
+            // The reporter's error: the agent no longer reads.
             Err(error @ WorkloadError::Io { .. }) => return Err(error),
             Err(error) => failures.push(error),
             Ok(()) => {}
@@ -71,14 +71,14 @@ pub fn run(
     }
 }
 
-/// Runs a program, all of it in one phase, because it does not report its parts.
+/// Runs a program in a single phase, because it does not report its parts.
 fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<(), WorkloadError> {
     reporter.phase(&phase(program))?;
     let output = Program::new(program).env("OMP_NUM_THREADS", threads.to_string()).run();
     let output = output.map_err(|error| match error {
-        ProgramError::Start { .. } => {
-            WorkloadError::Child(format!("{error}; here is no C library: is it linked statically?"))
-        }
+        ProgramError::Start { .. } => WorkloadError::Child(format!(
+            "{error}; the guest has no C library: is it linked statically?"
+        )),
         error => error.into(),
     })?;
     reporter.phase("")?;
@@ -92,7 +92,7 @@ fn run_one(program: &Path, threads: usize, reporter: &mut Reporter) -> Result<()
     reporter.sample(&format!("System {name}"), output.spent.system)
 }
 
-/// The name of the program's phase: its file name, as far as that is a valid phase name.
+/// The name of the program's phase: its file name without characters that a phase cannot have.
 fn phase(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
@@ -100,7 +100,7 @@ fn phase(program: &Path) -> String {
     name.take(MAX_NAME).collect()
 }
 
-/// Reads the lines that all these programs end with:
+/// Reads the last lines of these programs' output:
 ///
 /// ```text
 ///  CG Benchmark Completed.
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// The end of what `cg.S.x` of NPB 3.4 prints.
+    /// The end of the output of NPB 3.4's `cg.S.x`.
     const OUTPUT: &str = "
    15       0.13235507E-14     8.5971775078648
  Benchmark completed
@@ -186,25 +186,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_verified_does_not_count() {
+    fn unverified_results_do_not_count() {
         let told = |from: &str, to: &str| parse(&OUTPUT.replace(from, to)).unwrap_err().to_string();
         assert_eq!(
             told("      SUCCESSFUL", "    UNSUCCESSFUL"),
-            "it says of its verification: UNSUCCESSFUL"
+            "it did not verify its result: UNSUCCESSFUL"
         );
         assert_eq!(told("Verification", "V"), "it does not print `Verification`");
-        assert_eq!(told("0.05", "-1"), "what it prints as `Time in seconds` can't be");
-        assert_eq!(told("1332.34", "NaN"), "what it prints as `Mop/s total` can't be");
-        assert_eq!(told("CG", "a b"), "what it prints as `Benchmark Completed` can't be");
+        assert_eq!(told("0.05", "-1"), "its value of `Time in seconds` is invalid");
+        assert_eq!(told("1332.34", "NaN"), "its value of `Mop/s total` is invalid");
+        assert_eq!(told("CG", "a b"), "its value of `Benchmark Completed` is invalid");
         assert_eq!(parse("").unwrap_err().to_string(), "it does not print `Benchmark Completed`");
     }
 
-    /// Runs a script as the program, and gives the lines reported.
+    /// Runs a script as the program, and returns the reported lines.
     fn lines(script: &str) -> Result<Vec<String>, String> {
         lines_of(&[("cg S.x", script)])
     }
 
-    /// The same of several by their names.
+    /// Runs several scripts as programs with these names.
     fn lines_of(scripts: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let directory = tempfile::tempdir().unwrap();
         // Written by another process: a child that another test starts could hold our file open, and a file
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_programs_those_count_that_are_verified() {
+    fn of_several_programs_the_verified_ones_count() {
         let script = |output: &str| format!("cat <<END\n{output}END\n");
         let cg = script(OUTPUT);
         let ft =
@@ -247,14 +247,14 @@ mod tests {
         assert_eq!(begin("sample cg.S "), ["sample cg.S 0.050000"]);
         assert_eq!(begin("sample ft"), [""; 0]);
         let notes = begin("note ");
-        assert!(notes[1].contains("ft.S.x does not count: it says of its verification: UNSUCC"));
+        assert!(notes[1].contains("ft.S.x cannot be used: it did not verify its result: UNSUCC"));
         assert!(notes[2].contains("failed (exit status: 3)"), "{notes:?}");
         let none = lines_of(&[("ft.S.x", &ft), ("is.S.x", "exit 3")]).unwrap_err();
         assert!(none.contains("UNSUCCESSFUL; ") && none.contains("exit status: 3"), "{none}");
     }
 
     #[test]
-    fn a_program_that_fails_says_so() {
+    fn a_failing_program_is_quoted() {
         assert!(lines("exit 3").unwrap_err().contains("failed (exit status: 3)"));
         assert!(lines("kill -9 $$").unwrap_err().contains("signal: 9"));
         assert!(lines("echo hello").unwrap_err().contains("`Benchmark Completed`"));

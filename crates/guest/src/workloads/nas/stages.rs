@@ -1,4 +1,4 @@
-//! The stages of a benchmark's run, each a phase: those before the specification's timer, and the timed one.
+//! The stages of a benchmark's run, a phase each: those before the specification's timer, and the timed one.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +12,9 @@ use crate::sys::{CpuTime, own_time};
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Arrays are first touched and filled.
+    /// Arrays are touched first and filled.
     Fill,
-    /// The timed work is done once, or once in part.
+    /// The timed work is done once, or a part of it.
     WarmUp,
     /// The timed work.
     Steady,
@@ -38,7 +38,7 @@ impl fmt::Display for Stage {
 pub struct Taken {
     /// Elapsed seconds.
     pub elapsed: f64,
-    /// Of all threads together.
+    /// CPU time of all threads together.
     pub cpu: CpuTime,
 }
 

@@ -10,14 +10,14 @@ use std::thread;
 
 use super::memory::Element;
 
-/// Most numbers that are summed at a time.
+/// The largest number of values that are summed at a time.
 const WIDEST: usize = 16;
 
 /// What the threads share.
 pub struct Team {
     barrier: Barrier,
-    /// Each member's contribution to a sum, in two alternating banks: while some members still read one,
-    /// others fill the other.
+    /// Each member's contribution to a sum, in two alternating banks: while some members read one, others
+    /// already write the other.
     parts: Vec<[[AtomicU64; WIDEST]; 2]>,
     progress: Vec<Progress>,
 }
@@ -67,7 +67,7 @@ impl Team {
     }
 }
 
-/// Ends the process when its thread panics: otherwise the others would wait for ever.
+/// Ends the process when its thread panics. Otherwise the other threads would wait forever.
 struct EndTogether;
 
 impl Drop for EndTogether {
@@ -133,7 +133,7 @@ impl Member<'_> {
         own.more.notify_all();
     }
 
-    /// Waits until the member `number` has done `steps` in all.
+    /// Waits until the member `number` has done `steps` steps.
     pub fn await_steps(&self, number: usize, steps: usize) {
         let other = &self.team.progress[number];
         let done = other.steps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_everything_once() {
+    fn shares_cover_everything_once() {
         for threads in 1..6 {
             for count in 0..20 {
                 let shares = (0..threads).flat_map(|number| share(count, number, threads));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_of_all_members_again_and_again() {
+    fn sums_are_of_all_members_each_time() {
         Team::new(3).run(|member| {
             for round in 0..100 {
                 let own = (member.number + round) as f64;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn one_works_alone_and_steps_are_awaited() {
+    fn one_member_works_alone_and_steps_are_awaited() {
         let (turns, order) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         Team::new(3).run(|member| {
             member.alone(|| assert_eq!(turns.fetch_add(1, SeqCst), 0));

@@ -1,14 +1,14 @@
-//! Comparison with the official values.
+//! Compares results with the official values.
 
-/// Takes `found` for `official` if they differ by `epsilon` of the latter at most.
+/// Accepts `found` if it differs from `official` by at most the share `epsilon`.
 ///
 /// # Errors
-/// Both values, if they differ more, or `found` is not a number.
+/// Both values, if they differ more or `found` is not a number.
 pub fn check(what: &str, found: f64, official: f64, epsilon: f64) -> Result<(), String> {
-    // Not the other way round: a NaN must not match.
+    // Written so that a NaN does not match.
     match ((found - official) / official).abs() <= epsilon {
         true => Ok(()),
-        false => Err(format!("{what} is {found:.13e}, and the official value {official:.13e}")),
+        false => Err(format!("{what} is {found:.13e}, but the official value is {official:.13e}")),
     }
 }
 
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_close_is_right() {
+    fn only_close_values_are_accepted() {
         assert_eq!(check("zeta", 8.0 + 1e-9, 8.0, 1e-8), Ok(()));
         for found in [8.0 + 1e-6, -8.0, 0.0, f64::NAN, f64::INFINITY] {
             let why = check("zeta", found, 8.0, 1e-8).unwrap_err();

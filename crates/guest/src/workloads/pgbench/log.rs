@@ -1,4 +1,4 @@
-//! Output and logs of pgbench (pgbench(1), "Per-Transaction Logging").
+//! Parses output and logs of pgbench (pgbench(1), "Per-Transaction Logging").
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -12,7 +12,7 @@ pub fn processed(report: &str) -> Option<u64> {
     let mut lines = report.lines();
     let rest =
         lines.find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
-    // Some reports add the intended number.
+    // Some reports also have the intended number.
     rest.split(['/', ' ']).next()?.parse().ok()
 }
 
@@ -21,17 +21,17 @@ pub fn processed(report: &str) -> Option<u64> {
 pub struct Rate {
     /// Transactions a second.
     pub value: f64,
-    /// When the window ended, in microseconds since 1970.
+    /// The end of the window, in microseconds since 1970.
     pub ended: u64,
 }
 
 /// All transactions of a run.
 pub struct Log {
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     room: u64,
-    /// The end of each, in microseconds since 1970.
+    /// The end of each transaction, in microseconds since 1970.
     ends: Vec<u64>,
-    /// The latency of each, in microseconds.
+    /// The latency of each transaction, in microseconds.
     latencies: Vec<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Log {
     /// script, and its end, in seconds and microseconds.
     ///
     /// # Errors
-    /// When a line is invalid, or there are too many, in words.
+    /// What is wrong, when a line is invalid or there are too many.
     pub fn read(&mut self, log: impl Read) -> Result<(), String> {
         let mut log = BufReader::new(log);
         let mut line = Vec::new();
@@ -59,23 +59,23 @@ impl Log {
             }
             let room = self.room.checked_sub(length as u64);
             self.room = room.ok_or_else(|| {
-                format!("a log of more than {MAX_LOG} bytes: a shorter steady phase has less")
+                format!("its log exceeds {MAX_LOG} bytes: use a shorter steady phase")
             })?;
             let text = String::from_utf8_lossy(&line);
             let Some((latency, end)) = transaction(&text) else {
-                return Err(format!("a line `{}` in its log", text.trim()));
+                return Err(format!("its log has the invalid line `{}`", text.trim()));
             };
             self.latencies.push(latency);
             self.ends.push(end);
         }
     }
 
-    /// How many there were.
+    /// The number of transactions.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The rates in so many windows, which begin a run's length before the last transaction.
+    /// The rates in so many windows, of which the first begins a run's length before the last transaction.
     pub fn rates(&self, seconds: u32, windows: u32) -> Vec<Rate> {
         let Some(last) = self.ends.iter().max() else {
             return Vec::new();
@@ -94,8 +94,7 @@ impl Log {
         (0..).zip(&counts).map(rate).collect()
     }
 
-    /// The latency in milliseconds that so many percent of the transactions did not exceed: the smallest
-    /// such one (nearest rank).
+    /// The smallest latency in milliseconds that `percent` of the transactions did not exceed (nearest rank).
     pub fn percentile(&mut self, percent: f64) -> Option<f64> {
         self.latencies.sort_unstable();
         let rank = (percent / 100.0 * self.latencies.len() as f64).ceil() as usize;
@@ -124,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// As pgbench 15 prints it.
+    /// A report of pgbench 15.
     const REPORT: &str = "pgbench (15.20 (Debian 15.20-0+deb12u1))\n\
                           transaction type: <builtin: select only>\nscaling factor: 1\n\
                           number of clients: 2\nduration: 3 s\n\
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_say_how_many() {
+    fn the_number_of_transactions_is_read() {
         assert_eq!(processed(REPORT), Some(51234));
         assert_eq!(processed("number of transactions actually processed: 10/10\n"), Some(10));
         assert_eq!(processed("number of transactions actually processed: many\n"), None);
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_of_windows() {
+    fn rates_are_per_window() {
         // Ten transactions in each of the first three seconds, twenty in the last.
         let at = |number: u64| 1_700_000_000_000_000 + number;
         let early = (0..30).map(|number| at(number * 100_000));
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_nearest_rank() {
+    fn percentiles_are_by_nearest_rank() {
         let lines: String =
             (1..=200).rev().map(|latency| format!("0 1 {latency} 0 1700000000 0\n")).collect();
         let mut log = log(&lines).unwrap();
@@ -173,29 +172,27 @@ mod tests {
     }
 
     #[test]
-    fn a_log_too_long_is_refused() {
+    fn a_too_long_log_is_an_error() {
         let line = "0 1 250 0 1700000000 5\n";
         let mut log = Log { room: 2 * line.len() as u64, ..Log::default() };
         assert_eq!(log.read(line.as_bytes()), Ok(()));
         assert_eq!(log.read(line.as_bytes()), Ok(()));
-        assert!(
-            log.read(line.as_bytes()).unwrap_err().starts_with("a log of more than 2147483648")
-        );
+        assert!(log.read(line.as_bytes()).unwrap_err().starts_with("its log exceeds 2147483648"));
         assert_eq!(log.len(), 2);
     }
 
     #[test]
-    fn other_lines_are_quoted() {
+    fn invalid_lines_are_quoted() {
         for line in ["0 1 failed 0 1700000000 5\n", "0 1 2\n", "0 1 2 0 1700000000 5", "\n"] {
             let problem = log(line).err().unwrap();
-            assert_eq!(problem, format!("a line `{}` in its log", line.trim()));
+            assert_eq!(problem, format!("its log has the invalid line `{}`", line.trim()));
         }
         assert!(log(&"7".repeat(1000)).is_err());
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut log = Log::default();
             let _ = log.read(bytes.as_slice());
             let _ = log.rates(3, 12);

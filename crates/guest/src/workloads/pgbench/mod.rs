@@ -120,7 +120,7 @@ fn steps(most: u32) -> Vec<u32> {
     steps.take_while(|&clients| clients < most).chain([most]).collect()
 }
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let accounts = (options.scale() as f64 * UNIT) as u64;
@@ -180,7 +180,7 @@ fn report(
     if still > 0 {
         // A rate of 0 has no harmonic mean; the note explains why it is missing.
         reporter.note(&format!(
-            "{}: no transaction was done in {still} of {windows} parts of the steady phase",
+            "{}: no transaction was completed in {still} of {windows} parts of the steady phase",
             count(clients as usize, "client")
         ))?;
     }
@@ -218,20 +218,19 @@ fn garbage(problem: String) -> ProgramError {
     ProgramError::Garbage { program: "pgbench".into(), problem }
 }
 
-/// What pgbench did, in words, if its own count, its log and the server's count agree.
+/// A note on pgbench's transactions, if its own count, its log and the server's count agree.
 fn agreed(output: &Output, log: &Log, counted: i64) -> Result<String, String> {
-    let done =
-        log::processed(&output.text).ok_or("it does not say how many transactions it did")?;
+    let done = log::processed(&output.text).ok_or("its report has no number of transactions")?;
     if done == 0 {
-        return Err("it did no transaction".into());
+        return Err("it completed no transaction".into());
     }
     if log.len() as u64 != done {
-        return Err(format!("it did {done} transactions, and its log holds {}", log.len()));
+        return Err(format!("it completed {done} transactions, but its log has {}", log.len()));
     }
     let others = OTHERS.0 + done / OTHERS.1;
     let counted = u64::try_from(counted).unwrap_or(0);
     if !(done..=done + others).contains(&counted) {
-        return Err(format!("it did {done} transactions, and the server counted {counted}"));
+        return Err(format!("it completed {done} transactions, but the server counted {counted}"));
     }
     Ok(format!("{done} transactions, {counted} in the server's count"))
 }
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threads_numbers_of_clients_are_those_of_its_machine() {
+    fn the_numbers_of_clients_follow_the_machine() {
         assert_eq!(steps(32), [1, 5, 12, 21, 30, 32]);
         assert_eq!(steps(2), [1, 2]);
         assert_eq!(steps(1), [1]);
@@ -305,10 +304,10 @@ mod tests {
         for counted in [-5, 1, 103] {
             assert!(agreed(&two, &log, counted).unwrap_err().contains("the server counted"));
         }
-        assert!(agreed(&output("garbage"), &log, 5).unwrap_err().starts_with("it does not say"));
+        assert!(agreed(&output("garbage"), &log, 5).unwrap_err().starts_with("its report has no"));
         let problem = agreed(&two, &Log::default(), 5).unwrap_err();
-        assert_eq!(problem, "it did 2 transactions, and its log holds 0");
+        assert_eq!(problem, "it completed 2 transactions, but its log has 0");
         let none = output("number of transactions actually processed: 0\n");
-        assert_eq!(agreed(&none, &Log::default(), 0).unwrap_err(), "it did no transaction");
+        assert_eq!(agreed(&none, &Log::default(), 0).unwrap_err(), "it completed no transaction");
     }
 }

@@ -60,7 +60,7 @@ impl Server {
             Ok(_) => Ok(server),
             Err(error) => {
                 let said = end_of(&log);
-                Err(WorkloadError::Child(format!("{error}; the server says: {said}")))
+                Err(WorkloadError::Child(format!("{error}; the server's log: {said}")))
             }
         }
     }
@@ -86,7 +86,7 @@ impl Server {
         let text = output.text.trim();
         text.parse().map_err(|_| ProgramError::Garbage {
             program: "psql".into(),
-            problem: format!("`{}` is no count", text.chars().take(80).collect::<String>()),
+            problem: format!("`{}` is not a count", text.chars().take(80).collect::<String>()),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The phases there are, each begun by a line `Phase N - ...`.
+/// The number of phases, each of which begins with a line `Phase N - ...`.
 const PHASES: usize = 7;
 /// The beginning of a report on the cache.
 const REPORT: &str = "libxfs_bcache:";
@@ -37,7 +37,7 @@ pub struct Chains {
 }
 
 impl Cache {
-    /// Hits in percent of look-ups; none without any.
+    /// Hits in percent of look-ups; `None` if there were no look-ups.
     pub fn hit_percent(&self) -> Option<f64> {
         let lookups = self.hits as f64 + self.misses as f64;
         (lookups > 0.0).then(|| 100.0 * self.hits as f64 / lookups)
@@ -78,14 +78,14 @@ pub fn last_report(text: &str) -> Result<Cache, String> {
         }
     }
     if phases != PHASES {
-        return Err(format!("{phases} of {PHASES} phases"));
+        return Err(format!("its output has {phases} of {PHASES} phases"));
     }
     if text.trim_end().lines().last().map(str::trim) != Some("done") {
-        return Err("an end that is not `done`".into());
+        return Err("its last line is not `done`".into());
     }
     let report = report.ok_or("no report on the buffer cache")?;
     match report.buckets {
-        0 => Err("a report on the buffer cache without its size".into()),
+        0 => Err("its report on the buffer cache has no size".into()),
         _ => Ok(report),
     }
 }
@@ -109,7 +109,7 @@ fn add(report: &mut Cache, line: &str) -> Option<()> {
     Some(())
 }
 
-/// Such as `  3 entries   2787 (  1%)` or ` >20 entries     12 (  0%)`.
+/// Parses a line such as `  3 entries   2787 (  1%)` or ` >20 entries     12 (  0%)`.
 fn chains(rest: &str) -> Option<Chains> {
     let (entries, buckets) = rest.split_once("entries")?;
     let entries = entries.trim();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_are_told_together() {
+    fn long_chains_are_combined() {
         let chains = chains("  >20 entries     12 (  0%)").unwrap();
         assert_eq!(chains, Chains { entries: 20, more: true, buckets: 12 });
         let cache = Cache { chains: vec![chains], ..Cache::default() };
@@ -157,18 +157,18 @@ mod tests {
     #[test]
     fn a_repair_that_did_not_end_is_refused() {
         let without = |part: &str| last_report(&TEXT.replace(part, "")).unwrap_err();
-        assert_eq!(without("Phase 6 - "), "5 of 7 phases");
-        assert_eq!(without("\ndone\n"), "an end that is not `done`");
+        assert_eq!(without("Phase 6 - "), "its output has 5 of 7 phases");
+        assert_eq!(without("\ndone\n"), "its last line is not `done`");
         assert_eq!(without("libxfs_bcache"), "no report on the buffer cache");
-        assert_eq!(without("Hash table size"), "a report on the buffer cache without its size");
-        assert_eq!(last_report(""), Err("0 of 7 phases".into()));
+        assert_eq!(without("Hash table size"), "its report on the buffer cache has no size");
+        assert_eq!(last_report(""), Err("its output has 0 of 7 phases".into()));
         let error = last_report(&TEXT.replace("Misses = 5717", "Misses = -1")).unwrap_err();
         assert_eq!(error, "`Misses = -1`");
     }
 
     proptest! {
         #[test]
-        fn any_text_is_survived(lines in "(Hash buckets with [ >0-9]{0,24}entries [0-9]{0,24}\n|Hits = [0-9a-z]{0,24}\n|.{0,20}\n){0,90}") {
+        fn any_text_is_read_without_panic(lines in "(Hash buckets with [ >0-9]{0,24}entries [0-9]{0,24}\n|Hits = [0-9a-z]{0,24}\n|.{0,20}\n){0,90}") {
             let text = TEXT.replace("\nMRU 0", &format!("\n{lines}MRU 0"));
             if let Ok(cache) = last_report(&text) {
                 prop_assert!(cache.chains.len() <= MAX_BUCKETS);

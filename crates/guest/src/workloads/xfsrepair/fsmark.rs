@@ -23,10 +23,10 @@ pub fn rounds(text: &str) -> Result<Vec<Round>, String> {
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let header = lines.next().unwrap_or_default();
     if !header.split_whitespace().eq(COLUMNS.iter().flat_map(|name| name.split(' '))) {
-        return Err(format!("no columns {}", COLUMNS.join(", ")));
+        return Err(format!("its output lacks the columns {}", COLUMNS.join(", ")));
     }
     let rounds: Option<Vec<Round>> = lines.take(MAX_ROUNDS).map(round).collect();
-    rounds.ok_or_else(|| "a line that is no round".into())
+    rounds.ok_or_else(|| "its output has a line that is not a round".into())
 }
 
 fn round(line: &str) -> Option<Round> {
@@ -67,16 +67,21 @@ FSUse%        Count         Size    Files/sec     App Overhead
 
     #[test]
     fn other_texts_are_refused() {
-        assert!(rounds("").unwrap_err().starts_with("no columns FSUse%, Count"));
-        assert!(rounds("Usage: fs_mark\n").unwrap_err().starts_with("no columns"));
+        assert!(rounds("").unwrap_err().starts_with("its output lacks the columns FSUse%, Count"));
+        assert!(
+            rounds("Usage: fs_mark\n").unwrap_err().starts_with("its output lacks the columns")
+        );
         for line in ["0 1 1 nan 5", "0 1 1 -2 5", "0 -1 1 2.0 5", "0 1 1 2.0", "Killed"] {
-            assert_eq!(rounds(&format!("{TEXT}{line}\n")), Err("a line that is no round".into()));
+            assert_eq!(
+                rounds(&format!("{TEXT}{line}\n")),
+                Err("its output has a line that is not a round".into())
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in ".{0,200}", lines in "([0-9.\\- ]{0,30}\n){0,9}") {
+        fn any_text_is_read_without_panic(text in ".{0,200}", lines in "([0-9.\\- ]{0,30}\n){0,9}") {
             let _ = rounds(&text);
             for round in rounds(&format!("{TEXT}{lines}")).unwrap_or_default() {
                 prop_assert!(round.rate.is_finite() && round.rate > 0.0);

@@ -26,7 +26,7 @@ pub fn make(path: &Path, bytes: u64, log: &str) -> Result<(), WorkloadError> {
     file.set_len(bytes).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
             WorkloadError::Arguments(format!(
-                "the disk's file system takes no file of {bytes} bytes ({}): xfs does",
+                "the disk's file system does not allow a file of {bytes} bytes ({}): use xfs",
                 crate::reason(&error)
             ))
         }
@@ -43,7 +43,7 @@ pub fn make(path: &Path, bytes: u64, log: &str) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// A mounted image. It is unmounted in every case.
+/// A mounted image, which is unmounted when dropped.
 pub struct Mounted {
     place: PathBuf,
     device: File,
@@ -75,7 +75,7 @@ impl Mounted {
                 let _ = detach_loop_device(&it.device);
                 let said = it.errors("").join("; ");
                 let said =
-                    if said.is_empty() { said } else { format!("; the kernel says: {said}") };
+                    if said.is_empty() { said } else { format!("; the kernel's messages: {said}") };
                 let error = io::Error::from(error);
                 let why = crate::reason(&error);
                 return Err(WorkloadError::Child(format!(
@@ -104,7 +104,7 @@ impl Mounted {
         match errors.as_slice() {
             [] => Ok(()),
             lines => Err(WorkloadError::Child(format!(
-                "the image could not be written whole; the kernel says: {}",
+                "the image could not be written completely; the kernel's messages: {}",
                 lines.join("; ")
             ))),
         }
@@ -148,7 +148,7 @@ pub fn damage(path: &Path, groups: u32) -> io::Result<u32> {
     let mut superblock = [0; 512];
     image.read_exact_at(&mut superblock, 0)?;
     if !superblock.starts_with(MAGIC) {
-        return Err(io::Error::other("it is no XFS"));
+        return Err(io::Error::other("it is not an XFS"));
     }
     let word = |at: usize| u32::from_be_bytes(superblock[at..at + 4].try_into().expect("4 bytes"));
     let [block, group_blocks, all] = [word(4), word(84), word(88)];
@@ -167,15 +167,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_too_large_for_its_file_system_is_told_of() {
+    fn a_too_large_image_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let error = make(&directory.path().join("image"), 1 << 63, "64m").unwrap_err().to_string();
-        assert!(error.starts_with("the disk's file system takes no file of 9223372036854775808"));
-        assert!(error.ends_with("): xfs does"), "{error}");
+        assert!(
+            error
+                .starts_with("the disk's file system does not allow a file of 9223372036854775808")
+        );
+        assert!(error.ends_with("): use xfs"), "{error}");
     }
 
     #[test]
-    fn headers_are_overwritten_where_they_are() {
+    fn headers_are_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("image");
         let mut bytes = vec![0xff; 3 * 8192];
@@ -192,6 +195,6 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), bytes);
         assert_eq!(damage(&path, 9).unwrap(), 3);
         fs::write(&path, [0; 512]).unwrap();
-        assert_eq!(damage(&path, 1).unwrap_err().to_string(), "it is no XFS");
+        assert_eq!(damage(&path, 1).unwrap_err().to_string(), "it is not an XFS");
     }
 }

@@ -155,7 +155,7 @@ fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
 /// KiB).
 const EXT4_FILE: u64 = 16 << 40;
 
-/// Whether this can be done on a machine, as far as that is known before.
+/// Checks the options, as far as possible without running.
 pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
     let options = Options::parse(arguments)?;
     let mut disks = machine.disks.iter().flat_map(|disk| &disk.format);
@@ -184,7 +184,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let full = mounted.inodes()?;
     if full < empty + options.total() {
         return Err(WorkloadError::Child(format!(
-            "fs_mark says that it made {} files, and {} more inodes are in use",
+            "fs_mark reported {} files, but {} more inodes are in use",
             options.total(),
             full.saturating_sub(empty)
         )));
@@ -195,7 +195,9 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
         match look(&image).run() {
             Err(ProgramError::Failed { .. }) => {}
             Ok(_) => {
-                return Err(WorkloadError::Child("xfs_repair -n finds no damage done".into()));
+                return Err(WorkloadError::Child(
+                    "xfs_repair -n finds no damage in the damaged image".into(),
+                ));
             }
             Err(error) => return Err(error.into()),
         }
@@ -209,7 +211,7 @@ pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     verify(&image, &place, full)?;
     reporter.phase("")?;
     reporter.note(&format!(
-        "{} files; after the repair xfs_repair -n is content, and all {full} inodes are there",
+        "{} files; after the repair xfs_repair -n finds no damage, and all {full} inodes exist",
         options.total()
     ))?;
     fs::remove_file(&image).while_(image.display().to_string())
@@ -223,7 +225,7 @@ fn fill(options: &Options, place: &Path, reporter: &mut Reporter) -> Result<(), 
     if rounds.len() as u64 != options.rounds || last != Some(options.total()) {
         let (count, wanted) = (last.unwrap_or(0), options.total());
         let problem = format!(
-            "{} rounds that made {count} files, and not {} that made {wanted}",
+            "{} rounds with {count} files, not {} with {wanted}",
             rounds.len(),
             options.rounds
         );
@@ -284,7 +286,7 @@ fn verify(image: &Path, place: &Path, inodes: u64) -> Result<(), WorkloadError> 
     mounted.unmount()?;
     if found != inodes {
         return Err(WorkloadError::Child(format!(
-            "{inodes} inodes were in use before the repair, and {found} after it"
+            "{inodes} inodes were in use before the repair, but {found} after it"
         )));
     }
     Ok(())
