@@ -357,12 +357,12 @@ mod tests {
     fn a_boot_that_hangs_says_where() {
         let limit = Limit::Boot(Millis(180_000));
         let said = timed_out(limit, "SeaBIOS\n[    0.5] smp: Bringing up secondary CPUs ...\r\n\n");
-        let expected = "the agent was not up 3m after the start; the last line on its console: \
+        let expected = "the agent did not start within 3m; the last line on its console: \
                         [    0.5] smp: Bringing up secondary CPUs ...";
         assert_eq!(said, expected);
         assert!(timed_out(limit, "").ends_with("; its console is empty"));
         assert!(timed_out(limit, &"x".repeat(9999)).len() < 400);
         let run = timed_out(Limit::Run(Millis(1000)), "SeaBIOS\n");
-        assert_eq!(run, "the job was not done 1s after the agent was up");
+        assert_eq!(run, "the job was not complete 1s after the agent started");
     }
 }
