@@ -40,7 +40,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A record of the cache is invalid.
-    #[error("{}: {problem} (remove its directory, then make or add it again)", path.display())]
+    #[error("{}: {problem} (remove {})", path.display(), to_remove(path))]
     Record {
         /// The record.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum Error {
         problem: String,
     },
     /// A file of a kernel in the cache is damaged.
-    #[error("{}: {problem}; remove the kernel (`faultline kernel rm {name}`) and add it again", path.display())]
+    #[error("{}: {problem}; remove the kernel (`faultline kernel remove {name}`) and add it again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -201,6 +201,14 @@ impl Error {
                 | Self::NoImage(_)
                 | Self::UnknownImage { .. }
         )
+    }
+}
+
+/// What to remove if a record is invalid. The aliases are a file of the cache's own directory.
+fn to_remove(record: &Path) -> &'static str {
+    match record.ends_with("aliases.json") {
+        true => "this file, then add kernels by their versions again",
+        false => "its directory, then make or add it again",
     }
 }
 

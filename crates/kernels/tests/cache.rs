@@ -55,7 +55,7 @@ fn a_kernel_with_changed_files_is_an_error() {
         fs::write(file, flipped).unwrap();
         let expected = format!(
             "{}: it has changed since it was added: its SHA-256 differs; remove the kernel \
-                         (`faultline kernel rm {RELEASE}`) and add it again",
+                         (`faultline kernel remove {RELEASE}`) and add it again",
             file.display()
         );
         assert_eq!(obtain().unwrap_err().to_string(), expected);
@@ -221,6 +221,10 @@ fn aliases_refer_to_their_kernel_until_it_is_removed() {
     for name in ["6.1", "debian:6.1"] {
         assert_eq!(bench.cache.obtain(name, &|_| ()).unwrap(), kernel);
     }
+    write(&bench.path("cache/aliases.json"), b"{garbage");
+    let error = bench.cache.get("6.1").unwrap_err().to_string();
+    assert!(error.contains("(remove this file, then add kernels"), "{error}");
+    write(&bench.path("cache/aliases.json"), aliases.as_bytes());
     bench.cache.remove("6.1").unwrap();
     assert_eq!(bench.cache.get("6.1").unwrap(), None);
     assert_eq!((bench.cache.list().unwrap(), bench.leftovers()), (vec![], 0));

@@ -14,7 +14,8 @@ const BLOCKS: u32 = 1 << 24;
 pub type Of = (ExperimentId, Experiment, Vec<Kept>);
 
 /// Combines the variants and boots of several experiments that ran the same workloads on the same machine.
-/// Variants with the same name in several experiments are renamed `NAME@1`, with the experiment's number.
+/// Variants with the same name in several experiments are renamed `NAME@1`, with the experiment's number. All
+/// variants are, if a variant is already called like that.
 /// Boots of different experiments never share a block, because they did not alternate.
 ///
 /// # Errors
@@ -50,8 +51,9 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     for variant in all.iter().flat_map(|(_, experiment, _)| &experiment.variants) {
         *names.entry(&variant.name).or_default() += 1;
     }
+    let least = if names.keys().any(|name| name.contains('@')) { 1 } else { 2 };
     let named = |id: ExperimentId, name: &str| match names.get(name) {
-        Some(2..) => format!("{name}@{id}"),
+        Some(number) if *number >= least => format!("{name}@{id}"),
         _ => name.to_owned(),
     };
     let mut whole = Experiment { variants: Vec::new(), ..base.clone() };
@@ -141,6 +143,19 @@ mod tests {
         let boots: Vec<_> = kept.iter().map(|it| (&*it.boot.variant, it.boot.block)).collect();
         let other = BLOCKS;
         assert_eq!(boots, [("6.1@3", 0), ("own3", 1), ("6.1@7", other), ("own7", other + 1)]);
+    }
+
+    #[test]
+    fn invented_names_are_nobodys() {
+        let head = format!("boots = 2\n{MACHINE}");
+        let mut second = of(7, &head, "b");
+        second.1.variants[1].name = "6.1@3".into();
+        second.2[1].boot.variant = "6.1@3".into();
+        let (experiment, kept) = across(&[of(3, &head, "a"), second]).unwrap();
+        let names: Vec<_> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["6.1@3", "own3@3", "6.1@7", "6.1@3@7"]);
+        let boots: Vec<_> = kept.iter().map(|it| &*it.boot.variant).collect();
+        assert_eq!(boots, names);
     }
 
     #[test]

@@ -36,6 +36,11 @@ const MINUTE: Millis = Millis(60_000);
 /// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
 /// `arch/x86/include/asm/setup.h`); this leaves room for the words that we add.
 const LONGEST_CMDLINE: usize = 1536;
+/// The longest name of an experiment or a variant, in bytes.
+const LONGEST_NAME: usize = 200;
+/// What is wrong with a name that is none.
+const NO_NAME: &str =
+    "is empty, longer than 200 bytes, begins or ends with a blank, or has control characters";
 /// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
 /// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of the kernel's own, up to seven that a seed draws, and these.
 const MOST_WORDS: usize = 20;
@@ -149,11 +154,10 @@ pub fn exact_name(name: &str) -> String {
 /// Checks the name of an experiment.
 ///
 /// # Errors
-/// Why the name is not allowed: it is empty, has control characters, or is the number of an experiment or a
-/// boot.
+/// Why the name is not allowed: it is no name at all, or is the number of an experiment or a boot.
 pub fn check_name(name: &str) -> Result<(), String> {
-    if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err("the name of an experiment is empty or has control characters".into());
+    if !is_name(name) {
+        return Err(format!("the name of an experiment {NO_NAME}"));
     }
     if name.strip_prefix('b').unwrap_or(name).bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!(
@@ -165,6 +169,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` cannot be a name, because it refers to another experiment"));
     }
     Ok(())
+}
+
+/// Whether this can be the name of an experiment or a variant.
+fn is_name(name: &str) -> bool {
+    let is_short = (1..=LONGEST_NAME).contains(&name.len());
+    is_short && name.trim() == name && !name.chars().any(char::is_control)
 }
 
 /// Reads an experiment from a file's text. Paths in it are relative to the file's directory. If `mode` is
@@ -337,10 +347,10 @@ impl VariantForm {
         let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
         let kernel = self.kernel.into_inner();
         let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
+        if !is_name(&name) {
             return fault(
                 place,
-                "the variant's name is empty or has control characters",
+                format!("the variant's name {NO_NAME}"),
                 "reports use it as the head of a column",
             );
         }

@@ -79,6 +79,25 @@ fn lines(text: &str, options: Options<'_>) -> String {
     lines
 }
 
+/// A word quoted for a shell, in printable ASCII.
+pub fn shell_word(word: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:+~/@".contains(byte);
+    let as_is = || word.iter().copied().map(char::from).collect::<String>();
+    let escaped = |byte: &u8| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    let is_option = word.first().is_none_or(|first| b"-~".contains(first));
+    if !is_option && word.iter().all(is_plain) {
+        as_is()
+    } else if word.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        format!("'{}'", as_is().replace('\'', "'\\''"))
+    } else {
+        format!("$'{}'", word.iter().map(escaped).collect::<String>())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,5 +128,19 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert!(lines[1].starts_with("      word"));
         assert!(lines.iter().all(|line| line.len() <= WIDTH && !line.ends_with(' ')));
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, quoted) in [
+            (&b"a/b.db"[..], "a/b.db"),
+            (b"a b", "'a b'"),
+            (b"it's", "'it'\\''s'"),
+            (b"", "''"),
+            (b"-x", "'-x'"),
+            (b"a\n\xff", "$'a\\x0a\\xff'"),
+        ] {
+            assert_eq!(shell_word(word), quoted);
+        }
     }
 }

@@ -27,7 +27,7 @@ mod verdicts;
 
 use compare::Comparison;
 
-pub use ascii::escape;
+pub use ascii::{escape, shell_word};
 pub use brief::brief;
 pub use counter::counter;
 pub use explain::{explain, explain_html, explain_json};

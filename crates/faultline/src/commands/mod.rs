@@ -20,11 +20,13 @@ pub mod userspace;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ::store::Store;
 use model::Topology;
+use report::shell_word;
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
@@ -36,7 +38,8 @@ fn store_path(named: Option<PathBuf>) -> Result<PathBuf, ::store::Error> {
 
 /// The option `--store` for a command to be typed; empty for the default store.
 fn store_option(named: Option<&PathBuf>) -> String {
-    named.map_or(String::new(), |path| format!(" --store {}", path.display()))
+    let word = |path: &PathBuf| shell_word(path.as_os_str().as_bytes());
+    named.map_or(String::new(), |path| format!(" --store {}", word(path)))
 }
 
 /// Opens the store to read it. A store that does not exist is not created.

@@ -129,7 +129,7 @@ fn impossible_values_are_errors() {
         ),
         (
             with("\"numa\"", "\"a\\u001bb\""),
-            "the name of an experiment is empty or has control characters",
+            "the name of an experiment is empty, longer than 200 bytes, begins or ends with a blank, or has control characters",
         ),
         (with("\"2G\"", "\"1M\""), "memory: 1M is not a multiple of 128M a node"),
         (with("nodes = 2", disk), "a disk cannot have a size of 9999999T"),

@@ -4,7 +4,7 @@ use compare::{KeptBoot, Results, VariantBoots};
 use model::{BootFacts, BootId, Mode, Pinned, Variant};
 
 use super::{WIDTH, section};
-use crate::ascii::{escape, excerpt, fold};
+use crate::ascii::{escape, excerpt, fold, shell_word};
 use crate::notes::Note;
 
 /// What is needed to run an experiment again.
@@ -112,8 +112,8 @@ pub fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
         }
     }
     if let Some((file, _)) = recipe.files.first() {
-        commands.push(format!("faultline run {}", quoted(file)));
-        commands.push(format!("faultline compare {}", quoted(&experiment.name)));
+        commands.push(format!("faultline run {}", shell_word(file.as_bytes())));
+        commands.push(format!("faultline compare {}", shell_word(experiment.name.as_bytes())));
     }
     commands
 }
@@ -166,28 +166,14 @@ fn kernel_command(variant: &Variant, facts: Option<&BootFacts>) -> String {
     let origin = facts.map_or("", |facts| &facts.kernel_origin);
     let version = origin.strip_prefix(DEBIAN).and_then(|rest| rest.split_once(',')).map(|it| it.0);
     match version {
-        Some(version) => format!("faultline kernel add {}", quoted(&format!("debian:{version}"))),
-        None => {
-            format!("faultline kernel add --image bzImage --modules DIR --name {}", quoted(kernel))
+        Some(version) => {
+            format!("faultline kernel add {}", shell_word(format!("debian:{version}").as_bytes()))
         }
-    }
-}
-
-/// A word quoted for a shell, in printable ASCII.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-:+~/@".contains(letter);
-    if !word.is_empty() && !word.starts_with(['-', '~']) && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    match word.chars().all(|letter| matches!(letter, ' '..='~')) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => {
-            let byte = |byte: u8| match byte {
-                b'\'' | b'\\' => format!("\\{}", char::from(byte)),
-                b' '..=b'~' => char::from(byte).to_string(),
-                _ => format!("\\x{byte:02x}"),
-            };
-            format!("$'{}'", word.bytes().map(byte).collect::<String>())
+        None => {
+            format!(
+                "faultline kernel add --image bzImage --modules DIR --name {}",
+                shell_word(kernel.as_bytes())
+            )
         }
     }
 }
