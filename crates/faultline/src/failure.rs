@@ -122,10 +122,10 @@ impl From<kernels::Error> for Failure {
     }
 }
 
-impl From<lab::LookError> for Failure {
-    fn from(error: lab::LookError) -> Self {
+impl From<lab::InspectionError> for Failure {
+    fn from(error: lab::InspectionError) -> Self {
         match error {
-            lab::LookError::Kernel(error) => error.into(),
+            lab::InspectionError::Kernel(error) => error.into(),
             other => Self::Host(other.to_string()),
         }
     }
@@ -194,7 +194,9 @@ mod tests {
             || lab::RunError::Program { path: "x".into(), error: io::ErrorKind::NotFound.into() };
         let is_usage = |failure: Failure| matches!(failure, Failure::Usage(_));
         assert!(is_usage(request().into()) && is_usage(lab::RunError::Kernel(request()).into()));
-        assert!(is_usage(lab::LookError::Kernel(request()).into()) && is_usage(program().into()));
+        assert!(
+            is_usage(lab::InspectionError::Kernel(request()).into()) && is_usage(program().into())
+        );
         assert!(!is_usage(kernels::Error::NoCache.into()));
     }
 }

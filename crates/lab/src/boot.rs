@@ -1,51 +1,34 @@
 //! Does one boot: makes the initramfs, runs and watches the machine, evaluates the recording.
 
+pub mod disks;
+pub mod engine;
+pub mod error;
+pub mod guest;
+pub mod inspect;
+pub mod job;
+pub mod out_of_tree;
+pub mod swap;
+pub mod symbols;
+pub mod userspace;
+
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
 use kernels::Userspace;
 use machine::{Emulator, Engine, Vm};
-use model::{Boot, BootFacts, Bytes, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
+use model::{Boot, BootFacts, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
 
-use crate::conclude::{Counting, Head, conclude, digest, unknown_load};
-use crate::disks::{self, Contents, DiskError};
-use crate::guest::Guest;
-use crate::job::{self, JobError};
-use crate::out_of_tree::{self, OutOfTree};
+use crate::digest::digest;
+use crate::record::conclude::{Counting, Head, conclude, unknown_load};
 use crate::schedule::Slot;
-use crate::userspace;
-
-/// Space for one boot's recording. The file is sparse, so only what is written takes space.
-pub const RECORDER: Bytes = Bytes::mib(256);
-
-/// Why a boot has no result. The cause is the host, not the variant.
-#[derive(Debug, thiserror::Error)]
-pub enum BootError {
-    /// A file of the boot cannot be read or written.
-    #[error("{path}: {error}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        error: io::Error,
-    },
-    /// The machine could not be run.
-    #[error(transparent)]
-    Machine(#[from] machine::Error),
-    /// The initramfs cannot be made.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// A disk cannot be made.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// The cached files of the kernel cannot be read.
-    #[error(transparent)]
-    Kernel(#[from] kernels::Error),
-}
+use disks::Contents;
+use error::{BootError, in_file};
+use guest::Guest;
+use job::{JobError, RECORDER, image};
+use out_of_tree::OutOfTree;
 
 /// The inputs that all boots of one variant share.
 pub struct Bootable<'a> {
@@ -212,17 +195,6 @@ fn never_booted(head: Head, error: &JobError) -> Boot {
         host: unknown_load(),
         ..Boot::default()
     }
-}
-
-/// The image that is booted: `vmlinux` by PVH if there is one, because the guest need not decompress it.
-pub fn image(kernel: &Kernel) -> &Path {
-    kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
-}
-
-/// For `map_err`: adds the path of the file.
-pub fn in_file(path: &Path) -> impl FnOnce(io::Error) -> BootError {
-    let path = path.to_owned();
-    |error| BootError::File { path, error }
 }
 
 /// Describes what a boot does, from the events that it records.

@@ -1,11 +1,14 @@
 //! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
 
+pub mod binaries;
 mod disks;
+pub mod lock;
 mod machine;
 mod mode;
 mod swap;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod userspace;
 mod workloads;
 mod write;

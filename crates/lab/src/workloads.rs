@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use flight::event::MAX_CUTS;
+use flight::job::PROGRAMS_PATH;
 use guest::workloads as built_in_programs;
-use model::{Machine, Manifest, Swap, WorkloadUse};
+use model::{Machine, Manifest, Pinned, Swap, WorkloadUse};
 
-use crate::{job, text};
+use crate::file::text;
 
 /// The largest number of iterations of a boot, of all its workloads together. The begin and the end of each
 /// iteration are cuts, and so is each phase in it.
@@ -124,7 +125,7 @@ pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option
 /// # Errors
 /// With the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
-    let command = job::command(used, machine)?;
+    let command = command_of(used, machine)?;
     built_in_programs::check(&command, machine).map_err(|error| refusal(&used.manifest, &error))
 }
 
@@ -144,6 +145,21 @@ fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> Wor
         }
     }
     WorkloadError::Refused { workload, why: error.to_string() }
+}
+
+/// The command of a workload, with the paths of the user's own programs.
+pub fn command_of(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
+    let place = |program: &Pinned| program_path(&workload.manifest.name, program.path());
+    let places: Vec<String> = workload.programs().map(place).collect();
+    let places = (!places.is_empty()).then(|| places.join(","));
+    command(&workload.manifest, machine, places.as_deref())
+}
+
+/// The path of a user's program in the guest. It includes the workload, because two workloads may have
+/// programs with the same name.
+pub fn program_path(workload: &str, program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    format!("{PROGRAMS_PATH}/{workload}/{name}")
 }
 
 /// All built-in manifests.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{Guest, Look};
+use lab::{Guest, Inspection};
 use model::Machine;
 
 use super::{print, topology};
@@ -20,7 +20,7 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     let machine =
         Machine { accel: args.machine.accel.into(), ..Machine::new(topology(&args.machine)?) };
     let directory = tempfile::tempdir()?;
-    let look = Look {
+    let inspection = Inspection {
         cache: Cache::open()?,
         guest: Guest::find()?,
         kernel: args.kernel.clone(),
@@ -30,10 +30,10 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     };
     let say = &|line: &str| eprintln!("{}", report::escape(line));
     if args.shell {
-        look.shell(say)?;
+        inspection.shell(say)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let boot = look.boot(say)?;
+    let boot = inspection.boot(say)?;
     print(&list::boot(&boot))?;
     Ok(if boot.outcome.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }

@@ -12,8 +12,7 @@ use lab::schedule::MOST_BOOTS;
 use lab::sequential::{self, Unfit};
 use lab::workloads::{MOST_ITERATIONS, WorkloadError};
 use lab::{
-    Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, text,
-    workloads,
+    Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, workloads,
 };
 use model::{
     Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
@@ -90,7 +89,7 @@ const NOTHING: &str = "give an experiment file, or kernels and a workload:
 fn failed(args: &RunArgs, error: RunError) -> Failure {
     if let RunError::Kernel(no @ kernels::Error::NoPackage { package, .. }) = &error
         && let Some(path) = &args.experiment
-        && let Ok(text) = text::read(path)
+        && let Ok(text) = file::text::read(path)
         && let Some(error) = file::package_error(path, &text, package, &no.to_string())
     {
         return error.into();
@@ -157,8 +156,8 @@ pub fn scratch(store: &Path) -> PathBuf {
 }
 
 fn read(path: &Path, mode: Option<Mode>) -> Result<Experiment, Failure> {
-    let text =
-        text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let text = file::text::read(path)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     Ok(file::parse(path, &text, mode)?)
 }
 

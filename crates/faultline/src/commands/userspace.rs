@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kernels::Cache;
-use lab::{Guest, lock, workloads};
+use lab::file::lock;
+use lab::{Guest, workloads};
 use model::{BootId, Manifest, UserspaceLock};
 
 use super::{existing_store, print, write_out};

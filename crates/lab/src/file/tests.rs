@@ -4,7 +4,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use model::Sequential;
 
 use super::*;
-use crate::lock;
+use crate::file::lock;
 
 const GOOD: &str = r#"
 name = "numa"
@@ -286,10 +286,10 @@ fn programs_of_a_directory_are_found_before_boots() {
         parse(&path("x.toml"), &text, None).map_err(|error| (rendered(&error), text))
     };
     let all = read("").unwrap();
-    let programs =
-        ["cg.S.x", "ft.S.x"].map(|name| crate::binaries::program(&path("bin").join(name)).unwrap());
+    let programs = ["cg.S.x", "ft.S.x"]
+        .map(|name| crate::file::binaries::program(&path("bin").join(name)).unwrap());
     assert_eq!(all.workloads[0].binaries, programs);
-    let command = crate::job::command(&all.workloads[0], &all.machine).unwrap().join(" ");
+    let command = crate::workloads::command_of(&all.workloads[0], &all.machine).unwrap().join(" ");
     let places = "--program /faultline/programs/nas/cg.S.x,/faultline/programs/nas/ft.S.x";
     assert!(command.ends_with(places), "{command}");
     let any = read("parameters = { class = \"\" }").unwrap();

@@ -7,7 +7,8 @@ use model::{UserspaceLock, WorkloadUse};
 use toml::Spanned;
 
 use super::{Checked, fault};
-use crate::{lock, text};
+use crate::file::lock;
+use crate::file::text;
 
 /// Reads the lock in this file, if the experiment names one. It must contain all packages that workloads
 /// want. Each of `sources` is the name of a built-in workload or the path of a manifest.

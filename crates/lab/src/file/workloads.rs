@@ -10,8 +10,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Checked, DEFAULT_TIMEOUT, Value, did_you_mean, fault, some_time};
+use crate::file::binaries;
+use crate::file::text;
 use crate::workloads::{self, MOST_ITERATIONS, WorkloadError};
-use crate::{binaries, text};
 
 /// The longest name of a workload in bytes.
 const LONGEST_NAME: usize = 100;

@@ -9,9 +9,10 @@ use model::{
 use toml::{Table, Value};
 
 use super::{DEFAULT_TIMEOUT, usual_limits};
-use crate::replay::unpinned;
+use crate::file::lock;
+use crate::run::replay::unpinned;
 use crate::sequential::{AT_MOST, MARGIN};
-use crate::{lock, workloads};
+use crate::workloads;
 use text::text;
 
 /// The name of the file with the lock of the user space.

@@ -15,13 +15,13 @@ use super::context::RunContext;
 use super::looks::Looks;
 use super::plan::Due;
 use super::{Ending, Lab, RunError, RunOptions, RunSummary};
-use crate::guest::{Guest, Libraries};
-use crate::metrics;
-use crate::salvage::remove;
+use crate::boot::guest::{Guest, Libraries};
+use crate::record::metrics;
+use crate::record::salvage::remove;
+use crate::run::verify::{Verified, verify};
+use crate::run::watch::{Progress, Watch};
+use crate::run::worker::{Report, work};
 use crate::schedule::files_of;
-use crate::verify::{Verified, verify};
-use crate::watch::{Progress, Watch};
-use crate::worker::{Report, work};
 
 /// How often an invalid boot is repeated.
 const REPEATS: usize = 2;

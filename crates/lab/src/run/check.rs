@@ -3,7 +3,7 @@
 use model::{Bytes, Experiment, Kernel, Topology, Variant};
 
 use super::RunError;
-use crate::out_of_tree::OutOfTree;
+use crate::boot::out_of_tree::OutOfTree;
 
 /// The word of the command line that makes a kernel divide its memory into emulated nodes
 /// (`Documentation/admin-guide/kernel-parameters.txt`).

@@ -6,13 +6,13 @@ use model::{Experiment, Kernel, Mode};
 
 use super::{Lab, RunError};
 use crate::boot::Bootable;
-use crate::engine;
-use crate::exact;
-use crate::guest::{Guest, Libraries};
-use crate::out_of_tree::OutOfTree;
+use crate::boot::engine;
+use crate::boot::guest::{Guest, Libraries};
+use crate::boot::out_of_tree::OutOfTree;
+use crate::boot::symbols::KernelCode;
+use crate::record::exact;
+use crate::run::watch::{Progress, Watch};
 use crate::schedule::Slot;
-use crate::symbols::KernelCode;
-use crate::watch::{Progress, Watch};
 
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use model::BootId;
 
 use super::check::TooLarge;
-use crate::boot::BootError;
-use crate::salvage::SalvageError;
+use crate::boot::error::BootError;
+use crate::record::salvage::SalvageError;
 
 /// Why a run ended early. Boots that were reported as stored remain stored.
 #[derive(Debug, thiserror::Error)]

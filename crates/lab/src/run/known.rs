@@ -8,9 +8,9 @@ use store::{ExperimentId, Store};
 
 use super::RunError;
 use super::plan::Plan;
-use crate::conclude::digest;
-use crate::guest::Guest;
-use crate::out_of_tree;
+use crate::boot::guest::Guest;
+use crate::boot::out_of_tree;
+use crate::digest::digest;
 
 /// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
 /// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,

@@ -10,7 +10,7 @@ use stats::sequential::looks;
 use store::{Detail, ExperimentId, Store};
 
 use super::{Ending, RunError};
-use crate::watch::{Progress, Watch};
+use crate::run::watch::{Progress, Watch};
 
 /// The looks of one run.
 pub struct Looks<'a> {

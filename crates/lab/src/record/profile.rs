@@ -11,7 +11,7 @@ use model::{
     Instructions, ONCE, Process, Profile, Sample, Stack,
 };
 
-use crate::collect::{PhaseId, Span};
+use crate::record::collect::{PhaseId, Span};
 
 /// The function name for kernel instructions that no symbol covers.
 const UNKNOWN: &str = "[unknown]";

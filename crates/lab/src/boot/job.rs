@@ -7,14 +7,17 @@ use flight::job::{self, Job};
 use kernels::Userspace;
 use kernels::initramfs::Archive;
 use kernels::modules::{self, Module};
-use model::{Disk, Experiment, Kernel, Machine, Pinned, Variant, WorkloadUse};
+use model::{Bytes, Disk, Experiment, Kernel, Variant, WorkloadUse};
 
-use crate::disks::{self, Contents};
-use crate::guest::Guest;
-use crate::out_of_tree::OutOfTree;
-use crate::swap;
-use crate::userspace;
+use crate::boot::disks::{self, Contents};
+use crate::boot::guest::Guest;
+use crate::boot::out_of_tree::OutOfTree;
+use crate::boot::swap;
+use crate::boot::userspace;
 use crate::workloads::{self, WorkloadError};
+
+/// Space for one boot's recording. The file is sparse, so only what is written takes space.
+pub const RECORDER: Bytes = Bytes::mib(256);
 
 /// Why a variant cannot be booted.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +65,7 @@ pub fn job(
     let workloads = experiment.workloads.iter().map(|workload| {
         Ok(job::Workload {
             name: workload.manifest.name.clone(),
-            command: command(workload, &experiment.machine)?,
+            command: workloads::command_of(workload, &experiment.machine)?,
             iterations: iterations(workload, out_of_tree),
             timeout: workload.timeout,
             metrics: !workload.manifest.metrics.is_empty(),
@@ -103,21 +106,6 @@ fn module_path(module: &Module) -> String {
     format!("{}/{}.ko", job::MODULES_PATH, module.name)
 }
 
-/// The command of a workload, with the paths of the user's own programs.
-pub fn command(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
-    let place = |program: &Pinned| program_path(&workload.manifest.name, program.path());
-    let places: Vec<String> = workload.programs().map(place).collect();
-    let places = (!places.is_empty()).then(|| places.join(","));
-    workloads::command(&workload.manifest, machine, places.as_deref())
-}
-
-/// The path of a user's program in the guest. It includes the workload, because two workloads may have
-/// programs with the same name.
-fn program_path(workload: &str, program: &Path) -> String {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    format!("{}/{workload}/{name}", job::PROGRAMS_PATH)
-}
-
 /// The largest padding before the programs in the initramfs of exact mode, in bytes.
 const MOST_PADDING: usize = 1 << 20;
 
@@ -155,7 +143,7 @@ pub fn initramfs(
     for workload in workloads {
         for program in workload.programs() {
             let path = program.path();
-            archive.program(&program_path(&workload.manifest.name, path), &read(path)?);
+            archive.program(&workloads::program_path(&workload.manifest.name, path), &read(path)?);
         }
     }
     if let Some(shell) = shell {
@@ -168,4 +156,8 @@ pub fn initramfs(
 
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::Read { path: path.to_owned(), error })
+}
+/// The image that is booted: `vmlinux` by PVH if there is one, because the guest need not decompress it.
+pub fn image(kernel: &Kernel) -> &Path {
+    kernel.vmlinux.as_ref().unwrap_or(&kernel.image)
 }

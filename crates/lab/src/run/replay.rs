@@ -10,17 +10,18 @@ use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
 use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome, WorkloadUse};
 
-use crate::boot::{BootError, Bootable};
-use crate::conclude::digest;
-use crate::exact;
-use crate::guest::Guest;
-use crate::out_of_tree::OutOfTree;
+use crate::boot::Bootable;
+use crate::boot::error::BootError;
+use crate::boot::guest::Guest;
+use crate::boot::out_of_tree::OutOfTree;
+use crate::boot::symbols::KernelCode;
+use crate::digest::digest;
+use crate::record::exact;
+use crate::record::salvage::remove;
+use crate::run::watch::{Progress, Replayed, Watch};
+use crate::run::worker::{Report, work};
 use crate::run::{Lab, RunError, RunOptions, lock};
-use crate::salvage::remove;
 use crate::schedule::Slot;
-use crate::symbols::KernelCode;
-use crate::watch::{Progress, Watch};
-use crate::worker::{Report, work};
 
 /// Why a boot cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -64,15 +65,6 @@ impl From<store::Error> for ReplayError {
     fn from(error: store::Error) -> Self {
         Self::Run(error.into())
     }
-}
-
-/// The result of a replay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// The stored boot.
-    pub boot: BootId,
-    /// The first difference to it; `None` if there is none.
-    pub difference: Option<String>,
 }
 
 /// All inputs of a stored boot.

@@ -7,16 +7,17 @@ use kernels::Cache;
 use machine::{Emulator, Engine, Vm, run_interactive};
 use model::{Boot, Experiment, Kernel, Machine, Mode, Profiling, Sampler, Variant};
 
-use crate::boot::{BootError, Bootable, RECORDER, image, in_file};
-use crate::engine;
-use crate::guest::Guest;
-use crate::job;
-use crate::out_of_tree::OutOfTree;
+use crate::boot::Bootable;
+use crate::boot::engine;
+use crate::boot::error::{BootError, in_file};
+use crate::boot::guest::Guest;
+use crate::boot::job::{self, RECORDER, image};
+use crate::boot::out_of_tree::OutOfTree;
 use crate::run::{TooLarge, check_memory};
 use crate::schedule::Slot;
 
 /// A boot of a kernel for inspection.
-pub struct Look {
+pub struct Inspection {
     /// The cache of kernels.
     pub cache: Cache,
     /// The guest's programs.
@@ -33,7 +34,7 @@ pub struct Look {
 
 /// Why the kernel could not be inspected.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum InspectionError {
     /// The machine wants more memory than the host has.
     #[error(transparent)]
     Memory(#[from] TooLarge),
@@ -45,12 +46,12 @@ pub enum LookError {
     Boot(#[from] BootError),
 }
 
-impl Look {
+impl Inspection {
     /// Boots until the agent has reported its facts, and returns them.
     ///
     /// # Errors
     /// When the host fails; a panic of the kernel is the boot's outcome.
-    pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, LookError> {
+    pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();
         let bootable = Bootable {
@@ -72,7 +73,7 @@ impl Look {
     ///
     /// # Errors
     /// When the host fails, or there is no shell.
-    pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), LookError> {
+    pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();
         let shell = self.cache.shell(say)?;
@@ -104,7 +105,7 @@ impl Look {
     fn prepare(
         &self,
         say: &dyn Fn(&str),
-    ) -> Result<(Kernel, Emulator, Engine<'static>), LookError> {
+    ) -> Result<(Kernel, Emulator, Engine<'static>), InspectionError> {
         check_memory(&self.machine.topology)?;
         let kernel = self.cache.obtain(&self.kernel, say)?;
         let emulator = Emulator::find().map_err(BootError::from)?;
@@ -122,7 +123,7 @@ impl Look {
     /// The experiment for this boot: one variant, no workload.
     fn experiment(&self) -> Experiment {
         Experiment {
-            name: "look".into(),
+            name: "inspection".into(),
             mode: Mode::default(),
             profile: Profiling::default(),
             guest_digest: String::new(),

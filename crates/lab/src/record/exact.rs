@@ -9,9 +9,9 @@ use flight::profile as counted;
 use machine::{CONSOLE_FILE, Exact, PROFILE_FILE, Plugin};
 use model::Profiling;
 
-use crate::guest::Libraries;
+use crate::boot::guest::Libraries;
+use crate::boot::symbols::KernelCode;
 use crate::schedule::Slot;
-use crate::symbols::KernelCode;
 
 /// The inputs that make one boot exact. Its seed is its replicate.
 pub fn inputs(libraries: &Libraries, profile: Profiling, code: &KernelCode, slot: Slot) -> Exact {

@@ -12,10 +12,10 @@ use machine::{Emulator, Engine, Exact, Switch, Vm};
 use model::{Bytes, Kernel, Limits, Topology};
 use tempfile::NamedTempFile;
 
-use crate::boot::{BootError, RECORDER, image, in_file};
-use crate::collect::{MAX_SYMBOLS, collect};
-use crate::guest::{Guest, Libraries};
-use crate::job;
+use crate::boot::error::{BootError, in_file};
+use crate::boot::guest::{Guest, Libraries};
+use crate::boot::job::{self, RECORDER, image};
+use crate::record::collect::{MAX_SYMBOLS, collect};
 
 /// The function that switches tasks (`arch/x86/entry/entry_64.S`).
 const SWITCH: &str = "__switch_to_asm";

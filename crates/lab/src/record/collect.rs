@@ -9,7 +9,7 @@ use flight::log::Frames;
 use flight::protocol::{is_metric, is_name};
 use model::{Chunk, ONCE, Sample, Usage};
 
-use crate::series::Series;
+use crate::record::series::Series;
 
 /// The largest number of iterations of a boot.
 const MAX_ITERATIONS: usize = 100_000;

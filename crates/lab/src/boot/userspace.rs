@@ -7,7 +7,7 @@ use kernels::{Cache, Userspace};
 use machine::disks::{ReadOnly, USERSPACE_SERIAL, handle};
 use model::{DiskKind, Experiment, FileSystem, Format, MAX_DISKS, Mode};
 
-use crate::disks::{self, mkfs};
+use crate::boot::disks::{self, mkfs};
 
 /// The device's name in the guest. The kernel's name for it varies.
 const DEVICE: &str = "/dev/userspace";
@@ -124,8 +124,8 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::disks::mkfs::tests::any_library;
-    use crate::guest::Guest;
+    use crate::boot::disks::mkfs::tests::any_library;
+    use crate::boot::guest::Guest;
 
     #[test]
     fn an_image_has_the_files_of_the_directory() {
@@ -158,8 +158,8 @@ mod tests {
         let [one, other] = directories.each_ref().map(|it| Cache::at(it.as_ref().unwrap().path()));
         let (mkfs, say) = (mkfs_with(&library), |line: &str| eprintln!("{line}"));
         let made = one.userspace(&["dash".to_owned()], &mkfs, &say).unwrap();
-        let text = crate::lock::write(made.lock.as_ref().unwrap());
-        let lock = crate::lock::read(&text).unwrap();
+        let text = crate::file::lock::write(made.lock.as_ref().unwrap());
+        let lock = crate::file::lock::read(&text).unwrap();
         let again = other.userspace_of_lock(&lock, &mkfs, &say).unwrap();
         assert_eq!(again.digest, made.digest);
         assert!(fs::read(&again.image).unwrap() == fs::read(&made.image).unwrap());

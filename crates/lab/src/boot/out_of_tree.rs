@@ -8,11 +8,13 @@ use kernels::out_of_tree::Source;
 use kernels::{Cache, Error};
 use model::{Experiment, Kernel, Variant, WorkloadUse};
 
-use crate::conclude::digest;
+use crate::digest::digest;
 
 /// Our own modules.
-const SOURCES: [Source; 1] =
-    [Source { name: "pagealloc", text: include_str!("../../../workloads/pagealloc/pagealloc.c") }];
+const SOURCES: [Source; 1] = [Source {
+    name: "pagealloc",
+    text: include_str!("../../../../workloads/pagealloc/pagealloc.c"),
+}];
 
 /// The source of our own module; `None` for the kernel's modules.
 pub fn source(module: &str) -> Option<Source> {
@@ -113,8 +115,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::job::JobError;
-    use crate::{file, job, workloads};
+    use crate::boot::job;
+    use crate::boot::job::JobError;
+    use crate::file;
+    use crate::workloads;
 
     fn used(name: &str) -> WorkloadUse {
         let manifest = workloads::find(name).unwrap();

@@ -9,13 +9,13 @@ use kernelfiles::klog;
 use machine::{Ending, How, Limit};
 use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::clock;
-use crate::collect::{Recording, collect};
-use crate::exact::read_counted;
-use crate::profile;
+use crate::digest::digest;
+use crate::record::clock;
+use crate::record::collect::{Recording, collect};
+use crate::record::exact::read_counted;
+use crate::record::profile;
 
 /// The description of a boot before it begins. It is written beside the recording, so that an interrupted
 /// boot can be identified.
@@ -84,11 +84,6 @@ pub struct Counting<'a> {
     pub symbols: &'a Symbols,
     /// The node of each CPU.
     pub topology: &'a Topology,
-}
-
-/// The SHA-256 of `bytes`, in hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// Turns a recording into a boot. `ending` is `None` if nobody observed the end of the machine. `counting` is

@@ -7,7 +7,7 @@ use compare::{
 use model::{BootId, Experiment, Kept, Mode, Source};
 use store::{Detail, ExperimentId, ExperimentRow, Store};
 
-use crate::across::{Of, across};
+use crate::results::across::{Of, across};
 
 /// The sources whose counters are compared.
 const COUNTED: [&str; 3] =

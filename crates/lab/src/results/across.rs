@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Boot, Experiment, Kept, Mode};
 use store::ExperimentId;
 
-use crate::differences;
+use crate::results::differences::differences;
 
 /// The distance between the blocks of different experiments. No schedule has more blocks.
 const BLOCKS: u32 = 1 << 24;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::{Execution, Outcome};
 use store::{Detail, ExperimentId, Store};
 
-use crate::conclude::{Head, conclude, unknown_load};
+use crate::record::conclude::{Head, conclude, unknown_load};
 
 /// Prefixes of directories whose boots repeat others or read symbols. They are removed.
 const AGAIN: [&str; 3] = ["again-", "replay-", "symbols"];

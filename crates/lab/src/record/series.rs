@@ -6,7 +6,7 @@ use flight::event::File;
 use flight::patch::{self, Content, Record};
 use model::{Column, Source, WORKLOAD_SOURCE};
 
-use crate::table::{Budget, SeriesTable};
+use crate::record::table::{Budget, SeriesTable};
 
 /// Millionths in one.
 const MILLION: f64 = 1e6;

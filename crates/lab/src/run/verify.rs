@@ -8,13 +8,14 @@ use machine::RECORDER_FILE;
 use model::{BootId, Outcome};
 use store::{Detail, ExperimentId};
 
-use crate::boot::{Bootable, in_file};
-use crate::exact::difference;
-use crate::replay::Replayed;
+use crate::boot::Bootable;
+use crate::boot::error::in_file;
+use crate::record::exact::difference;
+use crate::record::salvage::remove;
+use crate::run::watch::Replayed;
+use crate::run::watch::Watch;
 use crate::run::{Lab, RunError, RunOptions};
-use crate::salvage::remove;
 use crate::schedule::{Slot, files_of};
-use crate::watch::Watch;
 
 /// Prefix of the directories with the files of two boots that differ and should not.
 const EVIDENCE: &str = "differs-";

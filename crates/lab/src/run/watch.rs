@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use model::{BootId, Outcome};
 
-use crate::replay::Replayed;
-
 /// An event to show to the user.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
@@ -58,3 +56,12 @@ pub enum Progress<'a> {
 
 /// The receiver of progress.
 pub type Watch<'a> = dyn FnMut(Progress<'_>) + 'a;
+
+/// The result of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The stored boot.
+    pub boot: BootId,
+    /// The first difference to it; `None` if there is none.
+    pub difference: Option<String>,
+}

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::conclude::digest;
+use crate::digest::digest;
 
 /// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";

@@ -8,9 +8,9 @@ use kernels::Cache;
 use machine::{Emulator, Engine, KVM_LIMIT, Probe};
 use model::{Accel, Kernel};
 
-use crate::boot::{BootError, image, in_file};
-use crate::guest::Guest;
-use crate::job;
+use crate::boot::error::{BootError, in_file};
+use crate::boot::guest::Guest;
+use crate::boot::job::{self, image};
 
 /// The engine for `accel`. If it must be determined, `kernel` is booted under KVM with an empty job in
 /// `directory`; the cache keeps the result.

@@ -1,0 +1,5 @@
+//! Reads results from the store for a comparison, of one experiment or of several.
+
+pub mod across;
+pub mod analysis;
+pub mod differences;
