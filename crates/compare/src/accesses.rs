@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_on_a_node_is_left_out() {
+    fn accesses_outside_all_nodes_do_not_count() {
         let counts = [
             (0, Privilege::User, Target::Device, 1),
             (0, Privilege::User, Target::Elsewhere, 1),

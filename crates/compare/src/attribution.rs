@@ -13,8 +13,8 @@ pub struct Explained {
     pub headlines: Vec<Headline>,
 }
 
-/// The functions that hold the changes beyond luck, wherever `comparison` of these results has a regression
-/// or an improvement. None in measured mode.
+/// The functions that hold the changes beyond luck, for each workload and variant with a regression or an
+/// improvement in `comparison`, which is of these results. Empty in measured mode.
 pub fn explained(comparison: &Comparison, results: &Results<'_>) -> Vec<Explained> {
     let mut all = Vec::new();
     if comparison.mode.is_measured() {

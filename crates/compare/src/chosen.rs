@@ -45,7 +45,7 @@ mod tests {
     use crate::{Judging, Results, compare};
 
     #[test]
-    fn a_choice_without_a_row_is_told() {
+    fn a_choice_without_a_row_is_reported() {
         let unmet = |mode: Mode, with: fn(&mut model::Boot)| {
             let mut experiment = experiment(mode, 1, vec![manifest()]);
             let primary = ["Elapsed-NUMA01", "Elapsed-N*2", "Elapsed-NUMA", "Elapsed"];

@@ -42,7 +42,7 @@ CONFIG_CC_VERSION_TEXT=\"gcc-14\"
 ";
 
     #[test]
-    fn all_differences_are_counted_and_those_that_matter_are_named() {
+    fn all_differences_are_counted_and_relevant_ones_named() {
         let difference = difference("6.12", OLD, NEW);
         assert_eq!(difference.differing, Some(2));
         let [change] = difference.relevant.as_slice() else { panic!("{difference:?}") };
@@ -51,7 +51,7 @@ CONFIG_CC_VERSION_TEXT=\"gcc-14\"
     }
 
     #[test]
-    fn nothing_is_said_of_an_unknown_configuration() {
+    fn an_unknown_configuration_has_no_differences() {
         for (old, new) in [("", NEW), (OLD, ""), ("", "")] {
             let difference = difference("6.12", old, new);
             assert_eq!((difference.differing, difference.relevant.len()), (None, 0));

@@ -1,10 +1,9 @@
 //! Counters checked against each other: contradictions, figures that are easily misread, and counters that
 //! columns count differently.
 //!
-//! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns,
-//! the catalogue knows what was renamed, split or moved ([`counting`]). A false finding costs more trust
-//! than a true one earns, so each law has a slack for events that are counted on one side of a cut and not
-//! yet on the other.
+//! Within a boot, laws must hold between counters of one kernel ([`rules`], [`places`]). Between columns, the
+//! catalogue knows what was renamed, split or moved ([`counting`]). Each law has a tolerance, because an
+//! event may be counted before a cut in one counter and after it in another.
 
 mod counting;
 mod places;
@@ -38,7 +37,7 @@ pub struct Finding {
     pub variant: String,
     /// Names of the boots in which it was found.
     pub boots: Vec<BootId>,
-    /// The figures, of the first of these boots.
+    /// The figures of the first of these boots.
     pub found: String,
     /// Why the law should hold.
     pub why: &'static str,
@@ -46,7 +45,7 @@ pub struct Finding {
     pub answer: &'static str,
 }
 
-/// How grave a finding is.
+/// How severe a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -193,7 +192,7 @@ pub(crate) mod tests {
     pub const OLD: &str = include_str!("../fixtures/reclaim-5.10.txt");
     pub const NEW: &str = include_str!("../fixtures/reclaim-7.3.txt");
 
-    /// Lets a counter grow by so much.
+    /// Lets a counter grow by `grown`.
     pub fn set(boot: &mut Boot, source: Source, name: &str, grown: i64) {
         let mut chunks = boot.chunks.iter_mut();
         let chunk = chunks.find(|chunk| chunk.is_of(source)).unwrap();
@@ -220,7 +219,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_ran_backwards_is_named() {
+    fn decreasing_event_counters_are_named() {
         let mut boots = [reclaiming(NEW, "7.3"), reclaiming(NEW, "7.3")];
         set(&mut boots[1], Source::Vmstat, "oom_kill", -3);
         set(&mut boots[1], Source::Vmstat, "nr_dirty", -300);

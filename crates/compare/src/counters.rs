@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_beyond_all_bounds_are_survived() {
+    fn huge_differences_do_not_overflow() {
         let mut boots = [boot(0)];
         boots[0].chunks = vec![chunk(0, "", &faults(i64::MAX - 1000, 0)); 3];
         let sum = 3.0 * (i64::MAX - 1000) as f64;
@@ -401,8 +401,8 @@ mod tests {
         assert!(table.rows.iter().all(|row| row.section == Some("Reclaim")));
     }
 
-    /// A boot in which user mode made so many local and remote accesses in each phase, and the
-    /// kernel 10 of each.
+    /// A boot in which user mode made these local and remote accesses in each phase, and the kernel 10 of
+    /// each.
     fn accessing(seed: u32, phases: &[(&str, u64, u64)]) -> Boot {
         let profile = |&(phase, local, remote): &(&str, u64, u64)| {
             let counts = [
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn the_true_local_share_stands_beside_the_guess() {
+    fn the_true_local_share_follows_the_kernels_estimate() {
         let mut boots = [
             accessing(0, &[("", 0, 0), ("fill", 10, 30), ("run", 90, 10)]),
             accessing(1, &[("", 0, 0), ("fill", 30, 30), ("run", 900, 100)]),

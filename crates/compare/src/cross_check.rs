@@ -1,5 +1,6 @@
-//! Layout luck: measured time against counted instructions. If time changed and the instructions did not,
-//! the code path is the same: the placement of code and data changed, or the cost of memory.
+//! Compares the change in time with the change in instructions. If only the time changed, the cause is not
+//! the number of instructions. It may be the placement of code and data, memory latency, contention or
+//! waiting.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use crate::operations::{Operation, operations};
 use crate::warmup::leave_out;
 use crate::{Difference, Judging, KeptBoot, Results, VariantBoots, Verdict, baseline_first};
 
-/// Luck may hide at most this share of a measured gain where the code path is said to be the same.
+/// The code path counts as unchanged only if luck can hide at most this share of the measured gain.
 const MAX_UNSEEN: f64 = 0.5;
 /// Labels of instructions: the total, and its parts.
 const TOTAL: &str = "total";
@@ -163,8 +164,8 @@ fn common<'a>(a: &'a Experiment, b: &'a Experiment) -> impl Iterator<Item = [&'a
 
 /// Conclusions from a measured and an exact experiment of the same variants, for each operation with a
 /// direction and each variant against `baseline`. Empty without such a variant. `judging` is that of the
-/// measured experiment's tables. It says which boots count where boots may end early, and what counts of
-/// boots that warm up.
+/// measured experiment's tables. It says which boots count if the run may end early, and whether warm-up
+/// counts.
 ///
 /// Measured: blocks pair the variants' boots, with one figure per boot; see [`stats::ratio_interval`].
 /// Exact: one figure per seed, against the luck floor.
@@ -337,11 +338,11 @@ fn unseen(counted: &[Option<Difference>]) -> Option<f64> {
     floors.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
 
-/// The conclusion from a measured gain and from exact mode: whether the instructions, their parts, and the
-/// figure by guest time changed beyond luck. Where the code path is said to be the same, the parts and guest
-/// time must not have changed: a rate over a fixed time, and a change in the kernel's small share of all
-/// instructions, show only there. Also, what luck may hide, up to `unseen` percent, must then be small
-/// beside the gain.
+/// The conclusion from the measured gain and from exact mode. `counted` says whether the instructions, their
+/// parts, and the figure by guest time changed beyond luck. The code path counts as unchanged only if neither
+/// the parts nor guest time changed: a rate over a fixed time, and a change in the kernel's small share of
+/// all instructions, show only there. Also, what luck may hide, up to `unseen` percent, must then be small
+/// compared with the gain.
 fn reading(gain: Option<&Gain>, counted: [Option<bool>; 4], unseen: Option<f64>) -> Reading {
     let (Some(gain), [Some(total), ..]) = (gain, counted) else {
         return Reading::Undecided;

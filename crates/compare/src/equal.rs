@@ -1,17 +1,17 @@
-//! Instructions at equal entries: what the kernel would have cost had its functions been entered equally
-//! often on both sides. Most luck is in the number of entries (where pages lie, which pages are migrated),
-//! hardly any in the cost of an entry. So smaller changes are seen than in the instructions as they are.
+//! Instructions at equal entries: their number if each function had been entered equally often on both sides.
+//! Most luck is in the number of entries (where pages lie, which pages are migrated), hardly any in the cost
+//! of an entry. So smaller changes are visible here than in the total.
 //!
 //! With `i` and `e` for the instructions and the entries of function `f` in a seed, the seed's figure
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
 //! standardization, with the mean of both sides as the standard. There are two exceptions:
 //!
-//! - A function counts as it is, by `i`, where entries cannot be made equal: it was entered on one side
+//! - A function counts by `i`, unchanged, if its entries cannot be made equal: it was entered on one side
 //!   only, or in parts, or its entries differ between the sides by more than luck explains, as with larger
 //!   batches.
-//! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in
-//!   all seeds. These functions are few, and hold all remaining luck. They are identified by the spread over
-//!   seeds, not by the difference between sides, unless that leaves no doubt.
+//! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all
+//!   seeds. Such functions are few, and hold all remaining luck. They are found by the spread of their cost
+//!   within the sides. A difference between the sides counts only if it is beyond doubt.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +63,8 @@ pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Opt
 
 /// A cost per entry is luck if its coefficient of variation over seeds exceeds this.
 const STEADY: f64 = 0.01;
-/// The sides differ in the entries of a function, or in a cost that is luck, if luck alone would do so less
-/// often than this. It is small because there are thousands of functions.
+/// The level of the tests whether the sides differ in the entries of a function, or in a cost that is luck.
+/// It is small because there are thousands of functions.
 const NO_DOUBT: f64 = 1e-4;
 
 /// What a boot executed in a phase.
@@ -104,7 +104,7 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
     };
     let standard = mean(&entries);
     let shares = [0, 1].map(|side| {
-        // A seed that did not enter it costs what the others of its side do.
+        // A seed without an entry gets the mean cost of its side.
         let sum = executed[side]
             .iter()
             .fold((0, 0), |sum, it| (sum.0 + it.instructions, sum.1 + it.entries));
@@ -126,8 +126,8 @@ fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64
     executed.each_ref().map(|side| side.iter().map(figure).collect())
 }
 
-/// Whether the sides differ in entries by more than luck explains: beyond all doubt, or far and more
-/// than a single figure does by luck.
+/// Whether the sides differ in entries by more than luck explains: beyond doubt, or by more than a factor of
+/// 2 and beyond luck.
 fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
     let [base, new] = entries;
     let Some(difference) = Difference::of(base, new) else { return true };
@@ -136,7 +136,7 @@ fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
     is_far || is_sure(entries)
 }
 
-/// Whether the means of the sides differ beyond all doubt.
+/// Whether the means of the sides differ beyond doubt.
 fn is_sure([base, new]: &[Vec<f64>; 2]) -> bool {
     estimate(base, new).is_some_and(|it| it.p_apart(0.0) < NO_DOUBT)
 }
@@ -188,9 +188,9 @@ mod tests {
 
     const LUCKY: [u64; 5] = [1000, 3000, 2000, 1500, 2500];
 
-    /// A function that luck enters more or less often costs 1 % more an entry.
+    /// Luck decides how often a function is entered, and each entry costs 1 % more.
     #[test]
-    fn what_luck_hides_in_the_total_shows_at_equal_entries() {
+    fn equal_entries_show_what_luck_hides_in_the_total() {
         let side = |cost: u64, order: [usize; 5]| {
             let boot = |(it, place): (u32, usize)| {
                 let entries = LUCKY[place];
@@ -206,10 +206,10 @@ mod tests {
         assert_eq!(difference.beyond_luck(), Some(true));
     }
 
-    /// A loop over what there is to do hides 1 % of another function no more; unless it changed beyond
-    /// all doubt.
+    /// A loop over pending work does not hide a change of 1 % in another function. A change of the loop
+    /// itself counts if it is beyond doubt.
     #[test]
-    fn a_cost_that_is_luck_itself_says_nothing() {
+    fn a_cost_that_is_luck_does_not_count() {
         let side = |steady: u64, more: u64| -> Vec<Boot> {
             let boot = |(it, work): (u32, u64)| {
                 let looped = 100 * work + more;
@@ -235,22 +235,22 @@ mod tests {
         assert_eq!(change(&boots(1000, 30), &boots(100, 300)).change(), 0.0);
     }
 
-    /// What one side inlines is in its caller there.
+    /// A function that one side inlines is part of its caller there.
     #[test]
-    fn a_function_of_one_side_counts_as_it_is() {
+    fn a_function_of_one_side_counts_unchanged() {
         let boots = |functions: &[(&str, u64, u64)]| -> Vec<Boot> {
             (0..5).map(|it| seed(it, functions)).collect()
         };
         let base = boots(&[("caller", 10, 1000), ("callee", 10, 400)]);
         assert_eq!(change(&base, &boots(&[("caller", 10, 1400)])).change(), 0.0);
         assert_eq!(change(&base, &boots(&[("caller", 10, 1500)])).change(), 100.0);
-        // One that is entered by a part too.
+        // So does a function that is also entered through a part.
         let parts = boots(&[("caller", 5, 600), ("caller.part.0", 5, 500), ("callee", 10, 400)]);
         assert_eq!(change(&base, &parts).change(), 100.0);
     }
 
     #[test]
-    fn a_seed_without_an_entry_costs_what_the_others_do() {
+    fn a_seed_without_an_entry_gets_the_mean_cost() {
         let boots = |rare: [u64; 5]| -> Vec<Boot> {
             let boot = |(it, rare): (u32, u64)| seed(it, &[("f", 1, 10), ("rare", rare, 7 * rare)]);
             (0..).zip(rare).map(boot).collect()
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_functions_there_is_nothing() {
+    fn without_functions_there_is_no_figure() {
         let boots: Vec<Boot> = (0..5).map(boot).collect();
         let variants = ["base", "new"].map(variant);
         let columns = columns(&variants, &[&boots, &boots]);

@@ -1,6 +1,6 @@
-//! Evidence from boots of measured mode: how large a difference is, how sure that is, and how many boots
-//! would be needed to know more. The boot is the unit of evidence, because values from one boot share its
-//! placement, its memory layout and its luck.
+//! Evidence from boots of measured mode: how large a difference is, how certain it is, and how many boots
+//! would be needed to decide. The boot is the unit of evidence, because values from one boot share its page
+//! placement and memory layout.
 
 use model::Better;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Judging {
     pub margin: f64,
     /// The confidence of intervals, such as 0.95. The rate of false alarms is 1 minus this.
     pub confidence: f64,
-    /// The current look, where boots may end early. Verdicts, evidence and warm-up then rest on its boots
+    /// The current look of a run with `boots = "auto"`. Verdicts, evidence and warm-up then rest on its boots
     /// only. Values, their spread, oddities and plots show all boots.
     pub look: Option<Look>,
     /// Whether warm-up within boots counts.
@@ -65,15 +65,14 @@ pub struct Evidence {
     pub p: f64,
     /// The p-value, had this been the only comparison.
     pub p_alone: f64,
-    /// How probable a difference so small is where the true one is as large as the margin: the larger
-    /// p-value of two one-sided tests.
+    /// The p-value of equivalence: the larger one of two one-sided tests against the margin.
     pub p_same: f64,
     /// Numbers of boots of the baseline and of the other variant.
     pub boots: [usize; 2],
     /// Whether boots of the same block were compared with each other.
     pub paired: bool,
-    /// The smallest change that would have been seen in four of five cases, had no other figure differed.
-    /// `None` also where so few boots cannot show one change among so many figures.
+    /// The smallest change that would have been seen in four of five cases if no other figure differed.
+    /// `None` also if there are too few boots to show one change among this many figures.
     pub visible: Option<f64>,
     /// Boots per side needed to see a change as large as the margin in four of five cases. Only where
     /// verdicts rest on it; `None` if not known.
@@ -106,8 +105,8 @@ impl Evidence {
         Some([one?.min(other?), one?.max(other?)])
     }
 
-    /// By how many percent it is worse at most, with this confidence; 0 where it is not worse. This is what
-    /// [`Verdict::Same`](crate::Verdict::Same) promises. `None` where there is no percentage.
+    /// The upper bound of how much worse it is, in percent, at this confidence; 0 if it is not worse. This is
+    /// what [`Verdict::Same`](crate::Verdict::Same) promises. `None` if there is no percentage.
     pub fn no_worse_than(&self, better: Better, confidence: f64) -> Option<f64> {
         let value = if self.logarithmic { self.ratio.ln() } else { self.ratio - 1.0 };
         let estimate = Estimate { value, se: self.error, df: self.freedom };
@@ -115,7 +114,7 @@ impl Evidence {
         let (low, high) = estimate.interval(2.0 * confidence - 1.0);
         let bound = if better == Better::Lower { high } else { low };
         let ratio = if self.logarithmic { bound.exp() } else { 1.0 + bound };
-        // From 0 on, not negated: equal figures are not worse by -0 %.
+        // Avoids -0: equal figures are worse by 0 %.
         Some((0.0 - stats::gain(better, ratio, 1.0)?).max(0.0))
     }
 
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_equal_is_worse_by_nothing() {
+    fn equal_figures_are_not_worse() {
         let figures = BootFigures::new((0..4).map(|block| (block, Some(7.0))));
         let evidence = figures.against(&figures, &Judging::default()).unwrap();
         for better in [Better::Lower, Better::Higher] {
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_boots_is_told_from_what_lies_within() {
+    fn variation_between_boots_is_separated_from_that_within() {
         // By hand: means 100 and 110, variances within 2, so between (50 * 2 - 2) / 2 = 49.
         let [between, within] = of(&[&[99.0, 101.0], &[109.0, 111.0]]).unwrap().map(Option::unwrap);
         assert!((between - 7.0 / 105.0).abs() < 1e-12, "{between}");
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn with_one_value_a_boot_all_of_it_lies_between() {
+    fn with_one_value_per_boot_all_variation_is_between() {
         assert_eq!(of(&[&[1.0], &[3.0]]), Some([Some(0.5_f64.sqrt()), None]));
         assert_eq!(of(&[&[1.0, 3.0]]), Some([None, Some(0.5_f64.sqrt())]));
         assert_eq!((of(&[]), of(&[&[1.0]]), of(&[&[1.0], &[f64::NAN]])), (None, None, None));

@@ -1,6 +1,6 @@
-//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: as counted, and at
-//! equal entries ([`crate::equal`]) where luck hides the change of the total. All other rows of a table form
-//! a list: [`crate::luck`] finds those beyond luck.
+//! Verdicts of exact mode. They rest on the kernel's instructions in each measured phase: on the total or, if
+//! luck hides its change, on the instructions at equal entries ([`crate::equal`]). All other rows of a table
+//! form a list: [`crate::luck`] finds those beyond luck.
 
 use model::Better;
 use stats::Estimate;
@@ -31,7 +31,7 @@ pub enum Role {
 }
 
 impl Held {
-    /// A row whose columns each have the same seeds whatever they are compared with.
+    /// A row whose columns have the same seeds in every comparison.
     pub fn new(row: usize, seeds: &[Seeds], role: Role) -> Self {
         let pairs = seeds.iter().skip(1).map(|own| [seeds[0].clone(), own.clone()]);
         Self { row, seeds: pairs.collect(), role }
@@ -71,8 +71,8 @@ fn differences(held: &Held) -> Vec<Option<Difference>> {
     held.seeds.iter().map(|[base, own]| own.against(base)).collect()
 }
 
-/// Gives the differences on which verdicts rest their joint floors: at most the share [`LEVEL`] of tables
-/// has one that exceeds its floor by luck alone (Holm).
+/// Sets the joint floors of the differences on which verdicts rest (Holm): luck alone lifts any of them above
+/// its floor in at most the share [`LEVEL`] of tables.
 fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
     let mut known: Vec<(&mut Difference, Estimate)> = Vec::new();
     for (held, differences) in held.iter().zip(differences) {
@@ -93,7 +93,7 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
         let level = LEVEL / left as f64;
         difference.floor = Some(estimate.reach(1.0 - level));
         *difference = difference.of_total();
-        // After the first that fails all others do.
+        // Holm: after the first that fails, all others fail.
         left -= usize::from(estimate.p_apart(0.0) <= level && left > 1);
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     const SAME: [f64; 5] = [104.0, 118.0, 88.0, 107.0, 86.0];
 
     #[test]
-    fn equal_entries_speak_where_luck_hides_the_rest() {
+    fn equal_entries_decide_if_luck_hides_the_total() {
         use Verdict::{Regression, Same, Undecided};
         let steady = [100.0, 100.1, 99.9, 100.0, 100.05];
         let dearer = steady.map(|it| it + 2.0);
@@ -181,14 +181,13 @@ mod tests {
         judge(&mut rows, &held, &judging);
         assert_eq!((rows[0].verdict(1), rows[0].floor(1)), (Some(Same), Some(0.1)));
         assert_eq!(verdicts([&LUCKY, &SAME], [&steady, &least]), [Some(Undecided), None]);
-        // What the total says is said there.
+        // A total beyond luck gets the verdict itself.
         assert_eq!(verdicts([&steady, &dearer], [&steady, &dearer]), [Some(Regression), None]);
     }
 
-    /// Tables of 8 figures that do not differ: any verdict in at most 1 %, give or take 4 standard
-    /// errors.
+    /// Tables of 8 figures that do not differ get any verdict in at most 1 %, give or take 4 standard errors.
     #[test]
-    fn luck_alone_gives_verdicts_as_rarely_as_stated() {
+    fn verdicts_by_luck_alone_are_as_rare_as_stated() {
         const TABLES: usize = 10_000;
         let mut deviations = deviations();
         let judging = Judging { margin: 0.0, ..Judging::default() };

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_said_as_they_are_set() {
+    fn settings_are_printed_as_they_are_set() {
         let mut variant = crate::testing::variant("a");
         assert_eq!((settings(&variant), modules(&variant)), (String::new(), String::new()));
         variant.settings = vec![
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_one_node_is_said_in_the_singular() {
+    fn a_machine_of_one_node_is_printed_in_the_singular() {
         let facts = BootFacts {
             cpus: 1,
             nodes: 1,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_of_its_own_are_left_of_a_command_line() {
+    fn common_words_of_command_lines_are_left_out() {
         let words = own_words(&[Some("quiet a=1 b"), None, Some("quiet  a=2 b")]);
         assert_eq!(words, [Some("a=1".into()), None, Some("a=2".into())]);
         assert_eq!(own_words(&[Some("quiet")]), [Some(String::new())]);

@@ -7,8 +7,8 @@ use stats::{Estimate, Summary};
 use crate::evidence::{Evidence, Judging, NoEvidence, Variation};
 use crate::independent::independent;
 
-/// Fewer boots per side than this say nothing: two values of a bimodal distribution are too often close
-/// together.
+/// Fewer boots per side get no verdict. Two values of a bimodal distribution are often close together, so
+/// their spread looks too small.
 pub const MIN_BOOTS: usize = 3;
 
 /// A figure of one variant: one value per boot, with the boot's block of the schedule.
@@ -82,7 +82,7 @@ impl BootFigures {
     /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`).
     ///
     /// # Errors
-    /// Why nothing can be said: too few boots, or figures that can't be compared.
+    /// Why there is no evidence: too few boots, or figures that can't be compared.
     pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, NoEvidence> {
         let [base, new] = &[self, new].map(|side| side.counted(judging));
         if !(base.lacking.is_empty() && new.lacking.is_empty()) {
@@ -226,7 +226,7 @@ mod tests {
         BootFigures::new((0..).zip(values.iter().copied().map(Some)))
     }
 
-    /// Boots of which no block holds two.
+    /// Boots of blocks from `first` on.
     fn apart(values: &[f64], first: u32) -> BootFigures {
         BootFigures::new((first..).zip(values.iter().copied().map(Some)))
     }
@@ -271,7 +271,7 @@ mod tests {
         near(&[ratio, low, high, p_alone], &expected);
     }
 
-    /// NumPy and SciPy: the degrees of freedom as they are said at [`independent`], the p-value
+    /// NumPy and SciPy: the degrees of freedom as in [`independent`], the p-value
     /// `2 * scipy.stats.t.sf(abs(t), df)`, the bounds with `scipy.stats.t.ppf(0.975, df)`.
     #[test]
     fn boots_that_share_no_block_are_independent() {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_share_of_less_than_nothing() {
+    fn a_negative_mean_has_no_shares() {
         let (below, zero) = (blocks(&[-1.0, -2.0, -3.0]), blocks(&[0.0; 3]));
         assert_eq!(below.against(&zero, &JUDGING), Err(NoEvidence::Share));
         let found = zero.against(&blocks(&[4.0, 5.0, 6.0]), &JUDGING).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_that_are_not_looked_at_do_not_count() {
+    fn boots_after_the_current_look_do_not_count() {
         let at =
             |boots| Judging { look: Some(Look { number: 1, of: 7, boots, next: 9 }), ..JUDGING };
         let base = blocks(&[62.44, 64.0, 61.9, 63.3, f64::NAN, 9.0]);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_from_block_to_block_drops_out() {
+    fn drift_from_block_to_block_cancels() {
         let drifting = |scale: f64| {
             let values: Vec<f64> = (0..4).map(|block| scale * 1.3_f64.powi(block)).collect();
             blocks(&values)
@@ -358,7 +358,8 @@ mod tests {
         assert!(found.paired && found.p_alone < 1e-9 && found.high - found.low < 1e-9);
     }
 
-    /// Nor do boots of blocks that lack the other side, in which a drift would look like a change.
+    /// Boots of blocks that lack the other side do not count either, because a drift would look like a
+    /// change.
     #[test]
     fn boots_without_a_counterpart_change_nothing_where_there_are_pairs() {
         let (base, new) = ([62.44, 64.0, 61.9], [60.1, 62.2, 60.5, 80.0, 85.0, 90.0, 95.0]);

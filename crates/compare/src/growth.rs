@@ -64,7 +64,7 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// The growth of a counter after the sample at `place`; `None` if that value or the last one is missing.
+/// The growth of a counter after the reading at `place`; `None` if that value or the last one is missing.
 fn grown_from(column: &Column, place: usize) -> Option<i128> {
     let (first, last) = ((*column.values.get(place)?)?, (*column.values.last()?)?);
     Some(last.wrapping_sub(first).into())

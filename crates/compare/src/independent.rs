@@ -154,9 +154,9 @@ mod tests {
         assert_eq!(independent(&[1.0, f64::NAN], &[1.0, 2.0]), None);
     }
 
-    /// A change of 3 % beside boots that scatter by 1.1 %: the more boots one side has, the more often
-    /// it is seen, and where there is none it is claimed in no more than 5 %. Four standard
-    /// errors either way; the boots of fewer are the first of those of more.
+    /// A change of 3 % in boots that scatter by 1.1 %. More boots on one side show it more often. Without a
+    /// change, at most 5 % of the comparisons claim one. Both hold within four standard errors. Each set of
+    /// boots begins with the boots of the smaller sets.
     #[test]
     fn more_boots_on_one_side_see_no_less_and_claim_no_more() {
         const TRIALS: usize = 4_000;

@@ -1,10 +1,9 @@
 //! From evidence to verdicts in measured mode, corrected for many comparisons.
 //!
-//! A difference is `same` where two one-sided tests show that it is smaller than the margin, either
-//! way (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
-//! Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). Otherwise it is a `regression` or an
-//! `improvement` where it is significant among all comparisons of the table on which verdicts rest
-//! (Holm), and else `undecided`.
+//! A difference is `same` if two one-sided tests show that it is smaller than the margin in either direction
+//! (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
+//! Pharmacokinetics and Biopharmaceutics 15, 1987). Otherwise it is a `regression` or an `improvement` if it
+//! is significant among all comparisons of the table on which verdicts rest (Holm), or else `undecided`.
 
 use model::Better;
 use stats::{Design, benjamini_hochberg, detectable, holm, least_p, required};
@@ -17,10 +16,10 @@ use crate::{Evidence, Judging, Row, Verdict};
 const POWER: f64 = 0.8;
 
 /// Adjusts the comparisons of a table for each other, and gives verdicts on the rows that `judged` selects.
-/// These rows are one family, the others another, whose p-values become false discovery rates. Figures that
-/// did not move in any boot, as many counters, are not comparisons of that family: this selection is
-/// independent of differences (Bourgon, Gentleman and Huber, "Independent filtering increases detection
-/// power for high-throughput experiments", PNAS 107, 2010).
+/// These rows are one family. The others are a second one, whose p-values become false discovery rates.
+/// Counters that are equal in all boots are not tested: this selection is independent of differences
+/// (Bourgon, Gentleman and Huber, "Independent filtering increases detection power for high-throughput
+/// experiments", PNAS 107, 2010).
 pub(crate) fn judge(rows: &mut [Row], judged: impl Fn(usize) -> bool, judging: &Judging) {
     let (verdicts, others): (Vec<usize>, Vec<usize>) =
         (0..rows.len()).partition(|number| judged(*number));
@@ -75,11 +74,12 @@ fn adjust(rows: &mut [Row], indices: &[CellIndex], method: impl Fn(&[Evidence]) 
     }
 }
 
-/// The false discovery rate at which each of these comparisons would be called different. Counters are many
-/// and correlated; they are whole numbers, hardly vary or have several modes. So no p-value counts below
-/// what so few boots can tell ([`least_p`]). Rates hold, or nearly, for tests that depend on each other as
-/// counters do (Reiner-Benaim, "FDR control by the BH procedure for two-sided correlated tests with
-/// implications to gene expression data analysis", Biometrical Journal 49, 2007).
+/// The false discovery rate at which each of these comparisons would be called different. There are many
+/// counters, and they are correlated. They are whole numbers, and hardly vary or have several modes. So a
+/// p-value counts as at least the smallest one that this number of boots supports ([`least_p`]). Rates hold,
+/// or nearly, for tests that depend on each other as counters do (Reiner-Benaim, "FDR control by the BH
+/// procedure for two-sided correlated tests with implications to gene expression data analysis", Biometrical
+/// Journal 49, 2007).
 pub fn false_discovery_rates(evidence: &[Evidence]) -> Vec<f64> {
     let p = |it: &Evidence| it.p_alone.max(least_p(it.units()));
     benjamini_hochberg(&evidence.iter().map(p).collect::<Vec<f64>>())
@@ -113,7 +113,7 @@ fn resolve(rows: &mut [Row], indices: &[CellIndex], alpha: f64, least: impl Fn(&
     }
 }
 
-/// Boots per side needed to see a change as large as the margin among so many comparisons.
+/// Boots per side needed to see a change as large as the margin among this many comparisons.
 fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<u32> {
     let &Evidence { error, freedom, boots, paired, logarithmic, .. } = evidence;
     let (design, sd) = match paired {
@@ -129,7 +129,7 @@ fn needed(evidence: &Evidence, judging: &Judging, comparisons: usize) -> Option<
 }
 
 impl Evidence {
-    /// Whether the figures did not stand still in all boots.
+    /// Whether the figures are not equal in all boots.
     pub fn moved(&self) -> bool {
         self.error > 0.0 || self.ratio != 1.0
     }
@@ -210,9 +210,9 @@ mod tests {
         );
     }
 
-    /// However certain it is: 0.5 % is below a margin of 1 %, and above one of 0.2 %.
+    /// However certain the difference is: 0.5 % is below a margin of 1 %, and above one of 0.2 %.
     #[test]
-    fn a_certain_difference_inside_the_margin_is_none() {
+    fn a_certain_difference_within_the_margin_is_same() {
         let row = row(&[&STEADY, &scaled(1.005)]);
         assert!(row.evidence(1).unwrap().p_alone < 0.001);
         let verdict = |margin| {
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn noise_leaves_it_undecided_and_says_what_it_would_take() {
+    fn noise_is_undecided_and_says_how_many_boots_are_needed() {
         let base = [100.0, 110.0, 95.0, 104.0];
         let new = [103.0, 101.0, 99.0, 108.0];
         let rows = judged(vec![row(&[&base, &new])], &JUDGING);
         assert_eq!(rows[0].verdict(1), Some(Verdict::Undecided));
         let Evidence { visible, needed, boots, .. } = rows[0].evidence(1).unwrap();
         assert_eq!(boots, [4, 4]);
-        // So many would see 1 %, and 4 see what they say: R's and our own power, one from the other.
+        // By `stats::power`, this number of boots sees 1 %, and 4 boots see what is called visible.
         let sd = rows[0].evidence(1).unwrap().error * 2.0;
         let power = |n: usize, effect: f64| {
             stats::power(Design::Paired, n, sd, effect.ln_1p(), 0.05).unwrap()
@@ -246,7 +246,7 @@ mod tests {
 
     /// Both sides scatter by 1 %, whatever their numbers of boots, so that as many more are needed.
     #[test]
-    fn what_it_would_take_does_not_depend_on_which_side_has_more_boots() {
+    fn boots_needed_do_not_depend_on_which_side_has_more() {
         let needed = |base: &[f64], new: &[f64]| {
             let of = |logs: &[f64], first: u32| {
                 BootFigures::new((first..).zip(logs.iter().map(|log| Some(log.exp()))))
@@ -279,7 +279,7 @@ mod tests {
 
     /// SciPy's p-value of this row alone is 0.0368; Holm's of eight such rows is 8 times that.
     #[test]
-    fn many_comparisons_ask_for_more() {
+    fn many_comparisons_need_stronger_evidence() {
         let base = [100.0, 110.0, 95.0, 104.0];
         let new = [108.0, 113.0, 103.0, 107.0];
         let one = || row(&[&base, &new]);
@@ -297,9 +297,8 @@ mod tests {
         assert_eq!((others[0].verdict(1), others[0].evidence(1).unwrap().needed), (None, None));
     }
 
-    /// Counters as a kernel had them in boots of its own: events of 35 pages that happen or not, seen
-    /// by three counters, and one that is the one whole number or the next. By themselves they leave
-    /// next to no doubt, and with 3 boots they say nothing.
+    /// Counters as in boots of one kernel: three counters see an event of 35 pages that happens or not, and a
+    /// fourth has one of two adjacent values. Alone they look nearly certain, but 3 boots prove nothing.
     #[test]
     fn a_few_boots_in_two_modes_are_no_discovery() {
         let judged = |boots: usize| {
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_makes_nothing_less_certain() {
+    fn unchanged_counters_do_not_weaken_other_evidence() {
         let moving = || row(&[&[100.0, 110.0, 95.0, 104.0], &[108.0, 113.0, 103.0, 107.0]]);
         let still = || row(&[&[0.0; 4], &[0.0; 4]]);
         let mut rows = vec![moving(), still(), still(), still()];
@@ -340,7 +339,7 @@ mod tests {
     /// differences are significant in 5 % of cases, intervals hold the truth in 95 %, and 80 % see a
     /// change as large as the one called visible, all give or take 4 standard errors.
     #[test]
-    fn false_alarms_and_power_are_as_said() {
+    fn false_alarms_and_power_are_as_stated() {
         const TRIALS: usize = 10_000;
         let mut deviations = deviations();
         for boots in [3, 6] {

@@ -1,6 +1,6 @@
-//! Compares boots: tables of metrics, durations and counters with a column for each variant, and notes on
-//! everything else in which the columns differ. In exact mode, verdicts on differences beyond the luck of
-//! the seeds. Pure; printing is left to the reports.
+//! Compares boots: tables of metrics, durations and counters with a column for each variant; verdicts on the
+//! differences; and notes on everything else in which the columns differ. Pure; printing is left to the
+//! reports.
 //!
 //! Only complete boots count. A figure that a variant lacks is absent, never 0.
 
@@ -168,7 +168,7 @@ impl<'a> Results<'a> {
 /// Variants compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// By which clock.
+    /// The mode.
     pub mode: Mode,
     /// Boots wanted of each variant; in exact mode each has a seed of its own.
     pub boots: u32,

@@ -1,4 +1,5 @@
-//! The true local-access share over time, beside the kernel's own estimate.
+//! The share of memory accesses that are local, over time: as counted, and as the kernel estimates it from
+//! NUMA hinting faults.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub struct Interval {
     pub hint: Option<f64>,
 }
 
-/// The intervals of each iteration of `workload`: at most 20 per iteration, with equal numbers of samples.
+/// The intervals of each iteration of `workload`: at most 20 per iteration, with equal numbers of readings.
 /// Empty if accesses were not counted over time.
 pub fn locality(boot: &Boot, workload: &str) -> Vec<Interval> {
     let of = |source: &str| {
@@ -70,15 +71,15 @@ fn intervals(iteration: u32, accesses: &[&Chunk], hints: &[&Chunk]) -> Vec<Inter
     intervals.collect()
 }
 
-/// The growth of some counters from one sample to the next; `None` where one of the two values is missing.
+/// The growth of some counters from one reading to the next; `None` where one of the two values is missing.
 pub(crate) struct Step<const N: usize> {
     pub begin: u64,
     pub end: u64,
     grown: [Option<i128>; N],
 }
 
-/// The steps of some chunks, in order of time. Steps are taken within a chunk, because counts begin anew
-/// with the next one. A pair of samples between which time does not advance is not a step.
+/// The steps of some chunks, in order of time. Steps are taken within a chunk, because counts start again
+/// with the next one. A pair of readings between which time does not advance is not a step.
 pub(crate) fn steps<const N: usize>(chunks: &[&Chunk], counters: [&str; N]) -> Vec<Step<N>> {
     let mut steps = Vec::new();
     for chunk in chunks {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_what_was_added_in_each_interval() {
+    fn shares_are_of_the_growth_in_each_interval() {
         let rows = [(10, [100, 300, 0, 0]), (12, [110, 330, 10, 50]), (13, [200, 340, 10, 50])];
         let hints = [(10, [5, 9]), (12, [6, 13]), (13, [6, 13])];
         let found = located(vec![
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_follow_each_other_and_iterations_begin_anew() {
+    fn phases_follow_each_other_and_iterations_start_again() {
         let mut chunks = vec![
             series("accesses", 0, COLUMNS, &[(1, [0; 4]), (2, [1, 0, 0, 0])]),
             series("accesses", 0, COLUMNS, &[(2, [1, 0, 0, 0]), (4, [1, 1, 0, 0])]),
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sampled_has_no_share() {
+    fn missing_values_have_no_share() {
         let mut chunk = series("accesses", 0, COLUMNS, &[(0, [0; 4]), (1, [1; 4]), (2, [2; 4])]);
         chunk.columns[3].values[2] = None;
         let found = located(vec![chunk]);

@@ -1,7 +1,7 @@
-//! Luck in exact mode: the part of a figure that depends on start-up timing and placement. Each boot of a
-//! variant has a seed of its own, from which everything is drawn that may differ without mattering. Seeds
-//! are independent draws, so the statistics of small samples apply: a difference of means is compared with
-//! its floor, which luck alone exceeds as rarely as stated.
+//! Luck in exact mode: the part of a figure that depends on what may differ between two boots of one kernel,
+//! such as free lists, PIDs and timer phases. Each boot of a variant has a seed of its own, which draws
+//! these. Seeds are independent, so the statistics of small samples apply. Luck alone lifts a difference of
+//! means above its floor at a stated, small rate:
 //!
 //! - A single difference: Welch's t at the level [`LEVEL`].
 //! - Verdicts: the same, for all verdicts of a table together, by Holm ([`crate::exact`]).
@@ -14,17 +14,17 @@ use model::Better;
 use serde::Serialize;
 use stats::Estimate;
 
-/// The largest share of tables in which luck alone gives any verdict.
+/// The largest share of tables in which luck alone gives a regression or an improvement.
 pub const LEVEL: f64 = 0.01;
-/// A change below this share of the baseline's figure gets no verdict, because variants may differ by as
-/// much in what no seed draws: `bench/luck` found a few parts in 10,000, caused by a module that one variant
-/// loads.
+/// A change below this share of the baseline's figure is never a regression or an improvement, because
+/// variants may differ by as much in what no seed draws: `bench/luck` found a few parts in 10,000, caused by
+/// a module that one variant loads.
 pub const RESOLUTION: f64 = 0.001;
 /// Of the entries of a list that are called beyond luck, at most this share is expected to be luck.
 pub const RATE: f64 = 0.05;
 
-/// Seeds per side needed to call an entry of a list beyond luck. With 3 and 3 seeds, 2 of the 20 labellings
-/// show every true difference: a tenth, which is more than [`RATE`].
+/// Seeds per side needed to call an entry of a list beyond luck. With 3 seeds per side the smallest possible
+/// p-value is 2/20 = 10 %, which is above [`RATE`].
 pub const FEWEST_FOR_LISTS: u32 = 4;
 
 /// The verdict on a difference.
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_says_nothing_of_luck() {
+    fn one_seed_has_no_luck_floor() {
         let difference = Difference::of(&[1.0], &[2.0]).unwrap();
         assert_eq!((difference.floor, difference.beyond_luck()), (None, None));
         assert_eq!(Difference::of(&[1.0, 1.5], &[2.0]).unwrap().excess(), 0.0);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_finds_what_always_differs_and_no_more() {
+    fn a_list_finds_consistent_differences_and_no_others() {
         let mut deviations = deviations();
         let mut draw =
             || -> [Vec<f64>; 2] { [0, 1].map(|_| deviations.by_ref().take(5).collect()) };
@@ -299,7 +299,7 @@ mod tests {
     /// How often luck alone exceeds the floor of a single difference, at most as often as stated, and
     /// how much smaller the floor is with more seeds.
     #[test]
-    fn luck_exceeds_its_floor_as_rarely_as_stated_and_more_seeds_lower_it() {
+    fn luck_exceeds_floors_as_rarely_as_stated_and_more_seeds_lower_them() {
         const TRIALS: usize = 20_000;
         let mut deviations = deviations();
         let mut before = f64::INFINITY;

@@ -131,9 +131,9 @@ fn judge_by_luck(
     }
 }
 
-/// Fills a row of equal entries. The baseline has another figure against each variant, for the entries that
-/// both are given are those of the pair. Its cell is the mean of these, and the other cells and floors keep
-/// their share of the baseline's.
+/// Fills a row of equal entries. The baseline has a different figure against each variant, because the
+/// figures of a pair use the mean entries of that pair. Its cell is the mean of these, and the other cells
+/// and floors keep their share of the baseline's.
 fn fill_equal(row: &mut Row, pairs: &[[Seeds; 2]]) {
     let differences: Vec<_> = pairs.iter().map(|[base, own]| own.against(base)).collect();
     let bases: Vec<f64> = differences.iter().flatten().map(|it| it.base).collect();

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_complaints_are_said_once_with_their_boots() {
+    fn equal_complaints_are_listed_once_with_their_boots() {
         let mut boots = [boot(0), failed(1, "timeout")];
         boots[0].problems = vec![
             problem(ProblemKind::Stall, "rcu: INFO: stall"),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_too_quick_is_told_of_boots_that_count() {
+    fn unmeasured_figures_are_reported_for_boots_that_count() {
         let mut boots = [boot(0), boot(1), failed(2, "no answer")];
         let quick = format!("{TOO_QUICK}SeqRead-1");
         for boot in &mut boots {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn boots_that_are_not_alike_are_told() {
+    fn differences_between_boots_of_a_variant_are_reported() {
         let mut boots = [boot(0), boot(1), failed(2, "no answer")];
         boots[0].facts.emulator = "QEMU 10.0.2".into();
         boots[1].facts.emulator = "QEMU 10.0.3".into();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_the_host_is_passed_over() {
+    fn unknown_figures_of_the_host_are_skipped() {
         let mut boots = [boot(0), boot(1)];
         boots[0].host.load_before = f64::NAN;
         boots[0].host.load_after = 2.0;

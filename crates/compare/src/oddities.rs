@@ -1,5 +1,5 @@
-//! What a mean hides: boots and iterations that lie far from the others, several modes, iterations before a
-//! steady state. All of it is reported, and no figure leaves it out.
+//! Patterns that a mean hides: outlying boots and iterations, several modes, a warm-up, and boots that never
+//! become steady. They are reported; no boot is excluded because of them.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub enum Odd {
         /// The modes, by ascending value.
         modes: Vec<Peak>,
     },
-    /// A boot's first iterations are not yet as the others ([`stats::steady`]).
+    /// The first iterations of a boot differ from the steady rest ([`stats::steady`]).
     WarmUp {
         /// The boot's number.
         boot: BootId,
@@ -122,7 +122,7 @@ pub fn oddities(operations: &[Operation<'_>], columns: &[VariantBoots<'_>]) -> V
     all
 }
 
-/// None where a figure is not to be had.
+/// None if a figure is undefined.
 fn iterations(samples: &BootSamples<'_>, mean: Mean) -> Option<Iterations> {
     let mut values: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
     for (iteration, value) in samples.counted.iterations.iter().zip(&samples.counted.values) {
@@ -231,7 +231,7 @@ mod tests {
         found.into_iter().map(|it| it.what).collect()
     }
 
-    /// So many boots of so many iterations about 100.
+    /// `boots` boots of `iterations` iterations around 100.
     fn normal(boots: usize, iterations: usize) -> Vec<Vec<f64>> {
         let mut deviations = deviations();
         let mut value = || 100.0 + deviations.next().unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_that_lies_apart_is_named() {
+    fn an_outlying_boot_is_named() {
         let mut boots = normal(6, 2);
         boots[4] = vec![140.0, 141.0];
         let [Odd::OutlyingBoot { boot, value, median }] = &odd("Elapsed", &boots)[..] else {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_iteration_that_lies_apart_is_named_and_not_its_neighbours() {
+    fn an_outlying_iteration_is_named_and_not_its_neighbours() {
         // Boots far from each other, so that the iteration lies within what all boots span.
         let mut boots = normal(5, 3);
         for (boot, far) in boots.iter_mut().zip([0.0, 40.0, 80.0, 120.0, 160.0]) {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn first_iterations_are_told_from_the_steady_state() {
+    fn warm_up_iterations_are_separated_from_the_steady_state() {
         let mut boots = normal(3, 30);
         for value in &mut boots[1][..3] {
             *value += 60.0;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_that_never_gets_steady_is_said() {
+    fn a_boot_that_never_becomes_steady_is_reported() {
         let mut boots = normal(1, 40);
         (0..).zip(&mut boots[0]).for_each(|(at, value)| *value += 5.0 * f64::from(at));
         assert!(odd("Elapsed", &boots).contains(&Odd::NeverSteady { boot: BootId(0) }));

@@ -13,7 +13,7 @@ use crate::{KeptBoot, VariantBoots};
 
 /// A metric with its label and phase.
 pub struct Operation<'a> {
-    /// All three in one word.
+    /// Metric, label and phase as one name.
     pub name: String,
     /// The metric.
     pub metric: Metric,
@@ -31,7 +31,7 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// Whether `other` is the same operation, of other boots, which may be read in another way.
+    /// Whether `other` is the same operation. Its boots, and how its figures are read, may differ.
     pub fn is(&self, other: &Operation<'_>) -> bool {
         (&self.metric.name, self.label, self.phase)
             == (&other.metric.name, other.label, other.phase)

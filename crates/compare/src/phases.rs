@@ -16,8 +16,8 @@ pub struct NoPhase {
     pub known: Vec<String>,
 }
 
-/// The experiment of these boots with the chosen phases in its tables of counters, in place of those that
-/// its workloads choose: all but those `asked` for are left out, or none where that is `all`.
+/// The experiment of these boots with other phases in its tables of counters than its workloads choose: only
+/// those `asked` for, or all phases if that is `all`.
 ///
 /// # Errors
 /// When no workload has a phase that is asked for.

@@ -1,5 +1,5 @@
-//! The resolution of a machine: boots of one kernel, compared as if they were of two. Every claimed
-//! difference is a false alarm; what is left undecided shows how small a change the machine can show.
+//! The self-test of a machine: it compares boots of one kernel as if they were of two. Every claimed
+//! difference is a false alarm. The rest shows how small a change the machine can show.
 
 mod splits;
 
@@ -32,7 +32,7 @@ pub struct SelfTest {
     pub metrics: Vec<Resolution>,
     /// What was claimed, by family of figures.
     pub claims: Vec<Claims>,
-    /// What would have been claimed had the boots been split otherwise, by workload.
+    /// What would have been claimed with other splits of the boots, by workload.
     pub splits: Vec<Splits>,
     /// What the host did meanwhile; none if it is not known.
     pub host: Option<HostRange>,
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((found.splits[0].splits, found.splits[0].all), (16, true));
     }
 
-    /// What is claimed of boots that do differ shows that claims are counted at all.
+    /// Boots that do differ are claimed to differ, so claims are counted at all.
     #[test]
     fn an_alarm_is_counted() {
         let new = BASE.map(|value| value * 1.05);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_told() {
+    fn drift_is_reported() {
         let rising: Vec<f64> = (0..5).map(|block| 100.0 + f64::from(block)).collect();
         let drift = test(&sides([&rising, &rising])).metrics[0].drift.unwrap();
         assert!((drift.per_block - 1.0 / 102.0).abs() < 1e-12 && drift.p < 1e-6, "{drift:?}");

@@ -1,6 +1,6 @@
-//! Boots that may end early are judged at looks that were fixed before. Each look spends a part of the error
-//! rate, so that all looks together err no more often than one judgement of a fixed number of boots
-//! (`stats::sequential`).
+//! Judges boots of a run with `boots = "auto"` at looks whose times are fixed beforehand. Each look spends a
+//! part of the error rate, so that all looks together err no more often than one judgement of a fixed number
+//! of boots (`stats::sequential`).
 
 use serde::Serialize;
 use stats::sequential::{last_look, looks};
@@ -11,23 +11,23 @@ use crate::{Judging, Results};
 /// same mode: they then agree to the last digit, although a mode may be more frequent in one variant.
 pub(crate) const FEWEST_SAME: u32 = 6;
 
-/// A look at the boots of an experiment whose boots may end early.
+/// A look in a run with `boots = "auto"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Look {
     /// Its number, from 1; 0 while there are too few boots for the first.
     pub number: u32,
     /// How many looks there will be at most.
     pub of: u32,
-    /// Boots of each variant that are looked at: one of each block of the schedule, from the first.
+    /// Boots of each variant that the look judges: one of each block of the schedule, from the first.
     pub boots: u32,
     /// At how many boots of each variant the next look is.
     pub next: u32,
 }
 
 impl Judging {
-    /// How differences of measured mode are judged for an experiment's boots: as usual or, where boots may
-    /// end early, at the last look that the finished blocks allow. What another tool measured is counted as
-    /// that tool does, warm-up included.
+    /// How differences of measured mode are judged for an experiment's boots: as usual or, with
+    /// `boots = "auto"`, at the last look that the finished blocks allow. Imported results are judged as the
+    /// other tool does it, warm-up included.
     pub fn of(results: &Results<'_>) -> Self {
         let Some(sequential) = results.experiment.sequential else {
             let warm_up_counts = results.experiment.imported.is_some();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::testing::{boot, columns, experiment, failed, manifest, variant};
 
-    /// How boots of two variants are judged of which 11 of each may be done.
+    /// The judgement of boots of two variants, if each may have 11.
     fn judging(base: &[Boot], new: &[Boot]) -> Judging {
         let mut experiment = experiment(Mode::Measured, 11, vec![manifest()]);
         experiment.sequential = Some(Sequential { margin: 0.02, budget: None });
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_are_looked_at_when_it_was_fixed() {
+    fn looks_are_at_fixed_numbers_of_whole_blocks() {
         let at = |base, new| {
             let judging = judging(&boots(base), &boots(new));
             assert_eq!(judging.margin, 0.02);

@@ -1,6 +1,5 @@
-//! Applies the warm-up of metrics to the counters and durations of the same workload: they leave out the
-//! same iterations, and counters also leave out what was counted before the last left-out sample had
-//! ended.
+//! Applies the warm-up of metrics to the counters and durations of the same workload. These leave out the
+//! same iterations. Counters also leave out what was counted before the last left-out sample ended.
 
 use crate::KeptBoot;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,15 +11,15 @@ use stats::Counted;
 use crate::operations::{BootSamples, Operation};
 use crate::warmup::{Repeated, WarmUp};
 
-/// The part of its phases that a table covers, where samples at their begin are left out of the metrics.
+/// The part of its phases that a table covers if the metrics leave out the first samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// What came after these samples: counters from the first sample of the sampler on.
+    /// What came after these samples: counters from the first reading on.
     Steady,
     /// Whole phases: the workload does not say when its samples ended.
     Untimed,
-    /// Whole phases: in some, the sampler took no sample soon after these had ended.
+    /// Whole phases: in some, the sampler took no reading soon after these samples had ended.
     Unsampled,
     /// Whole phases: in some, the left-out samples of one metric ended after all counted samples of another.
     Mixed,
@@ -33,18 +32,18 @@ pub enum Part {
 pub enum Share {
     /// All of it.
     All,
-    /// What came after a look of the sampler.
+    /// What came after a reading.
     From {
-        /// The place of the sample in force then.
+        /// The index of the values at that time.
         place: usize,
-        /// The time of the look.
+        /// The time of the reading.
         time: u64,
     },
     /// Nothing.
     Nothing,
 }
 
-/// The sampler must look before one part in so many of the steady time has passed.
+/// The next reading must come before one part in this many of the steady time has passed.
 const MAX_MISSED: u64 = 10;
 
 /// The steady part of a workload's boots.
@@ -54,7 +53,7 @@ pub struct Steady {
     pub iterations: u32,
     /// Whether the first samples of iterations are left out.
     pub within: bool,
-    /// Whether some operation has but one value an iteration.
+    /// Whether some operation has only one value per iteration.
     pub single: bool,
     /// End times of the left-out and the counted samples, by boot and iteration.
     ends: HashMap<(BootId, u32), Ends>,
@@ -66,7 +65,7 @@ pub struct Steady {
 #[derive(Default)]
 struct Ends {
     left_out: Vec<u64>,
-    /// With the number of their operation.
+    /// Each with the number of its operation.
     counted: Vec<(usize, u64)>,
 }
 
@@ -111,8 +110,8 @@ impl Steady {
         }
     }
 
-    /// The part of their phases that counters can cover, given the chunks that count in the boots seen by
-    /// the look. `None` where nothing of them is left out.
+    /// The part of their phases that counters can cover, given the chunks that count in the boots seen by the
+    /// look. `None` if nothing is left out.
     pub fn part<'a>(
         &self,
         chunks: impl IntoIterator<Item = (KeptBoot<'a>, &'a Chunk)>,
@@ -128,11 +127,11 @@ impl Steady {
         part
     }
 
-    /// The share of a chunk to be counted: what came after the last left-out sample that ended during it;
-    /// nothing where no counted sample ended then.
+    /// The share of a chunk that counts: what came after the last left-out sample that ended during it;
+    /// nothing if no counted sample ended then.
     ///
     /// # Errors
-    /// Why that can't be said: it is [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
+    /// Why that is unknown: [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
     pub fn share(&self, kept: KeptBoot<'_>, chunk: &Chunk) -> Result<Share, Part> {
         let ends = self.ends.get(&(kept.id, chunk.iteration));
         let (Some(ends), [first, .., last]) = (ends, &chunk.times[..]) else {
@@ -156,7 +155,7 @@ impl Steady {
         if latest.values().any(|ended| *ended <= since) {
             return Err(Part::Mixed);
         }
-        let time = look(kept.boot, chunk, since).unwrap_or(*last);
+        let time = first_reading(kept.boot, chunk, since).unwrap_or(*last);
         if (time - since).saturating_mul(MAX_MISSED) > last - since {
             return Err(Part::Unsampled);
         }
@@ -165,18 +164,18 @@ impl Steady {
     }
 }
 
-/// The time of the sampler's first look from `since` on, which is a moment within `chunk`. It reads all its
-/// files at once, and a file that has not changed gets no sample.
-fn look(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
+/// The time of the sampler's first reading from `since` on, a moment within `chunk`. A reading covers all
+/// files, but a file that has not changed is not recorded.
+fn first_reading(boot: &Boot, chunk: &Chunk, since: u64) -> Option<u64> {
     let place =
         |it: &'_ Chunk| (it.workload == chunk.workload, it.iteration, it.phase == chunk.phase);
     let own = boot.chunks.iter().filter(|it| it.source != WORKLOAD_SOURCE);
     let together = own.filter(|it| place(it) == (true, chunk.iteration, true));
-    let looks = together.flat_map(|it| &it.times).copied().filter(|time| *time >= since);
-    looks.min().filter(|look| chunk.times.last().is_some_and(|last| look <= last))
+    let readings = together.flat_map(|it| &it.times).copied().filter(|time| *time >= since);
+    readings.min().filter(|time| chunk.times.last().is_some_and(|last| time <= last))
 }
 
-/// Whether no iteration has more than one value of it.
+/// Whether no iteration has more than one value of the operation.
 fn is_single(operation: &Operation<'_>) -> bool {
     let mut taken = operation.columns.iter().flatten().map(|boot| &boot.counted);
     taken.all(|it| {
@@ -196,8 +195,8 @@ mod tests {
     /// Nanoseconds of a second.
     const SECOND: u64 = 1_000_000_000;
 
-    /// A boot of so many samples, one every half second from the tenth on, of which the first four take
-    /// twice as long. Faults are counted at these seconds: 1000 a second while it is so, then 100.
+    /// A boot with this many samples, one every half second from second 10 on. The first four take twice as
+    /// long. The sampler reads faults at `seconds`: 1000 per second until second 12, then 100.
     fn warming(number: u32, samples: u32, timed: bool, seconds: &[u64]) -> Boot {
         let mut boot = Boot { block: number, ..boot(number) };
         let mut luck = deviations().skip(1000 * number as usize);
@@ -252,10 +251,10 @@ mod tests {
     #[test]
     fn counters_begin_where_the_samples_that_count_do() {
         let judging = Judging::default();
-        // The kernel was looked at when the last sample of warm-up ended ...
+        // There is a reading when the last sample of warm-up ends ...
         let exact = found(&boots(40, true, &[10, 12, 20, 30]), &judging);
         assert_eq!(exact, ([Some(Part::Whole), Some(Part::Steady)], Some(1800.0)));
-        // ... and one second after it, when 100 more had come.
+        // ... and one a second later, after 100 more faults.
         let after = found(&boots(40, true, &[10, 13, 30]), &judging);
         assert_eq!(after, (exact.0, Some(1700.0)));
         let included = Judging { warm_up_counts: true, ..judging };
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_of_whole_phases_where_that_moment_is_not_known() {
+    fn counters_cover_whole_phases_if_the_moment_is_unknown() {
         let judging = Judging::default();
         let untimed = found(&boots(40, false, &[10, 12, 20, 30]), &judging);
         assert_eq!(untimed, ([Some(Part::Whole), Some(Part::Untimed)], Some(WHOLE)));
@@ -275,28 +274,29 @@ mod tests {
         boots[3] = warming(3, 40, true, &[10, 30]);
         let unsampled = found(&boots, &judging);
         assert_eq!(unsampled, ([Some(Part::Whole), Some(Part::Unsampled)], Some(WHOLE)));
-        // A boot that a look has not seen has no say, and is left out.
+        // A boot after the current look does not count, and is left out.
         let look = crate::Look { number: 1, of: 2, boots: 3, next: 6 };
         let seen = found(&boots, &Judging { look: Some(look), ..judging });
         assert_eq!(seen, ([Some(Part::Whole), Some(Part::Steady)], Some(1800.0)));
     }
 
-    /// The sampler looked at each of these seconds.
+    /// The sampler took a reading at each of these seconds.
     #[test]
-    fn counters_that_have_not_changed_make_no_sample() {
+    fn a_reading_without_changes_still_counts() {
         let mut boots = boots(40, true, &[10, 11, 30]);
         for boot in &mut boots {
             let times = (10..=30).map(|second| second * SECOND).collect();
             let columns = Vec::new();
-            let looks = Chunk { source: "stat".into(), times, columns, ..boot.chunks[0].clone() };
-            boot.chunks.push(looks);
+            let unchanged =
+                Chunk { source: "stat".into(), times, columns, ..boot.chunks[0].clone() };
+            boot.chunks.push(unchanged);
         }
         let found = found(&boots, &Judging::default());
         assert_eq!(found, ([Some(Part::Whole), Some(Part::Steady)], Some(WHOLE - 1000.0)));
     }
 
     #[test]
-    fn what_counts_of_one_metric_is_not_lost_to_the_warm_up_of_another() {
+    fn warm_up_of_one_metric_does_not_cost_another_its_samples() {
         let mut boots = boots(40, true, &[10, 12, 20, 30]);
         for boot in &mut boots {
             let early = |at: u64| Sample {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_of_one_value_an_iteration_are_told() {
+    fn metrics_with_one_value_per_iteration_are_reported() {
         let experiment = experiment(Mode::Measured, 4, vec![manifest()]);
         let judging = Judging::default();
         let mut boots = boots(40, true, &[10, 12, 20, 30]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_claimed_of_phases_that_begin_with_no_warm_up() {
+    fn phases_without_warm_up_have_no_part() {
         let mut boots = boots(40, true, &[10, 12, 20, 30]);
         boots.iter_mut().for_each(|boot| boot.chunks = warming(0, 0, true, &[1, 2, 9]).chunks);
         assert_eq!(found(&boots, &Judging::default()).0, [Some(Part::Whole), None]);

@@ -34,7 +34,7 @@ pub enum Statistic {
     Hmean,
     /// Geometric mean.
     Gmean,
-    /// The arithmetic mean, as it is called beside quantiles.
+    /// The arithmetic mean, under its name beside quantiles.
     Mean,
     /// Sample standard deviation.
     Stddev,
@@ -46,11 +46,11 @@ pub enum Statistic {
     HCoeffVar,
     /// The largest value.
     Max,
-    /// The value that so many percent of the values do not exceed.
+    /// The value that this percentage of the values does not exceed.
     Quantile(u8),
     /// The mean of the best 95 %.
     Best(Mean),
-    /// The arithmetic mean of the best values, so many percent of them, as printed beside quantiles.
+    /// The arithmetic mean of the best values, this percentage of them, as printed beside quantiles.
     BestMean(u8),
     /// In exact mode, the mean of instructions at equal entries of functions.
     Equal,

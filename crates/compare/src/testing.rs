@@ -67,7 +67,7 @@ pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experimen
     }
 }
 
-/// The profile of a phase of the workload with so many loads, and as many stores, of each kind.
+/// The profile of a phase of the workload with these numbers of accesses. Half of them are loads.
 pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, u64)]) -> Profile {
     let accesses = |&(cpu, privilege, target, number)| Accesses {
         cpu,
@@ -147,7 +147,7 @@ pub fn sample(metric: &str, label: &str, iteration: u32, value: f64) -> Sample {
     }
 }
 
-/// A phase during which each counter of `/proc/vmstat` grew by so much.
+/// A phase with the growth of each counter of `/proc/vmstat`.
 pub fn chunk(iteration: u32, phase: &str, grown: &[(&str, i64)]) -> Chunk {
     let column = |&(name, by): &(&str, i64)| Column {
         name: name.into(),
@@ -163,7 +163,7 @@ pub fn chunk(iteration: u32, phase: &str, grown: &[(&str, i64)]) -> Chunk {
     }
 }
 
-/// Deviations near to normal: the sum of twelve uniform ones (SplitMix64) less its mean.
+/// Deviations that are nearly normal: the sum of twelve uniform ones (SplitMix64) less its mean.
 pub fn deviations() -> impl Iterator<Item = f64> {
     let mut state = 1u64;
     let mut uniform = move || {

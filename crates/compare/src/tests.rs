@@ -61,7 +61,7 @@ fn failed_boots_are_named_and_do_not_count() {
 }
 
 #[test]
-fn a_workload_that_failed_costs_its_own_rows_alone() {
+fn a_failed_workload_loses_only_its_own_rows() {
     let other = model::Manifest { name: "other".into(), ..manifest() };
     let of = |replicate: u32, workloads: &[&str]| {
         let mut boot = Boot { block: replicate, ..boot(replicate) };
@@ -97,9 +97,8 @@ fn a_workload_that_failed_costs_its_own_rows_alone() {
     assert!(*complete == 3 && failed[0].partial);
 }
 
-/// In both modes, whatever is looked at.
 #[test]
-fn iterations_before_those_that_count_are_told_apart() {
+fn declared_warm_up_is_left_out_in_both_modes() {
     let of = |replicate: u32| {
         let mut boot = Boot { block: replicate, ..boot(replicate) };
         for (iteration, time) in [(0, 50.0), (1, 30.0), (2, 10.0), (3, 12.0)] {

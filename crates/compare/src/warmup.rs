@@ -50,7 +50,7 @@ pub enum Repeated {
 /// How the boots of a variant begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Beginnings {
-    /// Boots in which that can be told.
+    /// Boots that are long enough to tell.
     pub boots: usize,
     /// How many of them begin with a warm-up.
     pub warm: usize,
@@ -174,7 +174,7 @@ fn series(boot: &BootSamples<'_>, of: Repeated, mean: Mean) -> Series {
     let iterations = by_iteration(boot).into_values();
     match of {
         Repeated::Samples => iterations.collect(),
-        // What has no mean is no witness.
+        // Values without a mean prove nothing.
         Repeated::Iterations => {
             vec![iterations.map(|it| mean_of(&it, mean).unwrap_or(f64::NAN).run()).collect()]
         }
@@ -233,7 +233,7 @@ mod tests {
     use crate::testing::{boot, columns, deviations, manifest, sample, used, variant};
     use crate::{Look, VariantBoots};
 
-    /// Boots of so many iterations of so many samples about 100, `more` by boot and sample.
+    /// Boots of `iterations` iterations of `samples` samples around 100, plus `more` by boot and sample.
     fn boots(
         count: u32,
         iterations: u32,
@@ -259,7 +259,7 @@ mod tests {
         0.0
     }
 
-    /// What is told, and how many samples each boot has left.
+    /// The reported warm-ups, and how many samples remain in each boot.
     fn found(sides: [&[Boot]; 2], judging: &Judging) -> (Vec<WarmUp>, Vec<Vec<usize>>) {
         found_in(manifest(), sides, judging)
     }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_warms_up_is_left_out_of_both() {
+    fn the_warm_up_of_one_side_is_left_out_of_both() {
         let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
         let (base, new) = (boots(4, 2, 40, 1, no_more), boots(4, 2, 40, 2, warm));
         let (told, left) = found([&base, &new], &Judging::default());
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_where_that_is_asked_for() {
+    fn warm_up_counts_if_requested() {
         let warm = |_, at, _| if at < 3 { 20.0 } else { 0.0 };
         let side = boots(4, 1, 40, 1, warm);
         let judging = Judging { warm_up_counts: true, ..Judging::default() };
@@ -330,14 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn what_few_boots_show_is_told_and_counts() {
+    fn a_warm_up_in_few_boots_is_reported_and_counts() {
         let one = |boot, at, _| if boot == 1 && at < 5 { 20.0 } else { 0.0 };
         let (base, new) = (boots(5, 1, 40, 1, no_more), boots(5, 1, 40, 2, one));
         let (told, left) = found([&base, &new], &Judging::default());
         assert_eq!(left, [vec![40; 5], vec![40; 5]]);
         assert_eq!((told[0].first, told[0].columns[1].warm, told[0].columns[1].longest), (0, 1, 5));
         assert_eq!(told[0].columns[1].before, None);
-        // Of iterations it is told elsewhere.
+        // The oddities report warm-up iterations.
         let one = |boot, _, iteration| if boot == 1 && iteration < 5 { 20.0 } else { 0.0 };
         let side = boots(5, 40, 1, 2, one);
         assert_eq!(found([&side, &side], &Judging::default()).0, []);
@@ -349,14 +349,14 @@ mod tests {
         let (long, short) = (boots(4, 1, 40, 1, no_more), boots(4, 1, 12, 2, warm));
         assert_eq!(found([&long, &long], &Judging::default()).0, []);
         assert_eq!(found([&short, &short], &Judging::default()).0, []);
-        // What would take too much of one boot is left out of none.
+        // A warm-up that is too long for one boot is left out of none.
         let warm = boots(4, 1, 40, 2, warm);
         let tiny = boots(4, 1, 3, 1, no_more);
         let (told, left) = found([&tiny, &warm], &Judging::default());
         assert_eq!((told[0].first, &left[1]), (0, &vec![40; 4]));
     }
 
-    /// Boots that a look does not see have no say, and are cut like the others.
+    /// Boots after the current look do not affect the result, and are cut like the others.
     #[test]
     fn a_look_rests_on_its_own_boots() {
         let warm = |boot, at, _| if boot >= 4 && at < 3 { 20.0 } else { 0.0 };
@@ -383,7 +383,7 @@ mod tests {
             // What is too short keeps all.
             assert_eq!(left[0][4], if samples < 4 { samples } else { samples - 3 });
         }
-        // A later boot of many samples does not change what is looked at either.
+        // A later boot with many samples has no effect either.
         let warm = |_, _, iteration| if iteration < 4 { 30.0 } else { 0.0 };
         let side = boots(4, 30, 2, 3, warm);
         let (before, _) = found([&side, &side], &judging);

@@ -55,7 +55,7 @@ pub fn count<V: Counted>(values: &[V]) -> usize {
     values.iter().map(|it| it.count()).sum()
 }
 
-/// Every value by itself. There must not be more of them than memory can hold.
+/// Every single value. They must fit into memory.
 pub fn expanded<V: Counted>(values: &[V]) -> Vec<f64> {
     values.iter().flat_map(|it| std::iter::repeat_n(it.value(), it.count())).collect()
 }

@@ -102,7 +102,7 @@ mod tests {
     /// Two-valued figures, for any share of one value: the sides separate completely no more often than
     /// stated.
     #[test]
-    fn two_modes_separate_no_more_often_than_said() {
+    fn two_modes_separate_no_more_often_than_stated() {
         let separated =
             |a: i32, b: i32, q: f64| q.powi(a) * (1.0 - q).powi(b) + (1.0 - q).powi(a) * q.powi(b);
         let shares = || (0..=1000).map(|share| f64::from(share) / 1000.0);

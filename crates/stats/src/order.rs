@@ -1,4 +1,4 @@
-//! Order statistics as the rows of the field's tables define them: picked values, never interpolated.
+//! Order statistics as the rows of mmtests' tables define them: picked values, never interpolated.
 //!
 //! Percentages are of the number of values, so 95 is 95 %. Every function gives None when there
 //! are no values, one of them is not finite, or the percentage does not lie in 0 to 100.

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_has_no_answer() {
+    fn invalid_input_has_no_answer() {
         let design = Design::Unpaired;
         assert_eq!(power(design, 1, 1.0, 1.0, 0.05), None);
         assert_eq!(power(design, 3, -1.0, 1.0, 0.05), None);

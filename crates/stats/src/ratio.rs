@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ratio_has_no_interval() {
+    fn invalid_figures_have_no_interval() {
         let two = [(1.0, 2.0); 2];
         assert_eq!(ratio_interval(&two, 0.95), None);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -21,8 +21,8 @@ const MOST: usize = 500;
 /// values too: with fewer than `1 / rate` labellings nothing is above its floor.
 ///
 /// `of_one_unit` requires that all figures have the same unit. The standard error that nine tenths of the
-/// figures do not exceed is then added to each (the paper's `s_0`). Otherwise small figures that take one
-/// of two values hide large ones that surely differ: neither have an error of their own.
+/// figures do not exceed is then added to each (the paper's `s_0`); otherwise figures with zero standard
+/// error rank first, however small they are.
 pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floor> {
     let Some([base, new]) = figures.first().map(|sides| sides.map(<[f64]>::len)) else {
         return Vec::new();
@@ -39,8 +39,7 @@ pub fn floors(figures: &[[&[f64]; 2]], rate: f64, of_one_unit: bool) -> Vec<Floo
     own.iter().map(floor).collect()
 }
 
-/// The values of both samples with their places, sorted: sums of them then do not depend on their original
-/// order.
+/// The values of both samples with their places, sorted, so that sums do not depend on the original order.
 struct Figure(Vec<(f64, usize)>);
 
 impl Figure {
@@ -200,7 +199,7 @@ mod tests {
 
     /// A function that always takes one instruction more, among many that differ by chance.
     #[test]
-    fn what_always_differs_is_found_among_many_that_do_by_chance() {
+    fn a_consistent_difference_is_found_among_many_by_chance() {
         let mut deviation = normal(1);
         let mut figures: Vec<Sides> = (0..300).map(|_| figure(|_| deviation(), 5)).collect();
         figures.push([vec![709.0; 5], vec![710.0; 5]]);
@@ -213,10 +212,10 @@ mod tests {
         assert!(beyond(&figures).iter().all(|it| !it));
     }
 
-    /// Figures with two equally likely modes separate by chance now and then. A test by Student's t has no
-    /// doubt of these.
+    /// Figures with two equally likely modes sometimes separate by chance. Student's t would call these
+    /// certain.
     #[test]
-    fn what_parts_by_chance_as_often_in_other_ways_is_no_discovery() {
+    fn separation_by_chance_is_no_discovery() {
         let mut random = Rng::with_seed(7);
         let mut figures: Vec<Sides> =
             (0..3000).map(|_| figure(|_| f64::from(u8::from(random.bool())), 5)).collect();
@@ -231,7 +230,7 @@ mod tests {
     /// Among samples that do not differ, at most 5 % of the lists name any figure, however the figures
     /// depend on each other; within 4 standard errors.
     #[test]
-    fn few_lists_name_anything_where_nothing_differs() {
+    fn few_lists_name_anything_if_nothing_differs() {
         const LISTS: usize = 600;
         for seeds in [4, 5, 6] {
             for shared in [0.0, 0.9] {

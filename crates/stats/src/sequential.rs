@@ -1,5 +1,5 @@
-//! Looks at data that still come in, so that one may stop at any of them: when to look, and how much of the
-//! error each look may spend.
+//! Sequential testing of data that still come in: when to look, and how much of the error each look may
+//! spend, so that one may stop at any look.
 //!
 //! Repeated looks that stop at the first difference find one in the end, even where there is none (P.
 //! Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests on accumulating data", Journal of

@@ -1,4 +1,5 @@
-//! The steady state of a series.
+//! The steady state of a series. Finds change points (PELT, [`pelt()`]), ignores short outliers, and says
+//! from which value on the series is steady.
 
 use std::cmp::Ordering;
 
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_absent() {
+    fn invalid_series_have_no_state() {
         assert_eq!(steady(&[1.0; 19]), None);
         assert_eq!(steady(&[1.0; 20]), Some(Steady::Flat));
         assert_eq!(steady(&[f64::NAN; 20]), None);

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_has_no_slope() {
+    fn invalid_points_have_no_slope() {
         assert_eq!(of(&[1.0, 2.0]), None);
         assert_eq!(of(&[1.0, f64::NAN, 2.0]), None);
         assert_eq!(trend(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);

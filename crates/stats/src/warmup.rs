@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_units_have_in_common_is_found_to_its_longest() {
+    fn the_longest_common_warm_up_is_found() {
         let length = |unit: usize| if unit == 2 { 6 } else { 4 };
         let slow = |unit, at, x| 100.0 + x + if at < length(unit) { 9.0 } else { 0.0 };
         let found = warm_up(&units(5, 40, slow));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_gets_steady_is_counted() {
+    fn units_that_never_become_steady_are_counted() {
         let drift = |unit, at, x| x + if unit == 0 { at as f64 } else { 0.0 };
         let found = warm_up(&units(3, 60, drift));
         assert_eq!((found.never, found.warm, found.until), (1, 0, 0));

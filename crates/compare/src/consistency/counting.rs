@@ -33,7 +33,7 @@ pub enum Relation {
     Renamed,
     /// One kernel counts separately what the other includes in one figure.
     Apart,
-    /// One kernel no longer has what the row needs.
+    /// One kernel lacks a counter that the row needs.
     Untold,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Kernel<'a> {
         (!kernel.has.is_empty()).then_some(kernel)
     }
 
-    /// Whether it has what a row needs.
+    /// Whether it has the counters that a row needs.
     fn tells(&self, row: &Derived) -> bool {
         let any = |name: &str| self.printed.contains(name).then_some(1.0);
         row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_apart_is_told_if_it_moved() {
+    fn a_split_counter_is_reported_if_it_changed() {
         let apart = |grown| {
             let found =
                 counting_of(&BY_NODE, &[BY_NODE[2], BY_NODE[3], ("pgscan_khugepaged", grown)]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_move_is_not_told() {
+    fn unchanged_counters_are_not_reported() {
         let still = |counters: &[(&'static str, i64)]| {
             counters.iter().map(|(name, _)| (*name, 0)).collect::<Vec<_>>()
         };

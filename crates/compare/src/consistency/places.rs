@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_gives_and_is_not_scanned_is_remarked() {
+    fn allocations_from_a_zone_without_scans_give_a_remark() {
         let mut boot = reclaiming(OLD, "4.6");
         for (zone, given, scanned) in [("dma32", 46_041_453, 34_661_000), ("normal", 78_053_072, 0)]
         {

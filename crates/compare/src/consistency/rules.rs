@@ -37,7 +37,7 @@ enum Law {
     AtMost(Expr, Expr),
     /// Both are the same.
     Equal(Expr, Expr),
-    /// The first does not happen without the second, nor without one of the others.
+    /// The first stays 0 as long as the second and all of the others do.
     NotWithout(Expr, Expr, &'static [&'static str]),
 }
 
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_at_a_cut_breaks_no_law() {
+    fn events_in_progress_at_a_cut_break_no_law() {
         let mut boot = reclaiming(NEW, "7.3");
         set(&mut boot, Source::Vmstat, "pgsteal_direct", 66_825 + 2000);
         set(&mut boot, Source::Vmstat, "numa_foreign", 33_374 + 900);

@@ -6,7 +6,7 @@ use crate::testing::{
 };
 use crate::with_phases;
 
-/// One boot a block, in which each operation takes so long.
+/// One boot per block, with the time of each operation.
 fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
     let blocks = values.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let mut boots: Vec<Boot> =
@@ -19,8 +19,7 @@ fn measured(values: &[(&str, &[f64])]) -> Vec<Boot> {
     boots
 }
 
-/// One boot a seed, with so many instructions in user mode and in the kernel, and as much guest
-/// time as they take.
+/// One boot per seed, with these instructions in user mode and in the kernel, and guest time in proportion.
 fn exact(instructions: &[[f64; 2]]) -> Vec<Boot> {
     let boots = instructions.iter().zip(0..).map(|([user, kernel], seed)| {
         let mut boot = boot(seed);
@@ -41,7 +40,7 @@ fn together(times: [&[Boot]; 2], counts: [&[Boot]; 2]) -> Vec<CrossCheck> {
     cross_check(&time, &count, "old", &Judging::of(&time))
 }
 
-/// Boots in blocks of 40 times about `level`, the first three of which take so much more.
+/// Boots in blocks, of 40 times around `level` each. The first three are longer by `more`.
 fn warming(level: f64, more: f64, seed: usize) -> Vec<Boot> {
     let mut deviations = deviations().skip(1000 * seed);
     let of = |block: u32| {
@@ -76,7 +75,7 @@ fn warm_up_counts_as_it_does_in_tables() {
 }
 
 #[test]
-fn what_a_third_variant_warms_up_is_left_out_of_all() {
+fn warm_up_of_a_third_variant_is_left_out_of_all() {
     let sides = [warming(100.0, 0.0, 1), warming(101.0, 0.0, 2), warming(102.0, 50.0, 3)];
     let cut = sides.clone().map(|mut boots| {
         boots.iter_mut().for_each(|boot| drop(boot.samples.drain(..3)));
@@ -91,7 +90,7 @@ fn what_a_third_variant_warms_up_is_left_out_of_all() {
 
 /// The first look is at 4 boots of each variant, the next at 6.
 #[test]
-fn boots_that_no_look_has_seen_have_no_say() {
+fn boots_after_the_current_look_do_not_count() {
     let variants = ["old", "new"].map(variant);
     let old = [10.0, 11.0, 12.0, 10.5, 10.0];
     let count = experiment(Mode::Exact, 2, vec![manifest()]);
@@ -120,7 +119,7 @@ const COUNTS: [[[f64; 2]; 2]; 3] = [
     [[900.0, 150.0], [900.0, 150.1]],
 ];
 
-/// What is read of a change of time and of instructions, or of none.
+/// The conclusion, given whether the time and the instructions changed.
 fn read(time: bool, code: bool) -> Reading {
     let times = [0, if time { 2 } else { 1 }].map(|it| measured(&[("Elapsed", TIMES[it])]));
     let counts = [0, if code { 2 } else { 1 }].map(|it| exact(&COUNTS[it]));
@@ -138,7 +137,7 @@ fn time_and_instructions_are_read_together() {
     assert_eq!(read(false, false), Reading::Same);
 }
 
-/// As one of them is asked for other phases, or was kept before its manifest said that.
+/// One experiment asks for other phases, or was kept before its manifest named them.
 #[test]
 fn figures_read_in_another_way_are_of_the_same_work() {
     let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
@@ -192,7 +191,7 @@ fn a_higher_rate_is_a_gain() {
 }
 
 #[test]
-fn too_little_leaves_it_undecided() {
+fn too_few_figures_leave_it_undecided() {
     let times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));
     let reading = |times: [&[Boot]; 2], counts: [&[Boot]; 2]| {
@@ -248,7 +247,7 @@ fn layout_is_not_blamed_for_what_luck_may_hide() {
 }
 
 #[test]
-fn instructions_of_several_operations_are_of_none() {
+fn instructions_of_several_operations_belong_to_none() {
     let read = |operations: &[(&str, &str)]| {
         let with = |mut boots: Vec<Boot>, scale: f64| {
             for (boot, drift) in boots.iter_mut().zip([1.0, 1.1, 1.2]) {
@@ -302,7 +301,7 @@ fn an_operation_has_the_instructions_of_its_phase_or_of_all() {
 }
 
 #[test]
-fn nothing_is_read_from_times_under_emulation() {
+fn times_under_emulation_give_no_conclusion() {
     let mut times = [0, 2].map(|it| measured(&[("Elapsed", TIMES[it])]));
     times[1][2].facts.execution = Some(Execution::Tcg);
     let counts = [0, 2].map(|it| exact(&COUNTS[it]));

@@ -80,10 +80,10 @@ pub enum Only {
     New,
 }
 
-/// A function's change in two: with I = E p for instructions, entries and instructions per entry,
-/// dI = dp mean(E) + dE mean(p), where the means are of the two sides (Bennet, "The theory of
-/// measurement of changes in cost of living", Journal of the Royal Statistical Society 83, 1920).
-/// Symmetric in the sides, without remainder.
+/// The change of a function, split in two: with I = E p for instructions, entries and instructions per entry,
+/// dI = dp mean(E) + dE mean(p), where the means are of the two sides (Bennet, "The theory of measurement of
+/// changes in cost of living", Journal of the Royal Statistical Society 83, 1920). Symmetric in the sides,
+/// without remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
     /// By the cost of an entry: dp mean(E), over [`super::Explanation::denominator`].

@@ -25,7 +25,7 @@ pub struct Headline {
     pub at_equal_entries: bool,
     /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
-    /// Whether there are seeds enough to list functions by themselves.
+    /// Whether there are enough seeds for lists of functions.
     pub listed: bool,
 }
 
@@ -159,9 +159,9 @@ mod tests {
         Paths { followed: true, paths: paths.iter().map(path).collect() }
     }
 
-    /// The loop of a function moved into one of its own, and got dearer there.
+    /// The loop of a function moved into a new function and became more expensive.
     #[test]
-    fn the_caller_of_what_moved_holds_the_change() {
+    fn the_caller_of_a_moved_loop_holds_the_change() {
         let base = [executed(&[("sys", "", 5, 50), ("change", "", 5, 1000)])];
         let new = [executed(&[("sys", "", 5, 50), ("change", "", 5, 10), ("pte", "", 500, 2400)])];
         let section = all(&base, &new);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_two_callees_is_their_callers() {
+    fn a_change_in_two_callees_belongs_to_their_caller() {
         let boot =
             |cost: u64| [executed(&[("sys", "", 2, 10), ("a", "", 2, cost), ("b", "", 2, cost)])];
         let section = all(&boot(100), &boot(200));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_in_another_function_holds_no_change() {
+    fn a_function_that_absorbed_another_holds_no_change() {
         let base = [executed(&[("load", "", 10, 170), ("descend", "", 10, 160)])];
         let section = all(&base, &[executed(&[("load", "", 10, 335)])]);
         assert_eq!(own(&section), None);

@@ -38,7 +38,7 @@ pub fn executed(executed: &[Executed]) -> Boot {
     seed(vec![profile(0, "run", executed)])
 }
 
-/// Explains boots numbered from 0; as many are wanted as the longer side has.
+/// Explains boots with seeds from 0. The longer side has all wanted seeds.
 fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
     let numbered = [base, new].map(|boots| {
         let boots = boots.iter().zip(0..);
@@ -47,7 +47,7 @@ fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
     wanting(base.len().max(new.len()) as u32, [&numbered[0], &numbered[1]])
 }
 
-/// Explains boots of which so many are wanted.
+/// Explains boots; `wanted` is the number of seeds wanted.
 fn wanting(wanted: u32, boots: [&[Boot]; 2]) -> Explanation {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &boots);
@@ -118,7 +118,7 @@ fn iterations_add_up_and_seeds_are_averaged() {
     assert!(per_entry.floor.is_some());
 }
 
-/// Luck enters one function more or less often. Each entry costs 1 % more.
+/// Luck decides how often one function is entered. Each entry costs 1 % more.
 #[test]
 fn equal_entries_show_what_luck_hides() {
     let seeds = |cost: u64| {
@@ -131,7 +131,7 @@ fn equal_entries_show_what_luck_hides() {
     assert!((hidden.change() - 2000.0).abs() < 1e-6, "{hidden:?}");
     let same = all(&seeds(100), &seeds(100)).totals;
     assert_eq!((same.hidden(), same.equal.unwrap().change()), (None, 0.0));
-    // A total that speaks for itself.
+    // A total whose change is beyond luck.
     assert_eq!(all(&seeds(100), &seeds(1000)).totals.hidden(), None);
 }
 
@@ -190,7 +190,7 @@ fn a_function_has_one_figure_per_entry() {
     let f = calls(&all, "f");
     let cost = f.per_entry.unwrap();
     assert_eq!((cost.base, cost.new), (19.0, 40.5));
-    // Two seeds a side name nothing.
+    // Two seeds per side are too few for a list.
     assert_eq!(cost.beyond_luck(), Some(false));
     // 21.5 more for each of 5 entries, over 2 seeds.
     assert_eq!(f.split.map(|split| split.by_cost), Some(215));
@@ -297,7 +297,7 @@ fn names_change_only_at_equal_entries_and_cost() {
 }
 
 #[test]
-fn of_those_that_are_near_only_a_kindred_name_is_told() {
+fn only_a_function_with_a_similar_name_is_suggested() {
     let base = [executed(&[("lru_cache_add", "", 10, 100), ("mmput", "", 10, 101)])];
     let new = [executed(&[
         ("do_it", "", 10, 100),
@@ -330,7 +330,7 @@ fn a_function_that_moved_to_a_module_is_the_nearest() {
 }
 
 #[test]
-fn dearer_functions_are_ranked_by_what_they_cost_at_equal_work() {
+fn functions_are_ranked_by_their_cost_at_equal_work() {
     let seed = |wobble: u64, more: u64| {
         executed(&[
             ("planted", "", 1000 + wobble, (1000 + wobble) * (100 + more)),

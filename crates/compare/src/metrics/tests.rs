@@ -199,7 +199,7 @@ fn instructions_come_last_and_are_whole() {
     assert_eq!((luck.value(0), luck.value(1), luck.better), (None, None, None));
 }
 
-/// What is in no phase comes before, between and after phases.
+/// Instructions outside phases come before, between and after phases.
 #[test]
 fn instructions_are_those_of_an_iteration() {
     let counts = [("", 2.0), ("run", 50.0), ("", 3.0), ("run", 40.0), ("", 5.0)];
@@ -253,7 +253,7 @@ fn no_verdict_rests_on_what_only_prepares() {
         (row.gain(1), row.beyond_luck(1), row.verdict(1))
     };
     let gain = 100.0 - 100.0 * 150.5 / 100.5;
-    // A list of one figure of two seeds a side names nothing.
+    // Two seeds per side are too few for a list.
     assert_eq!(of("fill"), (Some(gain), Some(false), None));
     assert_eq!(of("run"), (Some(gain), Some(true), Some(crate::Verdict::Regression)));
 }
@@ -288,7 +288,7 @@ fn iterations_are_averaged_before_seeds() {
 }
 
 #[test]
-fn verdicts_stand_on_the_kernels_instructions_and_other_means_are_a_list() {
+fn verdicts_rest_on_the_kernels_instructions_and_other_means_are_a_list() {
     let base = seeds(&[
         ("Elapsed", "", &[10.0, 10.1, 10.2, 10.1]),
         ("instructions", "kernel", &[1000.0, 1010.0, 1005.0, 1003.0]),
@@ -318,7 +318,7 @@ fn verdicts_stand_on_the_kernels_instructions_and_other_means_are_a_list() {
     assert_eq!(kernel, (Some(Same), Some(false)));
 }
 
-/// Boots whose seeds enter a function so often, at so many instructions an entry.
+/// One boot per seed, with these entries of a function, and `cost` instructions per entry.
 fn entering(entries: [u64; 5], cost: u64) -> Vec<Boot> {
     let boot = |(seed, entries): (u32, u64)| {
         let count = Count { instructions: cost * entries, entries };

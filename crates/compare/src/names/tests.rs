@@ -1,4 +1,4 @@
-//! Names, as they stand in mails to the lists.
+//! Compares the names with those in mails to the kernel's lists.
 
 use kernelfiles::derived;
 
@@ -11,7 +11,7 @@ fn of(name: &str) -> Manifest {
     Manifest { name: "first".into(), command, ..testing::manifest() }
 }
 
-/// Our rows, and those of mails to the lists.
+/// Our rows, and their names in mails.
 #[test]
 fn rows_of_workloads_are_called_as_in_mails() {
     for (at, workload, rows) in [

@@ -14,7 +14,7 @@ const MAX_COUNTERS: usize = 8;
 const LEAST: f64 = 10.0;
 /// A counter whose growth equals that of another within this share is redundant.
 const ALIKE: f64 = 0.01;
-/// They have a panel of their own.
+/// Counters that have a panel of their own.
 const SHOWN_ELSEWHERE: [&str; 3] =
     ["nr_free_pages", "nr_free_pages_blocks", "numa_hint_faults_local"];
 

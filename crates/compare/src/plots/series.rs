@@ -19,7 +19,7 @@ pub const WORKLOAD: &str = "workload";
 pub const MILLION: f64 = 1e6;
 /// A MiB in kB, as the kernel calls 1024 bytes.
 pub const MIB: f64 = 1024.0;
-/// Shares are taken over this many parts of an iteration; those of single samples would jump.
+/// Shares are taken over this many parts of an iteration; those of single readings would jump.
 const PARTS: usize = 40;
 
 /// One figure over time.

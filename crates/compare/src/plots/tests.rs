@@ -1,4 +1,4 @@
-//! What is drawn of made-up boots.
+//! The plot data of synthetic boots.
 
 use model::{Boot, BootId, Chunk, Column, Mode, Sample};
 
@@ -95,7 +95,7 @@ fn series_begin_with_their_iteration_and_phases_follow() {
 }
 
 #[test]
-fn what_was_not_sampled_parts_a_curve() {
+fn missing_values_split_a_curve() {
     let mut base = boot(0);
     base.chunks = vec![series("meminfo", "", 0, &[("MemFree", &[1024, 0, 2048, 3072])])];
     base.chunks[0].columns[0].values[1] = None;
@@ -105,7 +105,7 @@ fn what_was_not_sampled_parts_a_curve() {
 }
 
 #[test]
-fn shares_are_of_what_was_added() {
+fn shares_are_of_growth() {
     let mut base = boot(0);
     let faults: [(&str, &[i64]); 2] = [
         ("numa_hint_faults", &[100, 200, 200, 204]),

@@ -15,14 +15,14 @@ const STEPS: usize = 40_000;
 const POINTS_OF_COLUMN: usize = 4;
 /// Fewest and most columns of a curve.
 const COLUMNS: [usize; 2] = [6, 240];
-/// A curve that is drawn in front has so many times more.
+/// A curve that is drawn in front has this many times more.
 const CHIEF: usize = 4;
 /// Fewest and most dots of a boot.
 const DOTS_OF_BOOT: [usize; 2] = [6, 400];
 /// Fewest and most steps of a distribution.
 const STEPS_OF_CURVE: [usize; 2] = [20, 400];
 
-/// Thins out what a page cannot hold.
+/// Reduces the points to what a page can hold.
 pub fn fit_page(all: &mut [Plots]) {
     let weight = |curve: &Curve| if curve.chief { CHIEF } else { 1 };
     let weights: usize = all.iter().flat_map(panels).flat_map(|it| &it.curves).map(weight).sum();

@@ -1,5 +1,4 @@
-//! All ways to split the boots of one kernel: what would have been claimed, had another boot of each block
-//! been the first variant's?
+//! All ways to split the boots of one kernel into two groups, and the verdicts on each.
 
 use model::Mode;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What holds of any boots, however odd.
+//! Properties of the explanations of any boots.
 
 use model::{Boot, Count, Function, Instructions, Process, Profile};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn any_seeds() -> impl Strategy<Value = Vec<Boot>> {
     })
 }
 
-/// The same seeds, told in another order.
+/// The same seeds in another order.
 fn turned(boots: &[Boot]) -> Vec<Boot> {
     let turned = boots.iter().rev().cloned().map(|mut boot| {
         for profile in &mut boot.profiles {
