@@ -1,5 +1,4 @@
-//! What benchmark programs print, where both the guest, which runs them, and the import of others' logs read
-//! it. No I/O.
+//! Parses the output of benchmark programs, both in the guest that runs them and in imported logs. No I/O.
 
 pub mod bonnie;
 

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_last_frame_is_not_looked_at() {
+    fn bytes_after_the_last_frame_are_ignored() {
         let one = log(&[(1, note("a")), (2, BYE)]);
         let two = log(&[(1, note("a")), (2, BYE), (3, note("b"))]);
         assert_eq!(compare_logs(&one, &two), None);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_event_the_difference_is_shown() {
+    fn a_long_event_is_shown_around_the_difference() {
         let text = |middle: &str| note(&format!("{0}{middle}{0}", "\u{e4}".repeat(30_000)));
         let one = log(&[(1, text("one"))]);
         let two = log(&[(1, text("two"))]);

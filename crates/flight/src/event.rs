@@ -21,7 +21,7 @@ pub enum Event {
     Hello(Hello),
     /// The list of files that series frames refer to by index.
     Files(Vec<File>),
-    /// An iteration of a workload begins. Files were sampled just before this frame.
+    /// An iteration of a workload begins. The sampler read all files just before this frame.
     Begin {
         /// Index into the job's workloads.
         workload: u16,

@@ -44,7 +44,8 @@ pub struct Job {
     pub workloads: Vec<Workload>,
     /// What to sample, and how often.
     pub sampler: Sampler,
-    /// In exact mode, the seed of everything that may differ without mattering.
+    /// In exact mode, the seed, which draws what may differ between two boots of one kernel: free lists,
+    /// PIDs, timer phases.
     #[serde(default)]
     pub seed: Option<u32>,
     /// Record the kernel's symbols after the workloads.

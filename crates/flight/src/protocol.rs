@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_what_is_wrong() {
         assert_eq!(parse(b"fase fill"), Err(LineError::Verb("fase".into())));
         assert_eq!(parse(b"sample x nan"), Err(LineError::Value("nan".into())));
         assert_eq!(parse(b"phase a/../\"b"), Err(LineError::Name("a/../\"b".into())));

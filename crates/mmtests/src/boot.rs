@@ -249,7 +249,7 @@ fn watch(iteration: &Iteration, clock: Clock, budget: &Budget) -> Read {
         for (source, table) in tables {
             all.overflowed |= table.overflowed();
             let (times, columns) = table.finish();
-            // A single sample is not a series.
+            // A single reading is not a series.
             if times.len() > 1 && !columns.is_empty() {
                 all.series.push(Series {
                     workload: name.clone(),

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_or_not_a_file_is_the_same() {
+    fn packed_files_read_like_unpacked_ones() {
         let directory = tempfile::tempdir().unwrap();
         let text = b"nr_free_pages 1\n".repeat(10_000);
         let two = [gzip(&text[..16]), gzip(&text[16..])].concat();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_unpacked_no_further_than_to_the_limit() {
+    fn a_decompression_bomb_is_unpacked_up_to_the_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("bomb");
         for bomb in [gzip(&vec![0; 8 << 20]), xz(&vec![0; 8 << 20])] {

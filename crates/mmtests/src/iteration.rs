@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_run_to_its_end_is_refused() {
+    fn incomplete_benchmarks_are_refused() {
         let reason = |notes: &str, failure| {
             let state = state::parse(notes);
             refused(&state, "nas", !state.tests.is_empty(), failure)

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_links_is_left() {
+    fn a_cycle_of_links_ends() {
         let (directory, root) = directory(&["r/iter-0/b/logs/file"]);
         let link = directory.path().join("r/iter-0/b/logs/again");
         std::os::unix::fs::symlink(directory.path(), link).unwrap();

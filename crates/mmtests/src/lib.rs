@@ -3,7 +3,7 @@
 //! no mean, no mark of significance.
 //!
 //! Reading has two steps, so that at most one boot is in memory at a time. [`Directory::read`] reads all
-//! small files; [`Directory::boot`] reads the monitors of one boot, one iteration per core.
+//! small files; [`Directory::boot`] reads the monitors of one boot, one iteration per host CPU in parallel.
 //!
 //! The stages for a directory: [`files`] opens files, [`layout`] finds runs and iterations, [`iteration`]
 //! reads one iteration ([`state`], [`machine`], [`benchmark`]), [`reboots`] finds the iterations that share

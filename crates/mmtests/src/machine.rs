@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_with_gaps_are_none() {
+    fn machines_with_gaps_in_their_numbers_are_none() {
         for (from, to) in [("cpus: 1 3", "cpus: 1 5"), ("node 1", "node 7"), ("10  21", "10  21 9")]
         {
             let texts = Texts::from([("numactl.txt", NUMACTL.replace(from, to))]);

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_that_was_booted_later_was_booted_anew() {
+    fn a_later_boot_time_is_another_boot() {
         let earlier = Traces { last: Some(2000), ..Traces::default() };
         let later = |up| Traces { uptime: Some((2100.0, up)), ..Traces::default() };
         assert_eq!(rebooted(&earlier, &later(1500.0)), Some(false));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_logs_tell_where_clocks_do_not() {
+    fn counters_and_logs_decide_if_clocks_do_not() {
         let faults = |faults| Traces { faults: Some(faults), ..Traces::default() };
         assert_eq!(rebooted(&faults((10, 90)), &faults((90, 95))), Some(false));
         assert_eq!(rebooted(&faults((10, 90)), &faults((20, 95))), Some(true));

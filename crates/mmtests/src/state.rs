@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_none_are_passed_over() {
+    fn invalid_times_are_skipped() {
         for time in
             ["a 1 user 2 system", "a -1 user 2 system 3 elapsed", "a x user 1 system 1 elapsed"]
         {

@@ -1,4 +1,4 @@
-//! Builds a series: one row per sample, one column per counter. The column of a value is predicted from the
+//! Builds a series: one row per reading, one column per counter. The column of a value is predicted from the
 //! previous row, because monitors print the same names in the same order.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use store::Deltas;
 
 /// Most columns of one source that are kept.
 const MAX_COLUMNS: usize = 65_536;
-/// Room is allocated in pieces of so many values.
+/// Room is allocated in pieces of this many values.
 const PIECE: usize = 1 << 14;
 
 /// How many more values may be kept of a boot. The author of the logs controls their length, but must not
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_missing_meanwhile() {
+    fn a_counter_that_comes_and_goes_has_gaps() {
         let budget = Budget::new(1 << 20);
         let mut table = SeriesTable::new(&budget);
         let rows: [&[(&str, i64)]; 4] =
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_may_mean_nought() {
+    fn missing_values_may_mean_zero() {
         let budget = Budget::new(1 << 20);
         let mut table = SeriesTable::new(&budget);
         table.row(1);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beyond_the_budget_is_dropped() {
+    fn values_beyond_the_budget_are_dropped() {
         let budget = Budget::new(2 * PIECE);
         let mut table = SeriesTable::new(&budget);
         for time in 0..PIECE as u64 {

@@ -214,7 +214,8 @@ pub struct Column {
     pub values: Vec<Option<i64>>,
 }
 
-/// The series of one source during one phase. The phase's start and end are both sampled.
+/// The series of one source during one phase. The first and the last reading are at the phase's start and
+/// end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// The workload's name; empty outside any.
@@ -225,7 +226,7 @@ pub struct Chunk {
     pub phase: String,
     /// Where the counters come from: a source's name, or `workload` for series of the workload.
     pub source: String,
-    /// Guest time of each sample, in nanoseconds since the guest's boot.
+    /// Guest time of each reading, in nanoseconds since the guest's boot.
     pub times: Vec<u64>,
     /// The counters.
     pub columns: Vec<Column>,

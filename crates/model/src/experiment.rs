@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::workload::matches;
 use crate::{Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, Topology, UserspaceLock};
 
-/// A kernel file of the guest from which counters are sampled.
+/// A kernel file of the guest that the sampler reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -93,11 +93,11 @@ impl Source {
     }
 }
 
-/// Which counters are sampled, and how often.
+/// Which counters the sampler reads, and how often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampler {
-    /// Time between samples, 10 ms or more.
+    /// Time between readings, 10 ms or more.
     pub interval: Millis,
     /// The files to sample.
     pub sources: Vec<Source>,
@@ -265,7 +265,7 @@ pub struct WorkloadUse {
 }
 
 impl WorkloadUse {
-    /// A workload with so many iterations a boot, without programs of the user's and without warm-up.
+    /// A workload with `iterations` iterations per boot, without the user's programs and without warm-up.
     pub fn new(manifest: Manifest, iterations: u32, timeout: Millis) -> Self {
         Self {
             manifest,
@@ -361,7 +361,7 @@ pub struct Experiment {
     pub machine: Machine,
     /// The workloads, in their order within each boot.
     pub workloads: Vec<WorkloadUse>,
-    /// Which counters are sampled.
+    /// Which counters the sampler reads.
     pub sampler: Sampler,
     /// Boots of each variant. In exact mode the seed of a boot is its replicate.
     pub boots: u32,

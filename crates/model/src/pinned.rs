@@ -1,11 +1,11 @@
-//! Files that an experiment names, and what they hold.
+//! Names of files in an experiment, with digests of their contents.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Stands between a name and its digest in files of experiments that are kept.
+/// The separator between a name and its digest in experiments that are kept.
 const MARK: &str = " sha256:";
 
 /// A kernel or a program by its name or path. A kept experiment also has the SHA-256 of what the file held,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_kept_behind_the_name() {
+    fn a_digest_is_kept_after_the_name() {
         let kernel = Pinned::from("6.1 sha256:5bd1");
         assert_eq!((&*kernel.name, kernel.digest.as_deref()), ("6.1", Some("5bd1")));
         assert_eq!(kernel, Pinned::from("6.1").with_digest("5bd1"));

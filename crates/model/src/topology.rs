@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named_by_its_key() {
+    fn an_invalid_topology_is_reported_with_its_key() {
         let cases: [(Vec<Node>, &str); 8] = [
             (vec![node("0", 1 << 43, &[])], "nodes[0].memory"),
             (vec![], "nodes"),

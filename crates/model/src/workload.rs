@@ -68,7 +68,7 @@ pub struct Metric {
     pub concurrent: bool,
 }
 
-/// The rows of a metric's table, in order, as the field prints them.
+/// The rows of a metric's table, in order, as mmtests prints them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rows {

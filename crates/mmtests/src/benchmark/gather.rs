@@ -69,7 +69,8 @@ impl Gather {
         self.samples(ONCE, metric, label, value)
     }
 
-    /// Adds a value that was measured so many times in a row. One that is not finite is left out, with a remark.
+    /// Adds a value that was measured `count` times in a row. A value that is not finite is left out, with a
+    /// remark.
     ///
     /// # Errors
     /// When there are too many.

@@ -1,5 +1,5 @@
-//! What is refused, what is remarked on, and what hostile logs do. Tests of the tables check that they are
-//! those of mmtests.
+//! What is refused, what gets a remark, and hostile logs. `crates/faultline/tests/mmtests` compares tables
+//! with those of mmtests.
 
 use proptest::prelude::*;
 
@@ -195,7 +195,7 @@ fn profiles_beside_the_logs_are_passed_over() {
 }
 
 #[test]
-fn what_nobody_knows_is_told() {
+fn unknown_benchmarks_and_logs_are_errors() {
     let error = read("specjbb-single", &Logs::default()).unwrap_err();
     assert!(error.to_string().starts_with("`specjbb-single` is not one of the benchmarks"));
     let error = read("stutterp-noreaders", &logs(&[("mmtests.log", "")])).unwrap_err();
@@ -203,14 +203,14 @@ fn what_nobody_knows_is_told() {
 }
 
 #[test]
-fn what_was_measured_many_times_is_kept_once() {
+fn equal_measurements_are_kept_once_with_their_count() {
     let parsed = parsed("stutter", &[("mmap-latency.log", "500000 2000000\n1 3\n499999 7\n")]);
     let counts: Vec<u32> = parsed.samples.iter().map(|sample| sample.count.get()).collect();
     assert_eq!(counts, [500_000, 1, 499_999]);
 }
 
 #[test]
-fn a_line_can_not_ask_for_any_number_of_samples() {
+fn the_number_of_samples_is_bounded() {
     let refused = |text: &str| {
         let error = read("stutterp", &logs(&[("mmap-latency-4.log", text)])).unwrap_err();
         error.to_string()
@@ -255,7 +255,7 @@ const NAMES: [&str; 16] = [
     "mmap-latency-4.log",
 ];
 
-/// Lines that some log has, cut and joined anyhow.
+/// Lines of logs, cut and joined at random.
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "[0-9]{1,25}user [0-9.:-]{1,12}system [0-9.:a-z]{1,12}elapsed ?[0-9?]{0,3}%CPU",
@@ -277,7 +277,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nothing_hostile_gets_through(
+    fn hostile_logs_give_finite_values_or_an_error(
         texts in prop::collection::vec(text(), NAMES.len()),
         bytes in prop::collection::vec(any::<u8>(), 0..60),
     ) {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_in_place_of_times() {
+    fn failures_are_returned_instead_of_times() {
         let text = "iteration: 1 instance: 1\n\
                     0.01user 1.52system 0:09.98elapsed 15%CPU (0avgtext+0avgdata 2064maxresident)k\n\
                     8192inputs+0outputs (0major+88minor)pagefaults 0swaps\n\

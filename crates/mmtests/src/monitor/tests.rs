@@ -6,7 +6,7 @@ use store::Deltas;
 use super::*;
 use crate::table::Budget;
 
-/// What a monitor's text says, as lines `name: value value -`, and its times in seconds.
+/// What was read of a monitor's text, as lines `name: value value -`, and its times in seconds.
 fn of(monitor: Monitor, text: &str) -> (Vec<u64>, Vec<String>) {
     let budget = Budget::new(1 << 20);
     let mut table = SeriesTable::new(&budget);

@@ -4,7 +4,7 @@
 use super::{Clock, stamped, time};
 use crate::table::SeriesTable;
 
-/// Reads samples from blocks of whole lines.
+/// Takes readings from blocks of whole lines.
 pub struct VmstatFileReader {
     clock: Clock,
     /// Whether a time was read: the time of what precedes it is unknown.
@@ -51,7 +51,7 @@ impl VmstatFileReader {
 /// The value of the line `name value` at the start of `text`, and the text after it. `None` if it starts
 /// otherwise, or with a value that is not plain digits.
 fn counter<'a>(name: &str, text: &'a [u8]) -> Option<(i64, &'a [u8])> {
-    /// Numbers with so many digits are less than 2^63.
+    /// Numbers with this many digits are less than 2^63.
     const DIGITS: usize = 18;
     let digits = text.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
     let mut value = 0;
