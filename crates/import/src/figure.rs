@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_ran_together_are_told_apart_by_their_decimals() {
+    fn values_that_ran_together_are_split_by_their_decimals() {
         assert_eq!(run_together("123.45678.90"), Some(vec!["123.45", "678.90"]));
         assert_eq!(run_together("1.00-2.00"), Some(vec!["1.00", "-2.00"]));
         assert_eq!(run_together("99%81%"), Some(vec!["99%", "81%"]));

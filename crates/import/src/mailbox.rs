@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_parted_at_the_marks_of_mailboxes() {
+    fn a_mailbox_is_split_into_mails() {
         let found: Vec<Piece> = mails(1 << 20).into_iter().map(Result::unwrap).collect();
         assert_eq!(found.iter().map(|it| it.before).collect::<Vec<_>>(), [0, 1, 5]);
         assert_eq!(found[0].bytes, b"before\n");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_left() {
+    fn uncertain_runs_are_not_split() {
         assert_eq!(pieces("vanillapatched", 2, None, &[]), None);
         assert_eq!(pieces("abc", 3, None, &[]), None);
         assert_eq!(pieces(&"a".repeat(1000), 2, None, &[]), None);

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn values_come_with_how_much_they_scatter() {
+    fn values_come_with_their_spread() {
         let row = "Hmean   1         183.56  +- 0.21% (        )       516.12  +- 0.57% ( 181.18%)";
         assert_eq!(cells_of(row), ["183.56~0.21%/-", "516.12~0.57%/181.18"]);
         let row = "SubAmean  2048   39133.10 +- 45.71 (   0.82%)   53811.86 +-193.04 ( -36.38%)";
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_be_marked_as_verdicts_are() {
+    fn values_may_have_marks_of_verdicts() {
         assert_eq!(cells_of("THP fault alloc   78   [76]   ?7.5?"), ["78/-", "76/-", "7.5/-"]);
         for text in ["as said elsewhere [1]", "x   [a]", "x   [5"] {
             assert_eq!(cells_of(text), Vec::<String>::new(), "{text}");

@@ -237,7 +237,7 @@ Amean    syst-fsmark        4020.94 (  0.00%)     4004.19 (
     }
 
     #[test]
-    fn what_is_wrapped_may_have_lost_its_mark_of_quoting() {
+    fn a_wrapped_part_may_have_lost_its_quote_mark() {
         let text = "\
 > Amean    syst-NUMA01_THREADLOCAL       0.21 (   0.00%)     0.20 *
 4.76%*

@@ -132,7 +132,7 @@ ffffffff81000070 t twice
     }
 
     #[test]
-    fn what_lies_far_behind_a_module_is_not_its() {
+    fn addresses_far_behind_a_module_are_not_its() {
         let symbols = Symbols::parse(
             "ffffffffc0201000 t first\t[ext4]\nffffffffc0201100 t last\t[ext4]\n\
              ffffffffc0300000 t next\t[xfs]\n",

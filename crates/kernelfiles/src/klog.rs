@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_panic_is_told_safely() {
+    fn the_panic_line_is_sanitised() {
         let log = "[    9.1] sysrq: Trigger a crash\n\
             [    9.2] Kernel panic - not syncing: \u{1b}[2Jsysrq triggered crash\n\
             [    9.3] Kernel panic - not syncing: another\n";

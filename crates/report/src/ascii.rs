@@ -17,8 +17,8 @@ pub fn few(most: usize, named: impl IntoIterator<Item: ToString>) -> Vec<String>
     named
 }
 
-/// `text` with everything but printable ASCII escaped: a guest or a file cannot move a cursor, end a line or
-/// fake letters.
+/// `text` with everything but printable ASCII escaped, so that a guest or a file cannot move the cursor, end
+/// a line or imitate other letters.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_leaves_room_to_what_follows() {
+    fn long_texts_leave_room_for_what_follows() {
         let wrapped = wrap(&format!("  {} ", "n".repeat(90)), "a word");
         assert_eq!(wrapped, format!("  {}\n      a word\n", "n".repeat(90)));
     }

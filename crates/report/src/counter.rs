@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_in_the_catalogue_can_be_told() {
+    fn everything_in_the_catalogue_can_be_explained() {
         let labels = derived::rows().map(|row| row.label);
         let names = catalogue::counters().map(|counter| &*counter.name);
         for name in names.chain(labels) {

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_between_backticks_is_code() {
+    fn text_between_backticks_is_code() {
         let of = |text| sentence(text).into_string();
         assert_eq!(of("a `b<` c `d`"), "a <code>b&lt;</code> c <code>d</code>");
         assert_eq!(of("`a` b` <"), "<code>a</code> b` &lt;");

@@ -1,4 +1,5 @@
-//! Below a table of metrics: what means hide, and what is left out of them.
+//! Below a table of metrics: outliers, modes and other patterns that means hide, and what is left out of the
+//! means.
 
 use compare::{Comparison, Kind, Odd, Oddity, Part, Peak, Repeated, Table, WarmUp};
 use model::{BootId, count};
@@ -17,7 +18,7 @@ pub const ALL_COUNT: &str = "All of these are included in the figures. Iteration
                              from 0.";
 /// Printed before what is left out.
 pub const LEFT_OUT: &str = "Left out:";
-/// Printed for rows beside those of which samples are left out.
+/// Printed for rows that share a table with rows of which samples are left out.
 const WHOLE: &str = "rows with one value per iteration cover the whole iteration, warm-up \
                      included";
 /// How to include it.
@@ -74,7 +75,7 @@ pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
 
 /// A warm-up that is sure: `txn-4: the first 3 of 40 samples of each iteration, warm-up in 5 of 6 boots
 /// of 6.1 (812.00 on average, then 1030.22)`, and so on. Where the experiment says how long it is, that
-/// is said once, above the table: `txn-4: 812.00 on average, then 1030.22 in 6.1`.
+/// is printed once, above the table: `txn-4: 812.00 on average, then 1030.22 in 6.1`.
 fn first(warm_up: &WarmUp, table: &Table, comparison: &Comparison) -> String {
     let WarmUp { metric, of, repeated, first, asked, .. } = warm_up;
     let figure = figures(metric, table);

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_parted() {
+    fn digits_are_grouped() {
         let figures = ["1327681769", "-12345.678901", "9999", "-0.14", "-", "1.5e300", "[12345]"];
         let parted = figures.map(|text| figure(text).replace('\u{202f}', "_"));
         let expected = [

@@ -244,7 +244,7 @@ numa01    77 [000] 4.000000009:          5 instructions:
     }
 
     #[test]
-    fn nothing_executed_is_nothing() {
+    fn without_instructions_there_are_no_stacks() {
         assert_eq!(collapsed(&[]), "");
         assert_eq!(perf_script(&[]), MADE_UP);
     }

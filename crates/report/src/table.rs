@@ -317,7 +317,7 @@ pub fn differs(row: &Row, column: usize, comparison: &Comparison) -> Option<bool
     }
 }
 
-/// A figure with so many decimals; a dash if there is none. Figures that round to zero have no sign.
+/// A figure with `decimals` decimals; a dash if there is none. Figures that round to zero have no sign.
 pub fn decimal(value: Option<f64>, decimals: usize) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return "-".to_owned();

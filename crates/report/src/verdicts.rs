@@ -1,5 +1,5 @@
 //! Below a table of measured mode: the verdicts with their evidence, other differences, the smallest change
-//! that could have been seen, the spread of boots, and oddities.
+//! that could have been seen, the spread of boots, outliers and multiple modes.
 
 use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict};
 use model::{Better, Mode, count};
@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boots_that_nobody_runs_are_not_asked_for() {
+    fn absurd_numbers_of_boots_are_not_suggested() {
         assert_eq!(more_of(1, "boot"), "about 1 more boot");
         assert_eq!(more_of(991, "boot"), "about 1000 more boots");
         assert_eq!(more_of(1001, "seed"), "more seeds than are practical (about 1100)");

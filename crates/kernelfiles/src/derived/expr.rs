@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_must_be_there() {
+    fn a_formula_needs_its_counters() {
         assert_eq!(value(&WRITES, &[("a", 5.0), ("b", 1.0)]), Some(4.0));
         assert_eq!(value(&WRITES, &[("a", 5.0), ("b", 1.0), ("c", 2.0)]), Some(-10.0));
         assert_eq!(value(&WRITES, &[("a", 5.0)]), None);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_no_share() {
+    fn a_share_of_0_has_no_value() {
         const SHARE: Expr = Expr::Percent(&Expr::Counter("a"), &Expr::Counter("b"));
         assert_eq!(value(&SHARE, &[("a", 1.0), ("b", 4.0)]), Some(25.0));
         assert_eq!(value(&SHARE, &[("a", 0.0), ("b", 0.0)]), None);

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_to_zswap_is_no_file() {
+    fn pages_in_zswap_are_no_file_writes() {
         let written = [("nr_vmscan_write", 100), ("pswpout", 30)];
         assert_eq!(cell(&printed(&written, None), "Page writes file"), "70");
         let mut counters = written.to_vec();

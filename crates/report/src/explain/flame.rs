@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_inlined_is_no_change() {
+    fn inlining_is_no_change() {
         let paths = [
             path(&["kernel", "load"], 100.0, 150.0),
             path(&["kernel", "load", "descend"], 50.0, 0.0),
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_told_apart() {
+    fn processes_are_distinguished() {
         let paths = [path(&["a", "[user]"], 100.0, 0.0), path(&["b", "[user]"], 0.0, 100.0)];
         assert_eq!([shade_of(&paths, "a"), shade_of(&paths, "b")], [-100.0, 100.0]);
         assert_eq!(shade_of(&paths, "all"), 0.0);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_luck_may_do_is_pale() {
+    fn changes_within_luck_are_pale() {
         let paths = Paths { followed: true, paths: vec![path(&["kernel", "f"], 100.0, 110.0)] };
         let svg =
             |least| differential(&paths, Widths::New, least, &["f"], "").unwrap().into_string();

@@ -1,4 +1,4 @@
-//! Prints tables that others printed: as text in the usual layout of the kernel's lists, JSON, CSV and HTML.
+//! Prints imported tables: as text in the usual layout of the kernel's lists, JSON, CSV and HTML.
 
 mod check;
 mod csv;

@@ -1,5 +1,5 @@
-//! The tables in the layout of the kernel's lists: values as printed, gains in parentheses, or between stars
-//! where they were printed so.
+//! Imported tables in the layout of the kernel's lists: values as printed, gains in parentheses, or between
+//! stars where they were printed so.
 
 use import::{Cell, Figure, Row, Signs, Table};
 

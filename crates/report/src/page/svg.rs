@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_bear_whatever_values_there_are() {
+    fn scales_accept_any_values() {
         assert!(Scale::around([f64::NAN, f64::INFINITY], [0.0, 1.0]).is_none());
         for values in [[0.0, 0.0], [5.0, 5.0], [f64::MIN, f64::MAX], [1e-300, 2e-300], [-1.0, 1e18]]
         {
