@@ -1,22 +1,21 @@
-//! `faultline explain --counter`: what a person is told, and the exit code where there is nothing
-//! to tell.
+//! Tests of the command line of `faultline explain --counter`.
 
 use std::process::{Command, Output};
 
 fn explain(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
-    // No store is there, and none is needed.
+    // There is no store, and none is needed.
     command.args(["--store", "/nonexistent/store.db", "explain"]).args(arguments);
     command.output().unwrap()
 }
 
 #[test]
-fn counters_and_rows_are_told_without_a_store() {
+fn counters_and_rows_are_explained_without_a_store() {
     for (name, expected) in [
         ("pgpgin", "KiB, in spite of its name"),
         ("allocstall_normal", "before   allocstall"),
         ("Kswapd efficiency", "pgsteal_kswapd[_ZONE]"),
-        // As mails have them.
+        // Rows as mails name them.
         ("Ops Sector Reads", "KiB paged in: KiB"),
         ("NUMA base PTE updates", "NUMA page range updates: PTEs"),
     ] {
@@ -28,7 +27,7 @@ fn counters_and_rows_are_told_without_a_store() {
 }
 
 #[test]
-fn unknown_names_get_near_ones() {
+fn unknown_names_get_suggestions() {
     let output = explain(&["--counter", "pgscan_kswpad"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();

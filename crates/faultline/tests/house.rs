@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is named instead of numbered: crates that run in a guest or in QEMU.
+/// Layers with a name instead of a number: crates that run in a guest or in QEMU.
 const NAMED: u32 = 2;
 
 fn workspace() -> PathBuf {
@@ -25,7 +25,7 @@ fn layers(table: &str) -> BTreeMap<String, u32> {
     layers
 }
 
-/// What a manifest depends on, tests aside.
+/// The dependencies in a manifest, without those of tests.
 fn dependencies(manifest: &str) -> Vec<String> {
     let table: toml::Table = toml::from_str(manifest).unwrap();
     let dependencies = table.get("dependencies").and_then(toml::Value::as_table);

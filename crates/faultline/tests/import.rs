@@ -1,6 +1,6 @@
-//! `faultline import mmtests` as it is called, and `faultline compare` after it, on a directory of
-//! logs that is made here: three runs, one of which came to no result, three iterations each with a
-//! reboot in between, two programs, a monitor.
+//! Tests of the command line of `faultline import mmtests`, and of `faultline compare` after it, on a
+//! synthetic directory of logs: three runs, one of which failed, three iterations each with a reboot in
+//! between, two programs, a monitor.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,12 +9,12 @@ use std::process::{Command, Output, Stdio};
 
 use import::{Document, Table};
 
-/// Names of the runs, how long their programs take, and what they returned. The last name would
-/// clear a terminal.
+/// Names of the runs, how long their programs take, and their exit codes. The last name would clear a
+/// terminal.
 const RUNS: [(&str, f64, u8); 3] =
     [("6.1.0-vanilla", 1.0, 0), ("6.2.0-patched", 0.9, 0), ("6.3.0-refused\u{1b}[2J", 0.1, 1)];
 const ITERATIONS: u64 = 3;
-/// The programs, and the seconds that they take or so.
+/// The programs, and about how many seconds they take.
 const PROGRAMS: [(&str, f64); 2] = [("NUMA01", 100.0), ("NUMA02", 20.0)];
 /// How often each ran.
 const TIMES: u32 = 3;
@@ -26,7 +26,7 @@ fn seconds(program: f64, scale: f64, iteration: u64, time: u32) -> f64 {
     scale * (program + f64::from(time) + 3.0 * iteration as f64)
 }
 
-/// What a program's times come to over all iterations.
+/// The sum of a program's times over all iterations.
 fn all_seconds(program: f64, scale: f64) -> Vec<f64> {
     let times = |iteration| (1..=TIMES).map(move |time| seconds(program, scale, iteration, time));
     (0..ITERATIONS).flat_map(times).collect()
@@ -37,12 +37,12 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// What `/proc/vmstat` says after so many seconds.
+/// `/proc/vmstat` at this second.
 fn vmstat(second: u64) -> String {
     format!("pgfault {}\npgscan_kswapd {}\nnuma_hit {}\n", 1000 * second, 200 * second, 7 * second)
 }
 
-/// Makes such a directory as mmtests leaves.
+/// Makes a directory in mmtests' layout.
 fn make(log: &Path) {
     for (number, (name, scale, status)) in (0..).zip(RUNS) {
         let begin = BEGIN + 10_000 * number;
@@ -128,7 +128,7 @@ fn a_directory_is_imported_once_and_compared() {
         faultline(&store, &[&["import", "mmtests", log.to_str().unwrap()], arguments].concat())
     };
     let first = import(&[]);
-    // A run came to no result.
+    // One run failed.
     assert_eq!(first.status.code(), Some(3), "{first:?}");
     let text = printed(&first);
     for line in [
@@ -170,7 +170,7 @@ fn a_directory_is_imported_once_and_compared() {
         }
     }
     assert!(tables[0].rows.iter().all(|row| row.cells[2].value.is_none()), "{text}");
-    // By hand: 102, 105 and 108 s against nine tenths of that, of two that are compared.
+    // By hand: 102, 105 and 108 s against nine tenths of that.
     let verdict = text.lines().find(|line| line.contains("improvement")).unwrap();
     assert!(verdict.contains("Elapsed-NUMA01") && verdict.contains("10.00 %"), "{text}");
     let scanned = tables[2].rows.iter().find(|row| row.label == "Kswapd pages scanned").unwrap();
@@ -181,8 +181,7 @@ fn a_directory_is_imported_once_and_compared() {
     assert!(words.join(" ").contains(failed), "{text}");
 }
 
-/// One of which is killed on its way.
-/// As the mails of a month have them, in each format; and as they are today.
+/// Rows with mmtests' names of one month, in each format, and with today's names.
 #[test]
 fn rows_are_called_as_mmtests_called_them() {
     let directory = tempfile::tempdir().unwrap();
@@ -207,7 +206,7 @@ fn rows_are_called_as_mmtests_called_them() {
     }
     assert!(text.lines().any(|line| line.starts_with("Ops NUMA alloc hit ")), "{text}");
     assert!(!text.contains("System-NUMA01") && !text.contains("Elapsed-"), "{text}");
-    // What is printed is read again.
+    // The output can be imported again.
     let labels = |text: &str| -> Vec<String> {
         let tables = import::read(text.as_bytes()).tables.into_iter();
         tables.flat_map(|table| table.rows).map(|row| row.label).collect()
@@ -235,8 +234,9 @@ fn rows_are_called_as_mmtests_called_them() {
     }
 }
 
+/// One of the imports is killed.
 #[test]
-fn imports_at_once_keep_each_boot_once() {
+fn concurrent_imports_keep_each_boot_once() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("numa-tests/work/log");
     make(&log);
@@ -251,7 +251,7 @@ fn imports_at_once_keep_each_boot_once() {
     imports.remove(0).wait().unwrap();
     for import in imports {
         let ended = import.wait_with_output().unwrap();
-        // 3 where it kept a run that came to no result.
+        // The exit code is 3 if it kept the failed run.
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{ended:?}");
     }
     let listed = faultline(&store, &["list"]);
@@ -259,7 +259,7 @@ fn imports_at_once_keep_each_boot_once() {
 }
 
 #[test]
-fn what_is_no_such_directory_is_said_and_nothing_is_kept() {
+fn a_directory_without_logs_is_an_error_and_nothing_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store.db");
     let file = directory.path().join("file");

@@ -8,7 +8,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// What a program says that is to boot something, and has no variables that name its files.
+/// The error of a command that needs to boot, without the environment variables that name its files.
 fn said(program: &Path) -> String {
     let mut command = Command::new(program);
     command.env_remove("FAULTLINE_GUEST").args(["boot", "6.12", "--accel", "tcg"]);
@@ -66,7 +66,7 @@ fn the_index_has_every_page_and_links_lead_somewhere() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told_by_the_users_name() {
+fn an_output_that_cannot_be_written_is_reported_by_the_users_name() {
     let directory = tempfile::tempdir().unwrap();
     let mail = directory.path().join("mail.txt");
     fs::write(&mail, "                 a          b\nAmean  x  1.00 (  0.00%)  2.00 (-100.00%)\n")

@@ -1,4 +1,4 @@
-//! Options apply, or are refused before anything is booted.
+//! Each option applies, or is refused before any boot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Setup {
         (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     }
 
-    /// What a command says that is refused.
+    /// The error of a command that is refused.
     fn refused(&self, arguments: &[&str]) -> String {
         let (code, said, error) = self.faultline(arguments);
         assert_eq!((code, said.as_str()), (Some(2), ""), "{arguments:?}: {error}");
@@ -56,7 +56,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn what_a_file_says_is_not_said_beside_it() {
+fn options_that_a_file_sets_are_refused_beside_it() {
     let (measured, exact) = (Setup::new("boots = 3"), Setup::new("mode = \"exact\""));
     for (option, value, key) in [
         ("--kernels", "6.1", "kernel in [[variant]]"),

@@ -1,4 +1,4 @@
-//! What `faultline` says of a store that is damaged.
+//! Tests of stores: damage, notes, names, removal, read-only stores, several experiments.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn faultline(store: &Path, arguments: &[&str]) -> (Option<i32>, String, String) 
 }
 
 #[test]
-fn a_store_is_checked_and_damage_is_told_wherever_it_is_read() {
+fn damage_is_reported_by_the_check_and_by_every_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     let mut store = Store::open(&path).unwrap();
@@ -140,7 +140,7 @@ fn an_error_that_cannot_be_printed_has_its_exit_code() {
     assert_eq!(command.status().unwrap().code(), Some(2));
 }
 
-/// Text with the moment at which experiments were kept taken out.
+/// Text without the times at which experiments were stored.
 fn timeless(text: &str) -> String {
     let today = model::date(
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs(),
@@ -155,7 +155,7 @@ fn timeless(text: &str) -> String {
 }
 
 #[test]
-fn experiments_of_one_name_are_told_apart() {
+fn experiments_of_one_name_are_distinguished() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     namesakes(&path);
@@ -182,7 +182,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Each format of a comparison has the user's note, harmless.
+/// Each format of a comparison has the user's note, escaped.
 #[test]
 fn notes_are_in_every_comparison() {
     let directory = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn notes_are_in_every_comparison() {
 }
 
 #[test]
-fn experiments_are_renamed_and_remarked_on() {
+fn experiments_are_renamed_and_get_notes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     namesakes(&path);
@@ -245,7 +245,7 @@ fn experiments_are_renamed_and_remarked_on() {
 }
 
 #[test]
-fn experiments_are_removed_when_that_is_agreed_and_no_run_goes_on() {
+fn experiments_are_removed_after_consent_and_not_during_a_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     namesakes(&path);
@@ -272,7 +272,7 @@ fn experiments_are_removed_when_that_is_agreed_and_no_run_goes_on() {
     assert_eq!(faultline(&path, &["store", "check"]), (Some(0), whole.into(), String::new()));
 }
 
-/// Root may write everything, so another user reads then.
+/// Root may write everything, so the test reads as another user.
 #[test]
 fn a_store_that_cannot_be_written_is_read_by_every_command() {
     use std::os::unix::fs::PermissionsExt;
@@ -282,11 +282,12 @@ fn a_store_that_cannot_be_written_is_read_by_every_command() {
     namesakes(&path);
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    // Where others may start it.
+    // Another user may execute the program from here.
     let program = tempfile::tempdir().unwrap();
     fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let faultline = program.path().join("faultline");
-    // By another process: a file that this one writes is busy for those that its other tests start.
+    // Another process makes the copy: this one would hold it open for writing in children of other tests,
+    // and it could not be executed then.
     let mut copy = Command::new("cp");
     copy.arg(env!("CARGO_BIN_EXE_faultline")).arg(&faultline);
     assert!(copy.status().unwrap().success());
@@ -331,7 +332,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn variants_of_several_experiments_stand_side_by_side_if_all_ran_the_same() {
+fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("results.db");
     namesakes(&path);

@@ -1,4 +1,4 @@
-//! `faultline table` as it is called: files, standard input, exit codes.
+//! Tests of the command line of `faultline table`: files, standard input, exit codes.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -15,7 +15,7 @@ fn table(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program may end before it has read all, which is what some of these tests want.
+    // The program may end before it has read everything; some tests want that.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -25,7 +25,7 @@ fn printed(output: &Output) -> &str {
 }
 
 #[test]
-fn standard_input_is_read_where_no_file_is_named() {
+fn standard_input_is_read_if_no_file_is_named() {
     let text = std::fs::read(THREAD).unwrap();
     let from_input = table(&["--format", "json"], &text);
     let from_file = table(&["--format", "json", THREAD], b"");

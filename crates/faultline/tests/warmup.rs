@@ -1,4 +1,4 @@
-//! What `faultline compare` counts of boots that warm up.
+//! Which values of boots with warm-up count in `faultline compare`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ const EXPERIMENT: &str = "name = \"warm\"\nboots = 4\n[machine]\ncpus = 2\nmemor
                           [[variant]]\nname = \"b\"\nkernel = \"debian:6.1\"\n\
                           [[workload]]\nmanifest = \"serve.toml\"\niterations = 1\nwarmup = 1\n";
 
-/// What an iteration of warm-up takes, what the others take for the first three samples, and then.
+/// Values of warm-up iterations, of the first three samples of the others, and of the rest.
 const COLD: f64 = 90.0;
 const WARMING: f64 = 30.0;
 const WARM: f64 = 10.0;
@@ -78,7 +78,7 @@ fn boot(variant: &str, block: u32) -> Boot {
         let ended = Some(BEGIN + u64::from(at + 1) * SECOND / 4);
         Sample { ended, ..sample(1, level(at) + luck / 100.0) }
     });
-    // 1000 faults a second in the three quarters of one in which it warms up, then 100.
+    // 1000 faults per second in the first three quarters of a second, the warm-up; then 100.
     let faults = |second: u64| if second == 0 { 0 } else { 750 + 100 * second as i64 - 75 };
     let chunk = Chunk {
         workload: "serve".into(),
@@ -144,7 +144,7 @@ fn the_steady_state_is_what_counts() {
     assert!(is_near(value(&metrics, "Amean", "Latency"), WARM));
     assert!(is_near(value(&metrics, "Max", "Latency"), WARM));
     assert_eq!(value(&durations, "Amean", "Elapsed"), WARM);
-    // Of 1675 those after the second in which it was warm.
+    // Of the 1675, those after second 1, the first reading after the warm-up.
     assert_eq!(value(&counters, "Amean", "Major Faults"), 900.0);
     assert_eq!([&durations["part"], &counters["part"]], ["whole", "steady"]);
     let text = String::from_utf8(compare(&store, &["--full"])).unwrap();
@@ -164,7 +164,7 @@ fn the_steady_state_is_what_counts() {
 }
 
 #[test]
-fn all_counts_where_that_is_asked_for() {
+fn warm_up_counts_if_requested() {
     let directory = tempfile::tempdir().unwrap();
     let asked = ["--warmup", "include"];
     let [metrics, durations, counters] = tables(&store(directory.path(), false), &asked);
@@ -176,9 +176,9 @@ fn all_counts_where_that_is_asked_for() {
     assert!(!told.is_empty() && told.iter().all(|it| it["counted"] == true), "{told:?}");
 }
 
-/// Whichever of the two is asked about.
+/// Whichever of the two experiments is compared.
 #[test]
-fn figures_beside_each_other_count_the_same_warm_up() {
+fn both_sides_of_a_cross_check_leave_out_warm_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("both.db");
     let mut store = Store::open(&path).unwrap();
@@ -239,9 +239,9 @@ fn plots_count_what_tables_count() {
     assert_ne!(drawings(&asked, &[]), all);
 }
 
-/// Its rows are defined over all samples.
+/// The other tool's rows are defined over all samples.
 #[test]
-fn what_another_tool_measured_counts_as_there() {
+fn imported_results_count_as_in_the_other_tool() {
     let directory = tempfile::tempdir().unwrap();
     let store = store(directory.path(), true);
     let [metrics, ..] = tables(&store, &[]);

@@ -1,4 +1,4 @@
-//! Checking, directions and new baselines, against what mails printed.
+//! Compares directions, checks and new baselines with what mails printed.
 
 use import::{Baseline, Clue, NoBaseline, Table};
 use model::Better;
@@ -86,13 +86,13 @@ fn rounded_values_allow_an_interval() {
 }
 
 #[test]
-fn what_rounding_leaves_nothing_of_is_not_told() {
+fn percentages_of_a_baseline_rounded_to_0_cannot_be_checked() {
     let check = import::check(&table("Amean x 0.00 (0.00%) 0.01 (-99.00%) 0.00 (0.00%)\n"));
     assert_eq!((check.printed, check.derived, check.untold), (3, 2, 1));
 }
 
-/// From 0.001 to 0.004 is 300 % more, and all of it is lost in two decimals. What is not more than
-/// nothing can't be more than 100 % better where less is better.
+/// From 0.001 to 0.004 is 300 % more, and two decimals show none of it. If less is better, a value that
+/// rounds to nothing cannot be more than 100 % better.
 #[test]
 fn digits_that_are_not_printed_explain_nearly_any_percentage() {
     let read = |row: &str| {
@@ -160,7 +160,7 @@ fn written_out_signs_may_mean_more_and_not_better() {
 }
 
 #[test]
-fn columns_of_differences_say_what_their_sign_says() {
+fn columns_of_differences_say_what_their_sign_means() {
     let rows =
         "latency us     100.0     90.0     -10.0%\nstalls         200.0    150.0     -25.0%\n";
     let change = table(&format!("            before    after     change\n{rows}"));
@@ -228,7 +228,7 @@ Clients:      tip                     patched
 ";
 
 #[test]
-fn percentages_that_are_cut_off_follow_where_all_are() {
+fn percentages_follow_if_all_are_truncated() {
     let table = table(CUT);
     assert_eq!((table.heading.as_str(), table.columns.len()), ("Clients:", 2));
     assert_eq!(table.rows[2].label, "8");
@@ -238,7 +238,7 @@ fn percentages_that_are_cut_off_follow_where_all_are() {
 }
 
 #[test]
-fn one_percentage_that_is_cut_off_among_rounded_ones_is_told() {
+fn one_truncated_percentage_among_rounded_ones_is_reported() {
     let rounded = CUT.replace("1.20", "1.25");
     let check = import::check(&table(&rounded));
     let clues: Vec<_> = check.findings.iter().map(|finding| finding.clue).collect();
@@ -257,7 +257,7 @@ Amean   64        20.46  +- 1.85% (        )         19.76  +- 0.35% (   3.42%)
 ";
 
 #[test]
-fn what_values_scatter_by_stands_beside_them() {
+fn the_spread_of_values_is_read_beside_them() {
     let table = table(SPREAD);
     assert_eq!(table.columns, ["5.2.0 vanilla (BASELINE)", "5.2.0 intel_pstate/HWP"]);
     assert_eq!(table.baseline, Some(Baseline::Column(0)));

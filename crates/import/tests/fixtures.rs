@@ -167,7 +167,7 @@ Hmean     32    300.00 (   0.00%)     310.00 (   3.33%)
 }
 
 #[test]
-fn what_is_left_of_a_torn_number_stands_in_no_column() {
+fn the_rest_of_a_torn_number_is_in_no_column() {
     let text = "
              base      new
 cpu0         1200     1400
@@ -180,7 +180,7 @@ cpu2           00
 }
 
 #[test]
-fn a_change_goes_with_the_baseline_that_it_is_from() {
+fn a_change_belongs_to_its_baseline() {
     let document = read("reports.txt");
     let named =
         |name: &str| document.tables.iter().find(|table| table.columns.contains(&name.into()));
@@ -240,7 +240,7 @@ KiB paged out             76          23
 }
 
 #[test]
-fn what_stands_between_rows_of_an_explanation_ends_it_not() {
+fn text_between_rows_does_not_end_an_explanation() {
     let text = "
   base      new   change  floor    luck  counter
   -7.0  -2004.7  -1997.7  172.0  beyond  one

@@ -1,4 +1,4 @@
-//! Layouts of mails that are easily taken for others.
+//! Layouts of tables that are easily mistaken for others.
 
 use import::Table;
 
@@ -45,7 +45,7 @@ netperf-udp          1.06   ~      1.06  | 1.05 |  1.07
 ";
 
 #[test]
-fn bars_set_columns_off_and_tildes_stand_for_what_is_not_told() {
+fn bars_separate_columns_and_tildes_are_missing_values() {
     let table = table(BOXED);
     assert_eq!(table.columns, ["I_PSTATE", "1C", "3C", "4C", "8C"]);
     assert_eq!(table.rows.len(), 3);
@@ -111,7 +111,7 @@ fn a_value_is_no_end_of_a_label_under_names_that_have_run_together() {
 }
 
 #[test]
-fn a_stroke_after_names_is_none() {
+fn a_slash_after_names_is_no_name() {
     // From "sched/numa: Complete scanning of inactive VMAs when there is no alternative" (Mel Gorman, 2023).
     let text = "
                      6.6.0-rc2   6.6.0-rc2
@@ -168,7 +168,7 @@ Hmean     64   5418.25 (   0.00%)  5500.10 (   1.51%)
 }
 
 #[test]
-fn a_row_without_a_figure_is_listed_and_parts_no_table() {
+fn a_row_without_a_figure_is_listed_and_splits_no_table() {
     let text = "
                         base             patched
 Amean     8    5418.25 (   0.00%)  5500.10 (  -1.51%)

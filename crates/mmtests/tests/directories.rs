@@ -1,4 +1,4 @@
-//! Directories of logs, made up in the layout that mmtests leaves, read whole.
+//! Reads whole directories of synthetic logs in mmtests' layouts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ impl Logs {
         fs::write(path, bytes).unwrap();
     }
 
-    /// An iteration of autonumabench in which the counter went from `begin` by hundreds: with a
+    /// An iteration of autonumabench in which the counter grows from `begin` in steps of a hundred: a
     /// snapshot, three samples of the monitor, and a snapshot half a minute late.
     fn iteration(&self, run: &str, number: u32, faults: u64) {
         let begin = BEGIN + 1000 * u64::from(number);
@@ -119,7 +119,7 @@ fn a_run_is_a_boot_with_its_samples_times_and_series() {
 }
 
 #[test]
-fn runs_are_ordered_by_their_beginnings_and_their_kernels_told() {
+fn runs_are_ordered_by_their_start_and_have_their_kernels() {
     let logs = Logs::new();
     logs.iteration("z-first", 0, 0);
     logs.iteration("a-second", 1, 0);
@@ -147,7 +147,7 @@ fn changed_files_make_another_experiment_and_the_same_ones_do_not() {
 }
 
 #[test]
-fn a_machine_that_was_booted_anew_is_another_boot() {
+fn iterations_after_a_reboot_are_another_boot() {
     let logs = Logs::new();
     for (number, up) in [(0, 100), (1, 1100), (2, 50), (3, 1050)] {
         logs.iteration("6.6.0", number, 0);
@@ -163,7 +163,7 @@ fn a_machine_that_was_booted_anew_is_another_boot() {
     assert_eq!(boots[1].chunks[0].times[0], 10 * SECOND);
 }
 
-/// A run that `spoil` has made useless is a failed boot without figures.
+/// A run that `spoil` has made useless must be a failed boot without figures.
 fn refused(spoil: impl Fn(&Logs)) -> String {
     let logs = Logs::new();
     logs.iteration("6.6.0", 0, 0);
@@ -179,7 +179,7 @@ fn refused(spoil: impl Fn(&Logs)) -> String {
 }
 
 #[test]
-fn what_refused_to_run_is_no_result() {
+fn a_program_that_refused_to_run_has_no_result() {
     let failed = refused(|logs| {
         let text =
             "Command exited with non-zero status 1\n0.05user 0.02system 0:00.08elapsed 95%CPU\n";
@@ -219,7 +219,7 @@ fn an_iteration_that_failed_does_not_spoil_the_others() {
 }
 
 #[test]
-fn a_run_that_says_that_it_failed_is_believed() {
+fn a_run_that_reports_its_failure_is_failed() {
     let logs = Logs::new();
     logs.iteration("6.6.0", 0, 0);
     logs.put(
@@ -246,7 +246,7 @@ fn the_kernels_complaints_are_found_in_its_log() {
 }
 
 #[test]
-fn what_is_not_read_is_listed() {
+fn unread_files_are_listed() {
     let logs = Logs::new();
     logs.iteration("6.6.0", 0, 0);
     logs.put("6.6.0/iter-0/sysctl-tuning.gz", "x");
@@ -312,7 +312,7 @@ fn old_logs_hold_all_runs_in_one_directory() {
 }
 
 #[test]
-fn where_there_is_nothing_to_read_that_is_said() {
+fn a_directory_without_runs_is_an_error() {
     let logs = Logs::new();
     assert!(matches!(Directory::read(&logs.path()), Err(Error::Unreadable { .. })));
     logs.put("file", "x");

@@ -7,7 +7,7 @@ use compare::{Comparison, Judging, Results, Sources, compare, cross_check, local
 use model::{Accesses, Boot, Chunk, Column, Execution, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
 
-/// What luck does to the figures of seeds 0 to 4, in parts of 10000.
+/// The luck of seeds 0 to 4, in parts of 10000 of a figure.
 const LUCK: [f64; 5] = [0.0, 9.0, -4.0, 14.0, 3.0];
 
 /// Boots of one variant, each with its seed: `scale` is how much longer the kernel takes in NUMA01, and how
@@ -66,12 +66,12 @@ fn accesses(phase: &str, luck: f64, scale: f64) -> Profile {
     }
 }
 
-/// Compares columns in exact mode, `wanted` seeds of each wanted.
+/// Compares columns in exact mode; `wanted` is the number of seeds wanted of each.
 fn compared(wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     compared_after(0, wanted, variants)
 }
 
-/// The same, the first iterations of each boot being so many of warm-up.
+/// The same. The first `warmup` iterations of each boot are warm-up.
 fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Comparison {
     let names: Vec<_> = variants.iter().map(|(name, _)| variant(name)).collect();
     let boots: Vec<_> = variants.iter().map(|(_, boots)| *boots).collect();
@@ -85,7 +85,7 @@ fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Com
 }
 
 #[test]
-fn iterations_of_warm_up_are_left_out_and_told() {
+fn iterations_of_warm_up_are_left_out_and_reported() {
     let seed = |replicate, warm: f64| {
         let mut boot = boot(replicate);
         measure(&mut boot, "Elapsed", "NUMA01", &[warm, 20.0 + f64::from(replicate)]);
@@ -99,7 +99,7 @@ fn iterations_of_warm_up_are_left_out_and_told() {
     assert!(text.contains("1 iteration after 1 of warm-up"), "{text}");
 }
 
-/// The text, checked for what holds for all of it.
+/// The text, after the checks that every text must pass.
 fn printed(comparison: &Comparison) -> String {
     let text = report::text(comparison);
     common::carried::assert_mail_says_it(comparison);
@@ -132,7 +132,7 @@ fn the_first_screen() {
 }
 
 #[test]
-fn what_is_within_the_margin_and_beyond_luck_is_named() {
+fn changes_beyond_luck_and_within_the_margin_are_named() {
     let comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.005, 5))]);
     let brief = report::brief(&comparison, "faultline compare 1 --full");
     let said = "same         instructions-kernel-NUMA01  0.50 % more, luck floor 0.17 %: beyond luck, within the";
@@ -145,7 +145,7 @@ fn what_is_within_the_margin_and_beyond_luck_is_named() {
 }
 
 #[test]
-fn what_luck_may_hide_is_undecided_and_says_how_many_seeds_it_takes() {
+fn changes_within_luck_are_undecided_and_say_how_many_seeds_are_needed() {
     let spread = |scale: f64| {
         let mut boots = seeds(scale, 5);
         for (boot, factor) in boots.iter_mut().zip([1.0, 1.02, 0.98, 1.01, 0.99]) {
@@ -201,7 +201,7 @@ fn an_incomplete_set_of_seeds_decides_nothing() {
 }
 
 #[test]
-fn the_number_of_seeds_and_the_level_are_told() {
+fn the_number_of_seeds_and_the_level_are_printed() {
     let seeds_note = |number| {
         let boots = seeds(1.0, number);
         let text = printed(&compared(number, &[("6.1", &boots), ("6.12", &boots)]));
@@ -310,7 +310,7 @@ fn time_stands_beside_instructions() {
 }
 
 #[test]
-fn what_luck_may_hide_is_told() {
+fn the_widest_luck_floor_is_printed() {
     let (old, new) = (blocks(1.0, 0, 6), blocks(1.04, 3, 6));
     let exact = seeds(1.0, 5);
     let text = printed(&by_both_clocks([&old, &new], [&exact, &exact]));

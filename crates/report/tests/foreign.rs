@@ -1,4 +1,4 @@
-//! Tables that others printed, printed again.
+//! Prints imported tables.
 
 mod common;
 
@@ -154,7 +154,7 @@ fn table() -> impl Strategy<Value = Table> {
 }
 
 proptest! {
-    /// What is printed reads as what it was.
+    /// Printed tables are read as the same tables.
     #[test]
     fn printed_tables_are_read_again(table in table()) {
         let file = "x.txt".to_owned();

@@ -15,7 +15,7 @@ use model::{
 use proptest::prelude::*;
 use report::Recipe;
 
-/// What mails are made of here.
+/// The input of a mail.
 struct Case {
     experiment: Experiment,
     variants: Vec<Variant>,
@@ -34,7 +34,7 @@ impl Case {
         }
     }
 
-    /// The mail and what it is of, which `change` may change.
+    /// The mail and its comparison, which `change` may modify.
     fn mail(&self, change: impl FnOnce(&mut Comparison)) -> (String, Comparison) {
         let boots: Vec<&[Boot]> = self.boots.iter().map(Vec::as_slice).collect();
         let columns = columns(&self.variants, &boots);
@@ -68,7 +68,7 @@ fn two(mode: Mode, scale: f64) -> Case {
     Case::new(mode, &[("6.1", old), ("6.12", new)])
 }
 
-/// RFC 5322: headers, an empty line, a body; and what the lists ask for.
+/// RFC 5322: headers, an empty line, a body; and the rules of the mailing lists.
 fn assert_sendable(mail: &str) {
     let (header, body) = mail.split_once("\n\n").unwrap();
     for (number, line) in header.lines().enumerate() {
@@ -275,7 +275,7 @@ fn subjects_name_workloads_the_one_with_the_finding_first() {
 }
 
 #[test]
-fn settings_are_told_in_whole() {
+fn settings_are_printed_in_full() {
     let mut case = two(Mode::Measured, 1.0);
     let names: Vec<String> = (0..40).map(|number| format!("vm.knob_{number}")).collect();
     let setting = |name: &String| Setting::Sysctl { name: name.clone(), value: "1".into() };
@@ -307,7 +307,7 @@ fn times_under_emulation_are_no_regression() {
 }
 
 #[test]
-fn wide_tables_are_parted_by_variants() {
+fn wide_tables_are_split_by_variants() {
     let variants = [
         ("4.16.0-rc4-schedtip-20180309", boots(1.0)),
         ("4.16.0-rc4-nodirty-v1", boots(0.8)),
@@ -358,7 +358,7 @@ fn long_files_go_beside_the_mail() {
 }
 
 #[test]
-fn packages_are_pinned_or_told_how() {
+fn packages_are_pinned_or_the_command_is_printed() {
     let mut case = two(Mode::Measured, 1.0);
     let told = "Its packages are written down by `faultline userspace lock --boot b";
     assert!(!case.mail(|_| ()).0.contains(told));
@@ -376,7 +376,7 @@ fn packages_are_pinned_or_told_how() {
 }
 
 #[test]
-fn what_others_ran_has_no_recipe() {
+fn imported_results_have_no_recipe() {
     let mut case = two(Mode::Measured, 1.1);
     let imported = Imported {
         tool: "mmtests".into(),
@@ -400,8 +400,8 @@ fn little_makes_a_mail_too() {
 }
 
 proptest! {
-    /// Whatever names there are, it can be sent, and with values of any size each percentage that
-    /// is printed follows.
+    /// A mail with any names can be sent. With values of any size, each printed percentage follows from
+    /// them.
     #[test]
     fn any_name_can_be_sent(
         name in "From [a-z ]{0,40}|\\PC{1,200}|=\\?utf-8\\?q\\?evil\\?=|>{1,3} .{0,9}|.{1,90}",

@@ -61,7 +61,7 @@ fn tested() -> SelfTest {
 }
 
 #[test]
-fn a_machine_is_told_what_it_sees() {
+fn a_self_test_as_text() {
     let text = report::selftest::text(&tested());
     assert!(text.lines().all(|line| line.len() <= 100 && !line.ends_with(' ')), "{text}");
     assert!(text.chars().all(|letter| matches!(letter, '\n' | ' '..='~')), "{text}");
@@ -69,7 +69,7 @@ fn a_machine_is_told_what_it_sees() {
 }
 
 #[test]
-fn a_machine_that_measured_nothing_is_told_so() {
+fn a_self_test_without_measurements_says_so() {
     let none = SelfTest {
         boots: [0, 0],
         failed: 6,
@@ -88,7 +88,7 @@ fn a_machine_that_measured_nothing_is_told_so() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn a_self_test_as_json() {
     let json = report::selftest::json(&tested()).unwrap();
     let found: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(found["schema"], 1);

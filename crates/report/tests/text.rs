@@ -14,7 +14,7 @@ fn text(variants: &[(&str, &[Boot])]) -> String {
     printed(&compared(variants))
 }
 
-/// The text, checked for what holds for all of it.
+/// The text, after the checks that every text must pass.
 fn printed(comparison: &Comparison) -> String {
     let text = report::text(comparison);
     assert_mail_says_it(comparison);
@@ -54,7 +54,7 @@ fn two_variants() {
 }
 
 #[test]
-fn of_a_variant_that_did_not_boot_there_is_no_command_line() {
+fn a_variant_that_did_not_boot_has_no_command_line() {
     let text = text(&[("6.1", &boots(1.0)), ("6.12", &[])]);
     assert!(!text.contains("command line") && !text.contains("nothing of its own"), "{text}");
 }
@@ -101,7 +101,7 @@ fn verdicts_of_boots_in_blocks() {
 }
 
 #[test]
-fn rows_that_are_chosen_and_not_there_are_named() {
+fn chosen_rows_that_do_not_exist_are_named() {
     let (base, worse) = (blocks(6, 1.0, 1), blocks(6, 1.08, 2));
     let variants = [variant("6.1"), variant("6.12")];
     let primary = ["Elapsed-NUMA1".to_owned(), "Elapsed-NUMA03\x1b".to_owned()];
@@ -161,7 +161,7 @@ fn warming(variant: u32, warm: u32) -> Vec<Boot> {
 }
 
 #[test]
-fn a_warm_up_is_left_out_and_told() {
+fn a_warm_up_is_left_out_and_reported() {
     let (base, new) = (warming(1, 0), warming(2, 1));
     let text = text(&[("6.1", &base), ("6.12\x1b", &new)]);
     let from = text.find("Variation:").unwrap();
@@ -174,7 +174,7 @@ fn a_warm_up_is_left_out_and_told() {
 }
 
 #[test]
-fn iterations_of_warm_up_are_told_in_every_heading() {
+fn every_heading_names_iterations_of_warm_up() {
     let variants = [variant("6.1"), variant("6.12")];
     let (old, new) = (blocks(3, 1.0, 1), blocks(3, 1.1, 2));
     let text = printed(&common::compare_after(1, columns(&variants, &[&old, &new])));
@@ -313,7 +313,7 @@ fn a_column_without_boots_does_not_hide_what_others_count() {
 }
 
 #[test]
-fn of_many_counters_that_stood_still_some_are_named() {
+fn only_some_of_many_unchanged_counters_are_named() {
     let old = [reclaiming(true)];
     let mut comparison = compared(&[("4.7", &old)]);
     let mut said = |count: usize| {

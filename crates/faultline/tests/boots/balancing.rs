@@ -1,5 +1,4 @@
-//! The main job on real kernels: the counters move as kernels do, and the store holds what the
-//! kernel's own files say.
+//! An autonuma experiment on real kernels: the stored counters equal the kernel's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +24,7 @@ fn growth_in(boot: &Boot, counter: &str, phases: &[&str]) -> i64 {
 }
 
 #[test]
-fn balancing_moves_the_counters_and_none_move_without_it() {
+fn numa_counters_grow_with_balancing_and_not_without() {
     let bench = Bench::new();
     let variants = "[[variant]]\nname = \"on\"\nkernel = \"6.1\"\n\
                     [[variant]]\nname = \"off\"\nkernel = \"6.1\"\n\
@@ -49,7 +48,7 @@ fn balancing_moves_the_counters_and_none_move_without_it() {
     prints(&bench);
 }
 
-/// The shares of memory and of threads over the nodes make a whole at every instant.
+/// The shares of memory and of threads over the nodes add up to 1 at every instant.
 fn converges(boot: &Boot) {
     let mut chunks = boot.chunks.iter().filter(|chunk| chunk.source == model::WORKLOAD_SOURCE);
     let chunk = chunks.find(|chunk| chunk.phase == "NUMA01").expect("series of the workload");
@@ -88,11 +87,11 @@ fn prints(bench: &Bench) {
 }
 
 #[test]
-fn the_store_holds_what_another_program_reads() {
+fn stored_counters_agree_with_another_reader() {
     let bench = Bench::new();
     let shell = kernels::Cache::open().unwrap().shell(&|_| {}).unwrap();
     fs::copy(shell, bench.path("busybox")).unwrap();
-    // A reader of its own before and after, outside of two cuts, around the same program as ever.
+    // A second reader reads before and after, outside of two cuts, around the usual program.
     let script = "look() { sed \"s/^/note $1 /\" /proc/vmstat | grep -e numa_ -e thp_fault_alloc \
                   >&$FAULTLINE_FD; }; \
                   cut() { echo phase $1 >&$FAULTLINE_FD; \
@@ -123,7 +122,7 @@ fn the_store_holds_what_another_program_reads() {
         let seen = after - before;
         let between_cuts = growth_in(boot, counter, &["inside", "NUMA01"]);
         assert!(between_cuts > 0, "{counter}");
-        // The shell has pages of its own, which fault and move meanwhile.
+        // The shell has pages of its own, which fault and migrate meanwhile.
         assert!(between_cuts <= seen && seen <= growth(boot, counter), "{counter}: {seen}");
         assert!(growth(boot, counter) - between_cuts <= between_cuts / 20 + 2048, "{counter}");
     }

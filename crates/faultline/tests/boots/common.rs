@@ -1,5 +1,5 @@
-//! A laboratory of a test's own: a store in a temporary directory, experiments as text, the real
-//! program run as users run it. Kernels come from the user's cache, fetched where missing.
+//! A bench for one test: a store in a temporary directory, experiments as text, and the real program, run as
+//! users run it. Kernels come from the user's cache, and missing ones are fetched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ impl Said {
         }
     }
 
-    /// Asserts the exit code, and shows what was said if it is another.
+    /// Asserts the exit code, and shows the output if it is another.
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self

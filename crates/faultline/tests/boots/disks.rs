@@ -1,12 +1,12 @@
-//! Disks of every kind on real kernels: they are there with their file systems, keep what is
-//! written, and what is wrong with one is told.
+//! Boots real kernels with disks of every kind: file systems are mounted and keep what is written. Errors of
+//! disks are reported.
 
 use std::fs;
 
 use crate::common::{Bench, experiment, quoted};
 use model::Boot;
 
-/// Of each kind one, and raw ones, more than the kernel finds in their order.
+/// One disk of each kind, and so many raw ones that the kernel does not find them in order.
 const DISKS: &str = r#"
 [[machine.disk]]
 kind = "pmem"
@@ -39,7 +39,7 @@ kind = "pmem"
 size = "36M"
 "#;
 
-/// Writes a file to each disk, and compares it once it is in memory no more.
+/// Writes a file to each disk, drops the page cache, and compares the file.
 const SCRIPT: &str = r#"set -e
 busybox=/faultline/programs/writer/busybox
 for name in dd grep cat cmp df tail; do eval "$name() { $busybox $name \"\$@\"; }"; done
@@ -99,7 +99,7 @@ fn are_as_asked(boot: &Boot) {
     for option in ["rw", "noatime", "nodev", "errors=panic"] {
         assert!(options.contains(&option), "{options:?}");
     }
-    // File systems keep some of their disks for themselves.
+    // File systems need some of their disks for themselves.
     let sizes = boot.samples.iter().filter(|sample| sample.metric == "Size");
     let sizes: Vec<f64> = sizes.map(|sample| sample.value / 1024.0).collect();
     for (size, disk) in sizes.iter().zip([512.0, 320.0, 256.0, 128.0]) {
@@ -122,19 +122,19 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
     let expected = "/dev/disk0 cannot be mounted on /disk0 as ext4 with noatime,no-such (Invalid \
                     argument); the kernel's messages: [";
     assert!(outcome.contains(expected), "{outcome}");
-    // Other parts of the kernel may have spoken meanwhile.
+    // Other parts of the kernel may have logged meanwhile.
     assert!(outcome.contains("] ext4: Unknown parameter 'no-such'"), "{outcome}");
 }
 
 #[test]
-fn a_file_system_that_cannot_be_made_is_told_before_anything_boots() {
+fn a_file_system_that_cannot_be_made_is_reported_before_any_boot() {
     let bench = Bench::new();
     for (format, told) in [
         ("filesystem = \"ext4\"\nmkfs = [\"-b\", \"3\"]", "mkfs.ext4: invalid block size"),
         ("filesystem = \"xfs\"", "Filesystem must be larger than 300MB"),
     ] {
         let disk = format!("[[machine.disk]]\nsize = \"64M\"\n{format}\n");
-        // Not even a kernel is looked for.
+        // The kernel is not looked up before.
         let rest = "[[variant]]\nkernel = \"/nowhere\"\n[[workload]]\nname = \"fault\"\n";
         let file = bench.write("x.toml", &experiment("unmade", &format!("{disk}{rest}")));
         let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);

@@ -83,7 +83,7 @@ fn adds_up(boot: &Boot) {
     accesses_add_up(boot, numa01);
 }
 
-/// The series of accesses ends with what the profile counted.
+/// The last row of the accesses' series equals the profile.
 fn accesses_add_up(boot: &Boot, profile: &Profile) {
     let mut chunks = boot.chunks.iter();
     let chunk = chunks.find(|chunk| chunk.source == "accesses" && chunk.phase == profile.phase);
@@ -102,7 +102,7 @@ fn accesses_add_up(boot: &Boot, profile: &Profile) {
     assert!(last("user-") > 1_000_000);
 }
 
-/// What `explain` says the contributions are adds up to the change of the total.
+/// The contributions in `explain` add up to the change of the total.
 fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     let said = bench.faultline(&["explain", "6.1", "newest", "--format", "json"]).expect(0);
     let explained: Value = serde_json::from_str(&said.out).unwrap();
@@ -122,7 +122,7 @@ fn explanation_adds_up(bench: &Bench, boots: &[Boot]) {
     assert!(page.contains("class=\"flame\"") && page.contains("handle_mm_fault"));
 }
 
-/// The exported paths weigh what the profile counted.
+/// The weights of the exported paths add up to the counts of the profile.
 fn export_adds_up(bench: &Bench, boot: &Boot) {
     let said = bench.faultline(&["export", "b1", "--format", "collapsed"]).expect(0);
     let weights = said.out.lines().map(|line| line.rsplit(' ').next().unwrap());
@@ -164,7 +164,7 @@ fn kernels_old_and_new_are_exact_on_one_two_and_four_cpus() {
     }
 }
 
-/// A node a CPU; with one CPU another node of memory only, for the programs want two.
+/// One node per CPU. With one CPU there is a second node with memory only, because the programs need two.
 fn topology(cpus: u32) -> Topology {
     let mut topology = Topology::even(cpus, Bytes::mib(1024), cpus).unwrap();
     if cpus == 1 {
@@ -177,7 +177,7 @@ fn topology(cpus: u32) -> Topology {
     topology
 }
 
-/// Boots without the plugin what was booted with it: the guest does the same.
+/// Boots the same without the plugin: the guest behaves the same.
 fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
     let with = bench.path(&format!("with-{cpus}"));
     bench.faultline(&["replay", boot, "--keep", with.to_str().unwrap()]).expect(0);

@@ -1,5 +1,4 @@
-//! What a guest, a host or a user does wrong is told clearly, and loses nothing: really done, on a
-//! real kernel.
+//! Errors of guest, host and user are reported and lose no data.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -29,7 +28,7 @@ fn samples(boot: &Boot) -> usize {
 }
 
 #[test]
-fn a_panic_loses_nothing_recorded_before() {
+fn a_panic_keeps_what_was_recorded() {
     let bench = Bench::new();
     let file = bench.write("x.toml", &experiment("panic", &fault("panic")));
     bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
@@ -46,7 +45,7 @@ fn a_panic_loses_nothing_recorded_before() {
 }
 
 #[test]
-fn a_hang_is_given_up_and_loses_nothing_recorded_before() {
+fn a_hang_times_out_and_keeps_what_was_recorded() {
     let bench = Bench::new();
     let limits = "[machine.limits]\nrun = \"25s\"\n";
     let file = bench.write("x.toml", &experiment("hang", &format!("{limits}{}", fault("hang"))));
@@ -89,7 +88,7 @@ fn signal(name: &str, process: i32) {
 }
 
 #[test]
-fn a_killed_emulator_loses_nothing_recorded_before() {
+fn a_killed_emulator_keeps_what_was_recorded() {
     let bench = Bench::new();
     let said = struck(&bench, |_, qemu| signal("KILL", qemu));
     // A boot prints when it begins and when it ends, not its phases.
@@ -99,15 +98,15 @@ fn a_killed_emulator_loses_nothing_recorded_before() {
         |boot: &&Boot| matches!(&boot.outcome, Outcome::Invalid(how) if how.contains("SIGKILL"));
     let killed = boots.iter().find(killed).unwrap_or_else(|| panic!("{said}"));
     assert!(samples(killed) > 0);
-    // Nobody kills the one that is booted in its place.
+    // The repeated boot is not killed.
     assert!(said.contains("Retrying boot 1: QEMU ended with signal: 9 (SIGKILL)"), "{said}");
     assert!(matches!(boots.last().unwrap().outcome, Outcome::TimedOut(_)), "{said}");
 }
 
 #[test]
-fn a_boot_is_done_again_when_the_emulator_crashes() {
+fn a_boot_is_repeated_when_the_emulator_crashes() {
     let bench = Bench::new();
-    // Fails by itself in its first boot, which is told from questions by its display.
+    // The first boot crashes. Only boots, and no queries of QEMU, have the option `-display`.
     let script = format!(
         "#!/bin/sh\nreal=$(PATH=${{PATH#*:}} command -v qemu-system-x86_64)\n\
          case \"$*\" in *-display*) mkdir {0} 2>/dev/null && kill -ABRT $$ ;; esac\n\
@@ -116,7 +115,7 @@ fn a_boot_is_done_again_when_the_emulator_crashes() {
     );
     let emulator = bench.write("qemu-system-x86_64", &script);
     fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
-    // Whether KVM works is not asked, which an emulator that crashes would answer.
+    // Without a check whether KVM works: there the crash would be taken for a no.
     let rest = format!("accel = \"tcg\"\n{}", fault("exit"));
     let file = bench.write("x.toml", &experiment("crash", &rest));
     let mut command = bench.command(&["run", file.to_str().unwrap()]);
@@ -127,7 +126,7 @@ fn a_boot_is_done_again_when_the_emulator_crashes() {
     let boots = bench.every_boot();
     let (last, invalid) = boots.split_last().unwrap();
     assert!(matches!(&last.outcome, Outcome::Failed(_)), "{}", last.outcome);
-    // A busy host may spoil the second one too, by its clock.
+    // A busy host may spoil the second boot too, by its clock.
     assert!((1..=2).contains(&invalid.len()), "{}", invalid.len());
     for boot in invalid {
         assert!(matches!(&boot.outcome, Outcome::Invalid(_)), "{}", boot.outcome);
@@ -137,7 +136,7 @@ fn a_boot_is_done_again_when_the_emulator_crashes() {
 }
 
 #[test]
-fn a_stopped_guest_is_given_up_and_loses_nothing_recorded_before() {
+fn a_stopped_guest_times_out_and_keeps_what_was_recorded() {
     let bench = Bench::new();
     let said = struck(&bench, |_, qemu| signal("STOP", qemu));
     let boot = &bench.boots()[0];
@@ -147,7 +146,7 @@ fn a_stopped_guest_is_given_up_and_loses_nothing_recorded_before() {
 }
 
 #[test]
-fn a_killed_run_is_picked_up_by_the_next() {
+fn the_next_run_stores_what_a_killed_run_left() {
     let bench = Bench::new();
     struck(&bench, |child, _| child.kill().unwrap());
     bench.await_no_qemu();
@@ -166,7 +165,7 @@ fn a_killed_run_is_picked_up_by_the_next() {
 }
 
 #[test]
-fn an_interrupted_run_says_what_is_kept_and_the_same_command_goes_on() {
+fn an_interrupted_run_says_what_is_kept_and_can_be_resumed() {
     let bench = Bench::new();
     let file = bench.write("x.toml", &experiment("interrupted", &fault("exit")));
     let mut child = bench.start(&["run", file.to_str().unwrap()]);
@@ -185,7 +184,7 @@ fn an_interrupted_run_says_what_is_kept_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
+fn a_kernel_that_panics_at_boot_is_reported_and_others_are_kept() {
     let bench = Bench::new();
     let variants = "[[variant]]\nname = \"no-init\"\nkernel = \"6.1\"\n\
                     cmdline = \"rdinit=/nowhere\"\n\
@@ -210,7 +209,7 @@ fn a_kernel_that_panics_at_boot_is_told_and_others_are_kept() {
 }
 
 #[test]
-fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot() {
+fn a_failed_workload_is_reported_and_the_others_count() {
     let bench = Bench::new();
     let manifest = "name = \"gone\"\ndescription = \"\"\ncommand = [\"/nowhere/gone\"]\n\
                     metrics = []\n";
@@ -231,7 +230,7 @@ fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot(
             "it exited with status 0 but printed no result; its last output was: 5 MB/s",
         ),
         (
-            // What a file system keeps to itself is too much for its 61 MiB.
+            // The disk has 61 MiB, but the file system needs a part of it.
             "name = \"paralleldd\"\nparameters = { size = 3 }",
             "the disk on /disk0 is full: make it larger",
         ),
@@ -266,13 +265,13 @@ fn a_workload_that_fails_is_told_and_costs_neither_the_others_nor_the_next_boot(
     }
     let compared = bench.faultline(&["compare"]).expect(0).out;
     assert!(compared.contains("failed in part"), "{compared}");
-    // They count as done, and as failed.
+    // These boots count as done, and as failed.
     bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
     assert_eq!(bench.boots().len(), boots.len());
 }
 
 #[test]
-fn a_topology_that_cannot_be_points_at_its_line() {
+fn an_impossible_topology_is_reported_with_its_line() {
     let bench = Bench::new();
     let text = experiment("t", &fault("exit")).replace("nodes = 2", "nodes = 9");
     let file = bench.write("x.toml", &text);
@@ -282,7 +281,7 @@ fn a_topology_that_cannot_be_points_at_its_line() {
 }
 
 #[test]
-fn a_parameter_that_cannot_be_is_told_before_anything_boots() {
+fn an_invalid_parameter_is_reported_before_any_boot() {
     let bench = Bench::new();
     let workload = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"autonuma\"\n\
                     parameters = { share = 60 }\n";

@@ -1,4 +1,4 @@
-//! The host's side: kernels of one's own, and a disk that fills up.
+//! The host: kernels of the user's own, and a full disk.
 
 use std::fs;
 use std::process::Command;
@@ -7,9 +7,9 @@ use kernels::Cache;
 
 use crate::common::{Bench, experiment};
 
-/// A cache of the test's own that holds only a copy of an image, without modules.
+/// A cache for this test that holds only a copy of an image, without modules.
 #[test]
-fn a_kernel_of_ones_own_is_added_used_and_removed() {
+fn a_user_kernel_is_added_used_and_removed() {
     let bench = Bench::new();
     let packaged = Cache::open().unwrap().obtain("6.1", &|_| {}).unwrap();
     let own = |args: &[&str]| {
@@ -33,7 +33,7 @@ fn a_kernel_of_ones_own_is_added_used_and_removed() {
     assert!(said.err.contains("mine"), "{}", said.err);
 }
 
-/// A small file system of the test's own, unmounted at the end.
+/// A small file system for one test, unmounted at its end.
 struct SmallDisk(std::path::PathBuf);
 
 impl SmallDisk {
@@ -55,7 +55,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_is_told_and_what_was_kept_stays() {
+fn a_full_disk_is_reported_and_stored_boots_stay() {
     let bench = Bench::new();
     let Some(disk) = SmallDisk::mount(bench.path("disk")) else {
         println!("skipped: only root can mount a small file system to fill");

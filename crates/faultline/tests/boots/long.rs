@@ -1,4 +1,4 @@
-//! What takes too long for every change: `make check-long` asks for it.
+//! Slow tests, run by `make check-long`.
 
 use std::collections::BTreeSet;
 
@@ -33,11 +33,11 @@ fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
         let kernel = &boot.variant;
         assert_eq!((boot.facts.cpus, boot.facts.nodes), (4, 3), "{kernel}");
         assert_eq!(boot.problems, [], "{kernel}");
-        // Four metrics of four programs, twice.
+        // Four metrics of four programs, in two iterations.
         assert_eq!(boot.samples.len(), 32, "{kernel}");
         let sampled: BTreeSet<&str> = boot.chunks.iter().map(|chunk| &*chunk.source).collect();
         for source in Source::ALL {
-            // A machine without disks has nothing in this file, and older kernels print no header.
+            // `/proc/diskstats` is empty without disks, and older kernels print no header.
             let expected = source != Source::Diskstats;
             assert!(!expected || sampled.contains(source.name()), "{kernel}: {}", source.name());
         }
@@ -48,7 +48,7 @@ fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
             .map(|chunk| chunk.times.len())
             .sum();
         let seconds: f64 = boot.usage.iter().map(|usage| usage.elapsed).sum();
-        // A starved machine misses ticks; the default interval gives one a second at most.
+        // A busy host misses ticks. The default interval would give at most one reading a second.
         assert!(ticks as f64 > 2.0 * seconds, "{kernel}: {ticks} samples in {seconds} s");
     }
     let compared = bench.faultline(&["compare", "--full"]).expect(0).out;

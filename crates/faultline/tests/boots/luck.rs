@@ -1,11 +1,11 @@
-//! Variants of one kernel that differ in nothing that matters get no verdict in exact mode.
+//! Variants of one kernel without a difference that matters get no verdict in exact mode.
 
 use serde_json::Value;
 
 use crate::common::Bench;
 use crate::long_only;
 
-/// A variant's name, and by what it differs.
+/// A variant's name, and its difference from the others.
 type Harmless = (&'static str, &'static str);
 
 const PLAIN: Harmless = ("plain", "");
@@ -20,8 +20,8 @@ const TRUNCATE: &str = "[[machine.disk]]\nkind = \"pmem\"\nsize = \"128M\"\nfile
 const AUTONUMA: &str = "[[workload]]\nname = \"autonuma\"\n\
                         parameters = { programs = \"NUMA01\", scale = 0.05 }\n";
 
-/// Boots the variants with five seeds each, and compares each with the first: no verdict, and next to
-/// nothing in the lists.
+/// Boots the variants with five seeds each, and compares each with the first: neither a regression nor an
+/// improvement, and almost nothing in the lists.
 fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variants: &[Harmless]) {
     let bench = Bench::new();
     let variant = |(name, more): &Harmless| {
@@ -43,7 +43,7 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
     let verdicts: Vec<&str> = verdicts.filter_map(Value::as_str).collect();
     assert_eq!(verdicts.len(), variants.len() - 1, "{name}");
     assert!(verdicts.iter().all(|it| ["same", "undecided"].contains(it)), "{name}: {verdicts:?}");
-    // Luck there is: seeds differ.
+    // The seeds do differ.
     let luck = rows.iter().find(|row| row["statistic"] == "Luck").unwrap();
     assert!(luck["values"][1].as_f64().unwrap() > 0.0, "{name}");
     for (other, _) in &variants[1..] {
@@ -58,13 +58,13 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
 }
 
 #[test]
-fn words_and_settings_that_change_nothing_get_no_verdict() {
+fn irrelevant_words_and_settings_get_no_verdict() {
     let machine = "cpus = 1\nmemory = \"256M\"\nnodes = 1";
     are_the_same("harmless", "6.1", machine, TRUNCATE, &[PLAIN, UNKNOWN]);
 }
 
 #[test]
-fn what_changes_nothing_gets_no_verdict_on_other_machines_and_kernels() {
+fn other_machines_and_kernels_give_no_verdict_either() {
     if !long_only() {
         return;
     }

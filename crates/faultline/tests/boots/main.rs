@@ -1,4 +1,4 @@
-//! The whole laboratory on real kernels, driven as users drive it.
+//! Runs Faultline on real kernels, as users run it.
 
 mod balancing;
 mod common;
@@ -15,7 +15,7 @@ mod sequential;
 mod swap;
 mod workloads;
 
-/// Whether tests are wanted that take minutes; says so if not.
+/// Whether tests that take minutes are wanted; prints a line if not.
 fn long_only() -> bool {
     let wanted = std::env::var_os("FAULTLINE_LONG").is_some();
     if !wanted {

@@ -1,5 +1,5 @@
-//! Workloads whose programs are the distribution's, on the oldest and the newest kernel: the tables
-//! have the field's rows, and the kernels' own counters agree with what the programs print.
+//! Workloads with the distribution's programs, on the oldest and the newest kernel: the tables have mmtests'
+//! rows, and the kernels' own counters agree with what the programs print.
 
 use crate::common::{Bench, experiment};
 use crate::long_only;
@@ -24,7 +24,7 @@ parameters = { size = 40, characters = 0, files = 1 }
 name = "tiobench"
 parameters = { size = 20, random = 400, threads = "1,2" }
 "#;
-/// A PostgreSQL is a large package, so this is for its own test.
+/// PostgreSQL is a large package, so it has its own test.
 const PGBENCH: &str = r#"
 [[machine.disk]]
 size = "1G"
@@ -43,7 +43,7 @@ const SIZE: f64 = 204.0 * 1024.0;
 const FILES_SIZE: f64 = 512.0 * 1024.0 / 5.0;
 
 #[test]
-fn what_packaged_programs_report_the_kernel_has_counted() {
+fn kernel_counters_agree_with_packaged_programs() {
     let bench = Bench::new();
     let text =
         experiment("packaged", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
@@ -88,13 +88,13 @@ fn values(boot: &Boot, metric: &str, phase: &str) -> Vec<f64> {
 fn an_image_is_filled_and_repaired(boot: &Boot) {
     let rates = values(boot, "Files/sec", "fsmark");
     assert!(rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
-    // In the seconds that the rates leave for it, the files were made.
+    // By the rates, the files were made within the elapsed time.
     let seconds: f64 = rates.iter().map(|rate| FILES / 2.0 / rate).sum();
     let [elapsed] = values(boot, "Elapsed", "fsmark")[..] else { panic!("not one time") };
     assert!(seconds < elapsed, "{seconds} s of {elapsed} s");
-    // The proportion of the report: 101073 buckets for 16 GiB.
+    // As in the report, which has 101073 buckets for 16 GiB.
     assert_eq!(values(boot, "CacheBuckets", "xfsrepair"), [3158.0]);
-    // What is held was once missed, and was read from the disk: inodes of 512 bytes are in it.
+    // What the cache holds was a miss before, and was read from the disk, with its inodes of 512 bytes.
     let [entries, misses] =
         ["CacheEntries", "CacheMisses"].map(|metric| values(boot, metric, "xfsrepair")[0]);
     assert!(entries > 0.0 && entries <= misses, "{entries} entries after {misses} misses");
@@ -130,7 +130,7 @@ fn a_file_is_written_twice_and_read_twice(boot: &Boot) {
         .iter()
         .flat_map(|metric| values(boot, metric, ""))
         .collect();
-    // In KiB a second: what was measured took no longer than all of it.
+    // In KiB per second. The measured parts took no longer than the whole.
     let usage = boot.usage.iter().find(|usage| usage.workload == "bonnie").unwrap();
     let seconds: f64 = rates.iter().map(|rate| SIZE / rate).sum();
     assert!(seconds < usage.elapsed, "{seconds} s of {} s", usage.elapsed);
@@ -144,7 +144,7 @@ fn files_are_written_once_and_read_from_memory(boot: &Boot) {
         let written = grown(boot, "tiobench", &format!("SeqWrite-{threads}"), "pgpgout");
         let written = written / FILES_SIZE;
         assert!((0.99..1.5).contains(&written), "{written} times the files");
-        // They fit into the page cache, which nobody drops.
+        // The files fit into the page cache, which is not dropped.
         let read = grown(boot, "tiobench", &format!("SeqRead-{threads}"), "pgpgin") / FILES_SIZE;
         assert!(read < 0.5, "{read} times the files");
         for test in ["SeqWrite", "RandWrite", "SeqRead", "RandRead"] {
@@ -158,7 +158,7 @@ fn files_are_written_once_and_read_from_memory(boot: &Boot) {
 }
 
 #[test]
-fn what_pgbench_counts_the_server_has_counted() {
+fn the_server_counters_agree_with_pgbench() {
     if !long_only() {
         return;
     }

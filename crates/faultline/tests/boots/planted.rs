@@ -1,5 +1,5 @@
-//! Kernels of which it is known beforehand what they cost more, and in which function, by their
-//! patches: what exact mode says of them is held against that. `make check-long` asks for it.
+//! Boots patched kernels that execute a known number of extra instructions in one known function, and checks
+//! that exact mode reports them. Runs in `make check-long`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::long_only;
 struct Planted {
     kernel: &'static str,
     function: &'static str,
-    /// The instruction put in, and how often: so many more are executed an entry.
+    /// The planted instruction, and how often each entry executes it.
     instruction: &'static str,
     count: usize,
-    /// Its loads an entry.
+    /// Loads per entry.
     loads: u64,
-    /// How far the instructions per entry may be from what was planted: the function's own ways
-    /// through it, of different lengths, are gone a little more or less often, by luck.
+    /// How far the instructions per entry may be from what was planted: by luck, the paths through the
+    /// function are taken slightly more or less often.
     error: f64,
 }
 
@@ -33,7 +33,7 @@ const DELAY: Planted = Planted {
     instruction: "lea (%rsp),%rsp",
     count: 200,
     loads: 0,
-    error: 0.0, // for pages of one size there is one way through it
+    error: 0.0, // with pages of one size there is one path through the function
 };
 const ACCESS: Planted = Planted {
     kernel: "planted-access",
@@ -52,18 +52,18 @@ const WALK: Planted = Planted {
     error: 0.05,
 };
 
-/// Pages of one size only, and programs that mostly fault.
+/// Pages of one size only, and programs that mostly cause faults.
 const FAULTS: &str = "sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" = \"never\" }\n";
 const WORKLOAD: &str = "[[workload]]\nname = \"autonuma\"\n\
                         parameters = { programs = \"NUMA01\", scale = 0.02 }\n";
 
-/// A bench with a cache of its own, so that kernels of these names built earlier are not in it.
-struct Laboratory {
+/// A bench with a cache of its own, so that it lacks kernels of these names that were built earlier.
+struct OwnBench {
     bench: Bench,
     images: PathBuf,
 }
 
-impl Laboratory {
+impl OwnBench {
     fn new() -> Self {
         let bench = Bench::new();
         let images = kernels::Cache::open().unwrap().root().join("planted");
@@ -100,31 +100,31 @@ impl Laboratory {
 }
 
 #[test]
-fn exact_mode_finds_what_was_planted() {
+fn exact_mode_finds_planted_instructions() {
     if !long_only() {
         return;
     }
-    let laboratory = Laboratory::new();
+    let own = OwnBench::new();
     let planted = [DELAY, ACCESS, WALK];
-    let base = functions(&laboratory.image(BASE));
+    let base = functions(&own.image(BASE));
     for planted in &planted {
-        differs_by_what_was_planted(&base, &functions(&laboratory.image(planted.kernel)), planted);
+        differs_by_what_was_planted(&base, &functions(&own.image(planted.kernel)), planted);
     }
     let kernels = [BASE, DELAY.kernel, ACCESS.kernel, WALK.kernel];
-    kernels.iter().for_each(|kernel| laboratory.add(kernel));
+    kernels.iter().for_each(|kernel| own.add(kernel));
     let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n{FAULTS}"));
-    let boots = laboratory.run(&format!(
+    let boots = own.run(&format!(
         "name = \"planted\"\nmode = \"exact\"\nseeds = 5\n[profile]\naccesses = true\n\
          [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
         variants.concat()
     ));
-    let compared = laboratory.json(&["compare", "--format", "json"]);
+    let compared = own.json(&["compare", "--format", "json"]);
     for planted in &planted {
-        println!("{}", laboratory.faultline(&["explain", BASE, planted.kernel]).out);
-        let explained = laboratory.json(&["explain", BASE, planted.kernel, "--format", "json"]);
+        println!("{}", own.faultline(&["explain", BASE, planted.kernel]).out);
+        let explained = own.json(&["explain", BASE, planted.kernel, "--format", "json"]);
         is_explained(&explained["all"], planted);
     }
-    // One more an entry is lost in the luck of the totals; many are not.
+    // One instruction more per entry is lost in the luck of the total.
     for planted in [DELAY, WALK] {
         accesses_as_planted(&boots, &planted);
         assert_eq!(verdict(&compared, planted.kernel), "regression", "{}", planted.kernel);
@@ -136,16 +136,16 @@ fn kernels_that_only_moved_are_the_same() {
     if !long_only() {
         return;
     }
-    let laboratory = Laboratory::new();
+    let own = OwnBench::new();
     let kernels = [BASE, "planted-harmless", "planted-moved"];
-    kernels.iter().for_each(|kernel| laboratory.add(kernel));
+    kernels.iter().for_each(|kernel| own.add(kernel));
     let variants = kernels.map(|kernel| format!("[[variant]]\nkernel = \"{kernel}\"\n"));
-    laboratory.run(&format!(
+    own.run(&format!(
         "name = \"moved\"\nmode = \"exact\"\nseeds = 5\n\
          [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
         variants.concat()
     ));
-    let compared = laboratory.json(&["compare", "--margin", "0", "--format", "json"]);
+    let compared = own.json(&["compare", "--margin", "0", "--format", "json"]);
     for kernel in &kernels[1..] {
         let verdict = verdict(&compared, kernel);
         assert!(["same", "undecided"].contains(&verdict), "{kernel}: {verdict}");
@@ -157,26 +157,26 @@ fn planted_kernels_balance() {
     if !long_only() {
         return;
     }
-    let laboratory = Laboratory::new();
-    laboratory.add(BASE);
+    let own = OwnBench::new();
+    own.add(BASE);
     let rest = format!(
         "accel = \"tcg\"\n[[variant]]\nkernel = \"{BASE}\"\n[[workload]]\nname = \"autonuma\"\n\
          parameters = {{ programs = \"NUMA01\", scale = 0.3 }}\n"
     );
-    let boots = laboratory.run(&experiment("planted", &rest));
+    let boots = own.run(&experiment("planted", &rest));
     assert_eq!((boots[0].facts.cpus, boots[0].facts.nodes), (4, 2));
     for counter in ["numa_pte_updates", "numa_hint_faults", "numa_pages_migrated"] {
         assert!(growth(&boots[0], counter) > 0, "{counter}");
     }
 }
 
-/// The verdict on the instructions of the kernel in the phase of the faults.
+/// The verdict on the kernel's instructions in the phase of the faults.
 fn verdict<'a>(compared: &'a Value, kernel: &str) -> &'a str {
     let mut names = compared["variants"].as_array().unwrap().iter();
     let column = names.position(|name| name == kernel).unwrap();
     let tables = compared["tables"].as_array().unwrap().iter();
     let mut rows = tables.flat_map(|table| table["rows"].as_array().unwrap());
-    // At equal entries, where luck hides what they are in all.
+    // The row of equal entries has it if luck hides the change of the total.
     let is_judged = |row: &&Value| {
         let metric = row["metric"].as_str().unwrap();
         metric.starts_with("instructions-kernel-NUMA01") && !row["verdicts"][column].is_null()
@@ -184,7 +184,7 @@ fn verdict<'a>(compared: &'a Value, kernel: &str) -> &'a str {
     rows.find(is_judged).unwrap()["verdicts"][column].as_str().unwrap()
 }
 
-/// The function planted in is the first by instructions per entry, with what was planted.
+/// The patched function is the first by instructions per entry, by the planted number.
 fn is_explained(section: &Value, planted: &Planted) {
     let first = section["per_entry"][0].as_u64().unwrap() as usize;
     let first = &section["contributions"][first];
@@ -195,8 +195,8 @@ fn is_explained(section: &Value, planted: &Planted) {
     assert_eq!(section["exact_change"], section["exact_sum_of_changes"]);
 }
 
-/// The kernel loads more by what was planted times the entries, as near as luck lets it be seen,
-/// and stores no more.
+/// The kernel's loads rise by the planted ones times the entries, as far as luck lets that be seen, and its
+/// stores do not rise.
 fn accesses_as_planted(boots: &[Boot], planted: &Planted) {
     let of = |kernel: &str, figure: &dyn Fn(&Boot) -> u64| {
         let boots = boots.iter().filter(|boot| boot.variant == kernel);
@@ -241,7 +241,7 @@ fn accesses(boot: &Boot) -> (u64, u64) {
     kernel.fold((0, 0), |(loads, stores), it| (loads + it.loads, stores + it.stores))
 }
 
-/// The instructions of each function of a kernel, as `objdump` prints them, but for addresses.
+/// The instructions of each function of a kernel, as `objdump` prints them, without addresses.
 fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
     let said = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(vmlinux).output();
     let said = String::from_utf8(said.unwrap().stdout).unwrap();
@@ -255,7 +255,7 @@ fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
         }
     }
     for instructions in functions.values_mut() {
-        // What fills the space up to the next function belongs to none.
+        // Padding up to the next function belongs to neither.
         let fills = |it: &String| it.contains("nop") || it == "int3" || it == "xchg %ax,%ax";
         while instructions.last().is_some_and(fills) {
             instructions.pop();
@@ -264,8 +264,8 @@ fn functions(vmlinux: &Path) -> BTreeMap<String, Vec<String>> {
     functions
 }
 
-/// An instruction without what moves when code before it grows: long numbers, which are addresses
-/// or distances to them.
+/// An instruction without what changes when code before it grows: long numbers, which are addresses or
+/// distances to them.
 fn without_addresses(text: &str) -> String {
     let is_digit = |c: char| c.is_ascii_hexdigit();
     let parts = text.split_inclusive(|c| !is_digit(c));
@@ -276,7 +276,7 @@ fn without_addresses(text: &str) -> String {
     parts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The kernels execute the same, but for the one function, which has gained what was planted.
+/// The kernels have the same instructions, except for the planted ones in one function.
 fn differs_by_what_was_planted(
     base: &BTreeMap<String, Vec<String>>,
     new: &BTreeMap<String, Vec<String>>,
@@ -291,7 +291,7 @@ fn differs_by_what_was_planted(
     assert!(base.iter().eq(rest()), "{}", planted.kernel);
 }
 
-/// Instructions without the places within the function that they jump to.
+/// Instructions without the targets of jumps within the function.
 fn places_cut(instructions: &[String]) -> Vec<String> {
     let cut = |it: &String| it.split_once('+').map_or(&**it, |(before, _)| before).to_owned();
     instructions.iter().map(cut).collect()

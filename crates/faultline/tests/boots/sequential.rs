@@ -1,4 +1,4 @@
-//! Boots that end when every verdict is decided, and one kernel as if it were two.
+//! Tests of `boots = "auto"` and of `selftest`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,8 @@ use kernels::Cache;
 use crate::common::{Bench, quoted};
 use crate::long_only;
 
-/// A workload that takes longer where the command line says so, and a kernel with and without.
+/// A workload that takes longer if the command line has the word `slow`, and a kernel with and without that
+/// word.
 fn experiment(bench: &Bench) -> String {
     fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
     let script = "read -r line </proc/cmdline; \
@@ -29,7 +30,7 @@ fn experiment(bench: &Bench) -> String {
 }
 
 #[test]
-fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
+fn boots_end_when_every_verdict_is_decided_even_after_a_kill() {
     let bench = Bench::new();
     let file = bench.write("x.toml", &experiment(&bench));
     let file = file.to_str().unwrap();
@@ -47,7 +48,7 @@ fn boots_end_when_every_verdict_is_in_and_go_on_after_a_kill() {
     assert!(said.iter().any(|line| line.starts_with("boot 2 of 16: slow: complete")), "{said:?}");
     bench.await_no_qemu();
 
-    // The third boot may have been complete when the kill came.
+    // The third boot may have been complete when the run was killed.
     let said = bench.faultline(&["run", file]).expect(0);
     let before = [2, 3]
         .into_iter()
@@ -82,7 +83,7 @@ fn a_kernel_is_tested_against_itself() {
     {
         assert!(said.out.contains(expected), "{expected}\n{}", said.out);
     }
-    // Everything is kept, so asking again boots nothing.
+    // All boots are kept, so a second self-test boots nothing.
     let again = bench.faultline(&[&args[..], &["--format", "json"]].concat()).expect(0);
     assert_eq!(bench.boots().len(), 6);
     let found: serde_json::Value = serde_json::from_str(&again.out).unwrap();
@@ -91,7 +92,7 @@ fn a_kernel_is_tested_against_itself() {
     assert_eq!(drawn.count(), 1);
 }
 
-/// A workload whose first five of forty samples each take twenty processes, and the others one.
+/// A workload of forty samples. Each of the first five starts twenty processes, the others one.
 fn cold(bench: &Bench) -> String {
     fs::copy(Cache::open().unwrap().shell(&|_| {}).unwrap(), bench.path("busybox")).unwrap();
     let script = "i=0; while [ $i -lt 40 ]; do n=1; [ $i -lt 5 ] && n=20; \
@@ -113,9 +114,9 @@ fn cold(bench: &Bench) -> String {
     )
 }
 
-/// The kernel's own count of page faults, which new processes take.
+/// Page faults, as the kernel counts them: each new process causes some.
 #[test]
-fn counters_begin_where_what_is_measured_is_steady() {
+fn counters_cover_the_steady_part() {
     if !long_only() {
         return;
     }
@@ -136,7 +137,7 @@ fn counters_begin_where_what_is_measured_is_steady() {
     assert_eq!(part, "steady");
     let (part, all) = faults(&["--warmup", "include"]);
     assert!(part.is_null());
-    // 35 x 2 of 5 x 21 + 35 x 2 processes, as far as two clocks of 10 ms tell them apart.
+    // The steady part has 35 x 2 of 5 x 21 + 35 x 2 processes, within the precision of two clocks of 10 ms.
     let share = steady / all;
     println!("{steady} of {all} page faults are of the steady part: {:.1} %", 100.0 * share);
     assert!((0.3..0.5).contains(&share), "{steady} of {all}");

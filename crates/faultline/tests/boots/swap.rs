@@ -1,10 +1,10 @@
-//! Swap space, on the oldest and the newest kernel: what does not fit into memory goes there.
+//! Swap space, on the oldest and the newest kernel: memory that does not fit is swapped out.
 
 use model::Source;
 
 use crate::common::Bench;
 
-/// A process that wants most of the memory, beside what the machine itself needs.
+/// A process that needs most of the memory, besides what the machine itself needs.
 const EXPERIMENT: &str = r#"
 [[machine.disk]]
 size = "512M"
@@ -19,10 +19,10 @@ parameters = { hog = 90, file = 5, probe = 4 }
 "#;
 
 #[test]
-fn what_does_not_fit_into_memory_is_swapped_out() {
+fn memory_that_does_not_fit_is_swapped_out() {
     let bench = Bench::new();
     for swap in ["kind = \"file\", size = \"256M\"", "kind = \"zram\", size = \"256M\""] {
-        // Emulation of several CPUs in threads hangs in one of some hundred boots.
+        // With several CPUs in threads, emulation hangs in one of some hundred boots.
         let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
         let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
         let file = bench.write("x.toml", &text);

@@ -1,5 +1,5 @@
-//! Workloads that want no packages, on the oldest and the newest kernel: the tables have the field's
-//! rows, and the kernels' own counters agree that what is said to have happened did happen.
+//! Workloads without packages, on the oldest and the newest kernel: the tables have mmtests' rows, and the
+//! kernels' own counters agree with what the workloads report.
 
 use std::process::Command;
 
@@ -36,7 +36,7 @@ const MEMORY: f64 = 512.0;
 const KIB: f64 = 1024.0;
 
 #[test]
-fn what_workloads_report_the_kernel_has_counted() {
+fn kernel_counters_agree_with_workloads() {
     let bench = Bench::new();
     let text = experiment("io", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
     let file = bench.write("x.toml", &text);
@@ -103,7 +103,7 @@ fn readers_read_from_the_disk(boot: &Boot) {
         let name = readers.to_string();
         let times = values(boot, "Elapsd", &name);
         assert!(times.len() == readers && times.iter().all(|time| *time > 0.0), "{times:?}");
-        // In KiB: once from the disk, however many read.
+        // In KiB. The file is read from the disk once, by any number of readers.
         let read = grown(phase(boot, "paralleldd", &name)[0], "pgpgin") / (0.2 * MEMORY * KIB);
         assert!((0.99..1.5).contains(&read), "{read} times the file");
     }
@@ -114,7 +114,7 @@ fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
     assert!(grown(copy, "pgpgout") > 0.99 * 0.2 * MEMORY * KIB);
     let times = values(boot, "mmap", "");
     assert!(times.len() > 2 && times.iter().all(|time| *time > 0.0), "{times:?}");
-    // Each of them touched 8 MiB, if not by huge pages.
+    // Each mapping touched 8 MiB, unless with huge pages.
     let faults = grown(copy, "pgfault");
     assert!(faults > times.len() as f64 * 4.0, "{faults} faults for {} maps", times.len());
     let hog = grown(phase(boot, "stutter", "fill")[0], "nr_anon_pages");
@@ -122,7 +122,7 @@ fn a_copy_is_written_while_memory_is_mapped(boot: &Boot) {
 }
 
 fn pages_are_allocated_and_freed(boot: &Boot) {
-    // Pages of a round: as many as are asked for, or those of one batch.
+    // The pages of a round: 1024, or one batch if that is larger.
     for (name, pages) in [
         ("odr0-1", 1024.0),
         ("odr0-64", 1024.0),
@@ -134,7 +134,7 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
         let zones = ["dma", "dma32", "normal", "movable"];
         let counters = zones.map(|zone| format!("pgalloc_{zone}"));
         let allocated: f64 = counters.iter().map(|counter| grown(chunk, counter)).sum();
-        // Others in the machine allocate a few.
+        // Other processes allocate a few.
         for counted in [allocated, grown(chunk, "pgfree")] {
             assert!((1.0..1.5).contains(&(counted / (3.0 * pages))), "{name}: {counted}");
         }
@@ -143,13 +143,13 @@ fn pages_are_allocated_and_freed(boot: &Boot) {
             assert!(times.len() == 3 && times.iter().all(|time| *time > 0.0), "{times:?}");
         }
     }
-    // 16384 blocks of order 3 are 512 MiB, all that there is.
+    // 16384 blocks of order 3 are 512 MiB, which is all the memory.
     assert!(phase(boot, "pagealloc", "odr3-16384").is_empty());
     assert!(boot.notes.iter().any(|note| note.contains("odr3-16384")), "{:?}", boot.notes);
     assert!(boot.problems.is_empty(), "{:?}", boot.problems);
 }
 
-/// What a program of NPB prints at its end, if it is called `cg.S.x`; another is not verified.
+/// What an NPB program prints at its end if its name is `cg.S.x`; with another name it is not verified.
 const NPB: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,7 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
 }
 
 fn arrays_are_touched_before_the_time_is_taken(boot: &Boot) {
-    // 65536 keys of 4 bytes, twice; at least half as many elements as there could be.
+    // 65536 keys of 4 bytes, twice; at least half of the largest possible number of elements.
     for (name, bytes) in [("is.S", 2.0 * 65536.0 * 4.0), ("cg.S", 1400.0 * 32.0 * 12.0)] {
         assert!(values(boot, name, "").iter().all(|time| *time > 0.0));
         assert_eq!(values(boot, name, "").len(), 1);

@@ -1,4 +1,4 @@
-//! `faultline export` of an experiment, read by pandas and DuckDB as the documentation says.
+//! Tests of `faultline export`: pandas and DuckDB read its files as the documentation says.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -22,7 +22,7 @@ const STARTED: u64 = 1_772_884_800;
 /// More rows than a group of a Parquet file holds.
 const LONG: u64 = 40_000;
 
-/// A label for each way in which readers may take a text for something else.
+/// A label for each way in which a reader may misinterpret text.
 const ODD: [&str; 12] = [
     "",
     "p99",
@@ -323,7 +323,7 @@ fn expected_series(kept: &[Kept]) -> Vec<Value> {
     series
 }
 
-/// Whether two documents are the same, whole numbers and fractions of one value alike.
+/// Whether two documents are the same. A whole number equals the same value as a fraction.
 fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -339,7 +339,7 @@ fn alike(one: &Value, other: &Value) -> bool {
 }
 
 #[test]
-fn a_misspelt_name_is_said_and_no_file_is_lost() {
+fn a_misspelt_name_is_reported_and_no_file_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let (store, _, kept) = store(directory.path());
     let file = directory.path().join("x.csv");
@@ -417,7 +417,7 @@ fn rows_are_chosen_by_workload_and_phase() {
 }
 
 #[test]
-fn a_format_that_does_not_suit_is_told() {
+fn an_unsuitable_format_is_refused() {
     let directory = TempDir::new().unwrap();
     let (path, ..) = store(directory.path());
     for (arguments, complaint) in [

@@ -1,6 +1,5 @@
-//! Makes logs of the form that mmtests' benchmarks leave, from nothing but names and numbers: the
-//! same each time. `examples/mmtests-logs.rs` writes them to a directory, for mmtests itself to
-//! read.
+//! Generates synthetic, reproducible mmtests logs. `examples/mmtests-logs.rs` writes them to a directory for
+//! mmtests itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +9,7 @@ pub const RUNS: [(&str, f64); 3] = [("6.6.0-base", 1.0), ("6.6.0-fix", 0.93), ("
 
 /// Logs of one form.
 pub struct Form {
-    /// What it is called here.
+    /// Its name in these tests.
     pub name: &'static str,
     /// The benchmark's directory.
     pub benchmark: &'static str,
@@ -78,7 +77,7 @@ impl Maker {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// About this long in this run: up to a tenth more, and now and then much more.
+    /// About this long in this run: up to a tenth more, and sometimes much more.
     fn about(&mut self, time: f64) -> f64 {
         let outlier = if self.chance() < 0.05 { 1.6 } else { 1.0 };
         time * self.slower * (1.0 + 0.1 * self.chance()) * outlier
@@ -234,7 +233,7 @@ fn pgbench(maker: &mut Maker) {
         maker.add(format!("pgbench-{clients}.log"), "pgbench\n");
         let mut seconds = 1_700_000_000;
         for line in 0..61 {
-            // Once the machine was too busy to write a line in time.
+            // Simulates a machine that was too busy to write a line in time.
             seconds += if line == 30 { 3 } else { 1 };
             let transactions = maker.rate(1000.0 * f64::from(clients)) as u64;
             let line = format!("{seconds} {transactions} 4658400 4710160000 300 9000\n");
@@ -243,7 +242,7 @@ fn pgbench(maker: &mut Maker) {
     }
 }
 
-/// The same until May 2019: other names, of two threads the transactions of each.
+/// The layout until May 2019: other names, and with two threads the transactions of each.
 fn pgbench_2018(maker: &mut Maker) {
     for clients in [1, 4, 12] {
         let time = maker.time(1.2, 2.3, 130.0);
@@ -262,7 +261,7 @@ fn pgbench_2018(maker: &mut Maker) {
     }
 }
 
-/// Latencies, most of them quick ones told together.
+/// Latencies, most of them short ones with a common line.
 fn latencies(maker: &mut Maker, name: &str, milliseconds: f64) {
     for _ in 0..400 {
         let latency = (maker.about(milliseconds) * 1e6) as u64;

@@ -1,5 +1,5 @@
-//! Tables of logs that the tests make, cell by cell as mmtests itself prints them. `expected` holds
-//! what it printed; `record` made that.
+//! Compares tables of synthetic logs with those of mmtests, cell by cell. `expected` holds the output of
+//! mmtests; `record` made it.
 
 mod logs;
 
@@ -16,7 +16,7 @@ use logs::{FORMS, Form, RUNS};
 
 const WORKLOAD: &str = "benchmark";
 
-/// Reads all runs of a form, and compares them, with rows called as mmtests called rows in `month`.
+/// Reads all runs of a form, and compares them, with mmtests' names of rows of `month`.
 fn compared(form: &Form, month: &str) -> Comparison {
     let mut metrics = Vec::new();
     let boots: Vec<Boot> = (0..RUNS.len())
@@ -67,7 +67,7 @@ fn experiment(benchmark: &str, metrics: Vec<model::Metric>) -> Experiment {
     let manifest = Manifest {
         name: WORKLOAD.into(),
         description: String::new(),
-        // As a workload of ours has it.
+        // As in a workload of our own.
         command: vec![String::new(), benchmark.to_owned()],
         parameters: BTreeMap::new(),
         preparation: Vec::new(),
@@ -135,8 +135,8 @@ fn printed(row: &Row) -> Printed {
     }
 }
 
-/// Checks that mmtests printed each row that we print, and in the same order. `renamed` says how a
-/// row of theirs is called here, false for those that are not printed here.
+/// Checks that mmtests printed each row that we print, in the same order. `renamed` gives our name for a row
+/// of mmtests, or false for one that we do not print.
 fn check(form: &str, month: &str, text: &str, renamed: impl Fn(&mut Printed) -> bool) {
     let comparison = compared(FORMS.iter().find(|known| known.name == form).unwrap(), month);
     let ours: Vec<Printed> = comparison.tables[0].rows.iter().map(printed).collect();

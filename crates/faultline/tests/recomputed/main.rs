@@ -1,5 +1,4 @@
-//! Every figure that `faultline compare` prints of a store, computed once more by other means: by a
-//! Python program, from what `faultline export` writes.
+//! Recomputes every figure of `faultline compare` in Python from exported data.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,10 +16,10 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recomputed/rec
 const WORKLOAD: &str = "bench";
 const BLOCKS: u32 = 3;
 const ITERATIONS: u32 = 2;
-/// Phases as they follow each other; some come again.
+/// Phases in their order; some occur again.
 const PHASES: [&str; 7] = ["", "fill", "run", "", "run", "rest", ""];
-/// Counters, by how much about they grow from one sample to the next, and by how many percent more in
-/// the second variant.
+/// Counters, their approximate growth between two readings, and how many percent faster they grow in the
+/// second variant.
 const COUNTERS: [(&str, u64, u64); 12] = [
     ("pgfault", 100_000, 3),
     ("pgmajfault", 300, 0),
@@ -36,7 +35,7 @@ const COUNTERS: [(&str, u64, u64); 12] = [
     ("numa_pages_migrated", 700, 0),
 ];
 
-/// Numbers without any order, the same each time (SplitMix64).
+/// Pseudorandom numbers, the same each time (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -105,8 +104,8 @@ fn experiment() -> Experiment {
     }
 }
 
-/// A boot of the first or the second variant. What the second one is slower or faster at, some of it
-/// beyond doubt, some hardly, gives verdicts of every kind.
+/// A boot of the first or the second variant. Some differences of the second variant are certain, some
+/// doubtful, so that there are verdicts of every kind.
 fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     let changed = |factor: f64| if variant == 1 { factor } else { 1.0 };
     let operations = [
@@ -154,7 +153,7 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     boot
 }
 
-/// A span of a phase, from where the one before it ended.
+/// A span of a phase, which begins at the end of the one before it.
 fn chunk(
     variant: usize,
     iteration: u32,

@@ -201,8 +201,8 @@ fn is_whole(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What stands where if a cell was cut out and those after it moved left, by the places at which
-/// the columns end: none if a value stands in no column.
+/// The columns of the cells if one was cut out and those after it moved left, by the places at which columns
+/// end. None if a value is in no column.
 fn by_place(spots: &[Spot], gone: usize) -> Vec<Vec<Printed>> {
     let by = spots[gone].all().len() + 1;
     let mut cells = vec![(None, None); spots.len()];

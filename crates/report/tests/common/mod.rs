@@ -1,4 +1,4 @@
-//! Boots for tests, spelled briefly.
+//! Builders of boots for tests.
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 
@@ -123,7 +123,7 @@ pub fn count(boot: &mut Boot, iteration: u32, grown: &[(&str, i64)]) {
     });
 }
 
-/// Two boots like a real run: `scale` says how much slower, and how much less is scanned.
+/// Two boots as of a real run: `scale` says how much slower, and how much less is scanned.
 pub fn boots(scale: f64) -> Vec<Boot> {
     let boots = (0..2).map(|replicate| {
         let mut boot = boot(replicate);
@@ -232,7 +232,7 @@ pub fn compare_columns(columns: Vec<VariantBoots<'_>>) -> Comparison {
     compare_after(0, columns)
 }
 
-/// The same, the first iterations of each boot being so many of warm-up.
+/// The same. The first `warmup` iterations of each boot are warm-up.
 pub fn compare_after(warmup: u32, columns: Vec<VariantBoots<'_>>) -> Comparison {
     let mut experiment = experiment(Mode::Measured, 2);
     experiment.workloads[0].warmup = warmup;

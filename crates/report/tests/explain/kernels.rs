@@ -1,13 +1,13 @@
-//! Exact profiles of two kernels as they might be: 200 functions, luck in how often they are
-//! entered, and one function of the new kernel that takes 40 instructions more an entry.
+//! Synthetic exact profiles of two kernels: 200 functions whose numbers of entries vary by luck, and one
+//! function of the new kernel that executes 40 instructions more per entry.
 
 use model::{Boot, Chunk, Column, Count, Function, Instructions, Process, Profile, Stack};
 
 use super::common::boot;
 
-/// The function that became dearer.
+/// The function that became more expensive.
 pub const PLANTED: &str = "do_anonymous_page";
-/// By how many instructions an entry.
+/// The additional instructions per entry.
 pub const MORE: u64 = 40;
 /// Functions of a kernel, those that only one of the two has included.
 const FUNCTIONS: usize = 200;
@@ -148,8 +148,8 @@ fn function(path: Vec<String>, entries: u64, cost: u64) -> KernelFunction {
     KernelFunction { path, entries, cost }
 }
 
-/// A helper's name: some that the compilers split differently, one that was renamed, and one on
-/// each side that the other has not.
+/// A helper's name: some that the compilers split differently, one that was renamed, and one on each side
+/// that the other lacks.
 fn helper(number: usize, new: bool) -> String {
     let name = match (number, new) {
         (60, false) => "lru_cache_add",

@@ -1,4 +1,4 @@
-//! The attribution of a difference, as printed.
+//! Prints the attribution of a difference.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,7 +10,7 @@ use model::{Boot, Count, Function, Instructions, Millis, Process, Profile, Stack
 
 const WORKLOAD: &str = "autonuma";
 
-/// Explains boots; as many are wanted as the longer side has.
+/// Explains boots. The longer side has all wanted seeds.
 fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
     let variants = ["6.1", "6.12"].map(variant);
     let columns = columns(&variants, &[base, new]);
@@ -21,7 +21,7 @@ fn explained(base: &[Boot], new: &[Boot]) -> (Explanation, Paths) {
     )
 }
 
-/// The text, checked for what holds for all of it.
+/// The text, after the checks that every text must pass.
 fn text(explanation: &Explanation, phase: Option<&str>) -> String {
     let text = report::explain(explanation, &[], phase, 10);
     for line in text.lines() {
@@ -91,7 +91,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn a_missing_seed_is_told_and_decides_nothing() {
+fn a_missing_seed_is_reported_and_leaves_luck_unknown() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new()[..2]);
     let text = text(&explanation, None);
     assert!(
@@ -102,7 +102,7 @@ fn a_missing_seed_is_told_and_decides_nothing() {
 }
 
 #[test]
-fn what_luck_does_to_so_many_rows_is_told() {
+fn the_expected_number_of_lucky_rows_is_printed() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
     let compare::Compared { per_entry, contributions, counters } =
         explanation.all.as_ref().unwrap().compared;
@@ -135,7 +135,7 @@ fn every_table_has_one_figure_by_cost() {
 }
 
 #[test]
-fn instructions_in_no_function_are_told_as_an_error() {
+fn instructions_in_no_function_are_reported_as_an_error() {
     let mut new = kernels::new();
     new[1].profiles[2].cpus[0].kernel += 77;
     let (explanation, paths) = explained(&kernels::old(), &new);
@@ -149,7 +149,7 @@ fn instructions_in_no_function_are_told_as_an_error() {
 }
 
 #[test]
-fn what_exact_mode_does_not_see_is_told() {
+fn limits_of_exact_mode_are_printed() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
     let not_modelled =
         "caches, TLBs, memory latency, contention in time between CPUs (they take turns)";
@@ -179,7 +179,7 @@ fn contributions_add_up_as_printed() {
 }
 
 #[test]
-fn what_happened_comes_first() {
+fn the_headline_comes_first() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
     let headline = |phase: &str, new, function| Headline {
         phase: phase.into(),
@@ -280,7 +280,7 @@ fn hostile_names_reach_no_page() {
     assert!(titles.into_iter().any(|it| it.starts_with("<script>alert(1)</script>, ")));
 }
 
-/// The page; written to the target's directory, to be looked at.
+/// The page. A copy stays in the build directory for viewing.
 fn page(name: &str, boots: [Vec<Boot>; 2]) -> String {
     let (explanation, paths) = explained(&boots[0], &boots[1]);
     let page = report::explain_html(&explanation, &[], &paths, None);

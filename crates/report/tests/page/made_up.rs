@@ -1,4 +1,4 @@
-//! A made-up experiment that contains every kind of content.
+//! A synthetic experiment that contains every kind of content.
 
 use compare::{Comparison, Explained, Judging, KeptBoot, Results, VariantBoots, compare, plots};
 use model::{
@@ -169,12 +169,12 @@ pub fn page(sides: &[Side], experiment: &Experiment) -> String {
     judged(sides, experiment, |_| ())
 }
 
-/// Their page, after `judge` has had its say.
+/// Their page, after `judge` has modified the comparison.
 pub fn judged(sides: &[Side], experiment: &Experiment, judge: impl Fn(&mut Comparison)) -> String {
     drawn(sides, experiment, judge, &[])
 }
 
-/// Their page, on which functions are named.
+/// Their page with the functions that hold changes.
 pub fn explained(sides: &[Side], experiment: &Experiment, explained: &[Explained]) -> String {
     drawn(sides, experiment, |_| (), explained)
 }

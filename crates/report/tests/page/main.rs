@@ -14,8 +14,8 @@ use scraper::{Html, Selector};
 /// No page is larger.
 const MAX_SIZE: usize = 5 << 20;
 
-/// The parsed page, checked for what holds for all of them. A copy stays in the build's own
-/// directory, to be looked at.
+/// The parsed page, after the checks that every page must pass. A copy stays in the build directory for
+/// viewing.
 fn checked(name: &str, page: &str) -> Html {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
     std::fs::write(copy, page).unwrap();
@@ -83,7 +83,7 @@ fn verdicts(comparison: &mut Comparison) {
 }
 
 #[test]
-fn a_comparison_is_told_from_verdicts_to_reproduction() {
+fn a_page_leads_from_verdicts_to_reproduction() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Measured);
     let document = checked("page", &judged(&sides, &experiment, verdicts));
@@ -296,7 +296,7 @@ fn hostile_names_do_nothing() {
     checked("hostile", &page);
     assert!(!page.contains("<script>alert") && !page.contains("<img"));
     assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
-    // It is told, not dropped.
+    // The name is escaped, not dropped.
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
@@ -362,7 +362,7 @@ fn a_large_experiment_makes_a_small_page() {
 }
 
 #[test]
-fn nothing_to_compare_is_said() {
+fn a_page_without_a_comparison_says_so() {
     let mut sides = sides(1);
     for side in &mut sides {
         side.boots.clear();
