@@ -9,8 +9,7 @@ const MIN_FIGURES: usize = 3;
 /// A ratio, and the bounds of its confidence interval. All above 0; 1 means no change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioInterval {
-    /// The ratio: of geometric means in [`RatioTest`], of arithmetic means in
-    /// [`bootstrap_ratio`](crate::bootstrap_ratio).
+    /// The ratio of geometric means.
     pub ratio: f64,
     /// The lower bound.
     pub low: f64,
