@@ -15,8 +15,8 @@
 //! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` tells when the measured operation ended; the
 //! line itself may come later.
 //!
-//! A program that must wait until a phase's counters are cut reads one byte from the descriptor in
-//! `FAULTLINE_ACK_FD` after each `phase` line.
+//! After each `phase` line a program waits until the counters are cut: it reads one byte from the descriptor in
+//! `FAULTLINE_ACK_FD`. In exact mode it must.
 
 /// The variable that names the descriptor to write to.
 pub const FD_VARIABLE: &str = "FAULTLINE_FD";

@@ -170,7 +170,8 @@ fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
 fn run_workload(job: &Job, watch: &Watch, index: u16, workload: &Workload) -> Result<(), JobError> {
     for iteration in 0..workload.iterations {
         let _kept = job.seed.map(|seed| chance::draw(seed, index, iteration));
-        let Err(error) = run::run(watch, index, workload, iteration) else { continue };
+        let exact = job.seed.is_some();
+        let Err(error) = run::run(watch, index, workload, iteration, exact) else { continue };
         let is_of_workload = error.is_of_workload();
         let error = JobError::Workload { name: workload.name.clone(), iteration, error };
         if !is_of_workload {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use command_fds::{CommandFdExt, FdMapping};
 use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::ioctl_fionbio;
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process_group, pidfd_open, wait, waitpid,
 };
@@ -37,7 +37,8 @@ pub struct Child {
     lines: PipeReader,
     output: PipeReader,
     ack: PipeWriter,
-    _its_ends: (PipeWriter, PipeWriter, PipeReader),
+    its_ack: PipeReader,
+    _its_ends: (PipeWriter, PipeWriter),
 }
 
 impl Child {
@@ -78,7 +79,7 @@ impl Child {
             ioctl_fionbio(end, true)?;
         }
         let ended = pidfd_open(pid, PidfdFlags::empty())?;
-        Ok(Self { pid, ended, lines, output, ack, _its_ends: (its_lines, its_output, its_ack) })
+        Ok(Self { pid, ended, lines, output, ack, its_ack, _its_ends: (its_lines, its_output) })
     }
 
     /// Waits until the program has written something or ended, or `timeout` has passed.
@@ -107,6 +108,11 @@ impl Child {
     /// does not read it.
     pub fn acknowledge(&mut self) {
         let _ = self.ack.write(b"\n");
+    }
+
+    /// Whether the program has not read all that [`Child::acknowledge`] wrote.
+    pub fn is_unread(&self) -> io::Result<bool> {
+        Ok(ioctl_fionread(&self.its_ack)? > 0)
     }
 
     /// How the program ended; `None` if it is running. Also reaps orphans.

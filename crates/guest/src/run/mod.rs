@@ -69,6 +69,12 @@ pub enum RunError {
         /// The end of its output.
         output: String,
     },
+    /// In exact mode, it did not wait until the counters of the previous phase were cut.
+    #[error(
+        "its phases are inexact: it did not read the byte that acknowledges `{0}`; see \
+         docs/own-workload.md"
+    )]
+    Unread(String),
     /// A line does not belong to the metric protocol.
     #[error("it wrote a line that is not of the metric protocol: {0}")]
     Line(#[from] LineError),
@@ -103,8 +109,15 @@ fn printed(output: &str) -> String {
 /// 1.
 ///
 /// # Errors
-/// When the program cannot be run, fails, takes too long, or its report cannot be recorded.
-pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Result<(), RunError> {
+/// When the program cannot be run, fails, takes too long, or its report cannot be recorded. If `exact`, also
+/// when it does not wait for the cuts at its phases.
+pub fn run(
+    watch: &Watch,
+    index: u16,
+    workload: &Workload,
+    iteration: u32,
+    exact: bool,
+) -> Result<(), RunError> {
     watch.cut(&Event::Begin { workload: index, iteration })?;
     let (before, start) = (children_time(), Instant::now());
     let root = workload.userspace.then_some(Path::new(USERSPACE_PATH));
@@ -113,7 +126,7 @@ pub fn run(watch: &Watch, index: u16, workload: &Workload, iteration: u32) -> Re
         error,
     })?;
     let (lines, tail) = (Lines::default(), Tail::default());
-    let mut attendant = Attendant { watch, child, lines, tail, samples: 0 };
+    let mut attendant = Attendant { watch, child, lines, tail, samples: 0, exact, phase: None };
     let ended = attendant.attend(start, workload.timeout);
     let elapsed = start.elapsed().as_secs_f64();
     attendant.child.end();
@@ -131,6 +144,10 @@ struct Attendant<'a> {
     tail: Tail,
     /// The number of reported samples.
     samples: u64,
+    /// Whether it must wait for each cut.
+    exact: bool,
+    /// The last phase.
+    phase: Option<String>,
 }
 
 impl Attendant<'_> {
@@ -175,6 +192,7 @@ impl Attendant<'_> {
             Some(0) | None => {
                 let rest = self.lines.rest();
                 self.record(&rest)?;
+                self.check_waited()?;
                 match workload.metrics && self.samples == 0 {
                     true => Err(RunError::NoFigure { output }),
                     false => Ok(()),
@@ -190,8 +208,10 @@ impl Attendant<'_> {
         }
         match protocol::parse(line)? {
             Line::Phase(phase) => {
-                self.watch.cut(&Event::Phase(phase))?;
+                self.check_waited()?;
+                self.watch.cut(&Event::Phase(phase.clone()))?;
                 self.child.acknowledge();
+                self.phase = Some(phase);
             }
             Line::Sample { metric, label, value, ended } => {
                 self.watch.event(&Event::Sample { metric, label, value, ended })?;
@@ -202,6 +222,16 @@ impl Attendant<'_> {
         }
         Ok(())
     }
+
+    /// Checks that the program waited for the last cut, if it must.
+    fn check_waited(&self) -> Result<(), RunError> {
+        match &self.phase {
+            Some(phase) if self.exact && self.child.is_unread()? => {
+                Err(RunError::Unread(format!("phase {phase}").trim_end().to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -211,15 +241,20 @@ mod tests {
 
     /// Runs a shell script as a workload, and returns the recording and the result.
     fn script(script: &str, timeout: u64) -> (Vec<Event>, Result<(), String>) {
-        carry_out(script, timeout, false)
+        carry_out(script, timeout, false, false)
     }
 
     /// Runs a shell script as a workload with metrics.
     fn measured(script: &str) -> (Vec<Event>, Result<(), String>) {
-        carry_out(script, 60_000, true)
+        carry_out(script, 60_000, true, false)
     }
 
-    fn carry_out(script: &str, timeout: u64, metrics: bool) -> (Vec<Event>, Result<(), String>) {
+    fn carry_out(
+        script: &str,
+        timeout: u64,
+        metrics: bool,
+        exact: bool,
+    ) -> (Vec<Event>, Result<(), String>) {
         let log = Log::new(1 << 20);
         let root = tempfile::tempdir().unwrap();
         let watch = Watch::new(log.recorder.clone(), root.path());
@@ -231,7 +266,7 @@ mod tests {
             metrics,
             userspace: false,
         };
-        let result = run(&watch, 7, &workload, 2).map_err(|error| error.to_string());
+        let result = run(&watch, 7, &workload, 2, exact).map_err(|error| error.to_string());
         let kernel_log = |event: &Event| matches!(event, Event::Log(_));
         (log.events().into_iter().filter(|event| !kernel_log(event)).collect(), result)
     }
@@ -277,12 +312,36 @@ mod tests {
             metrics: false,
             userspace: false,
         };
-        run(&watch, 0, &workload, 0).unwrap();
+        run(&watch, 0, &workload, 0, false).unwrap();
         let entries = log.entries();
         let at_phase = entries.iter().position(|e| matches!(e, Entry::Event(_, Event::Phase(_))));
         let after =
             entries.iter().position(|e| matches!(e, Entry::Whole(_, 0, text) if text == "after\n"));
         assert!(at_phase.unwrap() < after.unwrap(), "{entries:?}");
+    }
+
+    #[test]
+    fn a_program_of_exact_mode_waits_for_each_cut_or_has_failed() {
+        let told = |text: &str, exact| {
+            let text =
+                format!("exec >&$FAULTLINE_FD; await() {{ read ok <&$FAULTLINE_ACK_FD; }}; {text}");
+            carry_out(&text, 60_000, false, exact).1.err()
+        };
+        let unread = |line: &str| {
+            Some(format!(
+                "its phases are inexact: it did not read the byte that acknowledges `{line}`; see \
+                 docs/own-workload.md"
+            ))
+        };
+        assert_eq!(told("echo phase a; await; echo phase b; await; echo phase; await", true), None);
+        assert_eq!(told("echo sample x 1", true), None);
+        let hasty = "echo phase a; echo phase b";
+        assert_eq!(told(hasty, true), unread("phase a"));
+        assert_eq!(told(hasty, false), None);
+        assert_eq!(told("echo phase a; await; echo phase b", true), unread("phase b"));
+        assert_eq!(told("echo phase a; await; printf phase", true), unread("phase"));
+        let failed = told("echo phase a; exit 3", true).unwrap();
+        assert!(failed.starts_with("it exited with status 3"), "{failed}");
     }
 
     #[test]
@@ -354,7 +413,7 @@ mod tests {
             metrics: false,
             userspace: false,
         };
-        let error = run(&watch, 0, &workload, 0).unwrap_err().to_string();
+        let error = run(&watch, 0, &workload, 0, false).unwrap_err().to_string();
         assert_eq!(error, "/nonexistent/program cannot be started (No such file or directory)");
     }
 }
