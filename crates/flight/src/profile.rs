@@ -55,6 +55,9 @@ pub const MARK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b'c', b't'];
 /// The instruction at which the plugin records the accesses so far: the same with another displacement.
 pub const TICK: [u8; 8] = [0x0f, 0x1f, 0x84, 0x00, b'F', b'L', b't', b'k'];
 
+/// The environment variable with the path of the file. QEMU's bindings pass only UTF-8 as an argument.
+pub const PATH_VARIABLE: &str = "FAULTLINE_PROFILE";
+
 /// The largest number of CPUs of a machine (the limit of QEMU's q35 without an IOMMU).
 pub const MAX_CPUS: u16 = 288;
 /// The largest number of nodes of a machine (QEMU's `MAX_NODES`).

@@ -380,7 +380,7 @@ mod tests {
         -rtc base=2020-01-01,clock=vm
         -seed 1
         -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc
-        -plugin file=/li,,b/libtcg.so,out=/run/a,,b/profile.bin,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
+        -plugin file=/li,,b/libtcg.so,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
         -smp cpus=2,sockets=2,cores=1,threads=1
         -m 6144M
         -object memory-backend-ram,id=memory0,size=3072M

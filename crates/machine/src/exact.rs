@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::arguments::append_path;
 use crate::memory::ranges;
-use crate::{Error, PROFILE_FILE, Vm};
+use crate::{Error, Vm};
 
 /// The oldest QEMU that can start a second CPU while it counts instructions, and whose plugin interface is
 /// sufficient.
@@ -30,7 +30,7 @@ pub struct Exact {
     pub plugin: Option<Plugin>,
 }
 
-/// The plugin, and what it counts besides instructions. It writes to [`PROFILE_FILE`].
+/// The plugin, and what it counts besides instructions. It writes to [`crate::PROFILE_FILE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// The plugin itself: `libtcg.so`.
@@ -89,8 +89,6 @@ impl Plugin {
     pub(crate) fn option(&self, vm: &Vm<'_>) -> OsString {
         let mut option = OsString::from("file=");
         append_path(&mut option, &self.path);
-        option.push(",out=");
-        append_path(&mut option, &vm.directory.join(PROFILE_FILE));
         if self.accesses {
             for (node, range) in ranges(vm.topology) {
                 option.push(format!(",node={node}:{:#x}-{:#x}", range.start, range.end));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use flight::Event;
 use flight::frame::Kind;
-use flight::profile::MAX_BYTES;
+use flight::profile::{MAX_BYTES, PATH_VARIABLE};
 use model::{Bytes, Limits, Millis};
 use rustix::process::Signal;
 use rustix::termios::{self, OptionalActions};
@@ -49,6 +49,7 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
     if let Engine::Exact(exact) = vm.engine {
         exact.check(vm)?;
         command.env("LD_PRELOAD", &exact.clock);
+        command.env(PATH_VARIABLE, vm.directory.join(PROFILE_FILE));
     }
     let files = Files::create(vm)?;
     command.args(arguments(vm, Console::File));

@@ -1,15 +1,12 @@
-//! Parses the plugin's arguments: what to count, and where to write it.
+//! Parses the plugin's arguments: what to count.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use flight::profile::MAX_NODES;
 
 /// The arguments on QEMU's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// `out=PATH`: the file to write.
-    pub out: PathBuf,
     /// `node=NUMBER:START-END`, any number of times: physical memory of a node, without END. A node below and
     /// above the hole under 4 GiB has two ranges. Loads and stores are counted if there is at least one node.
     pub nodes: Vec<(u16, Range<u64>)>,
@@ -33,13 +30,8 @@ pub struct Switch {
 /// An invalid argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
-    /// There is no file to write.
-    #[error("the argument out=PATH is missing")]
-    NoOut,
     /// The argument is unknown or has an invalid value.
-    #[error(
-        "`{0}` is not one of out=PATH, node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off"
-    )]
+    #[error("`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off")]
     Unknown(String),
 }
 
@@ -47,14 +39,13 @@ impl Arguments {
     /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`.
     ///
     /// # Errors
-    /// When an argument is unknown or invalid, or `out` is missing.
+    /// When an argument is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
-        let (mut out, mut nodes, mut switch, mut stacks) = (None, Vec::new(), None, false);
+        let (mut nodes, mut switch, mut stacks) = (Vec::new(), None, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
             let (key, value) = word.split_once('=').ok_or_else(unknown)?;
             match (key, value) {
-                ("out", path) if !path.is_empty() => out = Some(path.into()),
                 ("node", value) => nodes.push(node(value).ok_or_else(unknown)?),
                 ("switch", value) => switch = Some(self::switch(value).ok_or_else(unknown)?),
                 ("stacks", "on") => stacks = true,
@@ -62,7 +53,7 @@ impl Arguments {
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { out: out.ok_or(ArgumentError::NoOut)?, nodes, switch, stacks })
+        Ok(Self { nodes, switch, stacks })
     }
 }
 
@@ -99,13 +90,12 @@ mod tests {
 
     #[test]
     fn all_arguments_are_read() {
-        let words = "out=/run/p node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
+        let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
                      switch=0xffffffff81002000:2456:3032 stacks=on";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
             Ok(Arguments {
-                out: "/run/p".into(),
                 nodes: vec![node(0, 0xc000_0000), node(0x1_0000_0000, 0x1_4000_0000)],
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
                 stacks: true,
@@ -115,18 +105,18 @@ mod tests {
 
     #[test]
     fn an_invalid_argument_is_named() {
-        assert_eq!(parse("node=0:0-1"), Err(ArgumentError::NoOut));
         for wrong in [
             "node=0:5-5",
             "node=x:0-1",
             "node=128:0-1",
             "accesses=on",
+            "out=p",
             "switch=1:2",
             "stacks=1",
             "x",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
-            assert_eq!(parse(&format!("out=p {wrong}")), error);
+            assert_eq!(parse(&format!("stacks=on {wrong}")), error);
         }
     }
 }

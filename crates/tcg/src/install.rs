@@ -1,7 +1,10 @@
 //! The plugin's start.
 
+use std::env;
 use std::error::Error;
+use std::path::Path;
 
+use flight::profile::PATH_VARIABLE;
 use qemu_plugin::{
     Args, HasCallbacks, Info, PluginId, Register, qemu_plugin_register_atexit_cb,
     qemu_plugin_register_vcpu_init_cb, qemu_plugin_register_vcpu_tb_trans_cb,
@@ -42,6 +45,8 @@ fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
     let system = info.system.as_ref().filter(|_| info.target_name == "x86_64");
     let system = system.ok_or("it counts x86-64 machines only, no others and no programs")?;
     let cpus = u16::try_from(system.max_vcpus)?;
-    Profiler::new(&arguments, cpus)
-        .map_err(|error| format!("{}: {error}", arguments.out.display()).into())
+    let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;
+    let path = Path::new(&path);
+    Profiler::new(&arguments, path, cpus)
+        .map_err(|error| format!("{}: {error}", path.display()).into())
 }

@@ -4,8 +4,8 @@
 //! are then written to a file. The host interprets them.
 //!
 //! ```text
-//! qemu-system-x86_64 -accel tcg,thread=single ... \
-//!     -plugin libtcg.so,out=PROFILE[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on]
+//! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
+//!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on]
 //! ```
 
 mod accesses;

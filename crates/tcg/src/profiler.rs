@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use flight::profile::{
@@ -84,14 +85,14 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 
 impl Profiler {
-    /// Starts to count for `cpus` CPUs, and to write.
+    /// Starts to count for `cpus` CPUs, and to write to `path`.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn new(arguments: &Arguments, cpus: u16) -> io::Result<Self> {
+    pub fn new(arguments: &Arguments, path: &Path, cpus: u16) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
         let scope = Scope { cpus, nodes, stacks: arguments.stacks };
-        let out = Writer::new(File::create(&arguments.out)?, scope)?;
+        let out = Writer::new(File::create(path)?, scope)?;
         Ok(Self {
             stacks: arguments.stacks,
             counters: Counters::new(cpus.into(), MAX_ADDRESSES),

@@ -1,3 +1,6 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use flight::event::Hello;
 use model::{Disk, DiskKind, Millis, Topology};
 
@@ -194,6 +197,20 @@ fn only_an_exact_machine_has_the_still_clock() {
         with_vm(directory, &emulator, engine, 2, &limits, |vm| run(vm, &mut |_| {})).unwrap();
         assert_eq!(fs::read_to_string(&said).unwrap().trim_end(), expected);
     }
+}
+
+#[test]
+fn the_profile_of_an_exact_machine_can_have_any_path() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join(OsStr::from_bytes(b"a,\xff"));
+    fs::create_dir(&directory).unwrap();
+    let exact = exact(place.path(), "libstillclock.so", true);
+    let emulator = script(place.path(), "echo profile >\"$FAULTLINE_PROFILE\"");
+    let emulator = Emulator::unchecked(&emulator, 10);
+    let limits = limits(LONG, LONG, LONG);
+    let ran = |vm: &Vm<'_>| run(vm, &mut |_| {});
+    with_vm(&directory, &emulator, Engine::Exact(&exact), 2, &limits, ran).unwrap();
+    assert_eq!(fs::read_to_string(directory.join(PROFILE_FILE)).unwrap(), "profile\n");
 }
 
 #[test]
