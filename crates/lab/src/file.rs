@@ -19,13 +19,15 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
-    Experiment, Limits, Millis, Mode, Profiling, Sampler, Setting, Share, Variant, WorkloadUse,
+    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Setting, Share,
+    Variant, WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
-use crate::workloads::nearest;
+use crate::workloads::{MOST_ITERATIONS, nearest};
 use machine::MachineForm;
 use mode::BootsForm;
 use workloads::{WorkloadForm, read_manifest};
@@ -122,7 +124,7 @@ struct VariantForm {
     #[serde(default)]
     sysfs: BTreeMap<Spanned<String>, Value>,
     #[serde(default)]
-    modules: Vec<String>,
+    modules: Vec<Spanned<String>>,
 }
 
 /// The value of a setting or a parameter as a user writes it.
@@ -357,18 +359,28 @@ impl VariantForm {
                 "reports use it as the head of a column",
             );
         }
-        let cmdline = self.cmdline.map(check_cmdline).transpose()?.unwrap_or_default();
-        let mut settings = Vec::new();
+        let cmdline = match self.cmdline {
+            Some(words) => {
+                let span = words.span();
+                check_cmdline(words.get_ref())
+                    .or_else(|(problem, hint)| fault(span, problem, hint))?;
+                words.into_inner()
+            }
+            None => String::new(),
+        };
+        let (mut settings, mut places) = (Vec::new(), Vec::new());
         for (name, value) in self.sysctl {
             // Separated by dots, or by slashes if a part contains dots itself (sysctl(8)).
             if name.get_ref().split(['.', '/']).any(|part| part.trim().is_empty()) {
                 let problem = format!("`{}` is not a sysctl", name.get_ref());
                 return fault(name.span(), problem, "write it like \"kernel.numa_balancing\"");
             }
+            places.push(name.span());
             settings.push(Setting::Sysctl { name: name.into_inner(), value: value.into() });
         }
         for (path, value) in self.sysfs {
-            if !path.get_ref().starts_with("/sys/") || path.get_ref().contains("..") {
+            let below = path.get_ref().strip_prefix("/sys/").unwrap_or_default();
+            if below.split('/').any(|part| ["", ".", ".."].contains(&part.trim())) {
                 let problem = format!("`{}` is not a file below /sys", path.get_ref());
                 return fault(
                     path.span(),
@@ -376,28 +388,39 @@ impl VariantForm {
                     "use a path such as \"/sys/kernel/mm/...\"; files below /proc/sys are sysctls",
                 );
             }
+            places.push(path.span());
             settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
         }
-        Ok(Variant { name, kernel: kernel.into(), cmdline, settings, modules: self.modules })
+        let files: Vec<String> = settings.iter().map(Setting::file).collect();
+        let twice = (0..files.len()).find(|place| files[..*place].contains(&files[*place]));
+        if let Some(place) = twice {
+            let problem = format!("`{}` is set twice", files[place]);
+            return fault(places.swap_remove(place), problem, "set each file once");
+        }
+        if let Some(module) = self.modules.iter().find(|it| it.get_ref().trim().is_empty()) {
+            let hint = "name a module, such as \"loop\", or leave it out";
+            return fault(module.span(), "the name of a module is empty", hint);
+        }
+        let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
+        Ok(Variant { name, kernel: kernel.into(), cmdline, settings, modules })
     }
 }
 
-/// Checks a command line for the kernel.
-fn check_cmdline(cmdline: Spanned<String>) -> Checked<String> {
-    let words = cmdline.get_ref();
+/// Checks the words that a variant adds to the kernel's command line.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
     if words.chars().any(char::is_control) {
-        return fault(
-            cmdline.span(),
-            "the command line has a control character",
-            "separate words by spaces",
-        );
+        let problem = "the command line has a control character";
+        return Err((problem.into(), "separate words by spaces".into()));
     }
     if words.len() > LONGEST_CMDLINE {
         let problem = format!("the command line has {} bytes", words.len());
         let hint = format!(
             "use up to {LONGEST_CMDLINE}; the kernel reads 2047, including words that faultline adds"
         );
-        return fault(cmdline.span(), problem, hint);
+        return Err((problem, hint));
     }
     let unknown = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('.'));
     let number = words.split_whitespace().filter(unknown).count();
@@ -406,9 +429,9 @@ fn check_cmdline(cmdline: Spanned<String>) -> Checked<String> {
         let hint = format!(
             "use up to {MOST_WORDS}; the kernel panics at 32 unknown ones, including those that faultline adds"
         );
-        return fault(cmdline.span(), problem, hint);
+        return Err((problem, hint));
     }
-    Ok(cmdline.into_inner())
+    Ok(())
 }
 
 /// The default name of a variant: its kernel's, without the distribution's.
@@ -416,13 +439,25 @@ pub fn default_name(kernel: &str) -> String {
     kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
 }
 
-/// serde's message in our words, with the key of the wrong value.
+/// serde's message in our words, with the key of the wrong value and, for a number, the allowed range.
 fn in_plain_words(message: &str, key: Option<&str>) -> String {
+    let range = match key {
+        Some("boots" | "seeds" | "at_most") => format!("from 1 to {MOST_BOOTS}"),
+        Some("iterations") => format!("from 1 to {MOST_ITERATIONS}"),
+        Some("warmup") => format!("from 0 to {MOST_ITERATIONS}"),
+        Some("cpus") => format!("from 1 to {MAX_CPUS}"),
+        Some("nodes") => format!("from 1 to {MAX_NODES}"),
+        Some("disk") => "from 0".to_owned(),
+        _ => format!("from {} to {}", i64::MIN, i64::MAX),
+    };
+    let range = format!("expected a whole number {range}");
     let message = message
         // Here "variant" means something else.
         .replace("unknown variant", "unknown value")
-        .replace("expected usize", "expected a whole number")
-        .replace("expected u32", "expected a whole number");
+        .replace(" as i128, expected any value", &format!(", {range}"))
+        .replace("expected u8", "expected a whole number from 0 to 255")
+        .replace("expected usize", &range)
+        .replace("expected u32", &range);
     match key {
         Some(key) => format!("{key}: {message}"),
         None => message,

@@ -223,6 +223,18 @@ pub enum Setting {
     },
 }
 
+impl Setting {
+    /// The file that it is written to. Dots in the name of a sysctl separate directories; in a name with
+    /// slashes they are part of names (sysctl(8)).
+    pub fn file(&self) -> String {
+        match self {
+            Self::Sysctl { name, .. } if name.contains('/') => format!("/proc/sys/{name}"),
+            Self::Sysctl { name, .. } => format!("/proc/sys/{}", name.replace('.', "/")),
+            Self::Sysfs { path, .. } => path.clone(),
+        }
+    }
+}
+
 /// One thing under comparison: a kernel and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {

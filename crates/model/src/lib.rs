@@ -30,6 +30,6 @@ pub use profile::{
 };
 pub use quantity::{Bytes, Millis, ParseQuantityError, Share, count, date};
 pub use swap::Swap;
-pub use topology::{CpuSet, Node, Topology, TopologyError};
+pub use topology::{CpuSet, MAX_CPUS, MAX_NODES, Node, Topology, TopologyError};
 pub use userspace::{LockedPackage, UserspaceLock};
 pub use workload::{Better, Manifest, Mean, Metric, Rows, TOO_QUICK};

@@ -46,12 +46,10 @@ pub enum SettingError {
 /// # Errors
 /// When this kernel does not have it or rejects the value.
 pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
-    let (name, path, home, value) = match setting {
-        Setting::Sysctl { name, value } => {
-            let path = format!("/proc/sys/{}", sysctl_path(name));
-            (format!("sysctl {name}"), path, "/proc/sys", value)
-        }
-        Setting::Sysfs { path, value } => (format!("sysfs {path}"), path.clone(), "/sys", value),
+    let path = setting.file();
+    let (name, home, value) = match setting {
+        Setting::Sysctl { name, value } => (format!("sysctl {name}"), "/proc/sys", value),
+        Setting::Sysfs { path, value } => (format!("sysfs {path}"), "/sys", value),
     };
     let below = Path::new(&path).strip_prefix(home).ok();
     let Some(below) = below.filter(|path| is_plain(path)) else {
@@ -63,12 +61,6 @@ pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
         io::ErrorKind::NotFound => SettingError::Absent { name, path, error },
         _ => SettingError::Refused { name, value: value.clone(), path, error },
     })
-}
-
-/// The path of a sysctl. Dots separate directories. In a name with slashes dots are part of names
-/// (sysctl(8)).
-fn sysctl_path(name: &str) -> String {
-    if name.contains('/') { name.into() } else { name.replace('.', "/") }
 }
 
 /// Whether a path has no `..` and similar components.

@@ -13,7 +13,7 @@ pub const DEFAULT_SEEDS: u32 = 5;
 
 /// The number of boots: a number, or `auto` for as many as the verdicts need.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number of boots, or \"auto\"")]
+#[serde(untagged, expecting = "expected a number of boots from 1 to 10000, or \"auto\"")]
 pub enum BootsForm {
     Number(u32),
     Word(Auto),

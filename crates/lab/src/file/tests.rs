@@ -137,6 +137,22 @@ fn impossible_values_are_errors() {
         (cmdline("\"a\\u0000b\""), "the command line has a control character"),
         (cmdline(&format!("\"{}\"", "a".repeat(1537))), "the command line has 1537 bytes"),
         (with("kernel.numa_balancing", ""), "`` is not a sysctl"),
+        (
+            with("sysctl = { ", "sysctl = { \"kernel/numa_balancing\" = 1, "),
+            "`/proc/sys/kernel/numa_balancing` is set twice",
+        ),
+        (
+            with("/sys/kernel/mm/transparent_hugepage/enabled", "/sys/"),
+            "`/sys/` is not a file below /sys",
+        ),
+        (
+            with("mm/transparent_hugepage", "mm//x"),
+            "`/sys/kernel/mm//x/enabled` is not a file below /sys",
+        ),
+        (
+            with("sysctl = ", "modules = [\"loop\", \" \"]\nsysctl = "),
+            "the name of a module is empty",
+        ),
         (with("kernel.numa_balancing", "../../etc/x"), "`../../etc/x` is not a sysctl"),
         (limits, "the time limit is zero"),
         (with("iterations = 2", "timeout = \"0s\""), "the time limit is zero"),
@@ -209,6 +225,55 @@ fn the_name_of_a_workload_is_valid_in_tables_and_paths() {
         }
     }
     assert!(read("name = \"autonuma\"\nas = \"large (2 G)\"").is_ok());
+}
+
+#[test]
+fn a_number_out_of_range_is_told_the_range() {
+    let told = |key: &str, line: &str| {
+        let text = GOOD.replacen(key, line, 1);
+        parse(Path::new("x.toml"), &text, None).unwrap_err().to_string()
+    };
+    for seeds in ["4294967296", "-1", "99999999999999999999"] {
+        let error = told("boots = 3", &format!("mode = \"exact\"\nseeds = {seeds}"));
+        assert!(error.starts_with("seeds: invalid "), "{error}");
+        assert!(error.ends_with(", expected a whole number from 1 to 10000"), "{error}");
+    }
+    for boots in ["4294967296", "-1"] {
+        let error = told("boots = 3", &format!("boots = {boots}"));
+        let range = format!("from 1 to {MOST_BOOTS}, or \"auto\"");
+        assert_eq!(error, format!("boots: expected a number of boots {range}"));
+    }
+    for (key, line, range) in [
+        ("boots = 3", "boots = 99999999999999999999", "from 1 to 10000"),
+        ("cpus = 4", "cpus = -4", "from 1 to 255"),
+        ("nodes = 2", "nodes = 4294967296", "from 1 to 128"),
+        ("iterations = 2", "iterations = -1", "from 1 to 16383"),
+        ("balancing\" = 0", "balancing\" = 99999999999999999999", "to 9223372036854775807"),
+    ] {
+        let error = told(key, line);
+        assert!(error.contains("expected a whole number") && error.ends_with(range), "{error}");
+    }
+}
+
+#[test]
+fn a_metric_has_a_name_of_the_protocol() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = GOOD.replace("name = \"autonuma\"", "manifest = \"own.toml\"");
+    let read = |metric: &str| {
+        let manifest = format!(
+            "name = \"x\"\ndescription = \"\"\ncommand = [\"x\"]\n\
+             [[metrics]]\nname = \"{metric}\"\nunit = \"\"\nmean = \"amean\"\n"
+        );
+        std::fs::write(directory.path().join("own.toml"), manifest).unwrap();
+        parse(&directory.path().join("x.toml"), &text, None)
+    };
+    assert!(read("SeqIn block").is_ok() && read(&"x".repeat(64)).is_ok());
+    for metric in ["", "q <b>", "a  b", &"x".repeat(65)] {
+        let error = read(metric).unwrap_err();
+        let problem = format!("own.toml: `{metric}` cannot be the name of a metric");
+        assert!(error.to_string().ends_with(&problem), "{error}");
+        assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compare::{others, ours};
+use flight::protocol::{MAX_NAME, is_metric};
 use model::{INSTRUCTIONS, Machine, Manifest, Millis, Pinned, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
@@ -245,6 +246,15 @@ pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manif
         let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
         fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
     })?;
+    let mut metrics = manifest.metrics.iter();
+    if let Some(wrong) = metrics.find(|metric| !is_metric(&metric.name)) {
+        let name = wrong.name.escape_debug();
+        let problem = format!("{}: `{name}` cannot be the name of a metric", file.display());
+        let hint = format!(
+            "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
+        );
+        return fault(path.span(), problem, hint);
+    }
     match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
         Some(wrong) => {
             let problem = format!("{}: `{wrong}` is not the name of a package", file.display());

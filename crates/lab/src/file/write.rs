@@ -373,14 +373,14 @@ mod tests {
         );
         let variant = &mut experiment.variants[0];
         variant.cmdline = value.replace(char::is_control, " ");
-        variant.modules = vec![value.to_owned(); 30];
+        variant.modules = vec![format!("m{value}"); 30];
         variant.settings = vec![
             Setting::Sysctl {
                 name: format!("kernel.x{}", name.replace(['.', '/'], "_")),
                 value: value.into(),
             },
             Setting::Sysfs {
-                path: format!("/sys/{}", name.replace("..", "")),
+                path: format!("/sys/x{}x", name.replace('/', "/x")),
                 value: value.into(),
             },
         ];
