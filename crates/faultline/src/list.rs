@@ -11,6 +11,8 @@ use store::{ExperimentId, ExperimentRow, Lost};
 
 /// The width of the list of experiments, in characters. Only lines with many outcomes are wider.
 const LIST_WIDTH: usize = 100;
+/// The largest number of lines of the console of a boot whose agent did not start.
+const CONSOLE_LINES: usize = 20;
 /// Longer outcomes have a line of their own.
 const BOOTS_WIDTH: usize = 28;
 
@@ -226,7 +228,8 @@ pub fn boots(boots: &[Kept]) -> String {
     columns(["BOOT", "VARIANT", "TIME", "ACCEL", "RELEASE", "OUTCOME"], rows)
 }
 
-/// The result of `faultline boot`.
+/// The result of `faultline boot`: the outcome, and what the agent reported of the machine. If the agent did not
+/// start, the last lines of the console instead.
 pub fn boot(boot: &Boot) -> String {
     let facts = &boot.facts;
     let head = format!(
@@ -237,6 +240,14 @@ pub fn boot(boot: &Boot) -> String {
         escape(&facts.emulator),
         facts.execution_name()
     );
+    let problems = boot
+        .problems
+        .iter()
+        .map(|problem| format!("{}: {}\n", problem.kind, escape(&problem.text)));
+    let problems: String = problems.collect();
+    if facts.cpus == 0 {
+        return format!("{head}{problems}{}", console_end(&boot.console));
+    }
     let machine = format!(
         "{}, {}, {} MiB of memory\n",
         count(facts.cpus as usize, "CPU"),
@@ -244,12 +255,19 @@ pub fn boot(boot: &Boot) -> String {
         facts.memory >> 20
     );
     let lines = [&facts.banner, &facts.version, &facts.cmdline].map(|line| escape(line.trim()));
-    let problems = boot
-        .problems
-        .iter()
-        .map(|problem| format!("{}: {}\n", problem.kind, escape(&problem.text)));
-    let problems: String = problems.collect();
     format!("{head}{machine}{}\n{problems}", lines.join("\n"))
+}
+
+/// The last lines of the console.
+fn console_end(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|it| !it.is_empty()).collect();
+    match &lines[lines.len().saturating_sub(CONSOLE_LINES)..] {
+        [] => "Its console is empty.\n".to_owned(),
+        last => {
+            let last: String = last.iter().map(|line| format!("  {}\n", escape(line))).collect();
+            format!("The last lines on its console:\n{last}")
+        }
+    }
 }
 
 /// A number with this many decimals; `-` if it is not known.
@@ -331,6 +349,20 @@ mod tests {
           libnew 1 added
         fio: up to date
         ");
+    }
+
+    #[test]
+    fn a_boot_without_an_agent_shows_the_end_of_its_console() {
+        let lines: String = (1..=30).map(|number| format!("line {number}\r\n\n")).collect();
+        let console = format!("{lines}Kernel panic\x1b[2J\n");
+        let outcome = Outcome::Panicked("No working init found.".into());
+        let text = super::boot(&Boot { outcome, console, ..Boot::default() });
+        assert!(text.contains("No working init found."), "{text}");
+        assert!(
+            text.contains("console:\n  line 12\n  line 13\n") && !text.contains("line 11"),
+            "{text}"
+        );
+        assert!(text.ends_with("  Kernel panic\\u{1b}[2J\n") && !text.contains("CPU"), "{text}");
     }
 
     #[test]

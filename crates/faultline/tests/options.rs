@@ -116,6 +116,7 @@ fn options_that_contradict_each_other_are_refused() {
         (&["run", "--kernels", "6.1", "--memory", "500M", "--nodes", "1"], "use 384M or 512M"),
         (&["run", "--kernels", "6.1", "--nodes", "3"], "use 1920M or 2304M"),
         (&["boot", "6.1", "--cpus", "1"], "ask for fewer nodes"),
+        (&["boot", "6.1", "--cmdline", "a\nb"], "the command line has a control character"),
         (&["import", "mmtests", "/none", "--name", "5"], "would mean the experiment"),
     ] {
         let error = setup.refused(arguments);

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use kernels::Cache;
+use lab::file::check_cmdline;
 use lab::{Guest, Inspection};
 use model::Machine;
 
@@ -17,6 +18,8 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     if args.shell && !stdin().is_terminal() {
         return Err(Failure::Usage("--shell needs a terminal as standard input".into()));
     }
+    check_cmdline(&args.cmdline)
+        .map_err(|(problem, hint)| Failure::Usage(format!("--cmdline: {problem}; {hint}")))?;
     let machine =
         Machine { accel: args.machine.accel.into(), ..Machine::new(topology(&args.machine)?) };
     let directory = tempfile::tempdir()?;

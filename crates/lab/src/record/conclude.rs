@@ -142,7 +142,10 @@ pub fn conclude(
         usage: recording.usage,
         chunks: recording.chunks,
         profiles,
-        console: format!("{}\n=== console ===\n{console}", recording.log),
+        console: match recording.log.is_empty() {
+            true => console,
+            false => format!("{}\n=== console ===\n{console}", recording.log),
+        },
     };
     if matches!(boot.outcome, Outcome::Partial(_)) {
         for (workload, _) in &recording.failures {
