@@ -103,11 +103,31 @@ pub fn page_author(line: &str) -> Option<String> {
 /// The name in `NAME <MAIL>`, or the address where there is no name.
 pub fn name_of(text: &str) -> Option<String> {
     let text = text.trim();
-    let (name, mail) = text.split_once('<').unwrap_or((text, ""));
-    let name = name.trim().trim_matches('"').trim();
+    let (name, mail) = phrase(text).unwrap_or_else(|| {
+        let (name, mail) = text.split_once('<').unwrap_or((text, ""));
+        (name.trim().trim_matches('"').to_owned(), mail)
+    });
+    let name = name.trim();
     let name = if name.is_empty() { mail.trim_end_matches('>') } else { name };
     let fits = !name.is_empty() && name.len() <= MAX_NAME;
     fits.then(|| name.to_owned())
+}
+
+/// The words before `<`, without the quotes and backslashes of quoted strings (RFC 5322), and what follows
+/// `<`. `None` if a quoted string does not end.
+fn phrase(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut quoted = false;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => quoted = !quoted,
+            '\\' if quoted => name.push(letters.next()?),
+            '<' if !quoted => return Some((name, letters.as_str())),
+            other => name.push(other),
+        }
+    }
+    (!quoted).then_some((name, ""))
 }
 
 #[cfg(test)]
@@ -144,6 +164,22 @@ mod tests {
         assert_eq!(last_first.as_deref(), Some("Example, Ada"));
         assert_eq!(quoted_author("and that is what the person before me once wrote:", ""), None);
         assert_eq!(quoted_author("Results:", ""), None);
+    }
+
+    #[test]
+    fn names_may_be_quoted_strings() {
+        for (text, name) in [
+            ("Ada Example <a@b.c>", "Ada Example"),
+            (r#""Example, Ada" <a@b.c>"#, "Example, Ada"),
+            (r#""<script>alert(1)</script>" <a@b.c>"#, "<script>alert(1)</script>"),
+            (r#""Ada \"A<B\" \\ Example" X. <a@b.c>"#, r#"Ada "A<B" \ Example X."#),
+            (r#"""<a@b.c>"#, "a@b.c"),
+            (r#""Ada <a@b.c>"#, "Ada"),
+            ("a@b.c", "a@b.c"),
+        ] {
+            assert_eq!(name_of(text).as_deref(), Some(name), "{text}");
+        }
+        assert_eq!(name_of(r#""""#), None);
     }
 
     #[test]
