@@ -147,7 +147,11 @@ impl Unfolder {
         }
         let inside = self.inside;
         match inside {
-            Inside::Headers if line.trim().is_empty() => self.inside = Inside::Body,
+            Inside::Headers if line.trim().is_empty() => {
+                self.inside = Inside::Body;
+                // It is not part of the encoded text.
+                return self.body(number, number, line);
+            }
             Inside::Headers if self.header(line) => {
                 return self.push(number, number, Role::Apart, line);
             }

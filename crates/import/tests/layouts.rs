@@ -196,3 +196,19 @@ Ops NUMA hint faults   183669.00   183002.00
     assert!(found.tables.iter().all(|table| table.columns == ["base", "patched"]));
     assert_eq!(found.tables.iter().map(|table| table.rows.len()).sum::<usize>(), 3);
 }
+
+#[test]
+fn a_title_on_the_first_line_of_a_mail_is_read_in_any_encoding() {
+    // "Fault times\n            base          fix\nAmean 1    10.00 ( 0.00%)  9.00 ( 10.00%)\n"
+    let base64 = "RmF1bHQgdGltZXMKICAgICAgICAgICAgYmFzZSAgICAgICAgICBmaXgKQW1lYW4gMSAgICAxMC4w\n\
+                  MCAoIDAuMDAlKSAgOS4wMCAoIDEwLjAwJSkK\n";
+    let plain =
+        "Fault times\n            base          fix\nAmean 1    10.00 ( 0.00%)  9.00 ( 10.00%)\n";
+    let bodies = [("8bit", plain), ("quoted-printable", plain), ("base64", base64)];
+    for (encoding, body) in bodies {
+        let mail = format!(
+            "From: Ada <a@b.c>\nSubject: x\nContent-Transfer-Encoding: {encoding}\n\n{body}"
+        );
+        assert_eq!(table(&mail).title, "Fault times", "{encoding}");
+    }
+}

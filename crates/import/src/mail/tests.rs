@@ -109,7 +109,7 @@ fn base64_is_read_with_the_lines_on_which_it_stands() {
     assert_eq!(mail.author(&mail.lines[4]).as_deref(), Some("Ad\u{e1}"));
     let broken = unfold(b"Content-Transfer-Encoding: base64\n\nAA*\n--mark\n");
     let roles: Vec<Role> = broken.lines.iter().map(|line| line.role).collect();
-    assert_eq!(roles[1..], [Role::Encoded, Role::Apart]);
+    assert_eq!(roles[1..], [Role::Text, Role::Encoded, Role::Apart]);
 }
 
 #[test]
