@@ -2,10 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{BootFacts, BootId, HostLoad, NO_LOG, ProblemKind, TOO_QUICK, Variant};
+use model::{
+    BootFacts, BootId, HostLoad, MISSING, NO_LOG, NOT_READ, ProblemKind, TOO_QUICK, Variant,
+};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots, config, facts};
+
+/// The beginnings of notes on figures that a boot lacks.
+const LACKS: [&str; 3] = [TOO_QUICK, NOT_READ, MISSING];
 
 /// What else there is to know of the columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -21,7 +26,7 @@ pub struct Notes {
     /// Names of variants with a boot whose kernel's log was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_log: Vec<String>,
-    /// Figures that workloads could not measure.
+    /// Figures that workloads could not measure, or that were not imported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<Unmeasured>,
     /// What the host did.
@@ -95,12 +100,12 @@ pub struct Complaint {
     pub boots: Vec<BootId>,
 }
 
-/// Figures that a workload could not measure in some of a variant's complete boots.
+/// Figures that a workload could not measure in some of a variant's complete boots, or that were not imported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unmeasured {
     /// The variant's name.
     pub variant: String,
-    /// The workload's own note.
+    /// The note of the workload, or of the import.
     pub text: String,
     /// Names of the boots.
     pub boots: Vec<BootId>,
@@ -233,12 +238,13 @@ fn has_no_log(column: &&VariantBoots<'_>) -> bool {
     column.standing().any(|kept| kept.boot.notes.iter().any(|note| note == NO_LOG))
 }
 
-/// What workloads report that they could not measure, each note once.
+/// What workloads report that they could not measure, and what was not imported, each note once.
 fn unmeasured<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Unmeasured> + use<'a> {
     let name = column.name();
     let mut boots_by_note: BTreeMap<&str, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing().filter(|kept| kept.boot.outcome.is_complete()) {
-        for note in kept.boot.notes.iter().filter(|note| note.starts_with(TOO_QUICK)) {
+        let is_lack = |note: &&String| LACKS.iter().any(|begin| note.starts_with(begin));
+        for note in kept.boot.notes.iter().filter(is_lack) {
             boots_by_note.entry(note).or_default().push(kept.id);
         }
     }
@@ -314,6 +320,17 @@ mod tests {
         }
         let [told] = of_one(&boots).unmeasured.try_into().unwrap();
         assert_eq!((told.text, named(&told.boots)), (quick, "b0 b1".into()));
+    }
+
+    #[test]
+    fn data_that_was_not_imported_is_reported() {
+        let mut boots = [boot(0), boot(1)];
+        let unread = format!("{NOT_READ}pgbench, iteration 0: x.log: cut off");
+        let missing = format!("{MISSING}pgbench, iteration 0: txn-4");
+        boots[0].notes = vec![unread.clone(), missing.clone()];
+        let told = of_one(&boots).unmeasured;
+        let told: Vec<_> = told.iter().map(|it| (&*it.text, named(&it.boots))).collect();
+        assert_eq!(told, [(&*missing, "b0".into()), (&*unread, "b0".into())]);
     }
 
     #[test]

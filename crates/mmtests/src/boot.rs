@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use kernelfiles::klog;
-use model::{Boot, HostLoad, NO_LOG, Outcome, Problem, ProblemKind, Sample, Source, Usage};
+use model::{
+    Boot, HostLoad, MISSING, NO_LOG, NOT_READ, Outcome, Problem, ProblemKind, Sample, Source,
+    Usage, count,
+};
 use rayon::prelude::*;
 use store::Series;
 
@@ -19,6 +22,8 @@ use super::table::{Budget, SeriesTable};
 const MAX_VALUES: usize = 64 << 20;
 /// Most bytes of the kernel's log that are kept.
 const MAX_LOG: usize = 8 << 20;
+/// Most files of an iteration's benchmarks of which a note says that they were not read; others are counted.
+const MAX_UNREAD: usize = 20;
 /// Files of the kernel that mmtests keeps from before and after each benchmark.
 const SNAPSHOTS: [(&str, Source); 5] = [
     ("/proc/vmstat", Source::Vmstat),
@@ -33,8 +38,8 @@ const SNAPSHOTS: [(&str, Source); 5] = [
 pub struct Watched {
     /// Files and samples by the monitor's name.
     pub monitors: BTreeMap<String, (usize, usize)>,
-    /// Files that could not be read to their ends, with the reason.
-    pub unread: Vec<(String, String)>,
+    /// Files that could not be read to their ends, with the iteration and the reason.
+    pub unread: Vec<(u32, (String, String))>,
 }
 
 /// What is known of a boot without its iterations.
@@ -74,10 +79,10 @@ pub fn boot(header: BootHeader<'_>, iterations: &[&Iteration]) -> (Boot, Vec<Ser
     let mut watched = Watched::default();
     let mut overflowed = false;
     let mut series = Vec::new();
-    for read in read {
+    for (iteration, read) in iterations.iter().zip(read) {
         series.extend(read.series);
         overflowed |= read.overflowed;
-        watched.unread.extend(read.unread);
+        watched.unread.extend(read.unread.into_iter().map(|what| (iteration.number, what)));
         for (name, samples) in read.monitors {
             let (files, known) = watched.monitors.entry(name).or_default();
             *files += 1;
@@ -132,9 +137,21 @@ fn log(iterations: &[&Iteration]) -> String {
     log
 }
 
-/// Adds what the benchmarks measured. A failed benchmark becomes a problem.
+/// Adds what the benchmarks measured. A failed benchmark becomes a problem; what was not read of others, and
+/// what they lack, become notes.
 fn results(iteration: &Iteration, boot: &mut Boot) {
     let number = iteration.number;
+    let unread = iteration.unread_logs.iter();
+    boot.notes.extend(unread.take(MAX_UNREAD).map(|[benchmark, file, why]| {
+        format!("{NOT_READ}{benchmark}, iteration {number}: {file}: {why}")
+    }));
+    if let Some(more) = iteration.unread_logs.len().checked_sub(MAX_UNREAD).filter(|it| *it > 0) {
+        boot.notes.push(format!("{NOT_READ}iteration {number}: {}", count(more, "more file")));
+    }
+    let missing = iteration.missing.iter();
+    boot.notes.extend(missing.map(|(benchmark, operations)| {
+        format!("{MISSING}{benchmark}, iteration {number}: {operations}")
+    }));
     for (name, read) in &iteration.benchmarks {
         let parsed = match read {
             Ok(parsed) => parsed,

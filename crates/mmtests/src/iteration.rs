@@ -8,8 +8,8 @@ use model::{BootFacts, Topology};
 use sha2::{Digest, Sha256};
 
 use super::benchmark::{self, Logs, Parsed, Unreadable};
-use super::files::{self, Entry};
-use super::layout;
+use super::files;
+use super::layout::{self, Benchmark};
 use super::machine::{self, Texts};
 use super::monitor::Monitor;
 use super::reboots::{self, Traces};
@@ -48,7 +48,11 @@ pub struct Iteration {
     pub benchmarks: BTreeMap<String, Result<Parsed, String>>,
     /// The monitors that can be read.
     pub monitors: Vec<Found>,
-    /// What was not read, with the reason.
+    /// Files of the benchmarks that were not read: benchmark, file, reason.
+    pub unread_logs: Vec<[String; 3]>,
+    /// Benchmarks that lack operations, and which.
+    pub missing: Vec<(String, String)>,
+    /// What else was not read, with the reason.
     pub unread: Vec<(String, String)>,
     /// SHA-256 over the names and contents of all its files.
     pub digest: [u8; 32],
@@ -69,8 +73,9 @@ pub struct Found {
 
 /// Reads an iteration. Whatever cannot be read is recorded.
 pub fn read(files: &layout::Iteration) -> Iteration {
-    let mut unread = Vec::new();
-    let digest = digest(files, &mut unread);
+    let passed_over = files.passed_over.iter();
+    let mut unread: Vec<(String, String)> =
+        passed_over.map(|(name, why)| (name.clone(), (*why).to_owned())).collect();
     let mut text = |name: &str| {
         let read = files::read(&files.files.get(name)?.path, MAX_TEXT);
         match read {
@@ -129,8 +134,10 @@ pub fn read(files: &layout::Iteration) -> Iteration {
         log,
         benchmarks: BTreeMap::new(),
         monitors: Vec::new(),
+        unread_logs: Vec::new(),
+        missing: Vec::new(),
         unread,
-        digest,
+        digest: digest(files),
         state,
     };
     iteration.read_benchmarks(files, noted, failure.as_deref());
@@ -140,10 +147,10 @@ pub fn read(files: &layout::Iteration) -> Iteration {
 
 impl Iteration {
     fn read_benchmarks(&mut self, files: &layout::Iteration, noted: bool, failure: Option<&str>) {
-        for (name, entries) in &files.benchmarks {
+        for (name, left) in &files.benchmarks {
             let read = match refused(&self.state, name, noted, failure) {
                 Some(why) => Err(why),
-                None => self.read_benchmark(name, entries),
+                None => self.read_benchmark(name, left),
             };
             self.benchmarks.insert(name.clone(), read);
         }
@@ -159,17 +166,21 @@ impl Iteration {
     fn read_benchmark(
         &mut self,
         name: &str,
-        entries: &BTreeMap<String, Entry>,
+        Benchmark { files, passed_over }: &Benchmark,
     ) -> Result<Parsed, String> {
         let mut logs = Logs::default();
         let mut left = MAX_LOGS;
-        for (file, entry) in entries {
+        let mut unread = |file: &str, why| {
+            self.unread_logs.push([name.to_owned(), file.to_owned(), why]);
+        };
+        passed_over.iter().for_each(|(file, why)| unread(file, (*why).to_owned()));
+        for (file, entry) in files {
             match files::read(&entry.path, left) {
                 Ok(bytes) => {
                     left -= bytes.len();
                     logs.files.insert(file.clone(), bytes);
                 }
-                Err(error) => self.unread.push((format!("{name}: {file}"), error.to_string())),
+                Err(error) => unread(file, error.to_string()),
             }
         }
         match benchmark::read(name, &logs) {
@@ -252,20 +263,20 @@ fn excerpt(text: &str) -> String {
     text.chars().take(MAX_REASON).collect()
 }
 
-/// SHA-256 over the names and contents of all files of an iteration.
-fn digest(files: &layout::Iteration, unread: &mut Vec<(String, String)>) -> [u8; 32] {
+/// SHA-256 over the names and contents of all files of an iteration. A file that can't be read is left out;
+/// the error is reported where its contents are needed.
+fn digest(files: &layout::Iteration) -> [u8; 32] {
     let mut digest = Sha256::new();
-    let mut add = |name: &str, path: &Path| match files::digest(path) {
-        Ok(content) => {
+    let mut add = |name: &str, path: &Path| {
+        if let Ok(content) = files::digest(path) {
             digest.update(name.as_bytes());
             digest.update([0]);
             digest.update(content);
         }
-        Err(error) => unread.push((name.to_owned(), error.to_string())),
     };
     files.files.iter().for_each(|(name, entry)| add(name, &entry.path));
-    for (benchmark, entries) in &files.benchmarks {
-        for (name, entry) in entries {
+    for (benchmark, left) in &files.benchmarks {
+        for (name, entry) in &left.files {
             add(&format!("{benchmark}/{name}"), &entry.path);
         }
     }

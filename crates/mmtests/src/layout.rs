@@ -24,8 +24,11 @@ const LOGS: [&str; 2] = ["logs", "noprofile"];
 /// The file that every iteration has.
 const TIMESTAMP: &str = "tests-timestamp";
 
+/// Names of entries that are not read, with the reason.
+pub type PassedOver = Vec<(String, &'static str)>;
+
 /// One run of mmtests: the results of one kernel.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Run {
     /// Its name.
     pub name: String,
@@ -33,6 +36,8 @@ pub struct Run {
     pub iterations: Vec<Iteration>,
     /// Files that belong to the run as a whole.
     pub files: BTreeMap<String, Entry>,
+    /// Entries of its directory that are not read.
+    pub passed_over: PassedOver,
 }
 
 /// One iteration of a run.
@@ -42,8 +47,19 @@ pub struct Iteration {
     pub number: u32,
     /// Its files; the run's name is removed from names of old logs.
     pub files: BTreeMap<String, Entry>,
-    /// For each benchmark its files, named from where its logs begin.
-    pub benchmarks: BTreeMap<String, BTreeMap<String, Entry>>,
+    /// The benchmarks by name.
+    pub benchmarks: BTreeMap<String, Benchmark>,
+    /// Other entries that are not read.
+    pub passed_over: PassedOver,
+}
+
+/// What a benchmark left in one iteration.
+#[derive(Debug, Default)]
+pub struct Benchmark {
+    /// Its files, named from where its logs begin.
+    pub files: BTreeMap<String, Entry>,
+    /// Entries beside them that are not read.
+    pub passed_over: PassedOver,
 }
 
 /// The contents of a directory.
@@ -51,8 +67,8 @@ pub struct Iteration {
 pub struct Layout {
     /// The runs, in the order of their names.
     pub runs: Vec<Run>,
-    /// Names of entries that belong to no run, or cannot be reached, with the reason.
-    pub passed_over: Vec<(String, &'static str)>,
+    /// Entries that belong to no run, or cannot be reached.
+    pub passed_over: PassedOver,
 }
 
 /// Finds the runs in `root`.
@@ -101,7 +117,7 @@ fn old_run(name: &str) -> Option<&str> {
 
 struct Finder<'a> {
     root: &'a Root,
-    passed_over: Vec<(String, &'static str)>,
+    passed_over: PassedOver,
     directories: usize,
 }
 
@@ -114,7 +130,19 @@ impl Finder<'_> {
         self.passed_over.extend(files.into_iter().map(|file| (file.name, why)));
     }
 
+    /// The result of `find`, and what was passed over meanwhile.
+    fn apart<T>(&mut self, find: impl FnOnce(&mut Self) -> T) -> (T, PassedOver) {
+        let before = std::mem::take(&mut self.passed_over);
+        let found = find(self);
+        (found, std::mem::replace(&mut self.passed_over, before))
+    }
+
     fn run(&mut self, name: String, listing: Listing) -> io::Result<Run> {
+        let (run, passed_over) = self.apart(|finder| finder.run_itself(name, listing));
+        Ok(Run { passed_over, ..run? })
+    }
+
+    fn run_itself(&mut self, name: String, listing: Listing) -> io::Result<Run> {
         let mut numbered: Vec<_> = listing
             .directories
             .iter()
@@ -124,7 +152,7 @@ impl Finder<'_> {
         numbered.dedup_by_key(|(number, _)| *number);
         if numbered.is_empty() {
             let iteration = self.iteration(0, listing)?;
-            return Ok(Run { name, iterations: vec![iteration], files: BTreeMap::new() });
+            return Ok(Run { name, iterations: vec![iteration], ..Run::default() });
         }
         if numbered.len() > MAX_ITERATIONS {
             self.pass_over(&name, "it has too many iterations: the first ones are read");
@@ -137,32 +165,40 @@ impl Finder<'_> {
         let others = listing.directories.keys().filter(|name| iteration_number(name).is_none());
         self.passed_over.extend(others.map(|name| (name.clone(), "no iteration")));
         self.passed_over.extend(listing.passed_over);
-        Ok(Run { name, iterations, files: self.by_name(listing.files) })
+        Ok(Run { name, iterations, files: self.by_name(listing.files), ..Run::default() })
     }
 
     fn iteration(&mut self, number: u32, listing: Listing) -> io::Result<Iteration> {
+        let (iteration, passed_over) = self.apart(|finder| finder.iteration_itself(listing));
+        Ok(Iteration { number, passed_over, ..iteration? })
+    }
+
+    fn iteration_itself(&mut self, listing: Listing) -> io::Result<Iteration> {
         let mut benchmarks = BTreeMap::new();
         for (name, path) in &listing.directories {
             match self.benchmark(path)? {
-                Some(files) => {
-                    benchmarks.insert(name.clone(), files);
+                Some(benchmark) => {
+                    benchmarks.insert(name.clone(), benchmark);
                 }
                 None => self.pass_over(name, "a directory without logs of a benchmark"),
             }
         }
         self.passed_over.extend(listing.passed_over);
-        Ok(Iteration { number, files: self.by_name(listing.files), benchmarks })
+        Ok(Iteration { files: self.by_name(listing.files), benchmarks, ..Iteration::default() })
     }
 
-    /// The files of a benchmark's directory; none if it is not one.
-    fn benchmark(&mut self, path: &Path) -> io::Result<Option<BTreeMap<String, Entry>>> {
+    /// What a benchmark left in its directory; none if it is not one.
+    fn benchmark(&mut self, path: &Path) -> io::Result<Option<Benchmark>> {
         let listing = self.root.list(path)?;
         let Some(logs) = LOGS.iter().find_map(|name| listing.directories.get(*name)) else {
             return Ok(None);
         };
-        let mut files = Vec::new();
-        self.gather(logs, "", MAX_DEPTH, &mut files)?;
-        Ok(Some(self.by_name(files)))
+        let (files, passed_over) = self.apart(|finder| {
+            let mut files = Vec::new();
+            finder.gather(logs, "", MAX_DEPTH, &mut files)?;
+            io::Result::Ok(finder.by_name(files))
+        });
+        Ok(Some(Benchmark { files: files?, passed_over }))
     }
 
     /// Adds all files below `path`, their names as paths from there.
@@ -185,10 +221,14 @@ impl Finder<'_> {
         for (name, path) in listing.directories {
             match depth > 0 && self.directories < MAX_DIRECTORIES {
                 true => self.gather(&path, &format!("{prefix}{name}/"), depth - 1, files)?,
-                false => self.pass_over(&name, "too deep a directory, or one of too many"),
+                false => self.pass_over(
+                    &format!("{prefix}{name}"),
+                    "too deep a directory, or one of too many",
+                ),
             }
         }
-        self.passed_over.extend(listing.passed_over);
+        let passed_over = listing.passed_over.into_iter();
+        self.passed_over.extend(passed_over.map(|(name, why)| (format!("{prefix}{name}"), why)));
         Ok(())
     }
 
@@ -216,10 +256,10 @@ impl Finder<'_> {
         for (name, path) in &listing.directories {
             let place = ending(name, &names)
                 .and_then(|(benchmark, run)| Some((benchmark, iterations.get_mut(run)?)));
-            let files = self.benchmark(path)?;
-            match place.zip(files) {
-                Some(((benchmark, iteration), files)) => {
-                    iteration.benchmarks.insert(benchmark.to_owned(), files);
+            let left = self.benchmark(path)?;
+            match place.zip(left) {
+                Some(((benchmark, iteration), left)) => {
+                    iteration.benchmarks.insert(benchmark.to_owned(), left);
                 }
                 None => self.pass_over(name, "a directory without logs of a benchmark"),
             }
@@ -241,8 +281,9 @@ impl Finder<'_> {
         }
         self.passed_over.extend(listing.passed_over);
         let runs = iterations.into_iter().map(|(name, mut iteration)| {
-            iteration.files = self.by_name(files.remove(name).unwrap_or_default());
-            Run { name: name.to_owned(), iterations: vec![iteration], files: BTreeMap::new() }
+            let files = files.remove(name).unwrap_or_default();
+            (iteration.files, iteration.passed_over) = self.apart(|finder| finder.by_name(files));
+            Run { name: name.to_owned(), iterations: vec![iteration], ..Run::default() }
         });
         Ok(runs.collect())
     }
@@ -313,9 +354,12 @@ mod tests {
         assert_eq!(numbers, [2, 10]);
         let first = &run.iterations[0];
         assert_eq!(names(&first.files), ["proc-vmstat-pgbench", "tests-timestamp"]);
-        assert_eq!(names(&first.benchmarks["pgbench"]), ["inner/deep", "pgbench-1.log"]);
-        let passed_over: Vec<_> = layout.passed_over.iter().map(|(name, _)| &**name).collect();
-        assert_eq!(passed_over, ["odd", "iter-x", "notes", "report.html"]);
+        assert_eq!(names(&first.benchmarks["pgbench"].files), ["inner/deep", "pgbench-1.log"]);
+        let passed_over =
+            |of: &PassedOver| -> Vec<String> { of.iter().map(|(name, _)| name.clone()).collect() };
+        assert_eq!(passed_over(&first.passed_over), ["odd"]);
+        assert_eq!(passed_over(&run.passed_over), ["iter-x"]);
+        assert_eq!(passed_over(&layout.passed_over), ["notes", "report.html"]);
     }
 
     #[test]
@@ -325,7 +369,7 @@ mod tests {
         assert_eq!(layout.runs.len(), 1);
         let (_directory, root) = directory(&["tests-timestamp", "nas/noprofile/time.cg.D"]);
         let run = &find(&root).unwrap().runs[0];
-        assert_eq!(names(&run.iterations[0].benchmarks["nas"]), ["time.cg.D"]);
+        assert_eq!(names(&run.iterations[0].benchmarks["nas"].files), ["time.cg.D"]);
     }
 
     #[test]
@@ -361,9 +405,9 @@ mod tests {
         std::os::unix::fs::symlink(directory.path(), link).unwrap();
         let layout = find(&root).unwrap();
         let benchmark = &layout.runs[0].iterations[0].benchmarks["b"];
-        assert!(benchmark.len() < 10);
+        assert!(benchmark.files.len() < 10);
         assert!(
-            layout
+            benchmark
                 .passed_over
                 .iter()
                 .any(|(_, why)| *why == "too deep a directory, or one of too many")

@@ -19,6 +19,7 @@ mod files;
 mod iteration;
 mod layout;
 mod machine;
+mod missing;
 mod monitor;
 mod reboots;
 mod state;
@@ -72,9 +73,16 @@ pub struct Directory {
     path: PathBuf,
     runs: Vec<Run>,
     boots: Vec<BootIterations>,
-    /// What was not read, with the reason, and how often.
-    unread: BTreeMap<(String, String), usize>,
+    /// What is in no iteration and was not read, with the reason.
+    unread: Told,
 }
+
+/// What there is to tell, each a name and a text, with the places where it holds.
+pub type Told = BTreeMap<(String, String), Places>;
+
+/// The runs where something holds, with the numbers of the iterations; without any for a run as a whole.
+/// Empty for what belongs to no run.
+pub type Places = BTreeMap<String, BTreeSet<u32>>;
 
 /// One run.
 #[derive(Debug)]
@@ -103,10 +111,12 @@ pub struct Summary {
     pub benchmarks: BTreeMap<String, usize>,
     /// The monitors that were read, with the numbers of their files and samples.
     pub monitors: BTreeMap<String, (usize, usize)>,
-    /// Notes on a benchmark's figures, and in how many iterations.
-    pub remarks: BTreeMap<(String, String), usize>,
-    /// What was not read, with the reason, and how often it is there.
-    pub unread: BTreeMap<(String, String), usize>,
+    /// Notes on a benchmark's figures.
+    pub remarks: Told,
+    /// What was not read, with the reason.
+    pub unread: Told,
+    /// Benchmarks that lack operations, and which.
+    pub missing: Told,
 }
 
 /// A run, for people.
@@ -141,12 +151,15 @@ impl Directory {
             let key = |run: &Run| (run.started.unwrap_or(u64::MAX), run.name.clone());
             key(a).cmp(&key(b))
         });
-        let mut unread = BTreeMap::new();
-        let passed_over = layout.passed_over.into_iter().map(|(name, why)| (name, why.to_owned()));
-        let of_iterations = runs.iter_mut().flat_map(|run| &mut run.iterations);
-        let of_iterations = of_iterations.flat_map(|it| std::mem::take(&mut it.unread));
-        for what in passed_over.chain(of_iterations) {
-            *unread.entry(what).or_default() += 1;
+        let mut unread = Told::new();
+        for (name, why) in layout.passed_over {
+            unread.entry((name, why.to_owned())).or_default();
+        }
+        for run in &layout.runs {
+            for (name, why) in &run.passed_over {
+                let places = unread.entry((name.clone(), (*why).to_owned())).or_default();
+                places.entry(run.name.clone()).or_default();
+            }
         }
         let boots = boots(&runs);
         Ok(Self { path: root.path().to_owned(), runs, boots, unread })
@@ -207,8 +220,8 @@ impl Directory {
             let known = summary.monitors.entry(name).or_default();
             *known = (known.0 + files, known.1 + samples);
         }
-        for what in watched.unread {
-            *summary.unread.entry(what).or_default() += 1;
+        for (number, what) in watched.unread {
+            tell(&mut summary.unread, what, run, number);
         }
         (boot, series)
     }
@@ -216,13 +229,26 @@ impl Directory {
     /// What was read so far, without monitors.
     pub fn summary(&self) -> Summary {
         let mut benchmarks: BTreeMap<String, usize> = BTreeMap::new();
-        let mut remarks = BTreeMap::new();
-        for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
-            let samples = read.iter().flat_map(|parsed| &parsed.samples);
-            let samples: usize = samples.map(|sample| sample.count.get() as usize).sum();
-            *benchmarks.entry(name.clone()).or_default() += samples;
-            for remark in read.iter().flat_map(|parsed| &parsed.remarks) {
-                *remarks.entry((name.clone(), remark.clone())).or_default() += 1;
+        let (mut remarks, mut unread, mut missing) =
+            (Told::new(), self.unread.clone(), Told::new());
+        for run in &self.runs {
+            for it in &run.iterations {
+                for (name, read) in &it.benchmarks {
+                    let samples = read.iter().flat_map(|parsed| &parsed.samples);
+                    let samples: usize = samples.map(|sample| sample.count.get() as usize).sum();
+                    *benchmarks.entry(name.clone()).or_default() += samples;
+                    for remark in read.iter().flat_map(|parsed| &parsed.remarks) {
+                        tell(&mut remarks, (name.clone(), remark.clone()), run, it.number);
+                    }
+                }
+                let logs = it.unread_logs.iter();
+                let logs = logs.map(|[name, file, why]| (format!("{name}: {file}"), why.clone()));
+                for what in logs.chain(it.unread.iter().cloned()) {
+                    tell(&mut unread, what, run, it.number);
+                }
+                for what in &it.missing {
+                    tell(&mut missing, what.clone(), run, it.number);
+                }
             }
         }
         let runs = self.runs.iter().enumerate().map(|(number, run)| RunSummary {
@@ -244,7 +270,8 @@ impl Directory {
             benchmarks,
             monitors: BTreeMap::new(),
             remarks,
-            unread: self.unread.clone(),
+            unread,
+            missing,
         }
     }
 
@@ -315,8 +342,16 @@ impl Directory {
     }
 }
 
+/// Records that `what` holds in this iteration.
+fn tell(told: &mut Told, what: (String, String), run: &Run, iteration: u32) {
+    told.entry(what).or_default().entry(run.name.clone()).or_default().insert(iteration);
+}
+
 fn run(files: &layout::Run) -> Run {
-    let iterations: Vec<Iteration> = files.iterations.par_iter().map(iteration::read).collect();
+    let mut iterations: Vec<Iteration> = files.iterations.par_iter().map(iteration::read).collect();
+    for (missing, iteration) in missing::missing(&iterations).into_iter().zip(&mut iterations) {
+        iteration.missing = missing;
+    }
     let activity = files.files.get("mmtests-activity").and_then(|Entry { path, .. }| {
         let text = files::read(path, MAX_ACTIVITY).ok()?;
         Some(state::activity(&String::from_utf8_lossy(&text)))

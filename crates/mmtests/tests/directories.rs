@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use mmtests::{Directory, Error, Summary};
+use mmtests::{Directory, Error, Summary, Told};
 use model::{Boot, Chunk, NO_LOG, Outcome, ProblemKind};
 
 const BEGIN: u64 = 1_700_000_000;
@@ -254,6 +254,7 @@ fn unread_files_are_listed() {
     logs.put("6.6.0/iter-0/mpstat-autonumabench", "no report");
     logs.put("6.6.0/iter-0/newbench/logs/figures", "1 2 3");
     logs.put("elsewhere/file", "x");
+    logs.put("6.6.0/loop/file", "x");
     let whole = gzip(&"time: 1700000011\npgfault 1\n".repeat(1000));
     let place = logs.path().join("6.6.0/iter-0/proc-vmstat-autonumabench.gz");
     fs::write(place, &whole[..whole.len() / 2]).unwrap();
@@ -273,6 +274,94 @@ fn unread_files_are_listed() {
         assert_eq!(unread.get(name), Some(&why), "{unread:?}");
     }
     assert_eq!(summary.runs[0].left_out.len(), 1, "{:?}", summary.runs[0].left_out);
+    // Places are told, of what belongs to one.
+    let places = |name: &str, why: &str| &summary.unread[&(name.to_owned(), why.to_owned())];
+    assert!(places("elsewhere", "no run of mmtests").is_empty());
+    let first = [("6.6.0".to_owned(), [0].into())].into();
+    assert_eq!(places("mpstat-autonumabench", "holds no figure with a time"), &first);
+    let nowhere = [("6.6.0".to_owned(), [].into())].into();
+    assert_eq!(places("loop", "no iteration"), &nowhere);
+}
+
+/// A run of three iterations of pgbench, in which `spoil` has changed something; then its notes, and what
+/// the summary lists as not read and as missing.
+fn spoiled(spoil: impl Fn(&Logs)) -> (Vec<String>, [Told; 2]) {
+    let logs = Logs::new();
+    let log: String = (0..40).map(|second| format!("{} 100\n", BEGIN + second)).collect();
+    for run in ["6.6.0", "6.7.0"] {
+        for number in 0..3 {
+            for clients in [1, 4, 8] {
+                let file = format!("pgbench-transactions-{clients}.log.gz");
+                logs.put(&format!("{run}/iter-{number}/pgbench/logs/{file}"), &log);
+            }
+            let notes = "test begin :: pgbench 1\ntest end :: pgbench 2 0\n";
+            logs.put(&format!("{run}/iter-{number}/tests-timestamp"), notes);
+        }
+    }
+    spoil(&logs);
+    let (boots, summary) = logs.read();
+    assert!(boots.iter().all(|boot| boot.outcome == Outcome::Complete));
+    let notes = boots.into_iter().flat_map(|boot| boot.notes).filter(|note| note != NO_LOG);
+    (notes.collect(), [summary.unread, summary.missing])
+}
+
+/// What the summary tells of one iteration of the second run.
+fn told(name: &str, text: &str) -> Told {
+    let places = [("6.7.0".to_owned(), [1].into())].into();
+    [((name.to_owned(), text.to_owned()), places)].into()
+}
+
+#[test]
+fn a_log_that_is_not_read_is_named_with_its_run_and_iteration() {
+    let place = "6.7.0/iter-1/pgbench/logs/pgbench-transactions-8.log.gz";
+    let (missing, others) =
+        ("missing: pgbench, iteration 1: ", "which other iterations of the run have");
+    let expected_missing = told("pgbench", &format!("txn-8, {others}"));
+    let (notes, found) = spoiled(|logs| {
+        let whole = fs::read(logs.path().join(place)).unwrap();
+        fs::write(logs.path().join(place), &whole[..whole.len() / 2]).unwrap();
+    });
+    let [unread, lacking] = found;
+    let ((name, why), _) = unread.first_key_value().unwrap();
+    assert_eq!(name, "pgbench: pgbench-transactions-8.log");
+    assert_eq!((&unread, &lacking), (&told(name, why), &expected_missing));
+    let not_read = format!("not read: pgbench, iteration 1: pgbench-transactions-8.log: {why}");
+    assert_eq!(notes, [not_read, format!("{missing}txn-8, {others}")]);
+
+    // A file that is passed over in the directory of the benchmark is a log as well.
+    let (notes, [unread, _]) = spoiled(|logs| {
+        fs::remove_file(logs.path().join(place)).unwrap();
+        std::os::unix::fs::symlink("/dev/null", logs.path().join(place)).unwrap();
+    });
+    let why = "a symbolic link that leads out of the directory";
+    assert_eq!(unread, told("pgbench: pgbench-transactions-8.log.gz", why));
+    assert_eq!((notes.len(), notes[0].ends_with(why)), (2, true), "{notes:?}");
+}
+
+#[test]
+fn what_only_other_iterations_of_a_run_have_is_missing() {
+    let logs_of = |number: u32| format!("6.7.0/iter-{number}/pgbench");
+    let others = "which other iterations of the run have";
+    let (notes, [unread, missing]) = spoiled(|logs| {
+        let place = logs_of(1) + "/logs/pgbench-transactions-4.log.gz";
+        fs::remove_file(logs.path().join(place)).unwrap();
+    });
+    assert_eq!((unread, missing), (Told::new(), told("pgbench", &format!("txn-4, {others}"))));
+    assert_eq!(notes, [format!("missing: pgbench, iteration 1: txn-4, {others}")]);
+    // All of it, without a note of mmtests that it ran.
+    let (notes, _) = spoiled(|logs| {
+        fs::remove_dir_all(logs.path().join(logs_of(1))).unwrap();
+        fs::remove_file(logs.path().join("6.7.0/iter-1/tests-timestamp")).unwrap();
+    });
+    assert_eq!(notes, [format!("missing: pgbench, iteration 1: txn-1, txn-4, txn-8, {others}")]);
+    // No iteration of the run has it.
+    let (notes, _) = spoiled(|logs| {
+        for number in 0..3 {
+            let place = logs_of(number) + "/logs/pgbench-transactions-4.log.gz";
+            fs::remove_file(logs.path().join(place)).unwrap();
+        }
+    });
+    assert!(notes.is_empty(), "{notes:?}");
 }
 
 #[test]

@@ -16,6 +16,12 @@ pub const TOOL_SOURCES: [&str; 4] = ["mpstat", "iostat", "top", "vmstat-tool"];
 /// The note of an imported boot whose kernel's log was not kept.
 pub const NO_LOG: &str = "no kernel log: whether the kernel complained is not known";
 
+/// The beginning of an imported boot's note on a file with results that could not be read.
+pub const NOT_READ: &str = "not read: ";
+
+/// The beginning of an imported boot's note on operations that an iteration lacks.
+pub const MISSING: &str = "missing: ";
+
 /// How a boot ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "detail")]

@@ -14,8 +14,8 @@ mod userspace;
 mod workload;
 
 pub use boot::{
-    Boot, BootFacts, Chunk, Column, Execution, HostLoad, NO_LOG, ONCE, Outcome, Problem,
-    ProblemKind, Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
+    Boot, BootFacts, Chunk, Column, Execution, HostLoad, MISSING, NO_LOG, NOT_READ, ONCE, Outcome,
+    Problem, ProblemKind, Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{

@@ -1,10 +1,11 @@
 //! `faultline import`: makes an experiment from the results of another tool.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use mmtests::{Directory, Error, RunSummary, Summary};
+use mmtests::{Directory, Error, Places, RunSummary, Summary};
 use model::{count, date};
 use report::escape;
 use store::{Store, Trouble};
@@ -82,13 +83,47 @@ fn text(summary: &Summary) -> String {
             left_out.map(|why| format!("left out of {}: {}", escape(&run.name), escape(why))),
         );
     }
-    let told = |what: &str, ((name, text), times): (&(String, String), &usize)| {
-        let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
-        format!("{what}: {}{times}: {}", escape(name), escape(text))
-    };
-    lines.extend(summary.remarks.iter().map(|it| told("note", it)));
-    lines.extend(summary.unread.iter().map(|it| told("not read", it)));
+    let everywhere = everywhere(summary);
+    for (what, all) in
+        [("note", &summary.remarks), ("not read", &summary.unread), ("missing", &summary.missing)]
+    {
+        lines.extend(all.iter().map(|((name, text), at)| {
+            format!("{what}: {}: {}{}", escape(name), escape(text), places(at, &everywhere))
+        }));
+    }
     lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// All iterations of all runs.
+fn everywhere(summary: &Summary) -> Places {
+    let runs = summary.runs.iter();
+    runs.map(|run| (run.name.clone(), run.boots.iter().flatten().copied().collect())).collect()
+}
+
+/// ` (6.6.0, iterations 0-2 4; 6.7.0, iteration 1)`
+fn places(places: &Places, everywhere: &Places) -> String {
+    if places.is_empty() {
+        return String::new();
+    }
+    if places == everywhere {
+        return " (all iterations)".to_owned();
+    }
+    let runs = places.iter().map(|(run, iterations)| match iterations.len() {
+        0 => escape(run),
+        1 => format!("{}, iteration {}", escape(run), ranges(iterations)),
+        _ => format!("{}, iterations {}", escape(run), ranges(iterations)),
+    });
+    format!(" ({})", runs.collect::<Vec<_>>().join("; "))
+}
+
+/// `0-2 4`
+fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let numbers: Vec<u32> = numbers.iter().copied().collect();
+    let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u32::to_string).collect(),
+    });
+    ranges.collect::<Vec<_>>().join(" ")
 }
 
 /// `run 6.6.0: 2023-11-14, kernel 6.6.0-rc1, 3 iterations`
@@ -117,6 +152,8 @@ fn run(run: &RunSummary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mmtests::Told;
+
     use super::*;
 
     #[test]
@@ -128,6 +165,12 @@ mod tests {
             boots: boots.iter().map(|boot| boot.to_vec()).collect(),
             left_out: Vec::new(),
         };
+        let told = |(name, text): (&str, &str), places: &[(&str, &[u32])]| {
+            let places = places.iter().map(|(run, numbers)| {
+                ((*run).to_owned(), numbers.iter().copied().collect::<BTreeSet<u32>>())
+            });
+            Told::from([((name.to_owned(), text.to_owned()), places.collect())])
+        };
         let known = RunSummary {
             kernel: "6.6.0".into(),
             started: Some(1_700_000_000),
@@ -138,9 +181,13 @@ mod tests {
             runs: vec![known, run("fix\n", &[&[0]])],
             benchmarks: [("nas".to_owned(), 12)].into(),
             monitors: [("proc-vmstat".to_owned(), (3, 300))].into(),
-            remarks: [(("nas".to_owned(), "it was cold".to_owned()), 1)].into(),
-            unread: [(("sysctl-tuning".to_owned(), "nothing in it is asked for".to_owned()), 4)]
-                .into(),
+            remarks: told(("nas", "it was cold"), &[("base", &[0, 1, 2]), ("fix\n", &[0])]),
+            unread: told(("loop", "no iteration"), &[("base", &[])])
+                .into_iter()
+                .chain(told(("notes", "belongs to no run"), &[]))
+                .chain(told(("dmesg", "cut off"), &[("base", &[0, 1]), ("fix\n", &[0])]))
+                .collect(),
+            missing: told(("nas", "bt.C"), &[("base", &[0, 2])]),
         };
         insta::assert_snapshot!(text(&summary), @r"
         run base: 2023-11-14, kernel 6.6.0, 3 iterations, of 2 boots: 0 1 | 2
@@ -148,8 +195,11 @@ mod tests {
         benchmark nas: 12 samples
         monitor proc-vmstat: 300 samples in 3 files
         left out of base: nas, iteration 1: \u{1b}[2J
-        note: nas: it was cold
-        not read: sysctl-tuning (4 times): nothing in it is asked for
+        note: nas: it was cold (all iterations)
+        not read: dmesg: cut off (base, iterations 0-1; fix\n, iteration 0)
+        not read: loop: no iteration (base)
+        not read: notes: belongs to no run
+        missing: nas: bt.C (base, iterations 0 2)
         ");
     }
 }
