@@ -1,5 +1,6 @@
 //! Operations: each has rows in a table of metrics, and may have a verdict.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use model::{
@@ -117,7 +118,7 @@ pub fn mean_of<V: Counted>(values: &[V], mean: Mean) -> Option<f64> {
 }
 
 /// The operations of `workload` in the complete boots of `columns`, in the order of their ranks, and within
-/// a metric in the order in which they were first seen. Iterations before those that count are left out.
+/// a metric in the order of the iterations ([`Order`]). Iterations before those that count are left out.
 /// Instructions are per iteration, summed over all spans of a phase.
 pub fn operations<'a>(
     used: &'a WorkloadUse,
@@ -127,14 +128,21 @@ pub fn operations<'a>(
     let workload = &used.manifest;
     let mut operations: Vec<Operation<'a>> = Vec::new();
     let mut places: HashMap<[&str; 3], usize> = HashMap::new();
+    let mut order = Order::default();
     for (number, column) in columns.iter().enumerate() {
         for &KeptBoot { id, boot, .. } in column.complete_kept() {
+            let mut iteration = None;
             for sample in boot.samples.iter().filter(|sample| sample.workload == workload.name) {
                 let key = [&*sample.metric, &*sample.label, &*sample.phase];
+                if iteration.replace(sample.iteration) != Some(sample.iteration) {
+                    order.begin();
+                }
                 let place = *places.entry(key).or_insert_with(|| {
+                    order.add(sample);
                     operations.push(operation(workload, sample, columns.len(), mode));
                     operations.len() - 1
                 });
+                order.pass(place);
                 let boots = &mut operations[place].columns[number];
                 if boots.last().is_none_or(|last| last.id != id) {
                     boots.push(BootSamples::none(id, boot));
@@ -154,6 +162,7 @@ pub fn operations<'a>(
             }
         }
     }
+    let mut operations = order.sorted(operations);
     for boots in operations.iter_mut().flat_map(|operation| &mut operation.columns) {
         boots.retain(|boot| !boot.counted.values.is_empty());
     }
@@ -161,6 +170,62 @@ pub fn operations<'a>(
     operations.sort_by_key(|operation| operation.rank);
     tell_from_all(&mut operations, mode);
     operations
+}
+
+/// The order of operations: that of the first iteration. An operation that it lacks comes after those that
+/// precede it in an iteration; if none does, at the end. If labels are numbers, such as of clients, it comes
+/// between the lower and the higher ones.
+#[derive(Default)]
+struct Order<'a> {
+    /// Numbers of operations, in order.
+    sequence: Vec<usize>,
+    /// For each operation its place in the sequence, and one of its samples.
+    operations: Vec<(usize, &'a Sample)>,
+    /// The place after the last operation that the current iteration had so far.
+    next: usize,
+}
+
+impl<'a> Order<'a> {
+    /// Begins an iteration.
+    fn begin(&mut self) {
+        self.next = 0;
+    }
+
+    /// Adds the next operation, of which the current iteration has `sample`.
+    fn add(&mut self, sample: &'a Sample) {
+        let number = |sample: &Sample| sample.label.parse::<u64>().ok();
+        // How another operation of the same metric compares by number.
+        let other = |operation: &usize| {
+            let other = self.operations[*operation].1;
+            let is_same = (&other.metric, &other.phase) == (&sample.metric, &sample.phase);
+            is_same.then(|| Some(number(other)?.cmp(&number(sample)?))).flatten()
+        };
+        let place = match self.next {
+            0 => self.sequence.iter().position(|it| other(it) == Some(Ordering::Greater)),
+            next => {
+                let after = self.sequence[next..].iter();
+                Some(next + after.take_while(|it| other(it) == Some(Ordering::Less)).count())
+            }
+        };
+        let place = place.unwrap_or(self.sequence.len());
+        self.sequence.insert(place, self.operations.len());
+        self.operations.push((place, sample));
+        for (place, operation) in self.sequence.iter().enumerate().skip(place + 1) {
+            self.operations[*operation].0 = place;
+        }
+    }
+
+    /// Goes past an operation of the current iteration.
+    fn pass(&mut self, operation: usize) {
+        self.next = self.next.max(self.operations[operation].0 + 1);
+    }
+
+    /// The operations in order.
+    fn sorted<T>(&self, operations: Vec<T>) -> Vec<T> {
+        let mut placed: Vec<_> = operations.into_iter().zip(&self.operations).collect();
+        placed.sort_by_key(|(_, (place, _))| *place);
+        placed.into_iter().map(|(operation, _)| operation).collect()
+    }
 }
 
 /// Marks instructions outside all phases as such where others are in a phase: they are not the total.

@@ -292,10 +292,15 @@ impl Directory {
         let mut metrics: BTreeMap<&str, Vec<Metric>> = BTreeMap::new();
         for (name, read) in self.iterations().flat_map(|it| &it.benchmarks) {
             let known = metrics.entry(name).or_default();
+            // One that iterations before lacked comes after those that its own has before it.
+            let mut next = 0;
             for metric in read.iter().flat_map(|parsed| &parsed.metrics) {
-                if !known.iter().any(|it| it.name == metric.name) {
-                    known.push(metric.clone());
-                }
+                let place = known.iter().position(|it| it.name == metric.name);
+                let place = place.unwrap_or_else(|| {
+                    known.insert(next, metric.clone());
+                    next
+                });
+                next = next.max(place + 1);
             }
         }
         let workloads = metrics.into_iter().map(|(name, metrics)| {

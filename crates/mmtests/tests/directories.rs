@@ -365,6 +365,20 @@ fn what_only_other_iterations_of_a_run_have_is_missing() {
 }
 
 #[test]
+fn metrics_that_the_first_iteration_lacks_have_their_place_among_the_others() {
+    let logs = Logs::new();
+    for (number, programs) in [(0, &["bt", "sp"][..]), (1, &["bt", "cg", "sp"])] {
+        for program in programs {
+            let place = format!("6.6.0/iter-{number}/nas/logs/{program}.C.log.1");
+            logs.put(&place, " Time in seconds =    12.34\n");
+        }
+    }
+    let experiment = Directory::read(&logs.path()).unwrap().experiment(None);
+    let metrics = experiment.workloads[0].manifest.metrics.iter();
+    assert_eq!(metrics.map(|it| &*it.name).collect::<Vec<_>>(), ["bt.C", "cg.C", "sp.C"]);
+}
+
+#[test]
 fn names_may_be_anything() {
     let logs = Logs::new();
     let name = "6.6 \u{1b}[2J\n\u{202e}'\"; DROP";

@@ -35,6 +35,27 @@ fn names(table: &Table) -> Vec<String> {
 }
 
 #[test]
+fn what_the_first_iteration_lacks_has_its_place_among_the_others() {
+    let order = |iterations: &[&[&str]]| {
+        let mut boot = boot(0);
+        for (number, labels) in (0..).zip(iterations) {
+            let samples = labels.iter().map(|label| sample("Elapsed", label, number, 1.0));
+            boot.samples.extend(samples);
+        }
+        let rows = names(&compared(&[boot], &[]));
+        let of_mean = rows.iter().filter_map(|row| row.strip_prefix("Amean Elapsed-"));
+        of_mean.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(order(&[&["1", "8"], &["1", "4", "8"]]), "1 4 8");
+    assert_eq!(order(&[&["4", "8"], &["1", "8"], &["16"]]), "1 4 8 16");
+    // No iteration has both 1 and 4.
+    assert_eq!(order(&[&["1", "8"], &["4", "8"]]), "1 4 8");
+    assert_eq!(order(&[&["z", "a"], &["z", "b", "a", "a", "c"]]), "z b a c");
+    // An order of its own is kept.
+    assert_eq!(order(&[&["8", "1", "8", "4"], &["1", "8"]]), "8 1 4");
+}
+
+#[test]
 fn rows_come_statistic_by_statistic_in_the_order_of_the_manifest() {
     let base = boots(&[("Rate", "", 5.0), ("Elapsed", "B", 1.0)]);
     let new = boots(&[("Elapsed", "A", 1.0), ("Own", "", 1.0), ("Elapsed", "B", 1.0)]);
