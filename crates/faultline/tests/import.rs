@@ -146,6 +146,12 @@ fn a_directory_is_imported_once_and_compared() {
     assert_eq!(again.status.code(), Some(0));
     assert!(printed(&again).ends_with("already has all of this: nothing was added\n"));
 
+    for arguments in [&["compare", "1"][..], &["export", "1", "--format", "csv", "-o", "-"]] {
+        let refused = faultline(&store, &[arguments, &["--phase", "fill"]].concat());
+        let error = String::from_utf8_lossy(&refused.stderr);
+        let said = "no workload has a phase `fill`: the workloads have no phases\n";
+        assert!(refused.status.code() == Some(2) && error.ends_with(said), "{error}");
+    }
     let compared = faultline(&store, &["compare", "1", "--full"]);
     assert_eq!(compared.status.code(), Some(0), "{compared:?}");
     let text = printed(&compared);

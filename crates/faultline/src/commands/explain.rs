@@ -80,12 +80,12 @@ fn explain_difference(
             .filter(|it| !it.is_empty())
             .cloned()
             .collect();
-        let message = format!(
-            "{workload} has no phase `{}`; there are: {}",
-            phase.unwrap_or_default(),
-            phases.join(", ")
-        );
-        return Err(Failure::Usage(message));
+        let there = match &*phases {
+            [] => ": it has no phases".to_owned(),
+            phases => format!("; there are: {}", phases.join(", ")),
+        };
+        let phase = phase.unwrap_or_default();
+        return Err(Failure::Usage(format!("{workload} has no phase `{phase}`{there}")));
     }
     let text = match args.format {
         ExplainFormat::Text => {

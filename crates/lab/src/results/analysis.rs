@@ -42,7 +42,10 @@ pub enum AnalysisError {
         known: Vec<String>,
     },
     /// No workload has the requested phase.
-    #[error("no workload has a phase `{}`; there are: {}", .0.asked, .0.known.join(", "))]
+    #[error("no workload has a phase `{}`{}", .0.asked, match &*.0.known {
+        [] => ": the workloads have no phases".to_owned(),
+        known => format!("; there are: {}", known.join(", ")),
+    })]
     NoPhase(NoPhase),
     /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
