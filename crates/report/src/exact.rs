@@ -118,7 +118,9 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         Verdict::Same if row.beyond_luck(column) == Some(true) => {
             said.push_str(": beyond luck, within the margin");
         }
-        Verdict::Undecided => said.extend(more(row, comparison, column)),
+        Verdict::Undecided => {
+            said.extend(more(row, comparison, column).map(|more| format!("; {more}")));
+        }
         _ => {}
     }
     said
@@ -126,13 +128,13 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
 
 /// How many more seeds would lower the luck floor to the margin: the floor falls with the square root of the
 /// number of seeds.
-fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
+pub fn more(row: &Row, comparison: &Comparison, column: usize) -> Option<String> {
     let margin = comparison.judging.margin.max(RESOLUTION);
     let times = floor_percent(row, column)? / (100.0 * margin);
     let seeds = f64::from(comparison.boots);
     let more = (seeds * times * times - seeds).ceil() as usize;
     let margin = short(100.0 * margin);
-    Some(format!("; {} to resolve {margin} %", more_of(more.max(1), "seed")))
+    Some(format!("{} to resolve {margin} %", more_of(more.max(1), "seed")))
 }
 
 /// The change of a column's figure in percent of the baseline's: `139.97 % more`.

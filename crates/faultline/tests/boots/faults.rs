@@ -249,7 +249,7 @@ fn a_failed_workload_is_reported_and_the_others_count() {
     let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
     let file = bench.write("x.toml", &text);
     let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
-    for told in ["does not declare, so no verdict is on it: Count", "of its manifest: Rate"] {
+    for told in ["does not declare, so they have no verdict: Count", "of its manifest: Rate"] {
         assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     }
     let boots = bench.boots();

@@ -430,7 +430,7 @@ fn floor(it: &Difference, decimals: usize) -> String {
 fn luck(it: &Difference) -> &'static str {
     match it.beyond_luck() {
         Some(true) => "beyond",
-        Some(false) => "same",
+        Some(false) => "within",
         None => "?",
     }
 }

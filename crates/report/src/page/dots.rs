@@ -30,8 +30,8 @@ pub fn legend(comparison: &Comparison) -> &'static str {
         }
         Mode::Exact => {
             "Each lane is a seed; the tick marks its mean. The dashed line is the baseline's \
-             mean, and the band around it is the luck floor. A mean inside the band is no \
-             difference."
+             mean, and the band around it is the luck floor. A mean inside the band may be \
+             luck."
         }
     }
 }

@@ -364,7 +364,8 @@ fn percent(share: f64) -> String {
 fn lack(it: &Judgement<'_>, comparison: &Comparison) -> Option<String> {
     if comparison.mode == Mode::Exact {
         let undecided = it.verdict() == Some(Verdict::Undecided);
-        return undecided.then(|| "a seed is missing".to_owned());
+        let more = || exact::more(it.row, comparison, it.column);
+        return undecided.then(|| more().unwrap_or_else(|| "a seed is missing".to_owned()));
     }
     Some(match it.row.no_evidence(it.column)? {
         NoEvidence::Boots([base, new]) if base == new => {

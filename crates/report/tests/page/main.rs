@@ -209,6 +209,21 @@ fn exact_mode_shows_floors_instead_of_intervals() {
 }
 
 #[test]
+fn an_undecided_change_says_how_many_seeds_are_needed() {
+    let mut sides = sides(5);
+    sides[1].boots.remove(3);
+    for (side, scale) in sides.iter_mut().zip([1.0, 1.005]) {
+        for (seed, boot) in side.boots.iter_mut().enumerate() {
+            let kernel = scale * (1e9 + 2e7 * seed as f64);
+            common::measure(boot, "instructions", "kernel", &[kernel]);
+        }
+    }
+    let document = checked("undecided", &page(&sides, &of(&sides, Mode::Exact)));
+    let said = texts(&document, "#verdicts .said");
+    assert_eq!(said, ["? undecided about 210 more seeds to resolve 1 %"]);
+}
+
+#[test]
 fn functions_that_changed_stand_below_the_verdicts() {
     let sides = sides(6);
     let experiment = of(&sides, Mode::Exact);
