@@ -135,13 +135,13 @@ pub fn phase_name(phase: &str) -> String {
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.knows_luck() && explanation.wanted < FEWEST_FOR_LISTS {
         format!(
-            "A change within its floor may be luck (`same`). With {} a side no function, \
+            "A change within its floor may be luck (`within`). With {} a side no function, \
              contribution or counter can be told from luck; that takes {FEWEST_FOR_LISTS}.",
             count(explanation.wanted as usize, "seed")
         )
     } else if explanation.knows_luck() {
         format!(
-            "A change within its floor may be luck (`same`). Luck alone exceeds the floor of a \
+            "A change within its floor may be luck (`within`). Luck alone exceeds the floor of a \
              total in {:.0} % of comparisons; no such floor is below {} %. At equal entries: \
              what the kernel would have executed had each function been entered as often on both \
              sides. It is shown where luck hides a change of the kernel's instructions. Of the \
