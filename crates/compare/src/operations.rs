@@ -191,7 +191,7 @@ impl<'a> Order<'a> {
         self.next = 0;
     }
 
-    /// Adds the next operation, of which the current iteration has `sample`.
+    /// Adds the operation that `sample` of the current iteration belongs to.
     fn add(&mut self, sample: &'a Sample) {
         let number = |sample: &Sample| sample.label.parse::<u64>().ok();
         // How another operation of the same metric compares by number.

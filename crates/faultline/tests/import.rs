@@ -1,6 +1,6 @@
 //! Tests of the command line of `faultline import mmtests`, and of `faultline compare` after it, on a
-//! synthetic directory of logs: three runs, one of which failed, three iterations each with a reboot in
-//! between, two programs, a monitor.
+//! synthetic directory of logs. It has three runs, two programs and a monitor. Each run has three iterations
+//! with a reboot in between. One run failed.
 
 use std::fmt::Write;
 use std::fs;

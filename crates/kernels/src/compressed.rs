@@ -59,7 +59,7 @@ fn read(packed: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     if unpacked.len() > limit { Err(too_large(limit)) } else { Ok(unpacked) }
 }
 
-/// Unpacks blocks up to the end, each of which is a length (32 bits, little-endian) and that many bytes.
+/// Unpacks blocks up to the end. A block is a length (32 bits, little-endian) and that many bytes.
 fn unpack_lz4(mut bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {

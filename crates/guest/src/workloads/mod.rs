@@ -150,7 +150,7 @@ fn within<T: FromStr + PartialOrd + Display>(
     number.ok_or_else(|| refused(name, value, format!("a number from {least} to {most}")))
 }
 
-/// The values of an option with a list of values, each of which must be in this range.
+/// The values of an option with a list of values. Each value must be in this range.
 fn list_within<T: FromStr + PartialOrd + Display + Copy>(
     name: &str,
     value: &str,

@@ -75,7 +75,7 @@ impl Log {
         self.ends.len()
     }
 
-    /// The rates in so many windows, of which the first begins a run's length before the last transaction.
+    /// The rates in so many windows. The first begins a run's length before the last transaction.
     pub fn rates(&self, seconds: u32, windows: u32) -> Vec<Rate> {
         let Some(last) = self.ends.iter().max() else {
             return Vec::new();

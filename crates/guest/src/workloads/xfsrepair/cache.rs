@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The number of phases, each of which begins with a line `Phase N - ...`.
+/// The number of phases. Each begins with a line `Phase N - ...`.
 const PHASES: usize = 7;
 /// The beginning of a report on the cache.
 const REPORT: &str = "libxfs_bcache:";

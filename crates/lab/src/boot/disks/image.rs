@@ -1,4 +1,4 @@
-//! Reads the contents of an image: a sparse file of which only blocks that are not zero count.
+//! Reads the contents of an image, which is a sparse file. Only blocks that are not zero count.
 
 use std::fs::{self, File};
 use std::io;
