@@ -110,7 +110,7 @@ impl Parts {
 }
 
 /// SHA-256 in hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
+pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 

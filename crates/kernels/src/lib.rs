@@ -23,6 +23,7 @@ mod request;
 mod tool;
 mod userspace;
 
+pub use assemble::digest;
 pub use cache::{Cache, KnownUserspace, Renewed};
 pub use error::Error;
 pub use own::text;

@@ -18,10 +18,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
 use kernels::Userspace;
+use kernels::digest;
 use machine::{Emulator, Engine, Vm};
 use model::{Boot, BootFacts, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
 
-use crate::digest::digest;
 use crate::record::conclude::{Counting, Head, conclude, unknown_load};
 use crate::schedule::Slot;
 use disks::Contents;

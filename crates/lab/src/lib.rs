@@ -2,7 +2,6 @@
 //! stores it, and resumes interrupted runs. Other crates run VMs, find kernels and store boots.
 
 mod boot;
-mod digest;
 pub mod file;
 mod record;
 mod results;

@@ -14,6 +14,7 @@ pub mod watch;
 mod worker;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -192,8 +193,15 @@ impl Lab {
         experiment: &Experiment,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<Kernel>, RunError> {
-        let variants = experiment.variants.iter();
-        variants.map(|variant| self.kernel(&variant.kernel.name, watch)).collect()
+        let names = || experiment.variants.iter().map(|variant| &*variant.kernel.name);
+        let mut known: BTreeMap<&str, Kernel> = BTreeMap::new();
+        for name in names() {
+            // Obtaining a kernel reads all its files.
+            if !known.contains_key(name) {
+                known.insert(name, self.kernel(name, watch)?);
+            }
+        }
+        Ok(names().map(|name| known[name].clone()).collect())
     }
 
     /// The requested kernel, fetched if necessary.

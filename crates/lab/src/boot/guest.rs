@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::digest::digest;
+use kernels::digest;
 
 /// The environment variable that names the directory of the guest's binaries.
 pub const DIRECTORY_VARIABLE: &str = "FAULTLINE_GUEST";

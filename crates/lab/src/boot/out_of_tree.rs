@@ -3,12 +3,11 @@
 
 use std::iter;
 
+use kernels::digest;
 use kernels::modules::{self, Module};
 use kernels::out_of_tree::Source;
 use kernels::{Cache, Error};
 use model::{Experiment, Kernel, Variant, WorkloadUse};
-
-use crate::digest::digest;
 
 /// Our own modules.
 const SOURCES: [Source; 1] = [Source {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use kernelfiles::kallsyms::Symbols;
 use kernelfiles::klog;
+use kernels::digest;
 use machine::{Ending, How, Limit};
 use model::{Boot, BootFacts, HostLoad, Outcome, Problem, ProblemKind, Profile, Topology};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::digest::digest;
 use crate::record::clock;
 use crate::record::collect::{Recording, collect};
 use crate::record::exact::read_counted;

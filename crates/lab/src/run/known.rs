@@ -3,6 +3,7 @@
 use std::fs;
 
 use kernels::Cache;
+use kernels::digest;
 use model::{Experiment, Kernel, Mode, Pinned, Variant, WorkloadUse};
 use store::{ExperimentId, Store};
 
@@ -10,7 +11,6 @@ use super::RunError;
 use super::plan::Plan;
 use crate::boot::guest::Guest;
 use crate::boot::out_of_tree;
-use crate::digest::digest;
 
 /// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
 /// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,

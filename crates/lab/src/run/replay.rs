@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use kernels::Userspace;
+use kernels::digest;
 use machine::{Emulator, Engine, Exact};
 use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome, WorkloadUse};
 
@@ -15,7 +16,6 @@ use crate::boot::error::BootError;
 use crate::boot::guest::Guest;
 use crate::boot::out_of_tree::OutOfTree;
 use crate::boot::symbols::KernelCode;
-use crate::digest::digest;
 use crate::record::exact;
 use crate::record::salvage::remove;
 use crate::run::watch::{Progress, Replayed, Watch};
