@@ -17,6 +17,7 @@
 //! A kernel or an image is made in `tmp` and renamed into its place when it is complete. So readers need no
 //! lock and never see half of one.
 
+mod out_of_tree;
 mod own;
 mod userspace;
 
@@ -32,13 +33,10 @@ pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
 use crate::assemble::Parts;
-use crate::checksums::{self, EXTERNAL};
+use crate::checksums;
 use crate::error::Doing;
-use crate::modules::Module;
-use crate::out_of_tree::{self, Source};
-use crate::own::damaged;
 use crate::request::{DEBIAN, check_name};
-use crate::{Error, Request, debian, headers, input, record};
+use crate::{Error, Request, debian, input, record};
 
 const SCHEMA: u32 = 1;
 
@@ -157,7 +155,7 @@ impl Cache {
     /// When the kernel is missing and cannot be added, or is damaged.
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
-            checksums::check(&self.home(&kernel.name), &kernel.name)?;
+            self.check(&kernel.name, say)?;
             return Ok(kernel);
         }
         let request: Request = spec.parse()?;
@@ -167,6 +165,19 @@ impl Cache {
             Some(kernel) => Ok(kernel),
             None => self.add_locked(&request, say),
         }
+    }
+
+    /// Checks the files of a kernel. In an old cache the digests are written first.
+    fn check(&self, name: &str, say: &dyn Fn(&str)) -> Result<(), Error> {
+        let home = self.home(name);
+        if !checksums::exist(&home) {
+            let _lock = self.lock(say)?;
+            // Another process may have written them while this one waited.
+            if !checksums::exist(&home) {
+                checksums::write(&home)?;
+            }
+        }
+        checksums::check(&home, name)
     }
 
     /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive.
@@ -199,71 +210,6 @@ impl Cache {
         fs::create_dir_all(&tools).doing("create", &tools)?;
         fs::rename(busybox, &path).doing("write", &path)?;
         Ok(path)
-    }
-
-    /// Our own module, built on first use for a kernel of the cache; or the reason why it cannot be built, as
-    /// a predicate after the kernel's name.
-    ///
-    /// # Errors
-    /// When the host lacks a compiler or space, or the archive cannot be reached.
-    pub fn out_of_tree(
-        &self,
-        kernel: &Kernel,
-        source: &Source,
-        say: &dyn Fn(&str),
-    ) -> Result<Result<Module, String>, Error> {
-        let name = source.name;
-        let place = self.home(&kernel.name).join(EXTERNAL).join(source.digest());
-        let path = place.join(name).with_extension("ko");
-        let module = Module { name: name.into(), path: path.clone(), optional: false };
-        if out_of_tree::is_whole(&path)? {
-            return Ok(Ok(module));
-        }
-        let origin = match (&kernel.headers, debian::version_of(&kernel.origin)) {
-            (Some(headers), _) => Headers::Own(headers),
-            (None, Some(version)) => Headers::Packaged(version),
-            (None, None) => {
-                let why = "has no headers: add the kernel again with `--headers`";
-                return Ok(Err(why.into()));
-            }
-        };
-        let _lock = self.lock(say)?;
-        // Another process may have built it while this one waited.
-        if out_of_tree::is_whole(&path)? {
-            return Ok(Ok(module));
-        }
-        let workshop = out_of_tree::workshop(self.stage()?)?;
-        let tree = workshop.path().join("tree");
-        let building = || say(&format!("Building the module {name} for {}", kernel.name));
-        let built = match origin {
-            Headers::Own(headers) => {
-                let kept = kernel.digests.get(own::HEADERS);
-                if kept.is_none_or(|kept| headers::tree_digest(headers).ok().as_ref() != Some(kept))
-                {
-                    return Err(damaged(headers));
-                }
-                headers::copy(headers, &tree)?;
-                building();
-                source.build(&tree, &workshop.path().join("module"))?
-            }
-            Headers::Packaged(version) => {
-                if !debian::headers(&self.apt(), (&kernel.release, version), &tree, say)? {
-                    let why = format!("has no headers in the Debian archive: {version}");
-                    return Ok(Err(why));
-                }
-                building();
-                source.build_packaged(&tree, &kernel.release)?
-            }
-        };
-        let built = match built {
-            Ok(built) => built,
-            Err(why) => {
-                return Ok(Err(format!("cannot be used to build the module {name}: {why}")));
-            }
-        };
-        fs::create_dir_all(&place).doing("create", &place)?;
-        out_of_tree::keep(&built, &path)?;
-        Ok(Ok(module))
     }
 
     fn add_locked(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
@@ -418,14 +364,6 @@ impl Cache {
     }
 }
 
-/// The source of a kernel's headers.
-enum Headers<'a> {
-    /// The user's headers, in the cache.
-    Own(&'a Path),
-    /// Packages with this version.
-    Packaged(&'a str),
-}
-
 /// The alias of a Debian kernel. Names have no colon, so aliases and names are distinct.
 fn alias(version: &str) -> String {
     format!("{DEBIAN}{version}")
@@ -463,8 +401,6 @@ fn location(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, Er
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use super::*;
 
     #[test]
@@ -473,35 +409,5 @@ mod tests {
         assert_eq!(at("/x", "/home/me"), Some("/x/faultline".into()));
         assert_eq!(at("", "/home/me"), Some("/home/me/.cache/faultline".into()));
         assert_eq!(at("relative", "also"), None);
-    }
-
-    #[test]
-    fn a_module_that_another_process_built_meanwhile_is_not_built_again() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path());
-        let kernel = Kernel {
-            name: "x".into(),
-            release: "1-x".into(),
-            origin: "Debian 1-1, here".into(),
-            ..Kernel::default()
-        };
-        let source = Source { name: "some", text: "" };
-        let place = cache.kernels().join("x/external").join(source.digest());
-        let path = place.join("some.ko");
-        let other = RefCell::new(Some(cache.lock(&|_| ()).unwrap()));
-        let found = cache.out_of_tree(&kernel, &source, &|line| {
-            let lock = other.take().unwrap_or_else(|| panic!("{line}"));
-            fs::create_dir_all(&place).unwrap();
-            let built = directory.path().join("built");
-            fs::write(&built, "built").unwrap();
-            out_of_tree::keep(&built, &path).unwrap();
-            drop(lock);
-        });
-        assert_eq!(found.unwrap().unwrap().path, path);
-        assert!(out_of_tree::is_whole(&path).unwrap());
-        fs::write(&path, "bu1lt").unwrap();
-        assert!(!out_of_tree::is_whole(&path).unwrap());
-        fs::remove_file(&path).unwrap();
-        assert!(!out_of_tree::is_whole(&path).unwrap());
     }
 }

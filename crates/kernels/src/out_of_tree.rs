@@ -11,7 +11,7 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -22,6 +22,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 use crate::assemble::{digest, is_no_link, names};
+use crate::checksums::replace;
 use crate::error::Doing;
 use crate::tool::{GCC, MAKE, is_of_host};
 
@@ -159,16 +160,8 @@ pub(crate) fn is_whole(module: &Path) -> Result<bool, Error> {
 /// Moves a built module, possibly from another disk, to its place beside its checksum.
 pub(crate) fn keep(built: &Path, path: &Path) -> Result<(), Error> {
     let bytes = fs::read(built).doing("read", built)?;
-    let write = |path: &Path, bytes: &[u8]| {
-        let new = path.with_extension("new");
-        let written = fs::File::create(&new).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        written.and_then(|()| fs::rename(&new, path)).doing("write", path)
-    };
-    write(&checksum(path), digest(&bytes).as_bytes())?;
-    write(path, &bytes)
+    replace(&checksum(path), digest(&bytes).as_bytes())?;
+    replace(path, &bytes)
 }
 
 /// A directory in which the kernel's build works, which allows no spaces and commas in paths. This is

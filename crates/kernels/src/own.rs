@@ -11,6 +11,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::assemble::digest;
+use crate::checksums::changed;
 use crate::error::Doing;
 use crate::modules::Module;
 use crate::{Error, input};
@@ -231,15 +232,7 @@ pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
     let Some(path) = path else { return Ok(None) };
     let bytes = input::read(path, MAX_MAP)?;
     match kernel.digests.get(part) {
-        Some(kept) if *kept != digest(&bytes) => Err(damaged(path)),
+        Some(kept) if *kept != digest(&bytes) => Err(changed(path, &kernel.name)),
         _ => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-    }
-}
-
-/// The error for a part of the cache whose digest does not match the record.
-pub(crate) fn damaged(path: &Path) -> Error {
-    Error::Record {
-        path: path.to_owned(),
-        problem: "it has changed since it was added: its SHA-256 differs".into(),
     }
 }

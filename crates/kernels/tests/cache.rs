@@ -79,6 +79,25 @@ fn a_kernel_with_changed_files_is_an_error() {
 }
 
 #[test]
+fn digests_of_an_old_cache_are_written_once_and_complete() {
+    let bench = Bench::new();
+    let kernel = bench.add(&Request::Deb(bench.whole_deb(&kernel(RELEASE)))).unwrap();
+    let sums = kernel.image.with_file_name("sha256sums");
+    let expected = fs::read_to_string(&sums).unwrap();
+    for _ in 0..20 {
+        fs::remove_file(&sums).unwrap();
+        // What a killed process left behind.
+        fs::write(sums.with_extension("new"), "half").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| bench.cache.obtain(RELEASE, &|_| ()).unwrap());
+            }
+        });
+        assert_eq!(fs::read_to_string(&sums).unwrap(), expected);
+    }
+}
+
+#[test]
 fn a_package_becomes_a_kernel() {
     let bench = Bench::new();
     let deb = bench.whole_deb(&kernel(RELEASE));
