@@ -16,6 +16,7 @@ mod failure;
 mod list;
 mod progress;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,10 +29,17 @@ fn main() -> ExitCode {
         Ok(cli) => run(cli),
         Err(error) => match args::beside_a_file(&error) {
             Some(message) => Err(Failure::Usage(message)),
-            None => error.exit(),
+            None if error.use_stderr() => error.exit(),
+            // Help or version.
+            None => print(&error).map(|()| ExitCode::SUCCESS).map_err(Failure::from),
         },
     };
     ended.unwrap_or_else(|failure| report_failure(&failure))
+}
+
+fn print(help: &clap::Error) -> io::Result<()> {
+    help.print()?;
+    io::stdout().flush()
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {

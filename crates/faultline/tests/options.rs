@@ -1,6 +1,6 @@
 //! Each option applies, or is refused before any boot.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -208,6 +208,18 @@ fn a_machine_larger_than_the_host_is_refused() {
         assert!(error.starts_with(wants), "{error}");
     }
     assert!(!setup.directory.path().join("cache").exists(), "nothing was fetched");
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_an_error() {
+    let setup = Setup::new("boots = 2");
+    for arguments in [&["--help"][..], &["--version"], &["run", "-h"], &["help", "run"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = setup.command(arguments).stdout(full).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("No space left on device"), "{error}");
+    }
 }
 
 #[test]
