@@ -42,6 +42,17 @@ fn each_command_has_a_man_page_and_each_shell_its_completions() {
     assert!(read("faultline-run.1").contains("\\-\\-kernels"));
     assert!(read("faultline-kernel-add.1").contains("\\-\\-image"));
     assert!(!directory.path().join("faultline-generate.1").exists());
+    let page = read("faultline.1");
+    for list in [
+        "\"EXIT CODES\"\n.TP\n0\ndone\n.TP\n1\n",
+        "\"ENVIRONMENT\"\n.TP\nFAULTLINE_STORE\nthe store,",
+    ] {
+        assert!(page.contains(&format!("\n.SH {list}")), "{page}");
+    }
+    assert!(
+        page.contains("\n.PP\nXDG variables must") && page.contains("\n.SH VERSION\n"),
+        "{page}"
+    );
     let page = fs::read_to_string(docs().join("cli.md")).unwrap();
     assert_eq!(
         read("cli.md"),

@@ -26,6 +26,9 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     let failed = |error| Failure::Host(format!("{}: {error}", directory.display()));
     fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(Cli::command(), directory).map_err(failed)?;
+    let page = directory.join("faultline.1");
+    let with_lists = fs::read_to_string(&page).map(|text| lists(&text));
+    with_lists.and_then(|text| fs::write(&page, text)).map_err(failed)?;
     for shell in SHELLS {
         generate_to(shell, &mut Cli::command(), "faultline", directory).map_err(failed)?;
     }
@@ -37,6 +40,30 @@ pub fn generate(directory: &Path) -> Result<ExitCode, Failure> {
     add_help(&mut command, &mut text);
     fs::write(directory.join("cli.md"), text).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A man page with the lists at the end of `--help` as lists: clap_mangen writes their lines as one paragraph.
+/// The head of each list becomes the head of a section.
+fn lists(page: &str) -> String {
+    let list = |line: &str| match (line.strip_suffix(':'), line.trim_start().split_once("  ")) {
+        (Some(head), _) => format!(".SH {:?}\n", head.to_uppercase()),
+        (None, Some((term, text))) => format!(".TP\n{term}\n{}\n", text.trim_start()),
+        (None, None) if line.is_empty() => String::new(),
+        (None, None) => format!(".PP\n{line}\n"),
+    };
+    let mut text = String::new();
+    let mut is_extra = false;
+    for line in page.lines() {
+        match line {
+            ".SH EXTRA" => is_extra = true,
+            _ if is_extra && !line.starts_with('.') => text += &list(line),
+            _ => {
+                is_extra &= !line.starts_with(".SH");
+                text += &format!("{line}\n");
+            }
+        }
+    }
+    text
 }
 
 /// Adds what `--help` prints, of a command and of those below it.
