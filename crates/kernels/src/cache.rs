@@ -36,6 +36,7 @@ use crate::assemble::Parts;
 use crate::checksums;
 use crate::error::Doing;
 use crate::request::{DEBIAN, check_name};
+use crate::tool::is_of_host;
 use crate::{Error, Request, debian, input, record};
 
 const SCHEMA: u32 = 1;
@@ -257,7 +258,12 @@ impl Cache {
         say(&format!("unpacking {}", path.display()));
         let stage = self.stage()?;
         let tree = stage.path().join("tree");
-        debian::unpack(&path, &tree)?;
+        debian::unpack(&path, &tree).map_err(|error| match error {
+            Error::Tool { problem, .. } if !is_of_host(&problem) => {
+                Error::NoKernel { path: path.clone(), problem }
+            }
+            other => other,
+        })?;
         let parts = Parts::find(&tree, &path)?;
         let name = parts.release.clone();
         self.keep(&stage, parts, name, path.display().to_string(), say)

@@ -201,7 +201,14 @@ fn a_failed_add_leaves_no_files() {
     write(&image, &kernel("6.1.0"));
     refused(files(&image, None, Some("../mine")), "is not a kernel");
     refused(files(&image, Some(bench.path("tree")), None), "no directory `kernel`");
-    refused(Request::Deb(image.clone()), "dpkg-deb failed");
+    refused(Request::Deb(image.clone()), "is not a Debian format archive");
+    let cut = bench.path("cut.deb");
+    let bytes = fs::read(deb(&bench.path("tree"), "empty.deb")).unwrap();
+    write(&cut, &bytes[..bytes.len() / 2]);
+    for damaged in [image, cut] {
+        let damaged = bench.add(&Request::Deb(damaged)).unwrap_err();
+        assert!(damaged.is_the_users(), "{damaged}");
+    }
     let missing = bench.add(&Request::Deb(bench.path("missing.deb"))).unwrap_err();
     assert!(missing.is_the_users(), "{missing}");
     write(&bench.path("tree/usr/share/doc/readme"), b"");
