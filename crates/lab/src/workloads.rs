@@ -5,8 +5,9 @@ use std::path::Path;
 
 use flight::event::MAX_CUTS;
 use flight::job::PROGRAMS_PATH;
+use flight::protocol::{MAX_NAME, is_metric};
 use guest::workloads as built_in_programs;
-use model::{Machine, Manifest, Pinned, Swap, WorkloadUse};
+use model::{INSTRUCTIONS, Machine, Manifest, Pinned, Swap, WorkloadUse};
 
 use crate::file::text;
 
@@ -186,11 +187,38 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
 /// Reads the manifest in a user's file.
 ///
 /// # Errors
-/// When it cannot be read; the message begins with the file's name.
+/// When it cannot be read or has an invalid name; the message begins with the file's name.
 pub fn read(path: &Path) -> Result<Manifest, String> {
     let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
     let text = text::read(path).map_err(|error| told(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| told(error.to_string()))
+    let manifest = toml::from_str(&text).map_err(|error| told(error.to_string()))?;
+    check_names(&manifest).map_err(|(problem, hint)| told(format!("{problem}: {hint}")))?;
+    Ok(manifest)
+}
+
+/// Checks the names of a manifest's metrics and packages.
+///
+/// # Errors
+/// A problem and a hint, if one is invalid.
+pub fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
+    let mut metrics = manifest.metrics.iter().map(|metric| &*metric.name);
+    if let Some(wrong) = metrics.find(|name| !is_metric(name) || *name == INSTRUCTIONS) {
+        let hint = match wrong {
+            INSTRUCTIONS => "exact mode adds a metric with this name to every workload".to_owned(),
+            _ => format!(
+                "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
+            ),
+        };
+        let wrong = wrong.escape_debug();
+        return Err((format!("`{wrong}` cannot be the name of a metric"), hint));
+    }
+    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
+        Some(wrong) => {
+            let hint = "the name of a package has lower-case letters, digits and + - .";
+            Err((format!("`{wrong}` is not the name of a package"), hint.to_owned()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Sets parameters of a manifest.

@@ -38,12 +38,17 @@ pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (Strin
 /// The user's program at this path.
 ///
 /// # Errors
-/// A problem and a hint, if the path is not UTF-8.
+/// A problem and a hint, if the path is not UTF-8, or of a directory or device.
 pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
     let name = path.to_str().ok_or_else(|| {
         let problem = format!("the path {} is not UTF-8", path.display());
         (problem, "rename it, or link to it".to_owned())
     })?;
+    // Reading a device may never end.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let problem = format!("{} is not a regular file", path.display());
+        return Err((problem, "name the file of a program".to_owned()));
+    }
     Ok(Pinned { name: name.to_owned(), digest: None })
 }
 
@@ -153,6 +158,14 @@ mod tests {
             found(&[], "cg", "S").unwrap_err(),
             "DIR has no program cg.S.x: it has no files"
         );
+    }
+
+    #[test]
+    fn a_program_is_a_regular_file() {
+        for path in ["/dev/zero", "/"] {
+            let (problem, _) = program(Path::new(path)).unwrap_err();
+            assert_eq!(problem, format!("{path} is not a regular file"));
+        }
     }
 
     #[test]

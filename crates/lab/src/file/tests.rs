@@ -195,7 +195,8 @@ fn a_metric_cannot_be_called_instructions() {
     std::fs::write(directory.path().join("x-manifest.toml"), manifest).unwrap();
     let text = GOOD.replace("name = \"autonuma\"", "manifest = \"x-manifest.toml\"");
     let error = parse(&directory.path().join("x.toml"), &text, None).unwrap_err();
-    assert_eq!(error.to_string(), "a metric has the name `instructions`");
+    let problem = "x-manifest.toml: `instructions` cannot be the name of a metric";
+    assert!(error.to_string().ends_with(problem), "{error}");
 }
 
 #[test]
@@ -273,6 +274,8 @@ fn a_metric_has_a_name_of_the_protocol() {
         let problem = format!("own.toml: `{metric}` cannot be the name of a metric");
         assert!(error.to_string().ends_with(&problem), "{error}");
         assert_eq!(&text[error.place.unwrap().offset()..][..10], "\"own.toml\"");
+        let error = crate::workloads::read(&directory.path().join("own.toml")).unwrap_err();
+        assert!(error.contains(&format!("{problem}: use 1 to 64 letters")), "{error}");
     }
 }
 

@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compare::{others, ours};
-use flight::protocol::{MAX_NAME, is_metric};
-use model::{INSTRUCTIONS, Machine, Manifest, Millis, Pinned, WorkloadUse};
+use model::{Machine, Manifest, Millis, Pinned, WorkloadUse};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -102,11 +101,6 @@ impl WorkloadForm {
             None => (place.clone(), manifest.name.clone()),
         };
         let called = check_name(called.0, called.1)?;
-        if manifest.metrics.iter().any(|metric| metric.name == INSTRUCTIONS) {
-            let hint =
-                "use another name; exact mode adds a metric with this name to every workload";
-            return fault(place, format!("a metric has the name `{INSTRUCTIONS}`"), hint);
-        }
         let iterations = self.iterations.as_ref().map_or(1, |count| *count.get_ref());
         if iterations == 0 {
             let span = self.iterations.map_or(place, |count| count.span());
@@ -246,24 +240,8 @@ pub fn read_manifest(path: &Spanned<PathBuf>, directory: &Path) -> Checked<Manif
         let problem = format!("{}: {}", file.display(), error.to_string().trim_end());
         fault(path.span(), problem, did_you_mean(error.message()).unwrap_or_default())
     })?;
-    let mut metrics = manifest.metrics.iter();
-    if let Some(wrong) = metrics.find(|metric| !is_metric(&metric.name)) {
-        let name = wrong.name.escape_debug();
-        let problem = format!("{}: `{name}` cannot be the name of a metric", file.display());
-        let hint = format!(
-            "use 1 to {MAX_NAME} letters, digits and ._:+/%- in words separated by single blanks"
-        );
-        return fault(path.span(), problem, hint);
-    }
-    match manifest.packages.iter().find(|name| !kernels::is_package_name(name)) {
-        Some(wrong) => {
-            let problem = format!("{}: `{wrong}` is not the name of a package", file.display());
-            fault(
-                path.span(),
-                problem,
-                "the name of a package has lower-case letters, digits and + - .",
-            )
-        }
-        None => Ok(manifest),
-    }
+    workloads::check_names(&manifest).or_else(|(problem, hint)| {
+        fault(path.span(), format!("{}: {problem}", file.display()), hint)
+    })?;
+    Ok(manifest)
 }
