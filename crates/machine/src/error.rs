@@ -89,7 +89,7 @@ pub enum Error {
         "setpriv (package util-linux), which makes QEMU end with faultline, cannot be started: {0}"
     )]
     Setpriv(io::Error),
-    /// Not enough space for the recording.
+    /// Not enough space for the recording, before the start or during the run.
     #[error(
         "{directory} has {free} free, but a machine needs {needed} for its recording: free some \
          space, or use another directory"
@@ -102,6 +102,12 @@ pub enum Error {
         /// The required space.
         needed: Bytes,
     },
+    /// QEMU cannot allocate its memory.
+    #[error(
+        "the host has too little free memory for the machine: free some, use a smaller machine, or fewer \
+         --jobs. QEMU's message: {0}"
+    )]
+    NoMemory(String),
     /// A file of the machine cannot be written or read.
     #[error("{path}: {error}")]
     File {

@@ -124,7 +124,10 @@ impl Probe<'_> {
             recorder: Bytes::mib(64),
             limits: &Limits { boot: self.limit, run: Millis(0), shutdown: Millis(0) },
         };
-        let ending = run(&vm, &mut |_| {})?;
+        let ending = match run(&vm, &mut |_| {}) {
+            Err(Error::NoMemory(words)) => return Err(Error::KvmFails(words)),
+            ending => ending?,
+        };
         fs::remove_dir_all(self.directory).map_err(Error::file(self.directory))?;
         ending.remarks.iter().for_each(|remark| say(remark));
         match ending.how {

@@ -12,7 +12,6 @@ use flight::Event;
 use flight::frame::Kind;
 use flight::profile::{MAX_BYTES, PATH_VARIABLE};
 use model::{Bytes, Limits, Millis};
-use rustix::process::Signal;
 use rustix::termios::{self, OptionalActions};
 
 use crate::arguments::{Console, arguments};
@@ -27,8 +26,11 @@ use crate::{
 const TICK: Duration = Duration::from_millis(50);
 /// The least free space for the recording with which a machine is started.
 const ROOM: Bytes = Bytes::mib(64);
-/// If a machine died with less free space than this, the disk was probably full.
+/// If a machine ended with less free space than this, its recording may be cut short.
 const NO_ROOM: Bytes = Bytes::mib(4);
+/// The host's messages of a full disk and of a lack of memory (`errno(3)`).
+const FULL: &str = "No space left on device";
+const NO_MEMORY: &str = "Cannot allocate memory";
 /// The largest console output of a guest. More would fill the disk.
 const CONSOLE_LIMIT: Bytes = Bytes::mib(64);
 /// The largest profile. The plugin stops at half of this, so a larger file is not from the plugin.
@@ -169,10 +171,12 @@ impl<'a> Watch<'a> {
             if let Some(status) = status {
                 let heard = self.monitor.take().map(Monitor::last_words);
                 let how = self.ended(status, heard);
+                self.check_host(&how)?;
                 return Ok(self.ending(how, Vec::new()));
             }
             if let Some(how) = self.too_much() {
                 let remarks = self.kill();
+                self.check_host(&how)?;
                 self.read(watch)?;
                 return Ok(self.ending(how, remarks));
             }
@@ -241,7 +245,8 @@ impl<'a> Watch<'a> {
     fn ended(&self, status: ExitStatus, heard: Option<Heard>) -> How {
         let cause = heard.as_ref().and_then(|heard| heard.cause.as_deref());
         match cause {
-            _ if is_invalid(status) => How::Crashed(self.death(status, cause)),
+            // It crashed or was killed by a signal, which says nothing about the guest.
+            _ if status.signal().is_some() => How::Crashed(self.death(status, cause)),
             Some("host-signal") => How::Crashed(self.death(status, cause)),
             _ if !status.success() => How::Died(self.death(status, cause)),
             Some("guest-shutdown") => How::PoweredOff,
@@ -256,31 +261,34 @@ impl<'a> Watch<'a> {
         if let Some(cause) = cause {
             text += &format!(" ({cause})");
         }
-        let directory = self.vm.directory;
-        let words = last_words(&directory.join(EMULATOR_FILE)).unwrap_or_default();
+        let words = self.words();
         if !words.is_empty() {
             text += &format!(": {words}");
         }
-        if room(directory).is_ok_and(|room| room < NO_ROOM) {
-            let recorder = self.vm.recorder;
-            text += &format!(
-                "; the file system of {} is full: a machine records up to {recorder}",
-                directory.display()
-            );
-        }
         text
+    }
+
+    /// QEMU's messages.
+    fn words(&self) -> String {
+        last_words(&self.vm.directory.join(EMULATOR_FILE)).unwrap_or_default()
+    }
+
+    /// Whether the host had the disk space and the memory for this machine.
+    fn check_host(&self, how: &How) -> Result<(), Error> {
+        let (directory, words) = (self.vm.directory.to_owned(), self.words());
+        let free = room(&directory).map_err(Error::file(&directory))?;
+        if free < NO_ROOM || words.contains(FULL) {
+            return Err(Error::NoSpace { directory, free, needed: self.vm.recorder });
+        }
+        match matches!(how, How::Died(_)) && words.contains(NO_MEMORY) {
+            true => Err(Error::NoMemory(words)),
+            false => Ok(()),
+        }
     }
 
     fn ending(&self, how: How, remarks: Vec<String>) -> Ending {
         Ending { how, wall: self.started.elapsed(), remarks }
     }
-}
-
-/// Whether a signal ended a program (signal(7)): it crashed or was killed, which says nothing about the
-/// guest. `SIGBUS` is excluded, because its cause may be a full disk, to which the recording is written, and
-/// a repeated boot would fill it again.
-fn is_invalid(status: ExitStatus) -> bool {
-    status.signal().is_some_and(|signal| signal != Signal::BUS.as_raw())
 }
 
 /// The end of a file as one line of text.

@@ -116,16 +116,36 @@ fn the_recording_before_a_kill_is_kept() {
 }
 
 #[test]
-fn a_full_disk_is_distinguished_from_a_crash() {
+fn a_crash_of_the_emulator_says_nothing_about_the_guest() {
+    for signal in ["ABRT", "BUS"] {
+        let directory = tempfile::tempdir().unwrap();
+        let body = format!("echo 'Assertion failed.' >&2; kill -{signal} $$");
+        let (ending, _) = run_fake(directory.path(), &body, &limits(LONG, LONG, LONG));
+        let how = ending.how.to_string();
+        assert!(matches!(ending.how, How::Crashed(_)), "{how}");
+        assert!(how.contains(signal) && how.ends_with(": Assertion failed."), "{how}");
+    }
+}
+
+/// The error of this script as QEMU.
+fn error_of(directory: &Path, body: &str) -> String {
+    let emulator = Emulator::unchecked(&script(directory, body), 10);
+    let limits = limits(LONG, LONG, LONG);
+    let run = |vm: &Vm<'_>| run(vm, &mut |_| {});
+    with_vm(directory, &emulator, Engine::Tcg, 1, &limits, run).unwrap_err().to_string()
+}
+
+#[test]
+fn a_lack_of_memory_or_space_is_the_hosts_failure() {
     let directory = tempfile::tempdir().unwrap();
-    let (ending, _) = run_fake(directory.path(), "kill -BUS $$", &limits(LONG, LONG, LONG));
-    assert!(matches!(ending.how, How::Died(_)), "{}", ending.how);
-    let directory = tempfile::tempdir().unwrap();
-    let body = "echo 'Assertion failed.' >&2; kill -ABRT $$";
-    let (ending, _) = run_fake(directory.path(), body, &limits(LONG, LONG, LONG));
-    let how = ending.how.to_string();
-    assert!(matches!(ending.how, How::Crashed(_)), "{how}");
-    assert!(how.contains("(SIGABRT)") && how.ends_with(": Assertion failed."), "{how}");
+    let body = "echo \"cannot set up guest memory 'ram': Cannot allocate memory\" >&2; exit 1";
+    let error = error_of(directory.path(), body);
+    let told = "the host has too little free memory for the machine: ";
+    assert!(error.starts_with(told) && error.ends_with("Cannot allocate memory"), "{error}");
+    // The plugin says so, and QEMU goes on.
+    let body = "echo 'the profile cannot be written and ends here: No space left on device' >&2";
+    let error = error_of(directory.path(), body);
+    assert!(error.contains("but a machine needs 1M for its recording"), "{error}");
 }
 
 #[test]
