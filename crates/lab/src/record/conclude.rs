@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 use crate::record::clock;
 use crate::record::collect::{Recording, collect};
 use crate::record::exact::read_counted;
-use crate::record::profile;
+use crate::record::{metrics, profile};
 
 /// The description of a boot before it begins. It is written beside the recording, so that an interrupted
 /// boot can be identified.
@@ -101,6 +101,7 @@ pub fn conclude(
     let names: Vec<String> = head.workloads.iter().map(|(name, _)| name.clone()).collect();
     let log = machine::read_log(directory)?;
     let mut recording = collect(&log, &names);
+    recording.failures.extend(metrics::ambiguous(&recording.samples));
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
     let mut outcome = outcome(&head, &recording, &console, ending);
     // In exact mode the guest's clock is the number of instructions.

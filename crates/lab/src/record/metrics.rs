@@ -1,8 +1,8 @@
-//! Compares the metrics that a workload reports with those that its manifest declares.
+//! Checks the metrics that workloads report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Boot, Experiment, INSTRUCTIONS};
+use model::{Boot, Experiment, INSTRUCTIONS, Sample};
 
 /// A sentence for each workload whose samples have metrics that its manifest does not declare, and for each
 /// that reported no declared metric.
@@ -34,4 +34,55 @@ pub fn differences(experiment: &Experiment, boot: &Boot) -> Vec<String> {
         }
     }
     found
+}
+
+/// The workloads with two metrics whose rows would have one name, each with a sentence about them. A row is
+/// called by its metric and its label.
+pub fn ambiguous(samples: &[Sample]) -> Vec<(String, String)> {
+    let mut rows = BTreeMap::new();
+    let mut found = BTreeMap::new();
+    for Sample { workload, metric, label, .. } in samples {
+        let row = if label.is_empty() { metric.clone() } else { format!("{metric}-{label}") };
+        let first: &String = rows.entry((workload, row.clone())).or_insert(metric);
+        if first != metric {
+            let why = format!(
+                "workload `{workload}` reported the metrics `{first}` and `{metric}` with labels that make \
+                 both the row `{row}`: rename a metric or a label"
+            );
+            found.entry(workload.clone()).or_insert(why);
+        }
+    }
+    found.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[test]
+    fn rows_of_two_metrics_have_two_names() {
+        let sample = |workload: &str, metric: &str, label: &str| Sample {
+            workload: workload.into(),
+            metric: metric.into(),
+            label: label.into(),
+            iteration: 0,
+            phase: String::new(),
+            value: 1.0,
+            count: NonZeroU32::MIN,
+            ended: None,
+        };
+        let sound = [
+            sample("w", "x", "a-b"),
+            sample("w", "x", "a-b"),
+            sample("w", "x-a", "c"),
+            sample("v", "x-a", "b"),
+        ];
+        assert_eq!(ambiguous(&sound), []);
+        for other in [sample("w", "x-a", "b"), sample("w", "x-a-b", "")] {
+            let [(workload, why)] = &*ambiguous(&[&sound[..], &[other]].concat()) else { panic!() };
+            assert!(workload == "w" && why.contains("both the row `x-a-b`: rename"), "{why}");
+        }
+    }
 }
