@@ -33,6 +33,25 @@ fn frames_are_taken_off() {
     assert_eq!(table.rows[1].label, "kernel user");
 }
 
+#[test]
+fn a_blank_cell_in_a_frame_is_a_missing_value() {
+    let framed = "\
+        | test |  base | mid   | new  |\n\
+        |------|-------|-------|------|\n\
+        | one  | 10.00 |       | 12.0 |\n\
+        | two  |       | 10.50 | 12.0 |\n\
+        | three| 11.00 | 10.50 | 12.0 |\n";
+    let value = |cell: &import::Cell| cell.value.as_ref().map(|it| it.value);
+    let rows = table(framed).rows;
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.cells.iter().map(value).collect()).collect();
+    let expected = [
+        [Some(10.0), None, Some(12.0)],
+        [None, Some(10.5), Some(12.0)],
+        [Some(11.0), Some(10.5), Some(12.0)],
+    ];
+    assert_eq!(rows, expected);
+}
+
 /// From "x86, sched: Add support for frequency invariance" (Giovanni Gherdovich, 2019): ratios, with
 /// a box about the column that was chosen.
 const BOXED: &str = "
