@@ -44,6 +44,8 @@ pub struct Explanation {
     pub denominator: i128,
     /// All phases together. None if a side has no complete boot with a profile of the workload.
     pub all: Option<Section>,
+    /// The measured phases together. None where no phase only prepares, or every phase does.
+    pub measured: Option<Section>,
     /// Each phase, in order of first appearance.
     pub phases: Vec<Section>,
     /// Names of the phases that only prepare and get no verdict.
@@ -62,10 +64,10 @@ pub struct Side {
 }
 
 impl Explanation {
-    /// The section of `phase`, or that of all phases together.
+    /// The section of `phase`, or that of the measured phases together.
     pub fn section(&self, phase: Option<&str>) -> Option<&Section> {
         match phase {
-            None => self.all.as_ref(),
+            None => self.measured.as_ref().or(self.all.as_ref()),
             Some(phase) => {
                 self.phases.iter().find(|section| section.phase.as_deref() == Some(phase))
             }
@@ -100,22 +102,26 @@ pub fn explain(
     };
     let (base, new) = (side(0, base), side(1, new));
     let sides = Sides { seeds, complete: complete == [true; 2] };
-    let section = |phase: Option<&str>| {
-        let tallies = sides.map(|boot| Tally::of(profiles(boot, used, phase)));
-        let counters = sides.map(|boot| counters::growth(boot, used, phase));
-        section::section(phase, &tallies, &counters)
+    let section = |span: Span<'_>| {
+        let tallies = sides.map(|boot| Tally::of(profiles(boot, used, span)));
+        let counters = sides.map(|boot| counters::growth(boot, used, span));
+        section::section(span.phase(), &tallies, &counters)
     };
-    let mut all = section(None);
-    let mut phases: Vec<Section> =
-        phase_names(&sides, used).into_iter().filter_map(|phase| section(Some(phase))).collect();
+    let mut all = section(Span::All);
+    let names = phase_names(&sides, used).into_iter();
+    let mut phases: Vec<Section> = names.filter_map(|phase| section(Span::Phase(phase))).collect();
+    let mut measured = match Span::measured(sides.iter().copied(), used) {
+        Span::Measured => section(Span::Measured),
+        _ => None,
+    };
     if let Some(all) = &mut all {
-        rename::mark(all, &mut phases);
+        rename::mark(all, measured.iter_mut().chain(&mut phases));
     }
     let workload = used.manifest.name.clone();
     let denominator = sides.denominator();
     let names = phases.iter().filter_map(|section| section.phase.clone());
     let preparation = names.filter(|phase| used.manifest.prepares(phase)).collect();
-    Explanation { workload, base, new, wanted, denominator, all, phases, preparation }
+    Explanation { workload, base, new, wanted, denominator, all, measured, phases, preparation }
 }
 
 /// Whether `boots` have every seed.
@@ -125,22 +131,57 @@ fn is_complete(boots: &[&Boot], wanted: u32) -> bool {
 
 /// The complete boots that have a profile of the workload.
 fn seeds<'a>(variant: &VariantBoots<'a>, used: &WorkloadUse) -> Vec<&'a Boot> {
-    let has_profile = |boot: &&Boot| profiles(boot, used, None).next().is_some();
+    let has_profile = |boot: &&Boot| profiles(boot, used, Span::All).next().is_some();
     let mut boots: Vec<&Boot> = variant.complete().filter(has_profile).collect();
     boots.sort_by_key(|boot| boot.replicate);
     boots
 }
 
-/// The profiles of a workload in one phase, or in all of them, of the iterations that count.
+/// The phases that figures are summed over.
+#[derive(Clone, Copy)]
+pub(crate) enum Span<'a> {
+    All,
+    Measured,
+    Phase(&'a str),
+}
+
+impl<'a> Span<'a> {
+    /// The measured phases of these boots; all phases where none only prepares, or every one does.
+    fn measured(mut boots: impl Iterator<Item = &'a Boot>, used: &WorkloadUse) -> Self {
+        let is_measured = |boot| profiles(boot, used, Self::Measured).next().is_some();
+        match !used.manifest.preparation.is_empty() && boots.any(is_measured) {
+            true => Self::Measured,
+            false => Self::All,
+        }
+    }
+
+    fn has(self, phase: &str, used: &WorkloadUse) -> bool {
+        match self {
+            Self::All => true,
+            Self::Measured => !used.manifest.prepares(phase),
+            Self::Phase(only) => phase == only,
+        }
+    }
+
+    /// The only phase.
+    fn phase(self) -> Option<&'a str> {
+        match self {
+            Self::Phase(only) => Some(only),
+            Self::All | Self::Measured => None,
+        }
+    }
+}
+
+/// The profiles of a workload in some phases, of the iterations that count.
 fn profiles<'a>(
     boot: &'a Boot,
     used: &WorkloadUse,
-    phase: Option<&str>,
+    span: Span<'_>,
 ) -> impl Iterator<Item = &'a Profile> {
     boot.profiles.iter().filter(move |profile| {
         profile.workload == used.manifest.name
             && used.counts(profile.iteration)
-            && phase.is_none_or(|phase| profile.phase == phase)
+            && span.has(&profile.phase, used)
     })
 }
 
@@ -148,7 +189,7 @@ fn profiles<'a>(
 fn phase_names<'a>(sides: &Sides<&'a Boot>, used: &WorkloadUse) -> Vec<&'a str> {
     let mut names = Vec::new();
     for boot in sides.iter() {
-        for profile in profiles(boot, used, None) {
+        for profile in profiles(boot, used, Span::All) {
             if !names.contains(&&*profile.phase) {
                 names.push(&profile.phase);
             }

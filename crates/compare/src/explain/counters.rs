@@ -5,20 +5,19 @@ use std::collections::BTreeSet;
 
 use model::{Boot, Source, WorkloadUse};
 
-use super::Counter;
 use super::sides::Sides;
+use super::{Counter, Span};
 use crate::Difference;
 use crate::growth::{Growth, lost_series};
 use crate::luck::{Entry, listed};
 
-/// The growth in one seed over the iterations that count, in one phase or in all; empty if the seed lost
-/// series.
-pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, phase: Option<&str>) -> Growth<'a> {
+/// The growth in one seed over the iterations that count, in some phases; empty if the seed lost series.
+pub fn growth<'a>(boot: &'a Boot, used: &WorkloadUse, span: Span<'_>) -> Growth<'a> {
     let chunks = boot.chunks.iter().filter(|chunk| {
         chunk.workload == used.manifest.name
             && used.counts(chunk.iteration)
             && chunk.is_of(Source::Vmstat)
-            && phase.is_none_or(|phase| chunk.phase == phase)
+            && span.has(&chunk.phase, used)
     });
     if lost_series(boot) { Growth::default() } else { Growth::of(chunks) }
 }

@@ -6,7 +6,7 @@ use model::{Boot, Profile, WorkloadUse};
 
 use super::symbol::{Piece, Symbol};
 use super::tally::Tally;
-use super::{profiles, seeds};
+use super::{Span, profiles, seeds};
 use crate::VariantBoots;
 
 /// The instructions of two variants by path.
@@ -29,7 +29,7 @@ pub struct Path {
     pub new: f64,
 }
 
-/// The paths of a workload on both sides, of one phase or of all phases. Seeds that did not follow calls are
+/// The paths of a workload on both sides, of one phase or of the measured phases. Seeds that did not follow calls are
 /// left out where others of their side did.
 pub fn paths(
     base: &VariantBoots<'_>,
@@ -38,15 +38,17 @@ pub fn paths(
     phase: Option<&str>,
 ) -> Paths {
     let all = [seeds(base, used), seeds(new, used)];
+    let measured = || Span::measured(all.iter().flatten().copied(), used);
+    let span = phase.map_or_else(measured, Span::Phase);
     let with_stacks = all.each_ref().map(|boots| {
-        let followed = |boot: &&Boot| profiles(boot, used, None).any(has_stacks);
+        let followed = |boot: &&Boot| profiles(boot, used, Span::All).any(has_stacks);
         boots.iter().copied().filter(followed).collect::<Vec<_>>()
     });
     let followed = with_stacks.iter().all(|boots| !boots.is_empty());
     let sides = if followed { with_stacks } else { all };
     let mut means = BTreeMap::<Vec<&str>, [f64; 2]>::new();
     for (side, boots) in sides.iter().enumerate() {
-        for (frames, sum) in sums(boots, used, phase, followed) {
+        for (frames, sum) in sums(boots, used, span, followed) {
             means.entry(frames).or_default()[side] = sum as f64 / boots.len() as f64;
         }
     }
@@ -63,16 +65,16 @@ pub fn paths(
 fn sums<'a>(
     boots: &[&'a Boot],
     used: &WorkloadUse,
-    phase: Option<&str>,
+    span: Span<'_>,
     followed: bool,
 ) -> BTreeMap<Vec<&'a str>, i128> {
     let mut sums = BTreeMap::new();
     let mut add = |frames, instructions: i128| *sums.entry(frames).or_default() += instructions;
-    let all = boots.iter().flat_map(|boot| profiles(boot, used, phase));
+    let all = boots.iter().flat_map(|boot| profiles(boot, used, span));
     for stack in all.filter(|_| followed).flat_map(|profile| &profile.stacks) {
         add(frames(&stack.functions), stack.instructions.into());
     }
-    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, phase))) {
+    for tally in boots.iter().map(|boot| Tally::of(profiles(boot, used, span))) {
         let functions = tally.functions.iter().filter(|_| !followed);
         functions.for_each(|(it, sum)| add(vec![KERNEL, it.name], sum.instructions));
         tally.processes.iter().for_each(|(name, sum)| add(vec![name, USER], *sum));

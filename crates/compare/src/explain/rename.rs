@@ -20,10 +20,10 @@ const MAX_WORDS: usize = 8;
 /// the others.
 const MAX_CANDIDATES: usize = 2000;
 
-/// Marks the pairs in `all` and in each phase. `all` says what a side executed at all.
-pub fn mark(all: &mut Section, phases: &mut [Section]) {
+/// Marks the pairs in `all` and in its parts. `all` says what a side executed at all.
+pub fn mark<'a>(all: &'a mut Section, parts: impl Iterator<Item = &'a mut Section>) {
     let pairs = pairs(all);
-    for section in std::iter::once(all).chain(phases) {
+    for section in std::iter::once(all).chain(parts) {
         for it in &mut section.contributions {
             if let Some(calls) = &mut it.calls {
                 calls.maybe = pairs.get(&it.subject).cloned();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kernelfiles::catalogue;
 use model::{Boot, WorkloadUse};
 
+use crate::explain::Span;
 use crate::explain::counters::growth;
 use crate::{Difference, VariantBoots};
 
@@ -36,7 +37,7 @@ pub fn meaning(counter: &str) -> (&'static str, &'static str) {
 pub fn most_different<'a>(used: &WorkloadUse, columns: &'a [VariantBoots<'_>]) -> Vec<&'a str> {
     let grown: Vec<Vec<_>> = columns
         .iter()
-        .map(|column| column.complete().map(|boot: &Boot| growth(boot, used, None)).collect())
+        .map(|column| column.complete().map(|boot: &Boot| growth(boot, used, Span::All)).collect())
         .collect();
     let names: BTreeSet<&str> =
         grown.iter().flatten().flat_map(|it| it.iter().map(|(name, _)| name)).collect();

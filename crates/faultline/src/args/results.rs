@@ -79,7 +79,7 @@ pub struct ExplainArgs {
     /// The workload [default: the experiment's only one]
     #[arg(long)]
     pub workload: Option<String>,
-    /// Explain this phase only
+    /// Explain this phase only [default: the measured phases together]
     #[arg(long)]
     pub phase: Option<String>,
     /// Explain a kernel counter or a row of the counter tables: what it counts, in which kernels, and how

@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 30;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("flame.js");
 
-/// The attribution of the difference as a page. For the whole workload or for `phase`: a waterfall of the
+/// The attribution of the difference as a page. For the measured phases or for `phase`: a waterfall of the
 /// contributions, a flame graph of `paths`, which must be of the same phases, and the rankings. Then the
 /// rankings of everything else. Every name is escaped; nothing is loaded.
 pub fn explain_html(
@@ -25,7 +25,7 @@ pub fn explain_html(
     paths: &Paths,
     phase: Option<&str>,
 ) -> String {
-    let all = explanation.all.as_ref();
+    let all = explanation.section(None);
     let body = html! {
         header {
             p class="kicker" { "faultline explain" }
@@ -61,7 +61,7 @@ fn contributions(explanation: &Explanation, section: &Section) -> Markup {
     let [base, new] = names(explanation);
     html! {
         @if let Some(drawing) = waterfall(explanation, section) {
-            h2 { "From " (base) " to " (new) " in " (covered(section)) ": instructions by function" }
+            h2 { "From " (base) " to " (new) " in " (covered(explanation, section)) ": instructions by function" }
             p class="note" {
                 "A bar is the change of a function's own instructions, without those of what it \
                  calls. Where work moved from a function into others, its bar points back and \
@@ -86,7 +86,7 @@ fn rankings(explanation: &Explanation, section: &Section) -> Markup {
 fn folded(explanation: &Explanation, section: &Section) -> Markup {
     html! {
         details {
-            summary { "In " (covered(section)) }
+            summary { "In " (covered(explanation, section)) }
             (contributions(explanation, section))
             (rankings(explanation, section))
         }
@@ -94,9 +94,10 @@ fn folded(explanation: &Explanation, section: &Section) -> Markup {
 }
 
 /// What a section covers.
-fn covered(section: &Section) -> String {
+fn covered(explanation: &Explanation, section: &Section) -> String {
     match &section.phase {
         Some(phase) => format!("phase {}", view::phase_name(phase)),
+        None if explanation.measured.is_some() => "the measured phases".to_owned(),
         None => "all phases".to_owned(),
     }
 }
@@ -153,7 +154,7 @@ fn graphs(
         }
     };
     html! {
-        h2 { "Who calls whom in " (covered(section)) ": a differential flame graph" }
+        h2 { "Who calls whom in " (covered(explanation, section)) ": a differential flame graph" }
         p class="note" {
             "A frame is as wide as the instructions that " (new) " executes in it and in what it calls. \
              Its colour is their change: " span class="key more8" { "more" } " or "

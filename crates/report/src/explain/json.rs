@@ -21,6 +21,7 @@ struct Document<'a> {
     denominator: i128,
     not_modelled: [&'static str; 4],
     all: Option<SectionDocument<'a>>,
+    measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
 }
 
@@ -123,6 +124,7 @@ pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Err
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
+        measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),
     };
     serde_json::to_string_pretty(&document)

@@ -9,7 +9,7 @@ use crate::ascii::{WIDTH, wrap};
 const MAX_PHASES: usize = 8;
 
 /// The attribution of the difference as plain text: ASCII, at most 100 columns where the figures allow. It
-/// begins with a sentence for each measured phase. The rankings are those of the whole workload, or of
+/// begins with a sentence for each measured phase. The rankings are those of the measured phases, or of
 /// `phase`, with `top` rows each.
 pub fn explain(
     explanation: &Explanation,

@@ -52,19 +52,20 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     asked().map(headline).chain(hint).collect()
 }
 
-/// Which of the ranked phases get no verdict, if the rankings are of all phases.
+/// Which phases the rankings of the measured phases leave out.
 pub fn unjudged(explanation: &Explanation, phase: Option<&str>) -> Option<String> {
     let names: Vec<_> = explanation.preparation.iter().map(|phase| phase_name(phase)).collect();
-    (phase.is_none() && !names.is_empty()).then(|| {
+    let measured = explanation.measured.as_ref().filter(|_| phase.is_none());
+    measured.map(|_| {
         format!(
-            "The rankings are of all phases, also of those that only prepare and get no verdict: {}. \
-             `--phase NAME` ranks one phase.",
+            "The rankings are of the measured phases. `--phase NAME` ranks one that only prepares: {}.",
             names.join(", ")
         )
     })
 }
 
-fn headline(it: &Headline) -> String {
+/// What happened in a phase, and the function that holds the change.
+pub fn headline(it: &Headline) -> String {
     let (kernel, phase) = (&it.kernel, phase_name(&it.phase));
     let percent = 100.0 * kernel.change() / kernel.base;
     let change = match more_or_less(percent, 2).as_deref() {
@@ -217,7 +218,7 @@ fn error(section: &Section) -> Option<String> {
     Some(format!("ERROR{}: the profile of a seed is wrong: {what}.", within(section)))
 }
 
-/// The totals: of all phases together by who executed, then of at most `limit` phases.
+/// The totals: of the measured phases together by who executed, then of at most `limit` phases.
 pub fn totals(explanation: &Explanation, limit: usize) -> TextTable {
     let row = |name: String, it: &Difference| {
         let change = signed(it.change(), 0);
@@ -227,12 +228,13 @@ pub fn totals(explanation: &Explanation, limit: usize) -> TextTable {
     let equal =
         |totals: &Totals| totals.hidden().map(|it| row("  kernel, at equal entries".into(), it));
     let mut rows = Vec::new();
-    if let Some(all) = &explanation.all {
-        rows.push(row("total".into(), &all.totals.all));
-        rows.push(row("  user".into(), &all.totals.user));
-        rows.push(row("  kernel".into(), &all.totals.kernel));
-        rows.extend(equal(&all.totals));
-        rows.push(row("  firmware".into(), &all.totals.firmware));
+    if let Some(Section { totals, .. }) = explanation.section(None) {
+        let name = if explanation.measured.is_some() { "measured phases" } else { "total" };
+        rows.push(row(name.into(), &totals.all));
+        rows.push(row("  user".into(), &totals.user));
+        rows.push(row("  kernel".into(), &totals.kernel));
+        rows.extend(equal(totals));
+        rows.push(row("  firmware".into(), &totals.firmware));
     }
     for section in explanation.phases.iter().take(limit) {
         let name = phase_name(section.phase.as_deref().unwrap_or_default());

@@ -64,19 +64,32 @@ fn one_phase() {
 }
 
 #[test]
-fn phases_that_only_prepare_are_named_where_they_are_ranked() {
+fn phases_that_only_prepare_are_ranked_only_where_they_are_named() {
     let variants = ["6.1", "6.12"].map(variant);
     let (old, new) = (kernels::old(), kernels::new());
     let columns = columns(&variants, &[&old, &new]);
     let mut used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     used.manifest.preparation = vec!["".into(), "steady".into(), "none".into()];
     let explanation = compare::explain(&columns[0], &columns[1], &used, old.len() as u32);
-    let said = "those that only prepare and get no verdict: ";
+    let said = "ranks one that only prepares: ";
     let all = words(&text(&explanation, None));
-    assert!(all.contains(&format!("{said}(no phase), steady. `--phase NAME`")), "{all}");
+    assert!(all.contains(&format!("{said}(no phase), steady.")), "{all}");
     assert!(!words(&text(&explanation, Some("steady"))).contains(said));
     let paths = compare::paths(&columns[0], &columns[1], &used, None);
-    assert!(report::explain_html(&explanation, &[], &paths, None).contains(said));
+    let page = report::explain_html(&explanation, &[], &paths, None);
+    assert!(page.contains(said) && page.contains("in the measured phases"));
+    // One phase is measured.
+    let [measured, fill] = [None, Some("fill")].map(|phase| explanation.section(phase).unwrap());
+    assert_eq!(measured.contributions, fill.contributions);
+    assert_eq!(paths, compare::paths(&columns[0], &columns[1], &used, Some("fill")));
+    let change = |phase| column(&text(&explanation, phase), "Contributions", "sum of all");
+    assert_eq!(change(None), change(Some("fill")));
+    used.manifest.preparation.push("fill".into());
+    let explanation = compare::explain(&columns[0], &columns[1], &used, old.len() as u32);
+    assert_eq!(
+        (explanation.section(None), &explanation.measured),
+        (explanation.all.as_ref(), &None)
+    );
 }
 
 #[test]
