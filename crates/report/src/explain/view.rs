@@ -1,5 +1,7 @@
 //! The tables of an explanation as words and figures, for text and HTML alike.
 
+use std::cmp::Ordering;
+
 use compare::{
     Calls, Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder,
     LEVEL, Only, RATE, RESOLUTION, Section, Side, Totals,
@@ -437,8 +439,28 @@ fn luck(it: &Difference) -> &'static str {
     }
 }
 
-/// A numerator as the nearest whole number of units, halves away from zero.
+/// A numerator as the nearest whole number of units, halves to even as [`decimal`] rounds them.
 fn whole(numerator: i128, unit: i128) -> i128 {
-    let half = unit / 2 * numerator.signum();
-    (numerator + half) / unit
+    let (below, rest) = (numerator.div_euclid(unit), numerator.rem_euclid(unit));
+    match (2 * rest).cmp(&unit) {
+        Ordering::Less => below,
+        Ordering::Equal => below + below.rem_euclid(2),
+        Ordering::Greater => below + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_rounded_alike_in_all_tables() {
+        for unit in 1..7 {
+            for numerator in -40..40 {
+                let mean = numerator as f64 / unit as f64;
+                let printed = signed(mean, 0).replace("-0", "+0");
+                assert_eq!(format!("{:+}", whole(numerator, unit)), printed, "{numerator}/{unit}");
+            }
+        }
+    }
 }
