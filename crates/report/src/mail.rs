@@ -8,12 +8,13 @@ mod subject;
 mod tables;
 mod verdicts;
 
-use compare::{Comparison, Results};
+use compare::{Comparison, Explained, Results};
 use model::Mode;
 
-use crate::ascii::{escape, fold};
+use crate::ascii::{escape, excerpt, fold};
 use crate::cross_check;
 use crate::exact;
+use crate::explain::view;
 use crate::notes::{self, Note, ORIGIN};
 use crate::verdicts::Layout;
 
@@ -34,15 +35,21 @@ fn hanging(first: &str, text: &str) -> String {
 }
 
 /// The mail: one header, the subject, then an empty line and the body. `results` is the input of the
-/// comparison, and `recipe` what is needed to run it again.
-pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>) -> String {
+/// comparison, `explained` names the functions behind its verdicts, and `recipe` is what is needed to run it
+/// again.
+pub fn mail(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    explained: &[Explained],
+    recipe: &Recipe<'_>,
+) -> String {
     // The origin of kernels is printed with the commands that get them, if those are known.
     let is_told = |note: &Note| note.topic == ORIGIN && results.experiment.imported.is_none();
     let seeds = (comparison.mode == Mode::Exact).then(|| exact::seeds(comparison));
     let notes = notes::all(comparison).into_iter().filter(|note| !is_told(note));
     let notes: Vec<Note> = seeds.into_iter().flatten().chain(notes).collect();
     let parts = [
-        Some(verdicts::text(comparison)),
+        Some(verdicts::text(comparison) + &functions(explained)),
         Some(tables::text(comparison)),
         cross_check::sentences(comparison)
             .map(|notes| section("By both clocks (positive gains are better):", &notes)),
@@ -53,6 +60,23 @@ pub fn mail(comparison: &Comparison, results: &Results<'_>, recipe: &Recipe<'_>)
     ];
     let body = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     format!("{}\n{}", subject::header(comparison), guarded(&body))
+}
+
+/// Most phases whose function is named.
+const MAX_FUNCTIONS: usize = 4;
+
+/// A sentence for each phase in which one function holds the change.
+fn functions(explained: &[Explained]) -> String {
+    let named = explained.iter().flat_map(|it| {
+        let first = match explained {
+            [_] => String::new(),
+            _ => format!("{}, {}: ", excerpt(&it.workload), excerpt(&it.variant)),
+        };
+        let headlines = it.headlines.iter().filter(|headline| headline.function.is_some());
+        headlines.map(move |it| fold(WIDTH, "", "    ", &format!("{first}{}", view::headline(it))))
+    });
+    let named: String = named.take(MAX_FUNCTIONS).collect();
+    if named.is_empty() { named } else { format!("\n{named}") }
 }
 
 /// The limits of emulation.

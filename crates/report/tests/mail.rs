@@ -5,8 +5,8 @@ mod common;
 use common::carried::assert_mail_says_it;
 use common::{boot, boots, columns, experiment, measure, variant};
 use compare::{
-    Basis, Cell, Comparison, CrossCheck, Evidence, Gain, Judging, Reading, Results, Verdict,
-    compare,
+    Basis, Cell, Comparison, CrossCheck, Difference, Evidence, Explained, Gain, Headline, Holder,
+    Judging, Reading, Results, Verdict, compare,
 };
 use import::{Baseline, check, read};
 use model::{
@@ -21,6 +21,7 @@ struct Case {
     variants: Vec<Variant>,
     boots: Vec<Vec<Boot>>,
     files: Vec<(String, String)>,
+    explained: Vec<Explained>,
 }
 
 impl Case {
@@ -31,6 +32,7 @@ impl Case {
             variants: variants.iter().map(|(name, _)| variant(name)).collect(),
             boots: variants.iter().map(|(_, boots)| boots.clone()).collect(),
             files: files.into(),
+            explained: Vec::new(),
         }
     }
 
@@ -42,7 +44,7 @@ impl Case {
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
         let recipe = Recipe { version: "0.1.0", files: &self.files };
-        let mail = report::mail(&comparison, &results, &recipe);
+        let mail = report::mail(&comparison, &results, &self.explained, &recipe);
         assert_sendable(&mail);
         assert_mail_says_it(&comparison);
         (mail, comparison)
@@ -215,6 +217,40 @@ fn exact_mode() {
         "{mail}"
     );
     assert!(mail.contains("\n  not modelled  caches, TLBs"), "{mail}");
+}
+
+#[test]
+fn the_function_behind_a_verdict_is_named() {
+    let headline = |phase: &str, new, name: Option<&str>| Headline {
+        phase: phase.into(),
+        kernel: Difference { base: 1000.0, new, floor: Some(10.0) },
+        function: name.map(|name| Holder {
+            name: name.into(),
+            inclusive: true,
+            per_entry: [2_369_514.0, 5_716_350.0],
+            share: 1.0,
+        }),
+        at_equal_entries: false,
+        followed: true,
+        listed: true,
+    };
+    let headlines =
+        [headline("protect", 2400.4, Some("change_protection")), headline("end", 900.0, None)];
+    let explained = |variant: &str| Explained {
+        workload: "mprotect".into(),
+        variant: variant.into(),
+        headlines: headlines.to_vec(),
+    };
+    let mut case = two(Mode::Exact, 1.2);
+    assert!(!case.mail(|_| {}).0.contains("\nPhase "));
+    case.explained = vec![explained("6.12")];
+    let (mail, _) = case.mail(|_| {});
+    let said = "\n\nPhase protect: 140.04 % more kernel instructions, in change_protection and what it \
+                calls: 2369514 per entry before, 5716350 now.\n\n";
+    assert!(mail.replace("\n    ", " ").contains(said) && !mail.contains("Phase end"), "{mail}");
+    case.explained.push(explained("7.3"));
+    let (mail, _) = case.mail(|_| {});
+    assert!(mail.contains("\nmprotect, 7.3: Phase protect: 140.04 % more"), "{mail}");
 }
 
 #[test]

@@ -36,7 +36,8 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
             report::json(comparison).map_err(|error| Failure::Host(error.to_string()))?
         }
         Format::Mail => {
-            report::mail(comparison, &analysis.results(), &recipe(&files(&analysis.experiment)))
+            let (results, explained) = (analysis.results(), analysis.explained());
+            report::mail(comparison, &results, &explained, &recipe(&files(&analysis.experiment)))
         }
         Format::Html => page(&store, &analysis)?,
     };

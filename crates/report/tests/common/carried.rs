@@ -9,7 +9,7 @@ pub fn assert_mail_says_it(comparison: &Comparison) {
     let experiment = super::experiment(comparison.mode, comparison.boots);
     let results = Results { experiment: &experiment, variants: Vec::new() };
     let recipe = Recipe { version: "0.1.0", files: &[] };
-    let mail = report::mail(comparison, &results, &recipe);
+    let mail = report::mail(comparison, &results, &[], &recipe);
     let said = bare(&mail);
     for sentence in sentences(comparison) {
         assert!(said.contains(&bare(&sentence)), "not in the mail: {sentence}\n{mail}");
