@@ -261,7 +261,7 @@ fn gains(table: &Table, column: usize) -> Vec<String> {
 
 /// Whether the baseline's figure is printed as 0 though it is not: no gain follows from the printed values
 /// then.
-fn vanishes(row: &Row) -> bool {
+pub fn vanishes(row: &Row) -> bool {
     let base = row.value(0).filter(|base| *base != 0.0);
     base.is_some_and(|base| decimal(Some(base), row.decimals) == decimal(Some(0.0), row.decimals))
 }

@@ -254,6 +254,23 @@ fn the_function_behind_a_verdict_is_named() {
 }
 
 #[test]
+fn there_is_no_gain_over_what_is_printed_as_0() {
+    let measured = |spread: f64| {
+        let mut boot = boot(0);
+        measure(&mut boot, "Elapsed", "NUMA01", &[5.0 - spread, 5.0, 5.0 + spread]);
+        vec![boot]
+    };
+    let case = Case::new(Mode::Measured, &[("old", measured(1e-5)), ("new", measured(1.4e-3))]);
+    let (mail, comparison) = case.mail(|_| {});
+    let stddev = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("Stddev")).unwrap();
+        line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(stddev(&mail), "0.00 ( 0.00%) 0.00 ( -)");
+    assert_eq!(stddev(&report::text(&comparison)), stddev(&mail));
+}
+
+#[test]
 fn subjects_say_what_was_found() {
     let case = two(Mode::Measured, 1.052);
     let subject = |verdict, evidence: Evidence| case.subject(|it| judge(it, verdict, evidence));

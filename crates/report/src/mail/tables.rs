@@ -8,7 +8,7 @@ use super::{LAYOUT, WIDTH};
 use crate::ascii::{escape, fold};
 use crate::exact::luck_list;
 use crate::heading;
-use crate::table::{Column, NOTHING, below, grid, labels, moved};
+use crate::table::{Column, NOTHING, below, grid, labels, moved, vanishes};
 use crate::verdicts;
 
 /// Labels are not cut shorter than this, even where two columns do not fit beside them.
@@ -136,9 +136,10 @@ fn short_name(name: &str, long: &mut Long) -> String {
     }
 }
 
-/// The table in a form that can be parsed again. Rows without any value are left out. Where the baseline
-/// would be printed as 0 though it is not, there are more decimals, because no percentage follows from 0.
-/// Where values lie too far apart for that, or for a percentage to be meaningful, there is none.
+/// The table in a form that can be parsed again. Rows without any value are left out. A baseline with fewer
+/// than two digits has more decimals, so that the percentages follow from what is printed; one that is printed
+/// as 0 has no percentages, as in the text. Where values lie too far apart for a percentage to be meaningful,
+/// there is none.
 fn readable(table: &Table) -> Table {
     let mut table = table.clone();
     table.rows.retain(|row| row.values().any(|value| value.is_some()));
@@ -152,7 +153,7 @@ fn readable(table: &Table) -> Table {
         let decimals = |number: i32| usize::try_from(number).unwrap_or(0);
         if wanted > room {
             row.cells.iter_mut().for_each(|cell| cell.gain = None);
-        } else if wanted > DIGITS - 1 {
+        } else if wanted > DIGITS - 1 && !vanishes(row) {
             row.decimals = row.decimals.max(decimals(wanted));
         }
         row.decimals = row.decimals.min(decimals(room));
