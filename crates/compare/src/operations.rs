@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use model::{
-    Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Rows, Sample, WorkloadUse,
+    Better, Boot, BootId, INSTRUCTIONS, Manifest, Mean, Metric, Mode, Sample, WorkloadUse,
 };
 use stats::counted::count;
 use stats::{Counted, Run, Summary};
@@ -278,11 +278,7 @@ fn metric_named(name: &str, workload: &Manifest, mode: Mode) -> (usize, Metric) 
         name: name.to_owned(),
         unit: unit.to_owned(),
         better,
-        mean: Mean::Amean,
-        primary: false,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     let undeclared = workload.metrics.len();
     if is_instructions(name, mode) {

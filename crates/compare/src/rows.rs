@@ -99,10 +99,8 @@ mod tests {
             unit: "ms".into(),
             better,
             mean,
-            primary: false,
             rows,
-            decimals: None,
-            concurrent: false,
+            ..Metric::default()
         }
     }
 

@@ -1,9 +1,9 @@
 //! Boots and manifests for tests.
 
 use model::{
-    Accesses, Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Experiment, HostLoad, Machine,
-    Manifest, Mean, Metric, Millis, Mode, Outcome, Pinned, Privilege, Profile, Profiling, Rows,
-    Sample, Sampler, Target, Topology, Variant, WorkloadUse,
+    Accesses, Better, Boot, BootId, Bytes, Chunk, Column, Experiment, Machine, Manifest, Mean,
+    Metric, Millis, Mode, Outcome, Privilege, Profile, Sample, Target, Topology, Variant,
+    WorkloadUse,
 };
 
 use crate::{KeptBoot, VariantBoots};
@@ -15,26 +15,16 @@ pub fn manifest() -> Manifest {
         unit: "s".into(),
         better,
         mean,
-        primary: false,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     Manifest {
         name: "autonuma".into(),
-        description: String::new(),
-        command: Vec::new(),
-        parameters: Default::default(),
-        preparation: Vec::new(),
-        binaries: None,
-        modules: Vec::new(),
-        nodes: 0,
-        packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean),
             metric("Rate", Some(Better::Higher), Mean::Hmean),
             metric("CPU", None, Mean::Amean),
         ],
+        ..Manifest::default()
     }
 }
 
@@ -51,19 +41,11 @@ pub fn used(manifest: Manifest) -> WorkloadUse {
 /// An experiment with these workloads.
 pub fn experiment(mode: Mode, boots: u32, workloads: Vec<Manifest>) -> Experiment {
     Experiment {
-        name: String::new(),
         mode,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
-        variants: Vec::new(),
         machine: Machine::new(topology()),
         workloads: workloads.into_iter().map(used).collect(),
-        sampler: Sampler::default(),
         boots,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 
@@ -87,13 +69,7 @@ pub fn accessed(iteration: u32, phase: &str, counts: &[(u32, Privilege, Target, 
 
 /// A variant that changes nothing.
 pub fn variant(name: &str) -> Variant {
-    Variant {
-        name: name.into(),
-        kernel: Pinned::default(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    }
+    Variant { name: name.into(), ..Variant::default() }
 }
 
 /// A column for each variant. Boots are `b0`, `b1` and so on in one row.
@@ -116,16 +92,7 @@ pub fn named(boots: &[BootId]) -> String {
 
 /// A complete boot that measured nothing.
 pub fn boot(replicate: u32) -> Boot {
-    Boot {
-        variant: String::new(),
-        replicate,
-        block: 0,
-        started: 0,
-        outcome: Outcome::Complete,
-        facts: BootFacts::default(),
-        host: HostLoad::default(),
-        ..Boot::default()
-    }
+    Boot { replicate, outcome: Outcome::Complete, ..Boot::default() }
 }
 
 /// A boot that failed.

@@ -96,7 +96,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use model::{Boot, BootId};
-    use model::{Bytes, Chunk, Column, Machine, Mode, Profiling, Sampler, Topology};
+    use model::{Bytes, Chunk, Column, Machine, Topology};
 
     use super::*;
 
@@ -105,18 +105,9 @@ mod tests {
     fn experiment() -> Experiment {
         Experiment {
             name: "numa".into(),
-            mode: Mode::Measured,
-            profile: Profiling::default(),
-            guest_digest: String::new(),
-            userspace_digest: String::new(),
-            userspace: None,
-            variants: Vec::new(),
             machine: Machine::new(Topology::even(1, Bytes::mib(128), 1).unwrap()),
-            workloads: Vec::new(),
-            sampler: Sampler::default(),
             boots: 1,
-            sequential: None,
-            imported: None,
+            ..Experiment::default()
         }
     }
 

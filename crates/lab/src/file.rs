@@ -275,8 +275,6 @@ impl FileForm {
             name: self.name.into_inner(),
             mode: self.mode,
             profile,
-            guest_digest: String::new(),
-            userspace_digest: String::new(),
             userspace,
             variants,
             machine,
@@ -284,7 +282,7 @@ impl FileForm {
             sampler,
             boots,
             sequential,
-            imported: None,
+            ..Experiment::default()
         };
         match sequential::unfit(&experiment) {
             Some(Unfit { problem, remedy }) => {

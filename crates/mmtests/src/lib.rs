@@ -30,8 +30,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{
-    Accel, Boot, Experiment, Imported, Limits, Machine, Manifest, Metric, Millis, Mode, Profiling,
-    Sampler, Source, Topology, Variant, WorkloadUse,
+    Boot, Experiment, Imported, Limits, Machine, Manifest, Metric, Millis, Sampler, Source,
+    Topology, Variant, WorkloadUse,
 };
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -171,28 +171,21 @@ impl Directory {
         let most = self.boots.iter().map(|boot| boot.replicate + 1).max();
         Experiment {
             name: name.map_or_else(|| own_name(&self.path), str::to_owned),
-            mode: Mode::Measured,
-            profile: Profiling::default(),
-            guest_digest: String::new(),
-            userspace_digest: String::new(),
-            userspace: None,
             variants: self.runs.iter().map(variant).collect(),
             machine: Machine {
                 topology: self.topology(),
-                disks: Vec::new(),
-                swap: None,
-                accel: Accel::Auto,
                 limits: Limits { boot: Millis(0), run: Millis(0), shutdown: Millis(0) },
+                ..Machine::default()
             },
             workloads: self.workloads(),
             sampler: Sampler { interval: Millis(0), sources: self.sources() },
             boots: most.unwrap_or(0),
-            sequential: None,
             imported: Some(Imported {
                 tool: TOOL.to_owned(),
                 directory: self.path.clone(),
                 digest: self.digest(),
             }),
+            ..Experiment::default()
         }
     }
 
@@ -311,14 +304,8 @@ impl Directory {
             let manifest = Manifest {
                 name: name.to_owned(),
                 description: format!("{name}, as {TOOL} ran it"),
-                command: Vec::new(),
-                parameters: BTreeMap::new(),
-                preparation: Vec::new(),
-                binaries: None,
-                modules: Vec::new(),
-                nodes: 0,
-                packages: Vec::new(),
                 metrics,
+                ..Manifest::default()
             };
             WorkloadUse::new(manifest, iterations as u32, Millis(0))
         });
@@ -391,13 +378,7 @@ fn boots(runs: &[Run]) -> Vec<BootIterations> {
 }
 
 fn variant(run: &Run) -> Variant {
-    Variant {
-        name: run.name.clone(),
-        kernel: release(run).into(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    }
+    Variant { name: run.name.clone(), kernel: release(run).into(), ..Variant::default() }
 }
 
 /// The kernel's release, if an iteration has it.

@@ -179,7 +179,7 @@ impl Default for Limits {
 }
 
 /// Where variants run: a VM with a topology.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Its topology.
     pub topology: Topology,
@@ -198,8 +198,7 @@ pub struct Machine {
 impl Machine {
     /// A machine of this topology without disks and swap, with [`Accel::Auto`] and the default limits.
     pub fn new(topology: Topology) -> Self {
-        let (accel, limits) = (Accel::Auto, Limits::default());
-        Self { topology, disks: Vec::new(), swap: None, accel, limits }
+        Self { topology, ..Self::default() }
     }
 }
 
@@ -236,7 +235,7 @@ impl Setting {
 }
 
 /// One thing under comparison: a kernel and its settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name, which heads a column.
     pub name: String,
@@ -345,7 +344,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// Variants x workloads x boots x iterations on one machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// Its name.
     pub name: String,

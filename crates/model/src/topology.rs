@@ -40,7 +40,7 @@ pub struct Node {
 }
 
 /// The CPUs and memory of a machine. All of them belong to a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// The nodes in order of their numbers; empty only if nothing is known of the machine.
     pub nodes: Vec<Node>,

@@ -28,10 +28,11 @@ impl Better {
 }
 
 /// How the values of a metric are averaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mean {
     /// Arithmetic mean, for times.
+    #[default]
     Amean,
     /// Harmonic mean, for rates.
     Hmean,
@@ -40,7 +41,7 @@ pub enum Mean {
 }
 
 /// A named figure of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     /// Its name in tables, such as `Elapsed`.
@@ -100,7 +101,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// A workload as its manifest describes it: a program with parameters that yields metrics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The name that experiments use.
@@ -150,12 +151,7 @@ impl Manifest {
         let as_run = |metric: &Metric| Metric {
             name: metric.name.clone(),
             unit: metric.unit.clone(),
-            better: None,
-            mean: Mean::Amean,
-            primary: false,
-            rows: Rows::Usual,
-            decimals: None,
-            concurrent: false,
+            ..Metric::default()
         };
         Self {
             description: String::new(),

@@ -14,9 +14,7 @@ use lab::workloads::{MOST_ITERATIONS, WorkloadError};
 use lab::{
     Ending, Guest, Lab, Libraries, Progress, RunError, RunOptions, RunSummary, file, workloads,
 };
-use model::{
-    Experiment, Machine, Mode, Profiling, Sampler, Sequential, Variant, WorkloadUse, count,
-};
+use model::{Experiment, Machine, Mode, Profiling, Sequential, Variant, WorkloadUse, count};
 use store::Store;
 
 use super::plan::plan;
@@ -225,21 +223,7 @@ pub fn described(
     for used in &workloads {
         workloads::check(used, &machine).map_err(refused)?;
     }
-    Ok(Experiment {
-        name,
-        mode: Mode::Measured,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
-        variants,
-        machine,
-        workloads,
-        sampler: Sampler::default(),
-        boots,
-        sequential: None,
-        imported: None,
-    })
+    Ok(Experiment { name, variants, machine, workloads, boots, ..Experiment::default() })
 }
 
 /// A built-in workload with parameters of the user's.
@@ -328,11 +312,5 @@ pub fn not_too_many(boots: u32) -> Result<u32, Failure> {
 
 /// A kernel without settings.
 pub fn variant(name: String, kernel: &str) -> Variant {
-    Variant {
-        name,
-        kernel: kernel.into(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    }
+    Variant { name, kernel: kernel.into(), ..Variant::default() }
 }

@@ -1,14 +1,12 @@
 //! Tests of `faultline export`: pandas and DuckDB read its files as the documentation says.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Kept, Machine, Manifest,
-    Mean, Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample, Sampler, Topology, Usage,
-    Variant, WorkloadUse,
+    Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::{Value, json};
 use store::{Detail, Store};
@@ -43,49 +41,25 @@ fn experiment() -> Experiment {
         name: name.into(),
         unit: unit.into(),
         better,
-        mean: Mean::Amean,
-        primary: false,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     let manifest = Manifest {
         name: "autonuma, \"odd\"".into(),
-        description: String::new(),
-        command: Vec::new(),
-        parameters: BTreeMap::new(),
-        preparation: Vec::new(),
-        binaries: None,
-        modules: Vec::new(),
-        nodes: 0,
-        packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", "s", Some(Better::Lower)),
             metric("Rate", "MB/s", Some(Better::Higher)),
             metric("CPU", "%", None),
         ],
+        ..Manifest::default()
     };
-    let variant = |name: &str| Variant {
-        name: name.into(),
-        kernel: Pinned::default(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    };
+    let variant = |name: &str| Variant { name: name.into(), ..Variant::default() };
     Experiment {
         name: "numa".into(),
-        mode: Mode::Measured,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
         variants: vec![variant("6.1"), variant("6.10")],
         machine: Machine::new(Topology::even(4, Bytes::mib(2048), 2).unwrap()),
         workloads: vec![WorkloadUse::new(manifest, 1, Millis(1000))],
-        sampler: Sampler::default(),
         boots: 3,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 

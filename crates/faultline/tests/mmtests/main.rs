@@ -3,13 +3,11 @@
 
 mod logs;
 
-use std::collections::BTreeMap;
-
 use compare::{Comparison, Judging, KeptBoot, Results, Row, VariantBoots, compare};
 use mmtests::benchmark::{self, Logs};
 use model::{
-    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Mode, Outcome, Pinned, Profiling,
-    Sample, Sampler, Topology, Variant, WorkloadUse,
+    Boot, BootId, Bytes, Experiment, Machine, Manifest, Millis, Outcome, Sample, Topology, Variant,
+    WorkloadUse,
 };
 
 use logs::{FORMS, Form, RUNS};
@@ -54,43 +52,23 @@ fn compared(form: &Form, month: &str) -> Comparison {
 }
 
 fn variant(name: &str) -> Variant {
-    Variant {
-        name: name.into(),
-        kernel: Pinned::default(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    }
+    Variant { name: name.into(), ..Variant::default() }
 }
 
 fn experiment(benchmark: &str, metrics: Vec<model::Metric>) -> Experiment {
     let manifest = Manifest {
         name: WORKLOAD.into(),
-        description: String::new(),
         // As in a workload of our own.
         command: vec![String::new(), benchmark.to_owned()],
-        parameters: BTreeMap::new(),
-        preparation: Vec::new(),
-        binaries: None,
-        modules: Vec::new(),
-        nodes: 0,
-        packages: Vec::new(),
         metrics,
+        ..Manifest::default()
     };
     Experiment {
         name: "test".into(),
-        mode: Mode::Measured,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
-        variants: Vec::new(),
         machine: Machine::new(Topology::even(1, Bytes::mib(128), 1).unwrap()),
         workloads: vec![WorkloadUse::new(manifest, 1, Millis(1000))],
-        sampler: Sampler::default(),
         boots: 1,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use model::{
     Better, Boot, BootFacts, Bytes, Chunk, Column, Execution, Experiment, Machine, Manifest, Mean,
-    Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample, Sampler, Topology, Usage,
-    Variant, WorkloadUse,
+    Metric, Millis, Outcome, Sample, Topology, Usage, Variant, WorkloadUse,
 };
 use serde_json::Value;
 use store::Store;
@@ -60,47 +59,26 @@ fn experiment() -> Experiment {
         better,
         mean,
         primary,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     let manifest = Manifest {
         name: WORKLOAD.into(),
-        description: String::new(),
-        command: Vec::new(),
-        parameters: Default::default(),
         preparation: vec![String::new(), "fill".into()],
-        binaries: None,
-        modules: Vec::new(),
-        nodes: 0,
-        packages: Vec::new(),
         metrics: vec![
             metric("Elapsed", Some(Better::Lower), Mean::Amean, true),
             metric("Rate", Some(Better::Higher), Mean::Hmean, true),
             metric("CPU", None, Mean::Amean, false),
         ],
+        ..Manifest::default()
     };
-    let variant = |name: &str| Variant {
-        name: name.into(),
-        kernel: Pinned::default(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    };
+    let variant = |name: &str| Variant { name: name.into(), ..Variant::default() };
     Experiment {
         name: "recomputed".into(),
-        mode: Mode::Measured,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
         variants: vec![variant("6.1"), variant("6.12")],
         machine: Machine::new(Topology::even(2, Bytes::mib(512), 1).unwrap()),
         workloads: vec![WorkloadUse::new(manifest, ITERATIONS, Millis(1000))],
-        sampler: Sampler::default(),
         boots: BLOCKS,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 

@@ -285,9 +285,7 @@ mod tests {
     use std::path::Path;
 
     use flight::job::WORKLOADS_PATH;
-    use model::{
-        Accel, Bytes, Disk, DiskKind, FileSystem, Format, Limits, Machine, Manifest, Topology,
-    };
+    use model::{Accel, Bytes, Disk, DiskKind, FileSystem, Format, Machine, Manifest, Topology};
 
     /// A built-in manifest, and its command's arguments after the workload's name, as for a machine
     /// with 4 CPUs, 2 nodes, 2 GiB and a disk.
@@ -407,9 +405,8 @@ mod tests {
         Machine {
             topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
             disks: vec![Disk { kind: DiskKind::VirtioBlk, size, format: Some(format) }],
-            swap: None,
             accel: Accel::Tcg,
-            limits: Limits::default(),
+            ..Machine::default()
         }
     }
 

@@ -222,7 +222,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DiskError {
 
 #[cfg(test)]
 mod tests {
-    use model::{Accel, FileSystem, Limits, Machine, Profiling, Sampler, Topology};
+    use model::{Accel, FileSystem, Machine, Topology};
 
     use super::mkfs::tests::{any_library, format};
     use super::*;
@@ -292,25 +292,11 @@ mod tests {
                 disk(DiskKind::Pmem, 2, None),
                 disk(DiskKind::Pmem, 64, Some(format(FileSystem::Ext4, &[]))),
             ],
-            swap: None,
             accel: Accel::Tcg,
-            limits: Limits::default(),
+            ..Machine::default()
         };
-        let mut experiment = Experiment {
-            guest_digest: String::new(),
-            userspace_digest: String::new(),
-            userspace: None,
-            name: "x".into(),
-            mode: Mode::Measured,
-            profile: Profiling::default(),
-            variants: Vec::new(),
-            machine,
-            workloads: Vec::new(),
-            sampler: Sampler::default(),
-            boots: 1,
-            sequential: None,
-            imported: None,
-        };
+        let mut experiment =
+            Experiment { name: "x".into(), machine, boots: 1, ..Experiment::default() };
         let directory = tempfile::tempdir().unwrap();
         let known = |experiment: &_| tried(experiment, directory.path(), &any_library());
         assert_eq!(known(&experiment).unwrap(), experiment);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use kernels::Cache;
 use machine::{Emulator, Engine, Vm, run_interactive};
-use model::{Boot, Experiment, Kernel, Machine, Mode, Profiling, Sampler, Variant};
+use model::{Boot, Experiment, Kernel, Machine, Variant};
 
 use crate::boot::Bootable;
 use crate::boot::engine;
@@ -124,24 +124,15 @@ impl Inspection {
     fn experiment(&self) -> Experiment {
         Experiment {
             name: "inspection".into(),
-            mode: Mode::default(),
-            profile: Profiling::default(),
-            guest_digest: String::new(),
-            userspace_digest: String::new(),
-            userspace: None,
             variants: vec![Variant {
                 name: self.kernel.clone(),
                 kernel: self.kernel.clone().into(),
                 cmdline: self.cmdline.clone(),
-                settings: Vec::new(),
-                modules: Vec::new(),
+                ..Variant::default()
             }],
             machine: self.machine.clone(),
-            workloads: Vec::new(),
-            sampler: Sampler::default(),
             boots: 1,
-            sequential: None,
-            imported: None,
+            ..Experiment::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use model::{Better, Mean, Metric, ONCE, Rows};
+use model::{Better, Mean, Metric, ONCE};
 
 use super::{Parsed, ParsedSample, Unreadable};
 
@@ -26,10 +26,8 @@ pub fn metric(name: &str, unit: &str, better: Better, decimals: u8) -> Metric {
             Better::Lower => Mean::Amean,
             Better::Higher => Mean::Hmean,
         },
-        primary: false,
-        rows: Rows::Usual,
         decimals: Some(decimals),
-        concurrent: false,
+        ..Metric::default()
     }
 }
 

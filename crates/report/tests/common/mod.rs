@@ -4,13 +4,11 @@
 
 pub mod carried;
 
-use std::collections::BTreeMap;
-
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Pinned, Profiling, Rows, Sample,
-    Sampler, Topology, Usage, Variant, WorkloadUse,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Sample, Topology, Usage, Variant,
+    WorkloadUse,
 };
 
 /// The workload of all tests: times, a rate, and a figure without direction.
@@ -20,37 +18,25 @@ pub fn manifest() -> Manifest {
         unit: unit.into(),
         better,
         mean,
-        primary: false,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     let lower = Some(Better::Lower);
     Manifest {
         name: "autonuma".into(),
-        description: String::new(),
-        command: Vec::new(),
-        parameters: BTreeMap::new(),
-        preparation: Vec::new(),
-        binaries: None,
-        modules: Vec::new(),
-        nodes: 0,
-        packages: Vec::new(),
         metrics: vec![
             metric("System", "s", lower, Mean::Amean),
             metric("Elapsed", "s", lower, Mean::Amean),
             metric("Rate", "MB/s", Some(Better::Higher), Mean::Hmean),
             metric("CPU", "%", None, Mean::Amean),
         ],
+        ..Manifest::default()
     }
 }
 
 /// A complete boot under KVM that measured nothing yet.
 pub fn boot(replicate: u32) -> Boot {
     Boot {
-        variant: String::new(),
         replicate,
-        block: 0,
         started: 1_700_000_000,
         outcome: Outcome::Complete,
         facts: BootFacts {
@@ -185,13 +171,7 @@ pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
 
 /// A variant that changes nothing.
 pub fn variant(name: &str) -> Variant {
-    Variant {
-        name: name.into(),
-        kernel: Pinned::default(),
-        cmdline: String::new(),
-        settings: Vec::new(),
-        modules: Vec::new(),
-    }
+    Variant { name: name.into(), ..Variant::default() }
 }
 
 /// A column for each variant, its boots named in one row: `b1`, `b2` and so on.
@@ -213,17 +193,10 @@ pub fn experiment(mode: Mode, boots: u32) -> Experiment {
     Experiment {
         name: "test".into(),
         mode,
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
-        variants: Vec::new(),
         machine: Machine::new(Topology::even(4, Bytes::mib(2048), 2).unwrap()),
         workloads: vec![used],
-        sampler: Sampler::default(),
         boots,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 

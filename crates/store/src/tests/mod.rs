@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 use model::{
     Accel, Accesses, Boot, BootFacts, BootId, Bytes, Chunk, Column, Count, Execution, Experiment,
-    Function, HostLoad, Instructions, Kept, Machine, Manifest, Mean, Metric, Millis, Mode, Outcome,
-    Privilege, Problem, ProblemKind, Profile, Profiling, Rows, Sample, Sampler, Setting, Stack,
-    Target, Topology, Usage, Variant, WorkloadUse,
+    Function, HostLoad, Instructions, Kept, Machine, Manifest, Metric, Millis, Outcome, Privilege,
+    Problem, ProblemKind, Profile, Sample, Setting, Stack, Target, Topology, Usage, Variant,
+    WorkloadUse,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -83,11 +83,7 @@ fn experiment(name: &str) -> Experiment {
         name: "Elapsed".into(),
         unit: "s".into(),
         better: Some(model::Better::Lower),
-        mean: Mean::Amean,
-        primary: false,
-        rows: Rows::Usual,
-        decimals: None,
-        concurrent: false,
+        ..Metric::default()
     };
     let manifest = Manifest {
         name: "autonuma".into(),
@@ -95,19 +91,12 @@ fn experiment(name: &str) -> Experiment {
         command: vec!["autonuma".into(), "{program}".into()],
         parameters: [("program".into(), "numa01".into())].into(),
         preparation: vec!["fill".into()],
-        binaries: None,
-        modules: vec![],
-        nodes: 0,
         packages: vec!["fio".into()],
         metrics: vec![metric],
+        ..Manifest::default()
     };
     Experiment {
         name: name.into(),
-        mode: Mode::default(),
-        profile: Profiling::default(),
-        guest_digest: String::new(),
-        userspace_digest: String::new(),
-        userspace: None,
         variants: vec![variant("6.1"), variant("7.3")],
         machine: Machine {
             accel: Accel::Tcg,
@@ -123,10 +112,8 @@ fn experiment(name: &str) -> Experiment {
             timeout: Millis(60_000),
             left_out: None,
         }],
-        sampler: Sampler::default(),
         boots: 2,
-        sequential: None,
-        imported: None,
+        ..Experiment::default()
     }
 }
 

@@ -190,8 +190,6 @@ mod tests {
         let boot = Boot {
             variant: "6.1".into(),
             replicate: 1,
-            block: 0,
-            started: 0,
             outcome: Outcome::Failed("no answer".into()),
             facts: BootFacts { cpus: 1, nodes: 1, memory: 4096, ..BootFacts::default() },
             host: HostLoad { load_before: 0.5, load_after: f64::NAN, steal: f64::NAN, wall: 1.0 },
