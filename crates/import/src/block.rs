@@ -34,10 +34,6 @@ pub struct Fixed {
     pub columns: Vec<String>,
     /// The lines of rows, their labels, and their figures.
     pub rows: Vec<(usize, String, Vec<Cell>)>,
-    /// Lines that may also be rows and could not be read.
-    pub odd: Vec<usize>,
-    /// Whether its rows have directions: figures of a benchmark, not gains and changes.
-    pub measured: bool,
 }
 
 /// Consecutive rows of one layout.

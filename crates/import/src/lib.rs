@@ -4,9 +4,8 @@
 //! The stages for a text: [`mailbox`] splits it into mails, [`mail`] splits each into lines with their
 //! quoting and author, [`wrapped`] joins rows that a mail program has wrapped, [`row`] parses a line,
 //! [`block`] gathers rows, [`header`] finds the names of columns. [`robot`] does all that for tables of the
-//! kernel test robot, and [`ours`] for our own reports whose rows end in words. [`read`] makes tables of
-//! them. Then [`direction`] infers the direction of each row, [`rebase`] changes the baseline of a table,
-//! [`check`] recomputes what is printed.
+//! kernel test robot. [`read`] makes tables of them. Then [`direction`] infers the direction of each row,
+//! [`rebase`] changes the baseline of a table, [`check`] recomputes what is printed.
 
 mod block;
 mod check;
@@ -18,7 +17,6 @@ mod kind;
 mod mail;
 mod mailbox;
 mod names;
-mod ours;
 mod quoting;
 mod read;
 mod rebase;

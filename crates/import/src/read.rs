@@ -14,7 +14,6 @@ use crate::kind;
 use crate::mail::{Mail, Role, unfold};
 use crate::mailbox::{Mailbox, Piece};
 use crate::names::KnownNames;
-use crate::ours;
 use crate::robot;
 use crate::row::{Placed, Shape, has_figures};
 use crate::table::{Cell, Document, Figure, Kind, Lines, Row, Table, Unread};
@@ -102,8 +101,7 @@ fn unfolded(piece: &Piece) -> Mail {
 /// The shape of each line of a mail, and the tables of completely known formats.
 fn shaped(mail: &Mail) -> (Vec<Lined<'_>>, Vec<Fixed>) {
     let mut lines = line_up(&mail.lines);
-    let mut fixed = robot::find(&lines);
-    fixed.extend(ours::find(&lines));
+    let fixed = robot::find(&lines);
     for lined in fixed.iter().flat_map(|it| it.first..=it.last).collect::<Vec<_>>() {
         lines[lined].shape = Shape::Other;
     }
@@ -238,12 +236,7 @@ impl MailReader<'_> {
             rows,
         };
         finish(&mut table, false);
-        if !fixed.measured {
-            table.kind = Kind::Figures;
-            table.rows.iter_mut().for_each(|row| row.better = None);
-        }
         self.document.tables.push(table);
-        fixed.odd.into_iter().for_each(|place| self.unread(place, place, NO_FIGURE));
     }
 
     /// Whether rows continue the table on the line before: rows with percentages may be followed by rows

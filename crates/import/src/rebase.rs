@@ -8,9 +8,6 @@ use crate::table::{Baseline, Figure, Kind, Row, Signs, Table};
 /// Decimals of computed percentages, as in mmtests' tables.
 const DECIMALS: usize = 2;
 
-/// Parts of a change in our own explanations.
-const PARTS: [&str; 2] = ["by cost", "by number"];
-
 /// Why a table cannot have this baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoBaseline {
@@ -63,7 +60,7 @@ pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table
 /// Removes the values of columns that are differences from the old baseline.
 fn clear_changes(table: &mut Table) {
     for (column, name) in table.columns.iter().enumerate() {
-        if is_change(name) || PARTS.contains(&name.as_str()) {
+        if is_change(name) {
             table.rows.iter_mut().for_each(|row| row.cells[column].value = None);
         }
     }

@@ -51,8 +51,6 @@ fn table(lines: &[Lined<'_>], place: usize, top: usize) -> Option<Fixed> {
         last,
         columns: columns.unwrap_or_else(|| vec![String::new(); width]),
         rows,
-        odd: Vec::new(),
-        measured: true,
     })
 }
 

@@ -62,7 +62,6 @@ fixtures! {
     a_mailbox: "commits.mbox",
     quoted_printable: "quoted-printable.eml",
     odds_and_ends: "odds.txt",
-    our_own_reports: "reports.txt",
     units_and_numbers: "units.txt",
     rows_like_names_and_names_like_rows: "lookalikes.txt",
 }
@@ -81,7 +80,7 @@ fn content(bytes: &[u8]) -> Vec<Table> {
 
 #[test]
 fn line_ends_and_quoting_change_nothing() {
-    for name in ["patchwork-thread.txt", "list-page.txt", "odds.txt", "reports.txt"] {
+    for name in ["patchwork-thread.txt", "list-page.txt", "odds.txt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
         let text = std::fs::read_to_string(path).unwrap();
         let plain = content(text.as_bytes());
@@ -96,9 +95,7 @@ fn line_ends_and_quoting_change_nothing() {
 
 #[test]
 fn all_percentages_of_the_fixtures_follow() {
-    for name in
-        ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt", "reports.txt"]
-    {
+    for name in ["patchwork-thread.txt", "list-page.txt", "collapsed.txt", "odds.txt"] {
         for table in read(name).tables {
             let check = import::check(&table);
             assert_eq!(check.findings, [], "{name}");
@@ -180,53 +177,6 @@ cpu2           00
 }
 
 #[test]
-fn a_change_belongs_to_its_baseline() {
-    let document = read("reports.txt");
-    let named =
-        |name: &str| document.tables.iter().find(|table| table.columns.contains(&name.into()));
-    let table = named("by cost").unwrap();
-    assert_eq!(table.columns, ["base", "new", "change", "floor", "entries", "by cost"]);
-    let filled = |table: &Table| {
-        let cells = table.rows[0].cells.iter();
-        cells.map(|cell| cell.value.is_some()).collect::<Vec<_>>()
-    };
-    let same = import::rebase(table, "base", None).unwrap();
-    assert_eq!(filled(&same), [true; 6]);
-    let other = import::rebase(table, "new", None).unwrap();
-    assert_eq!(other.columns, ["new", "base", "change", "floor", "entries", "by cost"]);
-    assert_eq!(filled(&other), [true, true, false, true, true, false]);
-}
-
-#[test]
-fn names_of_both_clocks_may_end_with_numbers() {
-    let text = "
-              time            interval  instructions    floor  reading
-Read 4           -                   -    ?   1.20%?        -  undecided
-Read 8           -                   -    ?1.30%?           -  undecided
-Read 16          -                   -    (   1.40%)        -
-Read 32     -4.24%    -5.32 to   -3.18    [  -0.19%]   0.004%  code path
-";
-    let document = import::read(text.as_bytes());
-    let rows: Vec<String> = document.tables[0]
-        .rows
-        .iter()
-        .map(|row| {
-            let cells: Vec<String> = row.cells.iter().map(cell).collect();
-            format!("{}: {}", row.label, cells.join(" "))
-        })
-        .collect();
-    assert_eq!(
-        rows,
-        [
-            "Read 4 undecided: -/- -/- -/- 1.20%/- -/-",
-            "Read 8 undecided: -/- -/- -/- 1.30%/- -/-",
-            "Read 16: -/- -/- -/- 1.40%/- -/-",
-            "Read 32 code path: -4.24%/- -5.32/- -3.18/- -0.19%/- 0.004%/-",
-        ]
-    );
-}
-
-#[test]
 fn counters_that_we_print_are_counters() {
     let text = "
                          6.1         6.12
@@ -237,24 +187,4 @@ KiB paged out             76          23
 ";
     let document = import::read(text.as_bytes());
     assert_eq!(document.tables[0].kind, import::Kind::Counters);
-}
-
-#[test]
-fn text_between_rows_does_not_end_an_explanation() {
-    let text = "
-  base      new   change  floor    luck  counter
-  -7.0  -2004.7  -1997.7  172.0  beyond  one
-look at this:
-  -3.x  -1001.0   -997.7   86.0  beyond  two
-  -3.3  -1001.0   -997.7   86.0  beyond  three
-some  -1001.0   -997.7   86.0  beyond  four
-  -3.3  -1001.0   -997.7   86.0  beyond  five
-  change   by cost  by number   floor    luck  of
-  +10177  -         -          154209  beyond  six
-";
-    let document = import::read(text.as_bytes());
-    let lines = |table: &Table| table.rows.iter().map(|row| row.line).collect::<Vec<_>>();
-    assert_eq!(document.tables.iter().map(lines).collect::<Vec<_>>(), [vec![3, 6, 8], vec![10]]);
-    let unread: Vec<_> = document.unread.iter().map(|it| (it.lines.first, it.lines.last)).collect();
-    assert_eq!(unread, [(5, 5), (7, 7)]);
 }

@@ -63,7 +63,6 @@ fn no_damage_loses_a_row_or_moves_a_value() {
         "collapsed.txt",
         "odds.txt",
         "units.txt",
-        "reports.txt",
         "lookalikes.txt",
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
