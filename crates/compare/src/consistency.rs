@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use kernelfiles::catalogue;
 use kernelfiles::derived::Differences;
 use model::{Boot, BootId, Source};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::VariantBoots;
 use crate::growth::{Growth, lost_series};
@@ -46,10 +46,11 @@ pub struct Finding {
 }
 
 /// How severe a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Impossible: a counter, its reader or the recording is wrong, or the law has an exception.
+    #[default]
     Contradiction,
     /// Possible, and easily misread.
     Remark,

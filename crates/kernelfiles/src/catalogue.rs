@@ -187,7 +187,7 @@ mod tests {
             }
         }
         for row in derived::rows() {
-            let names = row.formula.counters();
+            let names = row.formula.expr.counters();
             // Not every counter has per-zone forms, and some have only these.
             let stem = |name: &str| name.rsplit_once('_').map_or("", |(stem, _)| stem).to_owned();
             let known = |name: &String| {

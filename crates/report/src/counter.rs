@@ -38,7 +38,7 @@ fn of_counter(counter: &Counter) -> String {
 fn of_row(row: &Derived) -> String {
     let formula = row.formula.to_string();
     let mut counters: Vec<&str> = Vec::new();
-    for counter in row.formula.counters().iter().filter_map(|name| catalogue::find(name)) {
+    for counter in row.formula.expr.counters().iter().filter_map(|name| catalogue::find(name)) {
         if !counters.contains(&&*counter.name) {
             counters.push(&counter.name);
         }
@@ -62,7 +62,7 @@ fn of_row(row: &Derived) -> String {
 
 /// Whether a row is computed from a counter, or from one of its forms for zones.
 fn uses(row: &Derived, counter: &Counter) -> bool {
-    let found = row.formula.counters().into_iter().filter_map(|name| catalogue::find(&name));
+    let found = row.formula.expr.counters().into_iter().filter_map(|name| catalogue::find(&name));
     found.into_iter().any(|used| used.name == counter.name)
 }
 

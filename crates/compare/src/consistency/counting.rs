@@ -160,7 +160,7 @@ fn ordered(
 /// The counters of a row, zones merged.
 fn sources(row: &Derived) -> Vec<&'static Counter> {
     let mut sources: Vec<&Counter> = Vec::new();
-    for counter in row.formula.counters().iter().filter_map(|name| catalogue::find(name)) {
+    for counter in row.formula.expr.counters().iter().filter_map(|name| catalogue::find(name)) {
         if !sources.iter().any(|source| source.name == counter.name) {
             sources.push(counter);
         }

@@ -52,7 +52,7 @@ const NOTABLE: f64 = 0.1;
 
 /// Zones with many allocations that were not scanned, where scans are counted by zone.
 pub fn untouched_zones(counted: &Counted<'_>) -> Option<Broken> {
-    let all = counted.value(&Zones("pgalloc"))?;
+    let all = counted.value(&Zones("pgalloc".into()))?;
     let grown = |name: String| counted.vmstat.get(&name).map(|grown| grown as f64);
     let scans = |zone: &str| {
         let [kswapd, direct] =
