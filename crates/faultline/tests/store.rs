@@ -1,11 +1,12 @@
 //! Tests of stores: damage, notes, names, removal, read-only stores, several experiments.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::{Boot, Execution, Experiment, Outcome, Sample};
 use store::Store;
+use tempfile::TempDir;
 
 const EXPERIMENT: &str = "name = \"numa\"\nboots = 1\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
                           [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\n\
@@ -83,9 +84,11 @@ fn damage_is_reported_by_the_check_and_by_every_reader() {
     assert_eq!(faultline(&path, &["list"]).0, Some(0));
 }
 
-/// A store with two experiments of one name, each with two boots.
-fn namesakes(path: &Path) {
-    let mut store = Store::open(path).unwrap();
+/// A store with two experiments of one name, each with two boots, in a directory.
+fn namesakes() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let mut store = Store::open(&path).unwrap();
     let other = EXPERIMENT.replace("iterations = 1", "iterations = 4");
     let other = parsed(&other.replace("\"new\"\n", "\"new\"\ncmdline = \"mitigations=off\"\n"));
     for experiment in [experiment(), other] {
@@ -94,13 +97,12 @@ fn namesakes(path: &Path) {
             store.keep_boot(id, &boot(variant, value)).unwrap();
         }
     }
+    (directory, path)
 }
 
 #[test]
 fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (_directory, path) = namesakes();
     let mut store = Store::open(&path).unwrap();
     let empty = store.keep_experiment(&Experiment { name: "empty".into(), ..experiment() });
     let interrupted = Boot { outcome: Outcome::Interrupted, ..boot("old", 0.1) };
@@ -119,9 +121,7 @@ fn the_latest_experiment_is_the_latest_with_a_complete_boot() {
 
 #[test]
 fn output_does_not_replace_the_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (directory, path) = namesakes();
     let before = fs::read(&path).unwrap();
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -156,9 +156,7 @@ fn timeless(text: &str) -> String {
 
 #[test]
 fn experiments_of_one_name_are_distinguished() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (_directory, path) = namesakes();
     let (code, out, error) = faultline(&path, &["list"]);
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
@@ -185,9 +183,7 @@ fn words(text: &str) -> String {
 /// Each format of a comparison has the user's note, escaped.
 #[test]
 fn notes_are_in_every_comparison() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (_directory, path) = namesakes();
     let note = "<script>alert(1)</script>\u{202e}&amp; caf\u{e9}";
     let said = |arguments: &[&str]| {
         let (code, out, error) = faultline(&path, arguments);
@@ -212,9 +208,7 @@ fn notes_are_in_every_comparison() {
 
 #[test]
 fn experiments_are_renamed_and_get_notes() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (_directory, path) = namesakes();
     let said = |arguments: &[&str]| {
         let (code, out, error) = faultline(&path, arguments);
         assert_eq!(code, Some(0), "{arguments:?}: {error}");
@@ -246,9 +240,7 @@ fn experiments_are_renamed_and_get_notes() {
 
 #[test]
 fn experiments_are_removed_after_consent_and_not_during_a_run() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (directory, path) = namesakes();
     let before = fs::read(&path).unwrap();
     let (code, out, error) = faultline(&path, &["rm", "numa~2", "numa"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
@@ -277,9 +269,7 @@ fn experiments_are_removed_after_consent_and_not_during_a_run() {
 fn a_store_that_cannot_be_written_is_read_by_every_command() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (directory, path) = namesakes();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     // Another user may execute the program from here.
@@ -333,9 +323,7 @@ fn is_root() -> bool {
 
 #[test]
 fn variants_of_several_experiments_are_compared_if_all_ran_the_same() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("results.db");
-    namesakes(&path);
+    let (_directory, path) = namesakes();
     let mut store = Store::open(&path).unwrap();
     let other =
         parsed(&EXPERIMENT.replace("\"numa\"", "\"later\"").replace("\"new\"", "\"newer\""));

@@ -57,6 +57,12 @@ impl Bench {
         self.said(self.command(args))
     }
 
+    /// Runs the experiment of this text.
+    pub fn run(&self, text: &str) -> Said {
+        let file = self.write("x.toml", text);
+        self.faultline(&["run", file.to_str().unwrap()])
+    }
+
     pub fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }

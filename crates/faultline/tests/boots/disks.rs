@@ -73,8 +73,7 @@ fn every_kind_of_disk_keeps_what_is_written() {
     let bench = Bench::new();
     let variants = "[[variant]]\nkernel = \"6.1\"\n[[variant]]\nkernel = \"newest\"\n";
     let text = experiment("disks", &format!("{DISKS}{variants}{}", manifest(&bench)));
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let boots = bench.boots();
     assert_eq!(boots.len(), 2);
     boots.iter().for_each(are_as_asked);
@@ -116,8 +115,7 @@ fn a_disk_that_cannot_be_mounted_fails_its_boot_and_says_why() {
     let disk = "[[machine.disk]]\nkind = \"pmem\"\nsize = \"64M\"\nfilesystem = \"ext4\"\n\
                 options = \"noatime,no-such\"\n";
     let rest = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"fault\"\n";
-    let file = bench.write("x.toml", &experiment("wrong", &format!("{disk}{rest}")));
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    bench.run(&experiment("wrong", &format!("{disk}{rest}"))).expect(3);
     let outcome = bench.boots()[0].outcome.to_string();
     let expected = "/dev/disk0 cannot be mounted on /disk0 as ext4 with noatime,no-such (Invalid \
                     argument); the kernel's messages: [";

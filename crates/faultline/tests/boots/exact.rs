@@ -218,8 +218,7 @@ fn twenty_boots_of_one_variant_give_one_result() {
         autonuma("programs = \"NUMA01\", scale = 0.1")
     );
     let text = exact("twenty", 1, "cpus = 4\nmemory = \"1G\"\nnodes = 4", &rest);
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     for _ in 1..20 {
         bench.faultline(&["replay", "b1"]).expect(0);
     }
@@ -247,8 +246,7 @@ fn balancing_makes_accesses_more_local() {
         )
     );
     let text = exact("local", 1, "cpus = 4\nmemory = \"1G\"\nnodes = 2", &rest);
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let compared = bench.faultline(&["compare", "--format", "json"]).expect(0).out;
     let compared: Value = serde_json::from_str(&compared).unwrap();
     let tables = compared["tables"].as_array().unwrap();

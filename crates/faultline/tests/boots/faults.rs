@@ -30,8 +30,7 @@ fn samples(boot: &Boot) -> usize {
 #[test]
 fn a_panic_keeps_what_was_recorded() {
     let bench = Bench::new();
-    let file = bench.write("x.toml", &experiment("panic", &fault("panic")));
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    bench.run(&experiment("panic", &fault("panic"))).expect(3);
     let boot = &bench.boots()[0];
     assert!(
         matches!(&boot.outcome, Outcome::Panicked(line) if line.contains("sysrq triggered crash")),
@@ -48,8 +47,7 @@ fn a_panic_keeps_what_was_recorded() {
 fn a_hang_times_out_and_keeps_what_was_recorded() {
     let bench = Bench::new();
     let limits = "[machine.limits]\nrun = \"25s\"\n";
-    let file = bench.write("x.toml", &experiment("hang", &format!("{limits}{}", fault("hang"))));
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    bench.run(&experiment("hang", &format!("{limits}{}", fault("hang")))).expect(3);
     let boot = &bench.boots()[0];
     assert!(matches!(boot.outcome, Outcome::TimedOut(_)), "{}", boot.outcome);
     assert!(samples(boot) > 0);
@@ -151,8 +149,7 @@ fn the_next_run_stores_what_a_killed_run_left() {
     struck(&bench, |child, _| child.kill().unwrap());
     bench.await_no_qemu();
     let text = experiment("after", &fault("exit"));
-    let file = bench.write("after.toml", &text);
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    let said = bench.run(&text).expect(3);
     assert!(said.err.contains("that an interrupted run left: interrupted"), "{}", said.err);
     let shown = bench.faultline(&["show", "struck"]).expect(0);
     assert!(shown.out.contains("interrupted"), "{}", shown.out);
@@ -194,8 +191,7 @@ fn a_kernel_that_panics_at_boot_is_reported_and_others_are_kept() {
                     modules = [\"no_such_module\"]\n\
                     [[variant]]\nname = \"garbage\"\nkernel = \"6.1\"\n\
                     [[workload]]\nname = \"fault\"\nparameters = { fault = \"garbage\" }\n";
-    let file = bench.write("x.toml", &experiment("wrong", variants));
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    let said = bench.run(&experiment("wrong", variants)).expect(3);
     assert!(said.out.contains("4 of them failed"), "{}", said.out);
     let boots = bench.boots();
     let outcome =
@@ -274,8 +270,7 @@ fn a_failed_workload_is_reported_and_the_others_count() {
 fn an_impossible_topology_is_reported_with_its_line() {
     let bench = Bench::new();
     let text = experiment("t", &fault("exit")).replace("nodes = 2", "nodes = 9");
-    let file = bench.write("x.toml", &text);
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    let said = bench.run(&text).expect(2);
     assert!(said.err.contains("4 CPUs cannot be divided over 9 nodes"), "{}", said.err);
     assert!(said.err.contains("x.toml:4"), "{}", said.err);
 }
@@ -285,8 +280,7 @@ fn an_invalid_parameter_is_reported_before_any_boot() {
     let bench = Bench::new();
     let workload = "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"autonuma\"\n\
                     parameters = { share = 60 }\n";
-    let file = bench.write("x.toml", &experiment("t", workload));
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    let said = bench.run(&experiment("t", workload)).expect(2);
     assert!(said.err.contains("workload `autonuma` cannot have share = \"60\""), "{}", said.err);
     assert!(said.err.contains("x.toml:11:"), "{}", said.err);
     assert!(said.err.contains("at most 45 percent"), "{}", said.err);

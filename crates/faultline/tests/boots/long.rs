@@ -27,8 +27,7 @@ fn old_and_new_kernels_run_every_program_on_an_odd_machine_sampled_at_10_ms() {
         sources.join(", "),
         variants.concat(),
     );
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     for boot in bench.boots() {
         let kernel = &boot.variant;
         assert_eq!((boot.facts.cpus, boot.facts.nodes), (4, 3), "{kernel}");

@@ -31,8 +31,7 @@ fn are_the_same(name: &str, kernel: &str, machine: &str, workload: &str, variant
     let text = format!(
         "name = \"{name}\"\nmode = \"exact\"\n[machine]\n{machine}\n{variants_text}{workload}"
     );
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let json = |args: &[&str]| -> Value {
         serde_json::from_str(&bench.faultline(args).expect(0).out).unwrap()
     };

@@ -47,8 +47,7 @@ fn kernel_counters_agree_with_packaged_programs() {
     let bench = Bench::new();
     let text =
         experiment("packaged", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let boots = bench.boots();
     assert_eq!(boots.len(), 2);
     for boot in &boots {
@@ -164,8 +163,7 @@ fn the_server_counters_agree_with_pgbench() {
     }
     let bench = Bench::new();
     let text = experiment("pgbench", PGBENCH).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(boot.notes.len(), 2, "{:?}", boot.notes);
     for ((note, label), clients) in boot.notes.iter().zip(["1", "2"]).zip(["1 client", "2 clients"])

@@ -121,8 +121,7 @@ fn counters_cover_the_steady_part() {
         return;
     }
     let bench = Bench::new();
-    let file = bench.write("x.toml", &cold(&bench));
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&cold(&bench)).expect(0);
     let faults = |arguments: &[&str]| {
         let text =
             bench.faultline(&[&["compare", "--format", "json"], arguments].concat()).expect(0);

@@ -25,8 +25,7 @@ fn memory_that_does_not_fit_is_swapped_out() {
         // With several CPUs in threads, emulation hangs in one of some hundred boots.
         let machine = format!("cpus = 1\nmemory = \"512M\"\nswap = {{ {swap} }}");
         let text = format!("name = \"swap\"\nboots = 1\n[machine]\n{machine}\n{EXPERIMENT}");
-        let file = bench.write("x.toml", &text);
-        bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+        bench.run(&text).expect(0);
         let boots = bench.boots();
         assert_eq!(boots.len(), 2);
         for boot in &boots {

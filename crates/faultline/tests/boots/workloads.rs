@@ -39,8 +39,7 @@ const KIB: f64 = 1024.0;
 fn kernel_counters_agree_with_workloads() {
     let bench = Bench::new();
     let text = experiment("io", EXPERIMENT).replace("\"2G\"\nnodes = 2", "\"512M\"\nnodes = 1");
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let boots = bench.boots();
     assert_eq!(boots.len(), 2);
     for boot in &boots {
@@ -178,11 +177,10 @@ fn programs_of_a_directory_are_run_and_counted_if_verified() {
     let workload =
         "[[variant]]\nkernel = \"6.1\"\n[[workload]]\nname = \"nas\"\nbinaries = \"bin\"\n";
     let text = experiment("npb", workload);
-    let file = bench.write("x.toml", &format!("{text}parameters = {{ benchmarks = \"cg,is\" }}\n"));
-    let refused = bench.faultline(&["run", file.to_str().unwrap()]).expect(2);
+    let refused =
+        bench.run(&format!("{text}parameters = {{ benchmarks = \"cg,is\" }}\n")).expect(2);
     assert!(refused.err.contains("bin has no program is.S.x"), "{}", refused.err);
-    let file = bench.write("x.toml", &text);
-    bench.faultline(&["run", file.to_str().unwrap()]).expect(0);
+    bench.run(&text).expect(0);
     let [boot] = &bench.boots()[..] else { panic!("not one boot") };
     assert_eq!(values(boot, "cg.S", ""), [4.25]);
     assert_eq!(values(boot, "ft.S", ""), [0.0; 0]);

@@ -9,9 +9,7 @@ use crate::{Detail, Error, Trouble};
 
 #[test]
 fn a_full_disk_does_not_damage_kept_boots() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     let boots: Vec<_> = (0..20).map(|n| boot("6.1", n, Outcome::Complete)).collect();
     let first = store.keep_boot(id, &boots[0]).unwrap();
 
@@ -47,9 +45,7 @@ fn a_full_disk_does_not_damage_kept_boots() {
 #[test]
 fn a_file_that_is_gone_keeps_nothing() {
     for replace in [false, true] {
-        let file = StoreFile::new();
-        let mut store = file.open();
-        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let (file, mut store, id) = StoreFile::with_numa();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         fs::remove_file(&file.path).unwrap();
         if replace {
@@ -62,9 +58,7 @@ fn a_file_that_is_gone_keeps_nothing() {
 
 /// The error when boot 1 is read after `sql` changed the file.
 fn complaint(sql: &str) -> String {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     assert_eq!(file.plain().execute(sql, []), Ok(1));
     store.boot(BootId(1)).unwrap_err().to_string()
@@ -128,9 +122,7 @@ fn damage_under_right_checksums_is_named() {
         ("UPDATE chunks SET packed = x'2a'", "chunk 0 of boot b1 (vmstat in iteration 0"),
     ];
     for (sql, expected) in cases {
-        let file = StoreFile::new();
-        let mut store = file.open();
-        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let (file, mut store, id) = StoreFile::with_numa();
         store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
         drop(store);
         file.forge(sql);
@@ -141,9 +133,7 @@ fn damage_under_right_checksums_is_named() {
 
 #[test]
 fn damaged_rows_are_not_overwritten() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Failed("no".into()))).unwrap();
     let plain = file.plain();
     plain.execute_batch("UPDATE boots SET release = 'x'; UPDATE texts SET packed = x'2a'").unwrap();
@@ -165,9 +155,7 @@ fn damaged_rows_are_not_overwritten() {
 #[test]
 fn a_damaged_definition_is_named() {
     for definition in ["{", "[]", "{}", "7"] {
-        let file = StoreFile::new();
-        let mut store = file.open();
-        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let (file, store, id) = StoreFile::with_numa();
         let sql = "UPDATE experiments SET definition = ?";
         file.plain().execute(sql, [definition]).unwrap();
         let error = store.experiment(id).unwrap_err().to_string();
@@ -178,8 +166,7 @@ fn a_damaged_definition_is_named() {
 
 #[test]
 fn a_missing_boot_or_experiment_is_named() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (_file, mut store) = StoreFile::opened();
     let error = store.boot(BootId(3)).unwrap_err().to_string();
     assert!(error.contains("no boot `b3`;"), "{error}");
     let error = store.experiment(crate::ExperimentId(9)).unwrap_err().to_string();
@@ -196,9 +183,7 @@ fn a_missing_or_changed_boot_is_detected_in_lists() {
         "UPDATE boots SET superseded = TRUE WHERE id = 2",
         "UPDATE boots SET experiment = 2 WHERE id = 2",
     ] {
-        let file = StoreFile::new();
-        let mut store = file.open();
-        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        let (file, mut store, id) = StoreFile::with_numa();
         let other = store.keep_experiment(&experiment("other")).unwrap();
         for replicate in 0..2 {
             store.keep_boot(id, &boot("6.1", replicate, Outcome::Complete)).unwrap();

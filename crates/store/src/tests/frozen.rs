@@ -10,7 +10,7 @@ use std::process::Command;
 
 use model::Outcome;
 
-use super::{StoreFile, boot, experiment};
+use super::{StoreFile, boot};
 use crate::{Detail, Store};
 
 const READ: &str = "FAULTLINE_TEST_READ";
@@ -79,9 +79,7 @@ fn reopen(file: &StoreFile) {
 }
 
 fn kept() -> (StoreFile, Store) {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     (file, store)
 }

@@ -18,9 +18,7 @@ fn failures() -> [Outcome; 6] {
 
 #[test]
 fn a_boot_is_read_back_unchanged() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     let outcomes = failures().into_iter().chain([Outcome::Complete, Outcome::Interrupted]);
     let boots: Vec<_> = (0..).zip(outcomes).map(|(n, outcome)| boot("6.1", n, outcome)).collect();
     let ids: Vec<_> = boots.iter().map(|boot| store.keep_boot(id, boot).unwrap()).collect();
@@ -35,9 +33,7 @@ fn a_boot_is_read_back_unchanged() {
 
 #[test]
 fn only_requested_parts_are_read() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (_file, mut store, id) = StoreFile::with_numa();
     let whole = boot("6.1", 0, Outcome::Complete);
     store.keep_boot(id, &whole).unwrap();
     let read = |detail| store.boots(id, detail).unwrap().remove(0).boot;
@@ -56,9 +52,7 @@ fn only_requested_parts_are_read() {
 
 #[test]
 fn ends_of_series_give_their_differences() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     let whole = boot("6.1", 0, Outcome::Complete);
     assert!(whole.chunks.iter().all(|chunk| chunk.times.len() > 2));
     store.keep_boot(id, &whole).unwrap();
@@ -90,9 +84,7 @@ fn ends_of_series_give_their_differences() {
 
 #[test]
 fn an_empty_boot_and_odd_numbers_are_kept() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (_file, mut store, id) = StoreFile::with_numa();
     let mut odd = boot("", u32::MAX, Outcome::Died(String::new()));
     odd.facts = Default::default();
     odd.chunks[0].times.clear();
@@ -111,9 +103,7 @@ fn an_empty_boot_and_odd_numbers_are_kept() {
 
 #[test]
 fn boots_share_texts() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     for replicate in 0..3 {
         for variant in ["6.1", "7.3"] {
             let boot = boot(variant, replicate, Outcome::Complete);
@@ -127,9 +117,7 @@ fn boots_share_texts() {
 
 #[test]
 fn a_boot_is_kept_once_unless_interrupted() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (_file, mut store, id) = StoreFile::with_numa();
     for _ in 0..2 {
         store.keep_boot(id, &boot("6.1", 0, Outcome::Interrupted)).unwrap();
     }
@@ -155,9 +143,7 @@ fn a_boot_is_kept_once_unless_interrupted() {
 
 #[test]
 fn failed_boots_count_until_they_are_replaced() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (_file, mut store, id) = StoreFile::with_numa();
     let other = store.keep_experiment(&experiment("other")).unwrap();
     for (replicate, outcome) in (0..).zip(failures()) {
         store.keep_boot(id, &boot("6.1", replicate, outcome.clone())).unwrap();
@@ -200,9 +186,7 @@ fn failed_boots_count_until_they_are_replaced() {
 
 #[test]
 fn a_boot_kept_aside_is_not_done() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (_file, mut store, id) = StoreFile::with_numa();
     let invalid = boot("6.1", 0, Outcome::Invalid("signal 6".into()));
     let aside = store.keep_aside(id, &invalid).unwrap();
     assert_eq!(store.done(id).unwrap(), []);
@@ -215,8 +199,7 @@ fn a_boot_kept_aside_is_not_done() {
 
 #[test]
 fn the_same_definition_is_the_same_experiment() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (_file, mut store) = StoreFile::opened();
     let numa = experiment("numa");
     let with_boots = |boots| Experiment { boots, ..numa.clone() };
     let id = store.keep_experiment(&with_boots(3)).unwrap();
@@ -234,8 +217,7 @@ fn the_same_definition_is_the_same_experiment() {
 
 #[test]
 fn other_readings_of_figures_are_the_same_experiment() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (file, mut store) = StoreFile::opened();
     let first = experiment("numa");
     let id = store.keep_experiment(&first).unwrap();
     let mut later = first.clone();
@@ -269,8 +251,7 @@ fn other_readings_of_figures_are_the_same_experiment() {
 
 #[test]
 fn a_name_means_the_experiment_last_kept() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (_file, mut store) = StoreFile::opened();
     let error = store.find_experiment("numa").unwrap_err().to_string();
     assert!(error.ends_with("no experiment `numa`; the store is empty"), "{error}");
 
@@ -302,8 +283,7 @@ fn a_name_means_the_experiment_last_kept() {
 
 #[test]
 fn a_lock_does_not_change_the_experiment() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (_file, mut store) = StoreFile::opened();
     let lock = |taken| UserspaceLock {
         architecture: "amd64".into(),
         suites: vec!["bookworm".into()],
@@ -336,8 +316,7 @@ fn a_lock_does_not_change_the_experiment() {
 
 #[test]
 fn looks_do_not_change_the_experiment() {
-    let file = StoreFile::new();
-    let mut store = file.open();
+    let (_file, mut store) = StoreFile::opened();
     let fixed = experiment("numa");
     let id = store.keep_experiment(&fixed).unwrap();
     let auto = |margin, boots| Experiment {

@@ -36,6 +36,20 @@ impl StoreFile {
         Self { _directory: directory, path }
     }
 
+    /// A new one, and the store in it.
+    fn opened() -> (Self, Store) {
+        let file = Self::new();
+        let store = file.open();
+        (file, store)
+    }
+
+    /// The same with the experiment `numa`.
+    fn with_numa() -> (Self, Store, ExperimentId) {
+        let (file, mut store) = Self::opened();
+        let id = store.keep_experiment(&experiment("numa")).unwrap();
+        (file, store, id)
+    }
+
     fn open(&self) -> Store {
         Store::open(&self.path).unwrap()
     }

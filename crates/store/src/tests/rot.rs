@@ -20,8 +20,7 @@ struct Sound {
 
 impl Sound {
     fn new() -> Self {
-        let file = StoreFile::new();
-        let mut store = file.open();
+        let (file, mut store) = StoreFile::opened();
         for name in ["numa", "other"] {
             let id = store.keep_experiment(&experiment(name)).unwrap();
             let outcomes = [Outcome::Complete, Outcome::Failed("no".into())];

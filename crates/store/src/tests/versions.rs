@@ -17,9 +17,7 @@ fn refusal(file: &StoreFile) -> String {
 
 #[test]
 fn opening_again_changes_nothing() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, mut store, id) = StoreFile::with_numa();
     store.keep_boot(id, &boot("6.1", 0, Outcome::Complete)).unwrap();
     drop(store);
     let before = fs::read(&file.path).unwrap();
@@ -46,9 +44,7 @@ fn another_version_is_refused_untouched() {
 /// A field that did not exist when an experiment was kept has its default.
 #[test]
 fn a_definition_without_later_fields_is_read() {
-    let file = StoreFile::new();
-    let mut store = file.open();
-    let id = store.keep_experiment(&experiment("numa")).unwrap();
+    let (file, store, id) = StoreFile::with_numa();
     drop(store);
     let mut definition = serde_json::to_value(experiment("numa")).unwrap();
     let keys = definition.as_object_mut().unwrap();
