@@ -39,3 +39,47 @@ pub fn beside_a_file(error: &clap::Error) -> Option<String> {
     let (option, key) = words.iter().find_map(key_of).filter(|_| is_beside)?;
     Some(format!("{option} is for runs without a file: set {key} in the file"))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Cli;
+
+    /// Options of `run` that apply to an experiment file too.
+    const APPLY: [&str; 9] = [
+        "--dry-run",
+        "--jobs",
+        "--mode",
+        "--profile",
+        "--quiet",
+        "--retry-failed",
+        "--seeds",
+        "--store",
+        "--verify",
+    ];
+
+    #[test]
+    fn each_option_applies_to_a_file_or_has_its_key() {
+        let mut cli = Cli::command();
+        cli.build();
+        let run = cli.find_subcommand("run").unwrap();
+        let file = run.get_arguments().find(|it| it.get_id() == "experiment").unwrap();
+        let conflict = |one, other| run.get_arg_conflicts_with(one).contains(&other);
+        let options = run.get_arguments().filter(|it| it.get_long().is_some());
+        let (refused, apply): (Vec<_>, Vec<_>) =
+            options.partition(|it| conflict(it, file) || conflict(file, it));
+        let names = |options: Vec<&clap::Arg>| {
+            let mut names: Vec<_> =
+                options.iter().map(|it| format!("--{}", it.get_long().unwrap())).collect();
+            names.retain(|name| name != "--help");
+            names.sort();
+            names
+        };
+        let mut keys = KEYS.map(|(option, _)| option);
+        keys.sort_unstable();
+        assert_eq!(names(refused), keys);
+        assert_eq!(names(apply), APPLY);
+    }
+}
