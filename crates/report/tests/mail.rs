@@ -229,6 +229,7 @@ fn the_function_behind_a_verdict_is_named() {
             inclusive: true,
             per_entry: [2_369_514.0, 5_716_350.0],
             share: 1.0,
+            parts: Vec::new(),
         }),
         at_equal_entries: false,
         followed: true,

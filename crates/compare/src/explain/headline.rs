@@ -1,6 +1,8 @@
 //! One sentence per phase: by how much the kernel's instructions changed, and the function that holds the
 //! change.
 
+use std::collections::BTreeMap;
+
 use model::WorkloadUse;
 
 use super::paths::KERNEL;
@@ -40,6 +42,9 @@ pub struct Holder {
     pub per_entry: [f64; 2],
     /// Its share of the change; above 1 where others offset a part of it.
     pub share: f64,
+    /// Own instructions of each function in it per entry on both sides, where they differ: the largest change
+    /// first. Empty without callees.
+    pub parts: Vec<(String, [f64; 2])>,
 }
 
 /// The headlines of the phases that `used` measures. `paths` gives the paths of a phase.
@@ -93,8 +98,18 @@ fn by_calls(section: &Section, paths: &Paths) -> Option<Holder> {
     }
     let (name, sums) = holder?;
     let entries = entries(section, &name)?;
-    let per_entry = [sums[0] / entries[0], sums[1] / entries[1]];
-    Some(Holder { name, inclusive: true, per_entry, share: (sums[1] - sums[0]) / all })
+    let per_entry = |sums: [f64; 2]| [sums[0] / entries[0], sums[1] / entries[1]];
+    let mut parts = BTreeMap::<&str, [f64; 2]>::new();
+    for Path { frames, base, new } in &within {
+        let part = parts.entry(frames.last().map_or("", String::as_str)).or_default();
+        *part = [part[0] + base, part[1] + new];
+    }
+    let parts = parts.into_iter().map(|(name, sums)| (name.to_owned(), per_entry(sums)));
+    let mut parts: Vec<(String, [f64; 2])> = parts.filter(|(_, [base, new])| base != new).collect();
+    let size = |(_, [base, new]): &(String, [f64; 2])| (new - base).abs();
+    parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let share = (sums[1] - sums[0]) / all;
+    Some(Holder { name, inclusive: true, per_entry: per_entry(sums), share, parts })
 }
 
 /// The frame at `depth` in which instructions changed most, and the paths with it.
@@ -142,7 +157,7 @@ fn own(section: &Section) -> Option<Holder> {
     }
     let Difference { base, new, .. } = first.calls.as_ref()?.per_entry?;
     let name = first.subject.to_string();
-    Some(Holder { name, inclusive: false, per_entry: [base, new], share })
+    Some(Holder { name, inclusive: false, per_entry: [base, new], share, parts: Vec::new() })
 }
 
 #[cfg(test)]
@@ -177,6 +192,7 @@ mod tests {
             inclusive: true,
             per_entry: [200.0, 482.0],
             share: 1410.0 / 1411.0,
+            parts: vec![("pte".into(), [0.0, 480.0]), ("change".into(), [200.0, 2.0])],
         };
         assert_eq!(holder, expected);
     }

@@ -51,7 +51,31 @@ pub fn headlines(headlines: &[Headline], phase: Option<&str>) -> Vec<String> {
     let hint = asked().any(lacks_paths).then(|| {
         "`run --profile stacks` records call paths, which show a function and what it calls.".into()
     });
-    asked().map(headline).chain(hint).collect()
+    asked().map(|it| headline(it) + &parts(it)).chain(hint).collect()
+}
+
+/// Most functions that are named in a [`Holder`].
+const PARTS: usize = 4;
+
+/// The own cost of the functions in the one that holds the change, where callees have a part in it.
+fn parts(it: &Headline) -> String {
+    let parts = it.function.as_ref().map_or(&[][..], |holder| &holder.parts);
+    if parts.len() < 2 {
+        return String::new();
+    }
+    let (named, others) = parts.split_at(parts.len().min(PARTS));
+    let named = named.iter().map(|(name, [base, new])| {
+        let here = match (*base == 0.0, *new == 0.0) {
+            (true, _) => " (new here)",
+            (_, true) => " (gone here)",
+            _ => "",
+        };
+        format!("{} {}{here}", excerpt(name), signed(new - base, 0))
+    });
+    let left: f64 = others.iter().map(|(_, [base, new])| new - base).sum();
+    let left = (!others.is_empty()).then(|| format!("{} more {}", others.len(), signed(left, 0)));
+    let all: Vec<String> = named.chain(left).collect();
+    format!(" Own instructions per entry of it: {}.", all.join(", "))
 }
 
 /// Which phases the rankings of the measured phases leave out.
@@ -79,7 +103,7 @@ pub fn headline(it: &Headline) -> String {
         Some(change) => format!("{change} kernel instructions"),
     };
     let change = format!("Phase {phase}: {change}");
-    let Some(Holder { name, inclusive, per_entry: [base, new], share }) = &it.function else {
+    let Some(Holder { name, inclusive, per_entry: [base, new], share, .. }) = &it.function else {
         let why = match kernel.beyond_luck() {
             Some(true) if it.followed => {
                 "beyond luck; no function holds half of the change".to_owned()

@@ -207,9 +207,23 @@ fn the_headline_comes_first() {
         inclusive,
         per_entry,
         share,
+        parts: Vec::new(),
     };
+    let part = |name: &str, costs| (name.to_owned(), costs);
+    let parts = vec![
+        part("change_pte", [2_149_280.0, 1622.0]),
+        part("modify_pte", [0.0, 2_000_000.4]),
+        part("flush", [0.0, 1_500_000.0]),
+        part("old_pte", [90_000.0, 0.0]),
+        part("a", [0.0, 7.0]),
+        part("b", [5.0, 2.0]),
+    ];
     let headlines = [
-        headline("fill", 2398.4, Some(holder(true, [2_406_301.0, 5_764_432.0], 0.99))),
+        headline(
+            "fill",
+            2398.4,
+            Some(Holder { parts, ..holder(true, [2_406_301.0, 5_764_432.0], 0.99) }),
+        ),
         headline("steady", 1200.0, Some(holder(false, [120.0, 121.0], 0.6))),
         headline("end", 1001.0, None),
     ];
@@ -218,7 +232,8 @@ fn the_headline_comes_first() {
     assert_eq!(
         said.join(" "),
         "Phase fill: 139.84 % more kernel instructions, in change_pte and what it calls: 2406301 per entry \
-         before, 5764432 now. Phase steady: 20.00 % more kernel instructions, 60 % of the change in change_pte: 120.00 \
+         before, 5764432 now. Own instructions per entry of it: change_pte -2147658, modify_pte +2000000 (new here), \
+         flush +1500000 (new here), old_pte -90000 (gone here), 2 more +4. Phase steady: 20.00 % more kernel instructions, 60 % of the change in change_pte: 120.00 \
          per entry before, 121.00 now. Phase end: 0.10 % more kernel instructions: this may be luck."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"));

@@ -235,6 +235,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             inclusive: true,
             per_entry: [10.0, 25.0],
             share: 1.0,
+            parts: Vec::new(),
         }),
         at_equal_entries: false,
         followed: true,
