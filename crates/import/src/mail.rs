@@ -417,12 +417,12 @@ fn expand(text: &str) -> String {
 fn unframe(text: String) -> String {
     let framed = text.trim_start().starts_with('|') && text.ends_with('|');
     if framed && text.matches('|').count() > 2 {
-        let is_blank = |cell: &&str| cell.trim().is_empty();
+        let is_blank = |cell: &str| cell.trim().is_empty();
         let cells: Vec<&str> = text.split('|').collect();
-        let first = cells.iter().position(|cell| !is_blank(&cell)).unwrap_or(0);
-        let last = cells.iter().rposition(|cell| !is_blank(&cell)).unwrap_or(0);
+        let first = cells.iter().position(|cell| !is_blank(cell)).unwrap_or(0);
+        let last = cells.iter().rposition(|cell| !is_blank(cell)).unwrap_or(0);
         let filled = cells.iter().enumerate().map(|(place, cell)| match cell.len() {
-            width @ 1.. if is_blank(&cell) && (first..last).contains(&place) => {
+            width @ 1.. if is_blank(cell) && (first..last).contains(&place) => {
                 format!("{:^width$}", "-")
             }
             _ => (*cell).to_owned(),
