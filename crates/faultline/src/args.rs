@@ -2,6 +2,7 @@
 
 mod beside;
 mod boots;
+mod build;
 mod names;
 mod results;
 
@@ -14,6 +15,7 @@ use crate::failure;
 
 pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
+pub use build::BuildArgs;
 pub use results::{
     CompareArgs, ExplainArgs, ExplainFormat, ExportArgs, ExportFormat, Format, Warmup,
 };
@@ -61,7 +63,7 @@ pub enum Command {
     #[command(subcommand)]
     Userspace(UserspaceCommand),
     /// Run an experiment: boot its variants, run its workloads, keep the results
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Boot one kernel, and print what it reports or open a shell in it
     Boot(BootArgs),
     /// Print verdicts and tables of an experiment; the baseline is in the first column
@@ -119,7 +121,7 @@ pub enum StoreCommand {
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
     /// Add a kernel to the cache
-    Add(KernelAddArgs),
+    Add(Box<KernelAddArgs>),
     /// List the kernels in the cache
     List,
     /// Remove a kernel from the cache
@@ -131,7 +133,8 @@ pub enum KernelCommand {
 
 #[derive(Debug, Args)]
 pub struct KernelAddArgs {
-    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), or a path to a .deb
+    /// debian:6.1, debian:newest, an exact version (debian:6.1.176-1), a path to a .deb, or a source:
+    /// git:COMMIT, worktree, src:PATH, debian-source:6.12
     #[arg(required_unless_present = "image", conflicts_with = "image")]
     pub kernel: Option<String>,
     /// Search only this suite of Debian, such as trixie-backports
@@ -156,6 +159,8 @@ pub struct KernelAddArgs {
     /// Name in the cache [default: the image's release]
     #[arg(long, conflicts_with = "kernel")]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub build: BuildArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -196,10 +201,12 @@ pub struct RunArgs {
     /// The experiment file
     #[arg(conflicts_with_all = [
         "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel",
-        "at_most", "margin", "budget",
+        "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "compiler",
     ])]
     pub experiment: Option<PathBuf>,
-    /// Without a file: kernels to compare, such as 6.1,6.12; the first is the baseline
+    /// Without a file: kernels to compare, such as 6.1,6.12; the first is the baseline. A source is built:
+    /// git:COMMIT, worktree, src:PATH, debian-source:6.12
     #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]
     pub kernels: Vec<String>,
     /// Without a file: the workload
@@ -220,6 +227,11 @@ pub struct RunArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub exact: ExactArgs,
+    #[command(flatten)]
+    pub build: BuildArgs,
+    /// With --patch: a variant for each patch of the series, with all patches up to it
+    #[arg(long, requires = "patches", conflicts_with_all = ["revert", "pick"])]
+    pub each: bool,
     /// Repeat failed boots; the results of the failed ones stay in the store
     #[arg(long)]
     pub retry_failed: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::Kernel;
+use model::{Kernel, TaskLayout};
 use sha2::{Digest, Sha256};
 
 use crate::error::Doing;
@@ -28,6 +28,8 @@ pub(crate) struct Parts {
     pub headers: Option<PathBuf>,
     /// The `System.map`, if given.
     pub map: Option<PathBuf>,
+    /// Where the fields of a task are, if known.
+    pub tasks: Option<TaskLayout>,
     /// Digests of the files that the user gave with the image.
     pub digests: BTreeMap<String, String>,
 }
@@ -104,6 +106,7 @@ impl Parts {
             config,
             headers,
             map,
+            tasks: self.tasks,
             digests: self.digests,
         })
     }

@@ -10,6 +10,10 @@
 //! aliases.json                requested kernels, and the NAME of the kernel
 //! apt/SUITE/                  apt's lists
 //! tools/busybox               the shell for guests
+//! build/linux/                the source that is built, with the output below it
+//! build/repository/           our git repository, which reads the objects of the user's
+//! build/ccache/               compiled files
+//! build/lock                  held while a kernel is built
 //! tmp/                        unfinished work; leftovers of a killed run are cleared
 //! lock                        held during every change
 //! ```
@@ -19,6 +23,7 @@
 
 mod out_of_tree;
 mod own;
+mod source;
 mod userspace;
 
 use std::ffi::OsString;
@@ -327,17 +332,8 @@ impl Cache {
     /// Takes the lock, and waits while another process changes the cache.
     fn lock(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         fs::create_dir_all(&self.root).doing("create", &self.root)?;
-        let path = self.root.join("lock");
-        let file = File::create(&path).doing("create", &path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                say("Waiting for another faultline that is changing the cache");
-                file.lock().doing("lock", &path)?;
-            }
-            Err(TryLockError::Error(error)) => Err(error).doing("lock", &path)?,
-        }
-        Ok(file)
+        let waiting = "Waiting for another faultline that is changing the cache";
+        lock_file(&self.root.join("lock"), waiting, say)
     }
 
     /// A new directory on the cache's disk, removed when it is dropped. The caller holds the lock, so all
@@ -377,6 +373,20 @@ fn alias(version: &str) -> String {
 
 fn taken(other: Kernel) -> Error {
     Error::NameTaken { name: other.name, origin: other.origin }
+}
+
+/// Takes the lock on a file, and says `waiting` while another process has it.
+fn lock_file(path: &Path, waiting: &str, say: &dyn Fn(&str)) -> Result<File, Error> {
+    let file = File::create(path).doing("create", path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            say(waiting);
+            file.lock().doing("lock", path)?;
+        }
+        Err(TryLockError::Error(error)) => Err(error).doing("lock", path)?,
+    }
+    Ok(file)
 }
 
 /// Writes the record and the digests beside the kernel's files, and syncs all of them. After a loss of power

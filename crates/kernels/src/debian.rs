@@ -4,6 +4,7 @@
 mod archive;
 mod headers;
 mod releases;
+mod source;
 mod suite;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub(crate) use archive::{ARCHITECTURE, Archive};
 pub(crate) use headers::headers;
 use releases::{Package, Release};
+pub(crate) use source::source;
 use suite::Suite;
 pub(crate) use version::compare as compare_versions;
 

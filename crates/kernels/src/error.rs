@@ -73,6 +73,28 @@ pub enum Error {
         /// Its message.
         problem: String,
     },
+    /// A source of the user's cannot be used.
+    #[error("{}: {problem}", path.display())]
+    Tree {
+        /// The repository, directory or archive.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// A patch file of the user's cannot be read.
+    #[error("{}: {problem}", path.display())]
+    Patch {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// The requested configuration is invalid.
+    #[error("{0}")]
+    Config(String),
+    /// The host lacks programs or headers that build kernels.
+    #[error("kernels cannot be built here: install {0}")]
+    NoBuildTools(String),
     /// Package signatures cannot be verified.
     #[error(
         "{} is missing, so packages cannot be verified: install debian-archive-keyring",
@@ -192,6 +214,9 @@ impl Error {
         matches!(
             self,
             Self::Request { .. }
+                | Self::Tree { .. }
+                | Self::Patch { .. }
+                | Self::Config(_)
                 | Self::NotInArchive { .. }
                 | Self::PackageName(_)
                 | Self::NoPackage { .. }

@@ -2,21 +2,13 @@
 //! the image.
 
 use btf_rs::{Btf, Type};
+use model::TaskLayout;
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
 /// Maximum nesting of structures.
 const MAX_DEPTH: u32 = 8;
-
-/// The byte offsets of fields of `struct task_struct` that identify a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskLayout {
-    /// `tgid`, the thread group ID.
-    pub tgid: u64,
-    /// `comm`, the thread's name.
-    pub comm: u64,
-}
 
 /// The layout of tasks in the kernel of this `vmlinux`; `None` if it has no readable BTF.
 pub fn tasks(vmlinux: &[u8]) -> Option<TaskLayout> {

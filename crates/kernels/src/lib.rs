@@ -1,7 +1,7 @@
 //! Prepares kernels for the machines: fetches them from Debian or takes them from files, keeps them in a
 //! cache, and prepares them for boot (uncompressed image, chosen modules, our own modules, initramfs). Also
-//! makes user space from packages for workloads that need it. The only programs it runs are apt's,
-//! `dpkg-deb`, `depmod`, and `make` with a compiler. It boots nothing.
+//! makes user space from packages for workloads that need it, and builds kernels from source. The only
+//! programs it runs are apt's, `dpkg-deb`, `tar`, `depmod`, `git`, and `make` with a compiler. It boots nothing.
 
 mod aliases;
 mod assemble;
@@ -20,6 +20,7 @@ pub mod out_of_tree;
 mod own;
 mod record;
 mod request;
+mod source;
 mod tool;
 mod userspace;
 
@@ -28,5 +29,6 @@ pub use cache::{Cache, KnownUserspace, Renewed};
 pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};
+pub use source::{Source, Unbuilt, subjects};
 pub use userspace::lock::settle as settle_lock;
 pub use userspace::{Mkfs, Userspace, is_name as is_package_name};

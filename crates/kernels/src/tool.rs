@@ -25,6 +25,8 @@ pub(crate) const APT_CACHE: Tool = Tool { name: "apt-cache", hint: NO_APT };
 pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the package dpkg" };
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
 pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
+pub(crate) const GIT: Tool = Tool { name: "git", hint: "install the package git" };
+pub(crate) const TAR: Tool = Tool { name: "tar", hint: "install the package tar" };
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
 
 impl Tool {
@@ -38,7 +40,26 @@ impl Tool {
         command
     }
 
-    /// Runs `command` to its end and returns its output.
+    /// Runs `command` to its end and returns its output as it is.
+    ///
+    /// # Errors
+    /// When the program is not installed or fails.
+    pub fn output(&self, command: &mut Command) -> Result<Vec<u8>, Error> {
+        let output = self.start(command)?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(self.failed(&output)),
+        }
+    }
+
+    fn start(&self, command: &mut Command) -> Result<Output, Error> {
+        command.output().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
+            _ => Error::Io { doing: "start", path: self.name.into(), source: error },
+        })
+    }
+
+    /// Runs `command` to its end and returns its output as text.
     ///
     /// # Errors
     /// When the program is not installed or fails.
@@ -51,10 +72,7 @@ impl Tool {
     /// # Errors
     /// When the program is not installed.
     pub fn try_run(&self, command: &mut Command) -> Result<Result<String, Output>, Error> {
-        let output = command.output().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::NoTool { tool: self.name, hint: self.hint },
-            _ => Error::Io { doing: "start", path: self.name.into(), source: error },
-        })?;
+        let output = self.start(command)?;
         Ok(match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(output),
@@ -102,6 +120,7 @@ fn complaint(said: &str) -> String {
     let error = said.lines().find_map(|line| line.strip_prefix("E: "));
     let error = error.or_else(|| said.lines().find(|line| is_of_host(line)));
     let error = error.or_else(|| said.lines().find(|line| line.contains(" error: ")));
+    let error = error.or_else(|| said.lines().find(|line| line.starts_with("fatal: ")));
     if let Some(error) = error {
         return error.trim().to_owned();
     }

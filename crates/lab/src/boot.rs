@@ -17,8 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
-use kernels::Userspace;
-use kernels::digest;
+use kernels::{Unbuilt, Userspace, digest};
 use machine::{Emulator, Engine, Vm};
 use model::{Boot, BootFacts, Experiment, Kernel, Outcome, Problem, ProblemKind, Variant};
 
@@ -38,6 +37,8 @@ pub struct Bootable<'a> {
     pub variant: &'a Variant,
     /// Its kernel.
     pub kernel: &'a Kernel,
+    /// Why it cannot be built from its source.
+    pub unbuilt: Option<&'a Unbuilt>,
     /// The out-of-tree modules built for it.
     pub out_of_tree: &'a OutOfTree,
     /// The guest's binaries.
@@ -64,9 +65,13 @@ impl Bootable<'_> {
         directory: &Path,
         doing: &mut dyn FnMut(&str),
     ) -> Result<Boot, BootError> {
+        if let Some(unbuilt) = self.unbuilt {
+            let boot = never_booted(self.head(slot), unbuilt.problem());
+            return Ok(Boot { console: unbuilt.output().to_owned(), ..boot });
+        }
         match self.prepare(directory)? {
             Ok(bytes) => self.start(slot, &bytes, directory, doing),
-            Err(error) => Ok(never_booted(self.head(slot), &error)),
+            Err(error) => Ok(never_booted(self.head(slot), &error.to_string())),
         }
     }
 
@@ -184,13 +189,13 @@ impl Bootable<'_> {
 }
 
 /// The boot of a variant that could not be started; its outcome gives the reason.
-fn never_booted(head: Head, error: &JobError) -> Boot {
+fn never_booted(head: Head, why: &str) -> Boot {
     Boot {
         variant: head.variant,
         replicate: head.replicate,
         block: head.block,
         started: head.started,
-        outcome: Outcome::Failed(error.to_string()),
+        outcome: Outcome::Failed(why.to_owned()),
         facts: head.facts,
         host: unknown_load(),
         ..Boot::default()

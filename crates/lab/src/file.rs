@@ -1,6 +1,7 @@
 //! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line.
 
 pub mod binaries;
+pub mod build;
 mod disks;
 pub mod lock;
 mod machine;
@@ -28,6 +29,7 @@ use toml::Spanned;
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::{MOST_ITERATIONS, nearest};
+use build::{BuildForm, ChangeForm};
 use machine::MachineForm;
 use mode::BootsForm;
 use workloads::{WorkloadForm, read_manifest};
@@ -96,6 +98,9 @@ struct FileForm {
     seeds: Option<Spanned<u32>>,
     profile: Option<Spanned<Profiling>>,
     userspace: Option<Spanned<PathBuf>>,
+    tree: Option<PathBuf>,
+    #[serde(default)]
+    build: BuildForm,
     machine: Spanned<MachineForm>,
     #[serde(default)]
     sampler: Option<Spanned<Sampler>>,
@@ -125,6 +130,16 @@ struct VariantForm {
     sysfs: BTreeMap<Spanned<String>, Value>,
     #[serde(default)]
     modules: Vec<Spanned<String>>,
+    #[serde(default)]
+    patches: Vec<PathBuf>,
+    #[serde(default)]
+    each: bool,
+    #[serde(default)]
+    revert: Vec<String>,
+    #[serde(default)]
+    pick: Vec<String>,
+    #[serde(default)]
+    build: BuildForm,
 }
 
 /// The value of a setting or a parameter as a user writes it.
@@ -256,7 +271,9 @@ impl FileForm {
         let profile = mode::check_profile(&self)?;
         let sampler = check_sampler(self.sampler)?;
         let (mut machine, limits) = machine::check(self.machine, self.mode)?;
-        let variants = check_variants(self.variants)?;
+        let tree = self.tree.map(|tree| build::path(directory, &tree));
+        let source = (tree.as_deref(), &self.build, directory);
+        let variants = check_variants(self.variants, source)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
@@ -322,7 +339,13 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     Ok(sampler.into_inner())
 }
 
-fn check_variants(forms: Spanned<Vec<VariantForm>>) -> Checked<Vec<Variant>> {
+/// The tree of sources, how kernels are built, and the directory of relative paths.
+type SourceForm<'a> = (Option<&'a Path>, &'a BuildForm, &'a Path);
+
+fn check_variants(
+    forms: Spanned<Vec<VariantForm>>,
+    source: SourceForm<'_>,
+) -> Checked<Vec<Variant>> {
     let span = forms.span();
     let forms = forms.into_inner();
     if forms.is_empty() {
@@ -331,23 +354,34 @@ fn check_variants(forms: Spanned<Vec<VariantForm>>) -> Checked<Vec<Variant>> {
     let mut variants: Vec<Variant> = Vec::new();
     for form in forms {
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
-        let variant = form.check()?;
-        if variants.iter().any(|other| other.name == variant.name) {
-            let problem = format!("two variants have the name `{}`", variant.name);
-            return fault(
-                place,
-                problem,
-                "give each variant its own name; reports use it as the head of a column",
-            );
+        let is_series = form.each;
+        let variant = form.check(source)?;
+        let all = match is_series {
+            true => build::each(&variant)
+                .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
+            false => vec![variant],
+        };
+        for variant in all {
+            if variants.iter().any(|other| other.name == variant.name) {
+                let problem = format!("two variants have the name `{}`", variant.name);
+                return fault(
+                    place,
+                    problem,
+                    "give each variant its own name; reports use it as the head of a column",
+                );
+            }
+            variants.push(variant);
         }
-        variants.push(variant);
     }
     Ok(variants)
 }
 
 impl VariantForm {
-    fn check(self) -> Checked<Variant> {
+    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<Variant> {
         let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
+        let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
+        let source = (&self.kernel, tree);
+        let build = build::check(source, (general, self.build), change, directory)?.map(Box::new);
         let kernel = self.kernel.into_inner();
         let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
         if !is_name(&name) {
@@ -400,7 +434,8 @@ impl VariantForm {
             return fault(module.span(), "the name of a module is empty", hint);
         }
         let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
-        Ok(Variant { name, kernel: kernel.into(), cmdline, settings, modules })
+        let kernel = build::source(directory, kernel).into();
+        Ok(Variant { name, kernel, cmdline, settings, modules, build })
     }
 }
 
@@ -432,9 +467,10 @@ pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// The default name of a variant: its kernel's, without the distribution's.
+/// The default name of a variant: its kernel's, without `debian:` or `git:`.
 pub fn default_name(kernel: &str) -> String {
-    kernel.strip_prefix("debian:").unwrap_or(kernel).to_owned()
+    let prefixes = ["debian:", "git:"];
+    prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned()
 }
 
 /// serde's message in our words, with the key of the wrong value and, for a number, the allowed range.

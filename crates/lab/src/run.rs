@@ -7,6 +7,7 @@ mod error;
 mod jobs;
 mod known;
 mod looks;
+mod obtain;
 mod plan;
 pub mod replay;
 mod verify;
@@ -14,7 +15,6 @@ pub mod watch;
 mod worker;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ use crate::record::salvage::salvage;
 use crate::run::watch::{Progress, Watch};
 use check::check_support;
 use context::RunContext;
-use plan::Plan;
+use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};
 pub use error::RunError;
@@ -133,10 +133,15 @@ impl Lab {
             &disks::tried(experiment, &self.scratch, &self.guest.mkfs).map_err(BootError::from)?;
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
-        let out_of_tree = kernels.iter().map(|kernel| self.out_of_tree(kernel, experiment, watch));
-        let out_of_tree = out_of_tree.collect::<Result<Vec<_>, _>>()?;
-        check_support(experiment, kernels, &out_of_tree)?;
-        let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
+        let mut out_of_tree = Vec::new();
+        for (kernel, unbuilt) in kernels.all.iter().zip(&kernels.unbuilt) {
+            out_of_tree.push(match unbuilt {
+                Some(_) => OutOfTree::default(),
+                None => self.out_of_tree(kernel, experiment, watch)?,
+            });
+        }
+        check_support(experiment, &kernels.all, &out_of_tree)?;
+        let pinned = self.pinned(experiment, &kernels.all, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         let failed_before = match options.retry_failed {
             true => 0,
@@ -157,10 +162,11 @@ impl Lab {
             ending,
         };
         if let Some(first) = plan.due.first() {
-            let parts = (experiment, kernels.as_slice());
+            let is_built = |due: &&Due| kernels.unbuilt[due.slot.variant].is_none();
+            let first = plan.due.iter().find(is_built).unwrap_or(first);
             let context = RunContext::new(
                 self,
-                parts,
+                (experiment, kernels),
                 out_of_tree,
                 userspace.as_ref(),
                 first.slot.variant,
@@ -186,28 +192,6 @@ impl Lab {
             scratch: &self.scratch,
         };
         Ok(reader.read(kernel, &mut |line| watch(Progress::Remark(line)))?)
-    }
-
-    fn kernels(
-        &self,
-        experiment: &Experiment,
-        watch: &mut Watch<'_>,
-    ) -> Result<Vec<Kernel>, RunError> {
-        let names = || experiment.variants.iter().map(|variant| &*variant.kernel.name);
-        let mut known: BTreeMap<&str, Kernel> = BTreeMap::new();
-        for name in names() {
-            // Obtaining a kernel reads all its files.
-            if !known.contains_key(name) {
-                known.insert(name, self.kernel(name, watch)?);
-            }
-        }
-        Ok(names().map(|name| known[name].clone()).collect())
-    }
-
-    /// The requested kernel, fetched if necessary.
-    pub(crate) fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
-        let watch = RefCell::new(watch);
-        Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
 
     /// The out-of-tree modules that an experiment's workloads want, for one kernel.

@@ -23,8 +23,8 @@ const EXPERIMENTS: [&str; 3] = [
      machine = { cpus = 2, memory = '1G', disk = [{ size = '1G', filesystem = 'ext4' }],\
      swap = { kind = 'zram', size = '1G' } }\n\
      variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
-    "name = 'x'\nboots = 3\nmachine = { node = [{ memory = '1G' }, { memory = '1G', cpus = '0' }] }\n\
-     variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
+    "name = 'x'\nboots = 3\ntree = '.'\nbuild = {}\nmachine = { node = [{ memory = '1G' }, { memory = '1G', cpus = '0' }] }\n\
+     variant = [{ kernel = 'git:v6.1', build = {} }]\nworkload = [{ name = 'mprotect' }]\n",
 ];
 const MANIFEST: &str = "name = 'x'\ndescription = ''\ncommand = ['true']\n\
                         metrics = [{ name = 'a', unit = 's', mean = 'amean' }]\n";

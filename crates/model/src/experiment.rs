@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::matches;
-use crate::{Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, Topology, UserspaceLock};
+use crate::{
+    Build, Disk, Manifest, Metric, Millis, Pinned, Profiling, Swap, TaskLayout, Topology,
+    UserspaceLock,
+};
 
 /// A kernel file of the guest that the sampler reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -247,6 +250,9 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// Kernel modules to load.
     pub modules: Vec<String>,
+    /// How the kernel is built, if its name means a source. In stored experiments the kernel is the built one.
+    #[serde(skip)]
+    pub build: Option<Box<Build>>,
 }
 
 /// A workload as an experiment uses it.
@@ -442,6 +448,9 @@ pub struct Kernel {
     /// Its `System.map`, if it was given.
     #[serde(default)]
     pub map: Option<PathBuf>,
+    /// Where the fields of a task are, if it was built from source. Otherwise its BTF tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskLayout>,
     /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all in
     /// the directory) and `map`.
     #[serde(default)]

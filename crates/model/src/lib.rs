@@ -2,6 +2,7 @@
 //! serde; reading, running and judging are left to the crates above.
 
 mod boot;
+mod build;
 mod disk;
 mod experiment;
 mod kept;
@@ -17,6 +18,7 @@ pub use boot::{
     Boot, BootFacts, Chunk, Column, Execution, HostLoad, MISSING, NO_LOG, NOT_READ, ONCE, Outcome,
     Problem, ProblemKind, Sample, TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
+pub use build::{Build, Compiler, TaskLayout};
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 19] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -18,6 +18,13 @@ const KEYS: [(&str, &str); 12] = [
     ("--memory", "memory in [machine]"),
     ("--nodes", "nodes in [machine]"),
     ("--accel", "accel in [machine]"),
+    ("--tree", "tree"),
+    ("--patch", "patches in [[variant]]"),
+    ("--revert", "revert in [[variant]]"),
+    ("--pick", "pick in [[variant]]"),
+    ("--kconfig", "config in [build]"),
+    ("--fragment", "fragments in [build]"),
+    ("--compiler", "compiler in [build]"),
 ];
 
 /// The message for an option that stands beside an experiment file; none for other errors.

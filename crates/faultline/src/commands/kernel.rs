@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use kernels::{Cache, Files, Request};
+use kernels::{Cache, Files, Request, Source};
 use model::Kernel;
 
+use super::build::NO_SOURCE;
 use super::print;
 use crate::args::{KernelAddArgs, KernelCommand};
 use crate::failure::Failure;
@@ -13,7 +14,7 @@ use crate::list;
 pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
     let cache = Cache::open()?;
     match command {
-        KernelCommand::Add(args) => add(&cache, args)?,
+        KernelCommand::Add(args) => add(&cache, *args)?,
         KernelCommand::List => print(&list::kernels(&cache.list()?))?,
         KernelCommand::Remove { name } => cache.remove(&name)?,
     }
@@ -21,9 +22,26 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
 }
 
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
+    let say = |line: &str| eprintln!("{line}");
+    let named = args.kernel.as_deref().map(|kernel| args.build.full_name(kernel));
+    if let Some(source) = named.as_deref().and_then(|kernel| kernel.parse::<Source>().ok()) {
+        if args.suite.is_some() {
+            return Err(Failure::Usage("--suite works only with debian:VERSION".into()));
+        }
+        let built = cache.build(&source, &args.build.changed(), &say)?;
+        let kernel = built.map_err(|unbuilt| {
+            if !unbuilt.output().is_empty() {
+                eprintln!("{}", unbuilt.output());
+            }
+            Failure::Usage(format!("the kernel {}", unbuilt.problem()))
+        })?;
+        return print(&added(&kernel));
+    }
+    if args.build.is_given() {
+        return Err(Failure::Usage(NO_SOURCE.into()));
+    }
     let request = request(args)?;
-    let kernel = cache.add(&request, &|line| eprintln!("{line}"))?;
-    print(&added(&kernel))
+    print(&added(&cache.add(&request, &say)?))
 }
 
 fn request(args: KernelAddArgs) -> Result<Request, Failure> {

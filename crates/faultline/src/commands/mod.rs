@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub mod boot;
+pub mod build;
 pub mod chosen;
 pub mod compare;
 pub mod edit;

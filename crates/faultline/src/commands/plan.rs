@@ -39,9 +39,12 @@ pub fn plan(
     );
     let width = variants.iter().map(|variant| escape(&variant.name).len()).max().unwrap_or(0);
     for variant in variants {
-        let fetched = match cache.would_fetch(&variant.kernel.name)? {
-            true => " (not in the cache: a run fetches it)",
-            false => "",
+        let fetched = match &variant.build {
+            Some(_) => " (built from source unless the cache has it)",
+            None if cache.would_fetch(&variant.kernel.name)? => {
+                " (not in the cache: a run fetches it)"
+            }
+            None => "",
         };
         let mut words = vec![format!("kernel {}{fetched}", variant.kernel)];
         words.extend(

@@ -187,8 +187,7 @@ fn without_file(args: &RunArgs) -> Result<Experiment, Failure> {
         Mode::Measured => boots(args)?,
         Mode::Exact => (file::DEFAULT_SEEDS, None),
     };
-    let named = args.kernels.iter().map(|kernel| variant(file::default_name(kernel), kernel));
-    let variants: Vec<Variant> = named.collect();
+    let variants = super::build::variants(args)?;
     let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
     for (place, name) in names.iter().enumerate() {
         if names[..place].contains(name) {

@@ -101,7 +101,7 @@ fn give(
 }
 
 /// The text of a configuration, compressed or not (`/proc/config.gz`).
-fn config_text(bytes: &[u8]) -> Result<String, String> {
+pub(super) fn config_text(bytes: &[u8]) -> Result<String, String> {
     let unpacked = match Format::of(bytes) {
         Some(format) => format
             .unpack(bytes, MAX_CONFIG as usize)

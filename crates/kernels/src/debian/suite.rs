@@ -85,6 +85,17 @@ impl Suite {
         self.packages(&names)
     }
 
+    /// The series of the packaged sources in the current lists, such as `6.12`.
+    pub fn source_packages(&self) -> Result<Vec<String>, Error> {
+        let prefix = "linux-source-";
+        let names = self.apt_cache(&["pkgnames", prefix])?;
+        let series = names.lines().filter_map(|name| name.trim().strip_prefix(prefix));
+        Ok(series
+            .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+            .map(Into::into)
+            .collect())
+    }
+
     /// All versions of these packages in the lists.
     pub fn packages(&self, names: &[&str]) -> Result<Vec<Package>, Error> {
         if names.is_empty() {

@@ -58,6 +58,7 @@ impl Inspection {
             experiment: &experiment,
             variant: &experiment.variants[0],
             kernel: &kernel,
+            unbuilt: None,
             out_of_tree: &OutOfTree::default(),
             guest: &self.guest,
             userspace: None,

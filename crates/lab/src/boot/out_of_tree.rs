@@ -103,7 +103,7 @@ pub fn has_foreign(kernel: &Kernel, variant: &Variant) -> bool {
 }
 
 /// The kernel's modules that a workload wants.
-fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
+pub fn of_kernel(workload: &WorkloadUse) -> impl Iterator<Item = &str> {
     let modules = workload.manifest.modules.iter().map(String::as_str);
     modules.filter(|module| source(module).is_none())
 }

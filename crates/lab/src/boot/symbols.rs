@@ -119,7 +119,10 @@ impl SymbolReader<'_> {
 
 fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
     let Some(address) = symbols.address(SWITCH) else { return Ok(None) };
-    let layout = layout::tasks(&fs::read(image(kernel))?);
+    let layout = match kernel.tasks {
+        Some(layout) => Some(layout),
+        None => layout::tasks(&fs::read(image(kernel))?),
+    };
     Ok(layout.map(|layout| Switch { address, tgid: layout.tgid, comm: layout.comm }))
 }
 

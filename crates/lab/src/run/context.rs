@@ -2,8 +2,9 @@
 
 use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
-use model::{Experiment, Kernel, Mode};
+use model::{Experiment, Mode};
 
+use super::obtain::Kernels;
 use super::{Lab, RunError};
 use crate::boot::Bootable;
 use crate::boot::engine;
@@ -17,7 +18,7 @@ use crate::schedule::Slot;
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
-    kernels: &'a [Kernel],
+    kernels: &'a Kernels,
     /// The modules built for each of them.
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
@@ -37,7 +38,7 @@ impl<'a> RunContext<'a> {
     /// exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
-        (experiment, kernels): (&'a Experiment, &'a [Kernel]),
+        (experiment, kernels): (&'a Experiment, &'a Kernels),
         out_of_tree: Vec<OutOfTree>,
         userspace: Option<&'a Userspace>,
         first: usize,
@@ -46,13 +47,21 @@ impl<'a> RunContext<'a> {
         let emulator = Emulator::find()?;
         let execution = match experiment.mode {
             Mode::Exact => {
-                let codes = kernels.iter().map(|kernel| lab.kernel_code(kernel, &emulator, watch));
-                Execution::Exact(codes.collect::<Result<_, _>>()?)
+                let mut codes = Vec::new();
+                for (kernel, unbuilt) in kernels.all.iter().zip(&kernels.unbuilt) {
+                    codes.push(match unbuilt {
+                        Some(_) => KernelCode::default(),
+                        None => lab.kernel_code(kernel, &emulator, watch)?,
+                    });
+                }
+                Execution::Exact(codes)
             }
+            // Nothing boots.
+            Mode::Measured if kernels.unbuilt[first].is_some() => Execution::Measured(Engine::Tcg),
             Mode::Measured => Execution::Measured(engine::choose(
                 experiment.machine.accel,
                 &emulator,
-                (&kernels[first], &lab.guest),
+                (&kernels.all[first], &lab.guest),
                 &lab.cache,
                 &lab.scratch,
                 &mut |line| watch(Progress::Remark(line)),
@@ -81,7 +90,8 @@ impl<'a> RunContext<'a> {
         Bootable {
             experiment: self.experiment,
             variant: &self.experiment.variants[slot.variant],
-            kernel: &self.kernels[slot.variant],
+            kernel: &self.kernels.all[slot.variant],
+            unbuilt: self.kernels.unbuilt[slot.variant].as_ref(),
             out_of_tree: &self.out_of_tree[slot.variant],
             guest,
             userspace: self.userspace,

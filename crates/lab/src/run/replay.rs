@@ -234,6 +234,7 @@ impl Replay {
             experiment: &self.experiment,
             variant: &self.experiment.variants[self.slot.variant],
             kernel: &self.kernel,
+            unbuilt: None,
             out_of_tree: &self.out_of_tree,
             guest,
             userspace: self.userspace.as_ref(),

@@ -91,6 +91,7 @@ fn experiment(name: &str) -> Experiment {
                 value: "always".into(),
             },
         ],
+        build: None,
         modules: vec!["ext4".into()],
     };
     let metric = Metric {

@@ -1,0 +1,383 @@
+//! Builds kernels from source, once for the same inputs.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use model::{Build, Kernel};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use super::{Cache, own, taken};
+use crate::aliases::Aliases;
+use crate::assemble::{Parts, digest};
+use crate::error::Doing;
+use crate::own::MAX_CONFIG;
+use crate::source::config::{self, Requested};
+use crate::source::git::{Repository, Tree};
+use crate::source::make::{self, OUTPUT, Workshop};
+use crate::source::patches::{self, Patch};
+use crate::source::{Source, Unbuilt};
+use crate::tool::TAR;
+use crate::{Error, debian, headers, input};
+
+/// Changes whenever the same inputs would give another kernel.
+const RECIPE: &str = "1";
+/// Options of packaged configurations that need files or programs which a build here does not have, and
+/// debug information, which doubles the time of a build.
+const NOT_PACKAGED: [(&str, &str); 7] = [
+    ("SYSTEM_TRUSTED_KEYS", "\"\""),
+    ("SYSTEM_REVOCATION_KEYS", "\"\""),
+    ("MODULE_SIG_KEY", "\"\""),
+    ("MODULE_SIG", "n"),
+    ("DEBUG_INFO_NONE", "y"),
+    ("LOCALVERSION_AUTO", "n"),
+    ("BUILD_SALT", "\"\""),
+];
+
+/// A source with its patches, before it is built.
+struct Prepared {
+    /// The name in the cache, from all inputs.
+    name: String,
+    /// Where it came from.
+    origin: String,
+    /// The tree in our repository.
+    tree: String,
+    repository: Repository,
+    requested: Requested,
+}
+
+impl Cache {
+    /// The kernel that is built from a source, from the cache if the same was built before. The inner error
+    /// is why it cannot be built, which is a result.
+    ///
+    /// # Errors
+    /// When the source or a patch cannot be read, the request is invalid, or the host fails.
+    pub fn build(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<Kernel, Unbuilt>, Error> {
+        let lock = self.lock_builds(say)?;
+        make::check_programs(&build.compiler)?;
+        let prepared = match self.prepare(source, build, say)? {
+            Ok(prepared) => prepared,
+            Err(unbuilt) => return Ok(Err(unbuilt)),
+        };
+        if let Some(kernel) = self.read(&prepared.name)? {
+            self.check(&kernel.name, say)?;
+            return Ok(Ok(kernel));
+        }
+        let directory = self.builds().join("linux");
+        fs::create_dir_all(&directory).doing("create", &directory)?;
+        prepared.repository.check_out(&prepared.tree, &directory, OUTPUT)?;
+        let workshop = Workshop {
+            source: &directory,
+            ccache: &self.builds().join("ccache"),
+            compiler: &build.compiler,
+            lock: &lock,
+        };
+        let inputs = (&*prepared.name, &prepared.requested, build.headers);
+        if let Err(unbuilt) = workshop.build(inputs, say)? {
+            return Ok(Err(unbuilt));
+        }
+        self.take(&workshop, prepared, build.headers, say).map(Ok)
+    }
+
+    /// Moves a copy of what was built into the cache.
+    fn take(
+        &self,
+        workshop: &Workshop<'_>,
+        prepared: Prepared,
+        with_headers: bool,
+        say: &dyn Fn(&str),
+    ) -> Result<Kernel, Error> {
+        let _lock = self.lock(say)?;
+        let stage = self.stage()?;
+        let place = |name: &str| stage.path().join(name);
+        let output = workshop.output();
+        let copy = |name: &str, to: &str| {
+            let from = output.join(name);
+            fs::copy(&from, place(to)).doing("copy", &from)?;
+            Ok::<_, Error>(place(to))
+        };
+        let release = output.join("include/config/kernel.release");
+        let release = fs::read_to_string(&release).doing("read", &release)?.trim().to_owned();
+        let mut parts = Parts {
+            image: copy("vmlinux", "image")?,
+            config: Some(copy(".config", "config")?),
+            modules: Some(built_in(&output, &stage)?),
+            tasks: workshop.task_layout()?,
+            release,
+            ..Parts::default()
+        };
+        if with_headers {
+            let to = place("headers");
+            let sum = headers::keep(&output, &to, &parts.release)?;
+            parts.digests.insert(own::HEADERS.into(), sum);
+            parts.headers = Some(to);
+        }
+        let Prepared { name, origin, .. } = prepared;
+        if let Some(other) = self.read(&name)? {
+            return Err(taken(other));
+        }
+        self.keep(&stage, parts, name, origin, say)
+    }
+
+    /// Reads a source, applies its patches, and names the result.
+    fn prepare(
+        &self,
+        source: &Source,
+        build: &Build,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<Prepared, Unbuilt>, Error> {
+        let tree = match (&build.tree, source.needs_tree()) {
+            (Some(tree), _) => Some(Tree::open(tree)?),
+            (None, true) => {
+                return Err(Error::Config(
+                    "a commit or `worktree` needs the repository: give `tree` (--tree)".into(),
+                ));
+            }
+            (None, false) if build.revert.is_empty() && build.pick.is_empty() => None,
+            (None, false) => {
+                return Err(Error::Config("`revert` and `pick` need `tree` (--tree)".into()));
+            }
+        };
+        let repository = Repository::open(&self.builds().join("repository"), tree.as_ref())?;
+        let (base, from) = self.base(source, tree.as_ref(), &repository, say)?;
+        let changes = changes(tree.as_ref(), build)?;
+        let patched = match repository.apply(&base, &changes)? {
+            Ok(patched) => patched,
+            Err(unbuilt) => return Ok(Err(unbuilt)),
+        };
+        let Some(version) = repository.file(&patched, "Makefile")?.as_deref().and_then(version)
+        else {
+            let path = build.tree.clone().unwrap_or_default();
+            let problem =
+                format!("{from} is not the source of a kernel: its Makefile has no VERSION");
+            return Err(Error::Tree { path, problem });
+        };
+        let requested = self.requested(build, say)?;
+        let compiler = make::versions(&build.compiler)?;
+        let inputs = [
+            RECIPE,
+            &patched,
+            &requested.text(),
+            &compiler,
+            if build.headers { "headers" } else { "" },
+        ];
+        let key = digest(inputs.join("\n").as_bytes());
+        let with = match &changes[..] {
+            [] => String::new(),
+            [only] => format!(", {}", only.subject),
+            many => format!(", {} patches", many.len()),
+        };
+        let configuration = build.config.as_deref().unwrap_or("small configuration");
+        Ok(Ok(Prepared {
+            name: format!("{version}-{}", &key[..12]),
+            origin: format!("{from}{with}; {configuration}; {compiler}"),
+            tree: patched,
+            repository,
+            requested,
+        }))
+    }
+
+    /// The tree of a source in our repository, and what the source is.
+    fn base(
+        &self,
+        source: &Source,
+        tree: Option<&Tree>,
+        repository: &Repository,
+        say: &dyn Fn(&str),
+    ) -> Result<(String, String), Error> {
+        match (source, tree) {
+            (Source::Commit(name), Some(tree)) => {
+                let commit = tree.commit(name)?;
+                let (short, subject) = tree.described(&commit)?;
+                Ok((tree.tree_of(&commit)?, format!("git {name}, {short} (\"{subject}\")")))
+            }
+            (Source::Worktree, Some(tree)) => {
+                let root = tree.root()?;
+                say(&format!("Reading {}", root.display()));
+                let found = repository.snapshot(&root, false)?;
+                Ok((found, format!("working tree {}", root.display())))
+            }
+            (Source::Path(path), _) => {
+                let wrong = |problem: String| Error::Tree { path: path.clone(), problem };
+                let path = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
+                let from = format!("source {}", path.display());
+                if path.is_dir() {
+                    say(&format!("Reading {}", path.display()));
+                    return Ok((repository.snapshot(&path, false)?, from));
+                }
+                let sum = digest_of(&path)?;
+                Ok((self.archive(repository, &format!("sha256:{sum}"), say, |_| Ok(path))?, from))
+            }
+            (Source::Debian(series), _) => {
+                let mut origin = String::new();
+                let alias = format!("debian-source:{series}");
+                let tree = self.archive(repository, &alias, say, |root| {
+                    let (archive, from) = debian::source(&self.apt(), series, root, say)?;
+                    origin = from;
+                    Ok(archive)
+                })?;
+                Ok((tree, if origin.is_empty() { alias } else { origin }))
+            }
+            (Source::Commit(_) | Source::Worktree, None) => unreachable!("the caller checks"),
+        }
+    }
+
+    /// The tree of an archive's files, which are unpacked on first use.
+    fn archive(
+        &self,
+        repository: &Repository,
+        key: &str,
+        say: &dyn Fn(&str),
+        fetch: impl FnOnce(&Path) -> Result<PathBuf, Error>,
+    ) -> Result<String, Error> {
+        let mut known = Aliases::read(self.builds().join("sources.json"))?;
+        if let Some(tree) = known.get(key).filter(|tree| repository.has(tree)) {
+            return Ok(tree.to_owned());
+        }
+        let work = TempDir::new_in(self.builds()).doing("write into", &self.builds())?;
+        let archive = fetch(&work.path().join("package"))?;
+        say(&format!("Unpacking {}", archive.file_name().unwrap_or_default().display()));
+        let files = work.path().join("files");
+        fs::create_dir(&files).doing("create", &files)?;
+        TAR.run(
+            TAR.command()
+                .arg("-xf")
+                .arg(&archive)
+                .arg("-C")
+                .arg(&files)
+                .arg("--strip-components=1"),
+        )?;
+        let tree = repository.snapshot(&files, true)?;
+        known.set(key, &tree);
+        known.write()?;
+        Ok(tree)
+    }
+
+    /// The requested configuration.
+    fn requested(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
+        let text = |path: &Path| {
+            let bytes =
+                input::read(path, MAX_CONFIG).map_err(|error| Error::Config(error.to_string()))?;
+            own::config_text(&bytes)
+                .map_err(|problem| Error::Config(format!("{}: {problem}", path.display())))
+        };
+        let mut requested = Requested::default();
+        match build.config.as_deref() {
+            None => {}
+            Some(kernel) if kernel.starts_with("debian:") => {
+                let kernel = self.obtain(kernel, say)?;
+                let Some(text) = crate::text(&kernel, "config")? else {
+                    return Err(Error::Config(format!(
+                        "{} came without a configuration",
+                        kernel.name
+                    )));
+                };
+                requested.base = Some(text);
+                requested
+                    .options
+                    .extend(NOT_PACKAGED.map(|(name, value)| (name.into(), value.into())));
+            }
+            Some(path) => requested.base = Some(text(Path::new(path))?),
+        }
+        for module in &build.modules {
+            let options = config::of_module(module).ok_or_else(|| {
+                Error::Config(format!(
+                    "the option of the module {module} is not known: give it with `set`"
+                ))
+            });
+            match options {
+                Ok(options) => requested.options.extend(options),
+                // The user's own options may be those of the module.
+                Err(_) if !build.set.is_empty() || !build.fragments.is_empty() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if build.headers {
+            requested
+                .options
+                .extend(["MODULES", "MODULE_UNLOAD"].map(|it| (it.into(), "y".into())));
+        }
+        for path in &build.fragments {
+            let wrong = |problem| Error::Config(format!("{}: {problem}", path.display()));
+            requested.options.extend(config::fragment(&text(path)?).map_err(wrong)?);
+        }
+        for (name, value) in &build.set {
+            requested.options.push(config::option(name, value).map_err(Error::Config)?);
+        }
+        Ok(requested)
+    }
+
+    /// The directory in which kernels are built.
+    fn builds(&self) -> PathBuf {
+        self.root.join("build")
+    }
+
+    /// Takes the lock of builds, and waits while another process builds.
+    fn lock_builds(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
+        let directory = self.builds();
+        fs::create_dir_all(&directory).doing("create", &directory)?;
+        super::lock_file(&directory.join("lock"), "Waiting for another build", say)
+    }
+}
+
+/// The changes to a source: reverts, picks and patches, in this order.
+fn changes(tree: Option<&Tree>, build: &Build) -> Result<Vec<Patch>, Error> {
+    let mut changes = Vec::new();
+    if let Some(tree) = tree {
+        for (names, backwards) in [(&build.revert, true), (&build.pick, false)] {
+            for name in names {
+                changes.push(tree.change(name, backwards)?);
+            }
+        }
+    }
+    let mut patches = patches::read(&build.patches)?;
+    patches.truncate(build.first.unwrap_or(usize::MAX));
+    changes.append(&mut patches);
+    Ok(changes)
+}
+
+/// A directory like `lib/modules/RELEASE` for a kernel without modules: it lists those that are built in.
+fn built_in(output: &Path, stage: &TempDir) -> Result<PathBuf, Error> {
+    let directory = stage.path().join("modules");
+    let kernel = directory.join("kernel");
+    fs::create_dir_all(&kernel).doing("create", &kernel)?;
+    for name in ["modules.builtin", "modules.builtin.modinfo"] {
+        let from = output.join(name);
+        if from.exists() {
+            fs::copy(&from, directory.join(name)).doing("copy", &from)?;
+        }
+    }
+    let order = directory.join("modules.order");
+    fs::write(&order, "").doing("write", &order)?;
+    Ok(directory)
+}
+
+/// SHA-256 of a large file.
+fn digest_of(path: &Path) -> Result<String, Error> {
+    let mut file = File::open(path).doing("read", path)?;
+    let mut sum = Sha256::new();
+    std::io::copy(&mut file, &mut sum).doing("read", path)?;
+    Ok(format!("{:x}", sum.finalize()))
+}
+
+/// The version in a kernel's Makefile, such as `6.12.3-rc1`.
+fn version(makefile: &str) -> Option<String> {
+    let value = |name: &str| {
+        let line = makefile
+            .lines()
+            .take(20)
+            .find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
+        line.map(str::trim)
+    };
+    let numbers = [value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?];
+    let is_number = |text: &&str| text.len() < 6 && text.parse::<u32>().is_ok();
+    let extra = value("EXTRAVERSION").unwrap_or("");
+    let is_plain =
+        extra.len() < 30 && extra.chars().all(|c| c.is_ascii_alphanumeric() || "-.+_".contains(c));
+    (numbers.iter().all(is_number) && is_plain).then(|| numbers.join(".") + extra)
+}

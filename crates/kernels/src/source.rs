@@ -1,0 +1,138 @@
+//! Builds kernels from source: git commits, working trees, directories and archives, with patches.
+
+pub(crate) mod config;
+pub(crate) mod git;
+pub(crate) mod make;
+pub(crate) mod patches;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::Error;
+
+/// A source of a kernel, as it is named in place of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `git:v6.12`: a commit of the tree.
+    Commit(String),
+    /// `worktree`: the files of the tree as they are now.
+    Worktree,
+    /// `src:DIRECTORY` or `src:FILE.tar.xz`: a source without git.
+    Path(PathBuf),
+    /// `debian-source:6.12`: the source that Debian packages, which is patched.
+    Debian(String),
+}
+
+impl FromStr for Source {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::Request {
+            text: text.into(),
+            hint: "a source is git:COMMIT, worktree, src:PATH or debian-source:VERSION".into(),
+        };
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        match (kind, rest) {
+            ("worktree", "") if text == "worktree" => Ok(Self::Worktree),
+            ("git", commit) if !commit.is_empty() => Ok(Self::Commit(commit.into())),
+            ("src", path) if !path.is_empty() => Ok(Self::Path(path.into())),
+            ("debian-source", version)
+                if version.bytes().all(|it| it.is_ascii_digit() || it == b'.')
+                    && !version.is_empty() =>
+            {
+                Ok(Self::Debian(version.into()))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Source {
+    /// Whether a kernel's name means a source, which is to be built.
+    pub fn is(name: &str) -> bool {
+        name.parse::<Self>().is_ok()
+    }
+
+    /// Whether it needs a git repository of the user's.
+    pub fn needs_tree(&self) -> bool {
+        matches!(self, Self::Commit(_) | Self::Worktree)
+    }
+}
+
+/// Why a kernel cannot be built: a patch does not apply, an option is not possible, or the compiler rejects
+/// it. The first line is a predicate after the kernel's name; the rest is the end of the build's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unbuilt(pub(crate) String);
+
+impl Unbuilt {
+    /// The reason, as a predicate after the kernel's name.
+    pub fn problem(&self) -> &str {
+        self.0.lines().next().unwrap_or_default()
+    }
+
+    /// The end of the build's output; empty if nothing was compiled.
+    pub fn output(&self) -> &str {
+        self.0.split_once('\n').map_or("", |(_, output)| output)
+    }
+}
+
+/// The subjects of patches, in the order in which they are applied.
+///
+/// # Errors
+/// When a file cannot be read or has no patch.
+pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
+    Ok(patches::read(paths)?.into_iter().map(|patch| patch.subject).collect())
+}
+
+/// A line about the progress of a build.
+fn build_message(name: &str, steps: usize, about: Option<usize>, so_far: Duration) -> String {
+    let files = match about.filter(|about| *about > steps && steps > 0) {
+        Some(about) => {
+            let left = so_far.mul_f64((about - steps) as f64 / steps as f64);
+            format!("{steps} of about {about} files, about {} left", minutes(left))
+        }
+        None => format!("{steps} files in {}", minutes(so_far)),
+    };
+    format!("Building {name}: {files}")
+}
+
+fn minutes(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=90 => format!("{seconds} s"),
+        seconds => format!("{} min", (seconds + 30) / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read() {
+        for (text, source) in [
+            ("git:v6.12", Source::Commit("v6.12".into())),
+            ("git:origin/x~3", Source::Commit("origin/x~3".into())),
+            ("worktree", Source::Worktree),
+            ("src:~/linux", Source::Path("~/linux".into())),
+            ("debian-source:6.12", Source::Debian("6.12".into())),
+        ] {
+            assert_eq!(text.parse::<Source>().unwrap(), source);
+        }
+        for text in ["6.12", "debian:6.12", "git:", "src:", "debian-source:", "worktree:", "git"] {
+            assert!(!Source::is(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn progress_estimates_only_clean_builds() {
+        let after = |seconds| Duration::from_secs(seconds);
+        let said = build_message("x", 500, Some(1500), after(60));
+        assert_eq!(said, "Building x: 500 of about 1500 files, about 2 min left");
+        assert_eq!(
+            build_message("x", 1600, Some(1500), after(61)),
+            "Building x: 1600 files in 61 s"
+        );
+        assert_eq!(build_message("x", 7, None, after(20)), "Building x: 7 files in 20 s");
+    }
+}

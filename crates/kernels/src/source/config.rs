@@ -1,0 +1,187 @@
+//! The configuration of a kernel that is built: a small one of ours, a file, or that of a package; with the
+//! options that workloads and disks need, and the user's. Later options replace earlier ones.
+
+use std::collections::BTreeMap;
+
+use kernelfiles::config;
+
+/// The small configuration for VMs.
+const SMALL: &str = include_str!("vm.config");
+/// The comment before the options of the small configuration that must be there.
+const NEEDED: &str = "# needed";
+/// The options that drivers and file systems need, by the name of their module.
+const MODULES: [(&str, &[&str]); 12] = [
+    ("virtio_pci", &["VIRTIO_MENU", "VIRTIO_PCI"]),
+    ("virtio_blk", &["VIRTIO_MENU", "VIRTIO_PCI", "BLK_DEV", "VIRTIO_BLK"]),
+    ("nvme", &["BLK_DEV_NVME"]),
+    ("nd_pmem", &["ZONE_DEVICE", "LIBNVDIMM", "BLK_DEV_PMEM"]),
+    ("nfit", &["LIBNVDIMM", "ACPI_NFIT"]),
+    ("brd", &["BLK_DEV", "BLK_DEV_RAM"]),
+    ("loop", &["BLK_DEV", "BLK_DEV_LOOP"]),
+    ("ext4", &["EXT4_FS"]),
+    ("xfs", &["XFS_FS"]),
+    ("btrfs", &["BTRFS_FS"]),
+    ("zram", &["BLK_DEV", "CRYPTO", "CRYPTO_LZO", "ZRAM_BACKEND_LZO", "ZSMALLOC", "ZRAM"]),
+    ("test_vmalloc", &["MODULES", "RUNTIME_TESTING_MENU", "TEST_VMALLOC"]),
+];
+/// Options of which only some versions have one, so that their absence is no error.
+const OF_SOME_VERSIONS: [&str; 3] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ZONE_DEVICE"];
+
+/// Options and their values, in order.
+pub(crate) type Options = Vec<(String, String)>;
+
+/// The requested configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requested {
+    /// The text of the configuration to start from; `None` for the small one.
+    pub base: Option<String>,
+    /// The options that replace its own.
+    pub options: Options,
+}
+
+impl Requested {
+    /// The text to give to `make`: `allnoconfig` with `KCONFIG_ALLCONFIG` for the small configuration,
+    /// `olddefconfig` for another.
+    pub fn text(&self) -> String {
+        let base = self.base.as_deref().unwrap_or(SMALL);
+        let mut last: BTreeMap<&str, &str> = BTreeMap::new();
+        last.extend(self.options.iter().map(|(name, value)| (&**name, &**value)));
+        let is_kept = |line: &&str| {
+            let name = config::parse(line).into_keys().next();
+            name.is_none_or(|name| !last.contains_key(name))
+        };
+        let mut text: String = base.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+        for (name, value) in last {
+            text += &match value {
+                "n" => format!("# CONFIG_{name} is not set\n"),
+                value => format!("CONFIG_{name}={value}\n"),
+            };
+        }
+        text
+    }
+
+    /// The requested options that a finished configuration does not have, each with the value that it has:
+    /// `CONFIG_ZRAM=y (it has n)`.
+    pub fn lost(&self, finished: &str) -> Vec<String> {
+        let finished = config::parse(finished);
+        let small = if self.base.is_none() { needed() } else { Vec::new() };
+        let mut wanted: BTreeMap<&str, &str> = small.into_iter().collect();
+        wanted.extend(self.options.iter().map(|(name, value)| (&**name, &**value)));
+        let is_lost = |(name, value): (&str, &str)| {
+            let has = finished.get(name).copied().unwrap_or("n");
+            let is_optional = OF_SOME_VERSIONS.contains(&name);
+            (has != value && !is_optional).then(|| format!("CONFIG_{name}={value} (it has {has})"))
+        };
+        wanted.into_iter().filter_map(is_lost).collect()
+    }
+}
+
+/// The options of the small configuration without which it is no use.
+fn needed() -> Vec<(&'static str, &'static str)> {
+    let (_, part) = SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
+    let part = part.split("\n\n").next().unwrap_or_default();
+    config::parse(part).into_iter().collect()
+}
+
+/// The options of a fragment: lines `CONFIG_X=y` and `# CONFIG_X is not set`. The error is the first line
+/// that is neither an option nor a comment.
+pub(crate) fn fragment(text: &str) -> Result<Options, String> {
+    let mut options = Options::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        match config::parse(line).into_iter().next() {
+            Some((name, value)) => options.push((name.into(), value.into())),
+            None if line.is_empty() || line.starts_with('#') => {}
+            None => {
+                let line = line.escape_debug();
+                return Err(format!("line {number} is not an option CONFIG_NAME=VALUE: `{line}`"));
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// An option that the user sets: `CONFIG_X` or `X`, and `y`, `n`, a number, or a text, which gets quotes.
+pub(crate) fn option(name: &str, value: &str) -> Result<(String, String), String> {
+    let name = name.strip_prefix("CONFIG_").unwrap_or(name);
+    let is_plain =
+        !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    if !is_plain {
+        return Err(format!("`{}` is not the name of an option", name.escape_debug()));
+    }
+    let is_number = value.strip_prefix('-').unwrap_or(value).bytes().all(|it| it.is_ascii_digit())
+        || value.strip_prefix("0x").is_some_and(|it| it.bytes().all(|it| it.is_ascii_hexdigit()));
+    let is_plain = matches!(value, "y" | "n" | "m") || is_number && !value.is_empty();
+    let is_quoted = value.len() > 1 && value.starts_with('"') && value.ends_with('"');
+    let value = match value {
+        _ if value.chars().any(char::is_control) => {
+            return Err(format!("the value of {name} has control characters"));
+        }
+        plain if is_plain || is_quoted => plain.to_owned(),
+        text => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+    };
+    Ok((name.to_owned(), value))
+}
+
+/// The options that a module's driver or file system needs, built in. `None` if we do not know them.
+pub(crate) fn of_module(module: &str) -> Option<Options> {
+    let module = module.replace('-', "_");
+    let (_, options) = MODULES.into_iter().find(|(name, _)| *name == module)?;
+    Some(options.iter().map(|name| ((*name).to_owned(), "y".to_owned())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requested(base: Option<&str>, options: &[(&str, &str)]) -> Requested {
+        let options = options.iter().map(|(name, value)| option(name, value).unwrap()).collect();
+        Requested { base: base.map(Into::into), options }
+    }
+
+    #[test]
+    fn later_options_replace_earlier_ones() {
+        let requested = requested(
+            Some("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"x\"\n"),
+            &[("A", "n"), ("CONFIG_B", "y"), ("B", "n"), ("D", "some text"), ("E", "0x10")],
+        );
+        let expected = "CONFIG_C=\"x\"\n# CONFIG_A is not set\n# CONFIG_B is not set\n\
+                        CONFIG_D=\"some text\"\nCONFIG_E=0x10\n";
+        assert_eq!(requested.text(), expected);
+    }
+
+    #[test]
+    fn lost_options_are_named() {
+        let requested = requested(Some(""), &[("ZRAM", "y"), ("NR_CPUS", "8"), ("OLD", "n")]);
+        let lost = requested.lost("# CONFIG_ZRAM is not set\nCONFIG_NR_CPUS=8\n");
+        assert_eq!(lost, ["CONFIG_ZRAM=y (it has n)"]);
+        let lost = self::requested(None, &[]).lost("CONFIG_64BIT=y\n");
+        assert!(lost.contains(&"CONFIG_PVH=y (it has n)".to_owned()), "{lost:?}");
+        assert!(!lost.iter().any(|it| it.contains("64BIT") || it.contains("LRU_GEN")), "{lost:?}");
+    }
+
+    #[test]
+    fn fragments_have_options_only() {
+        let options = fragment("# a comment\n\nCONFIG_A=y\n# CONFIG_B is not set\n").unwrap();
+        assert_eq!(options, [("A".into(), "y".into()), ("B".into(), "n".into())]);
+        assert!(fragment("CONFIG_A=y\nA=y\n").unwrap_err().starts_with("line 2 "));
+        assert!(
+            option("a b", "y").is_err() && option("", "y").is_err() && option("A", "\n").is_err()
+        );
+    }
+
+    #[test]
+    fn the_modules_of_disks_and_swap_have_options() {
+        for kind in [
+            model::DiskKind::VirtioBlk,
+            model::DiskKind::Nvme,
+            model::DiskKind::Pmem,
+            model::DiskKind::Ram,
+        ] {
+            for module in kind.modules() {
+                assert!(of_module(module).is_some(), "{module}");
+            }
+        }
+        assert!(of_module("no-such").is_none());
+    }
+}

@@ -1,0 +1,350 @@
+//! Configures and builds a kernel with its own build system. Nothing of the host, the user or the hour gets
+//! into the image: names and times are fixed, and paths are relative, since the output directory is below
+//! the source (`Documentation/kbuild/reproducible-builds.rst`).
+
+use std::collections::VecDeque;
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use model::{Compiler, TaskLayout};
+use object::{Object, ObjectSymbol};
+
+use super::config::Requested;
+use super::{Unbuilt, build_message};
+use crate::Error;
+use crate::error::Doing;
+use crate::tool::{Tool, is_of_host};
+
+/// The output directory, below the source.
+pub(crate) const OUTPUT: &str = "output";
+/// What is set for every build.
+const FIXED: [(&str, &str); 7] = [
+    ("KBUILD_BUILD_TIMESTAMP", "Thu, 1 Jan 1970 00:00:00 +0000"),
+    ("KBUILD_BUILD_USER", "faultline"),
+    ("KBUILD_BUILD_HOST", "faultline"),
+    ("KBUILD_BUILD_VERSION", "1"),
+    // Otherwise a `+` is added in a repository.
+    ("LOCALVERSION", ""),
+    ("LC_ALL", "C"),
+    // With threads the order of BTF types would vary.
+    ("PAHOLE_FLAGS", ""),
+];
+/// Steps of a clean build of the small configuration, until one was counted.
+const USUAL_STEPS: usize = 1500;
+/// Time between two lines of progress.
+const INTERVAL: Duration = Duration::from_secs(20);
+/// How many of the last lines of a failed build are kept.
+const LAST_LINES: usize = 40;
+/// How much CPU time ccache saves room for.
+const CCACHE_SIZE: &str = "4G";
+/// The program whose compilation tells where fields of a task are, by the sizes of its symbols.
+const LAYOUT: &str = "#include <linux/sched.h>\n\
+    char faultline_tgid[__builtin_offsetof(struct task_struct, tgid)];\n\
+    char faultline_comm[__builtin_offsetof(struct task_struct, comm)];\n";
+
+/// Where a kernel is built, and with what.
+pub(crate) struct Workshop<'a> {
+    /// The source, with the output directory below.
+    pub source: &'a Path,
+    /// The directory of ccache's files.
+    pub ccache: &'a Path,
+    /// The compiler.
+    pub compiler: &'a Compiler,
+    /// The open lock of builds. Programs of the build inherit it, so that no other build begins before they
+    /// have ended.
+    pub lock: &'a File,
+}
+
+/// The programs that build kernels, and the Debian packages that have them.
+fn programs(compiler: &Compiler) -> Vec<(String, String)> {
+    let mut wanted: Vec<(String, String)> =
+        [("make", "make"), ("flex", "flex"), ("bison", "bison"), ("bc", "bc"), ("perl", "perl")]
+            .map(|(program, package)| (program.to_owned(), package.to_owned()))
+            .into();
+    wanted.push(("gcc".into(), "gcc".into())); // programs of the build itself
+    match compiler {
+        Compiler::Gcc(suffix) if suffix.is_empty() => {}
+        Compiler::Gcc(suffix) => wanted.push((format!("gcc{suffix}"), format!("gcc{suffix}"))),
+        Compiler::Llvm(suffix) => {
+            for (program, package) in [("clang", "clang"), ("ld.lld", "lld"), ("llvm-nm", "llvm")] {
+                wanted.push((format!("{program}{suffix}"), format!("{package}{suffix}")));
+            }
+        }
+    }
+    wanted
+}
+
+/// Checks that everything for a build is installed.
+///
+/// # Errors
+/// The names of all missing packages.
+pub(crate) fn check_programs(compiler: &Compiler) -> Result<(), Error> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &str| env::split_paths(&path).any(|place| place.join(name).is_file());
+    let mut missing: Vec<String> = programs(compiler)
+        .into_iter()
+        .filter(|(program, _)| !is_there(program))
+        .map(|(_, package)| package)
+        .collect();
+    let headers = ["/usr/include/gelf.h", "/usr/include/libelf/gelf.h"];
+    if !headers.iter().any(|header| Path::new(header).exists()) {
+        missing.push("libelf-dev".into());
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::NoBuildTools(missing.join(" "))),
+    }
+}
+
+/// The first lines that compiler and linker print about their versions, which are part of a kernel's inputs.
+pub(crate) fn versions(compiler: &Compiler) -> Result<String, Error> {
+    let (cc, ld) = match compiler {
+        Compiler::Gcc(suffix) => (format!("gcc{suffix}"), "ld".to_owned()),
+        Compiler::Llvm(suffix) => (format!("clang{suffix}"), format!("ld.lld{suffix}")),
+    };
+    let first = |program: &str| {
+        let output = Command::new(program).arg("--version").env("LC_ALL", "C").output();
+        let output = output.doing("start", Path::new(program))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok::<_, Error>(text.lines().next().unwrap_or_default().to_owned())
+    };
+    Ok(format!("{}; {}", first(&cc)?, first(&ld)?))
+}
+
+impl Workshop<'_> {
+    /// The output directory.
+    pub fn output(&self) -> PathBuf {
+        self.source.join(OUTPUT)
+    }
+
+    /// Removes the output if the last build did not end well. A killed compiler leaves halves of files.
+    fn begin(&self) -> Result<PathBuf, Error> {
+        let mark = self.source.with_extension("unfinished");
+        let output = self.output();
+        if mark.exists() && output.exists() {
+            fs::remove_dir_all(&output).doing("clear", &output)?;
+        }
+        fs::create_dir_all(&output).doing("create", &output)?;
+        fs::write(&mark, "").doing("write", &mark)?;
+        Ok(mark)
+    }
+
+    /// Configures and builds. The error is why this kernel cannot be built.
+    pub fn build(
+        &self,
+        (name, requested, modules): (&str, &Requested, bool),
+        say: &dyn Fn(&str),
+    ) -> Result<Result<(), Unbuilt>, Error> {
+        let mark = self.begin()?;
+        let built = self.configure(requested)?;
+        let built = match built {
+            Ok(()) => self.compile(name, modules, say)?,
+            lost => lost,
+        };
+        // `make` itself removes what it did not complete.
+        fs::remove_file(&mark).doing("remove", &mark)?;
+        Ok(built)
+    }
+
+    fn configure(&self, requested: &Requested) -> Result<Result<(), Unbuilt>, Error> {
+        let output = self.output();
+        let (config, wanted) = (output.join(".config"), output.join("wanted.config"));
+        let mut make = self.make();
+        if requested.base.is_none() {
+            fs::write(&wanted, requested.text()).doing("write", &wanted)?;
+            make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
+        } else {
+            fs::write(&config, requested.text()).doing("write", &config)?;
+            make.arg("olddefconfig");
+        }
+        let failed = self.run(make, &mut |_| ())?;
+        if let Some(failed) = failed {
+            return Ok(Err(failed.because("cannot be configured")));
+        }
+        let finished = fs::read_to_string(&config).doing("read", &config)?;
+        let lost = requested.lost(&finished);
+        Ok(match lost.is_empty() {
+            true => Ok(()),
+            false => Err(Unbuilt(format!(
+                "cannot be configured as requested: the kernel's Kconfig does not allow {}",
+                lost.join(", ")
+            ))),
+        })
+    }
+
+    fn compile(
+        &self,
+        name: &str,
+        modules: bool,
+        say: &dyn Fn(&str),
+    ) -> Result<Result<(), Unbuilt>, Error> {
+        let is_clean = !self.output().join("vmlinux.o").exists();
+        let counted = self.source.with_extension("steps");
+        let usual = fs::read_to_string(&counted).ok().and_then(|text| text.trim().parse().ok());
+        let about = is_clean.then(|| usual.unwrap_or(USUAL_STEPS));
+        say(&format!("Building {name}"));
+        let begun = Instant::now();
+        let (mut steps, mut told) = (0, begun);
+        let mut make = self.make();
+        make.arg("vmlinux").args(modules.then_some("modules"));
+        let failed = self.run(make, &mut |line| {
+            steps += usize::from(is_step(line));
+            if told.elapsed() >= INTERVAL {
+                told = Instant::now();
+                say(&build_message(name, steps, about, begun.elapsed()));
+            }
+        })?;
+        if let Some(failed) = failed {
+            return Ok(Err(failed.because("does not build")));
+        }
+        if is_clean {
+            fs::write(&counted, steps.to_string()).doing("write", &counted)?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Where fields of a task are in the kernel just built, from compiling a declaration like `init/main.c`.
+    /// `None` if the compiler's command is not where the build usually keeps it.
+    pub fn task_layout(&self) -> Result<Option<TaskLayout>, Error> {
+        let output = self.output();
+        let Ok(kept) = fs::read_to_string(output.join("init/.main.o.cmd")) else { return Ok(None) };
+        // `cmd_init/main.o := gcc ... -c -o init/main.o ../init/main.c`, since 6.3 `savedcmd_...`
+        let command = kept.lines().next().and_then(|line| line.split_once(" := "));
+        let Some((compiler, _)) = command.and_then(|(_, rest)| rest.split_once(" -c -o ")) else {
+            return Ok(None);
+        };
+        let (source, object) = (output.join("faultline.c"), output.join("faultline.o"));
+        fs::write(&source, LAYOUT).doing("write", &source)?;
+        let line = format!("{compiler} -Wp,-MMD,faultline.d -c -o faultline.o faultline.c");
+        let shell = Tool { name: "sh", hint: "install a shell" };
+        let mut command = self.prepare("sh");
+        command.args(["-c", &line]).current_dir(&output);
+        if shell.try_run(&mut command)?.is_err() {
+            return Ok(None);
+        }
+        let bytes = fs::read(&object).doing("read", &object)?;
+        let Ok(file) = object::File::parse(bytes.as_slice()) else { return Ok(None) };
+        let size = |name| file.symbols().find(|it| it.name() == Ok(name)).map(|it| it.size());
+        let found = size("faultline_tgid").zip(size("faultline_comm"));
+        Ok(found.map(|(tgid, comm)| TaskLayout { tgid, comm }))
+    }
+
+    fn make(&self) -> Command {
+        let mut make = self.prepare("setpriv");
+        make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"]).arg(self.source);
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
+        let ccache = match Command::new("ccache").arg("--version").output() {
+            Ok(_) => "ccache ",
+            Err(_) => "",
+        };
+        match self.compiler {
+            Compiler::Gcc(suffix) => make.arg(format!("CC={ccache}gcc{suffix}")),
+            Compiler::Llvm(suffix) => {
+                let version = if suffix.is_empty() { "1" } else { suffix };
+                make.arg(format!("LLVM={version}")).arg(format!("CC={ccache}clang{suffix}"))
+            }
+        };
+        make
+    }
+
+    /// A command without the user's settings, which could influence a build.
+    fn prepare(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(FIXED).stdin(Stdio::null());
+        command.env("PATH", env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
+        command.env("CCACHE_DIR", self.ccache).env("CCACHE_MAXSIZE", CCACHE_SIZE);
+        command.env("CCACHE_BASEDIR", self.source).env("CCACHE_NOHASHDIR", "1");
+        command
+    }
+
+    /// Runs a command of the build, with its output in `build.log`. `None` if it succeeds.
+    ///
+    /// # Errors
+    /// When the host fails.
+    fn run(
+        &self,
+        mut command: Command,
+        line: &mut dyn FnMut(&str),
+    ) -> Result<Option<Failed>, Error> {
+        let log = self.source.with_extension("log");
+        let mut file = File::create(&log).doing("create", &log)?;
+        let (reader, writer) = std::io::pipe().doing("start", Path::new("make"))?;
+        let errors = writer.try_clone().doing("start", Path::new("make"))?;
+        rustix::io::fcntl_setfd(self.lock, rustix::io::FdFlags::empty())
+            .map_err(std::io::Error::from)
+            .doing("lock", &log)?;
+        let child = command.stdout(writer).stderr(errors).spawn();
+        rustix::io::fcntl_setfd(self.lock, rustix::io::FdFlags::CLOEXEC)
+            .map_err(std::io::Error::from)
+            .doing("lock", &log)?;
+        let mut child = child.doing("start", Path::new("setpriv"))?;
+        drop(command); // it holds the pipe's other end
+        let mut failed = Failed::default();
+        let mut reader = BufReader::new(reader);
+        let mut bytes = Vec::new();
+        while reader.by_ref().take(1 << 16).read_until(b'\n', &mut bytes).doing("read", &log)? > 0 {
+            file.write_all(&bytes).doing("write", &log)?;
+            let text = String::from_utf8_lossy(&bytes);
+            line(text.trim_end());
+            failed.add(text.trim_end());
+            bytes.clear();
+        }
+        let status = child.wait().doing("run", Path::new("make"))?;
+        if status.success() {
+            return Ok(None);
+        }
+        if let Some(problem) = failed.of_host.take() {
+            return Err(Error::Tool { tool: "make", problem });
+        }
+        if failed.last.is_empty() {
+            return Err(Error::Tool { tool: "make", problem: status.to_string() });
+        }
+        Ok(Some(failed))
+    }
+}
+
+/// Whether a line of the build's output tells of a file that was made: `  CC      mm/memory.o`.
+fn is_step(line: &str) -> bool {
+    line.strip_prefix("  ").is_some_and(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// The output of a failed build.
+#[derive(Default)]
+struct Failed {
+    /// The first errors of a compiler or linker.
+    errors: Vec<String>,
+    /// The first message about the host.
+    of_host: Option<String>,
+    last: VecDeque<String>,
+}
+
+impl Failed {
+    fn add(&mut self, line: &str) {
+        let is_error = [" error: ", "undefined reference", ": error ", "ERROR: ", "syntax error"]
+            .iter()
+            .any(|words| line.contains(words));
+        if is_error && self.errors.len() < 3 {
+            self.errors.push(line.trim_start_matches("../").to_owned());
+        }
+        if self.of_host.is_none() && is_of_host(line) {
+            self.of_host = Some(line.to_owned());
+        }
+        if self.last.len() == LAST_LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line.to_owned());
+    }
+
+    fn because(self, what: &str) -> Unbuilt {
+        let first = self.errors.first().cloned();
+        let first = first.or_else(|| self.last.iter().find(|line| line.contains("***")).cloned());
+        let first = first.unwrap_or_else(|| self.last.back().cloned().unwrap_or_default());
+        let last: Vec<String> = self.last.into();
+        Unbuilt(format!("{what}: {}\n{}", first.trim(), last.join("\n")))
+    }
+}

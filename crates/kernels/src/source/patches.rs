@@ -1,0 +1,202 @@
+//! Reads patches: diffs, mails, mailboxes and directories of them. git splits mailboxes and decodes mails, as
+//! it does for `git am`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::compressed::Format;
+use crate::error::Doing;
+use crate::tool::GIT;
+use crate::{Error, input};
+
+/// The largest patch file or mailbox, in bytes.
+const MAX_PATCH: u64 = 64 << 20;
+/// The most mails of a mailbox.
+const MOST_MAILS: usize = 1000;
+/// The endings of files that count in a directory of patches.
+const ENDINGS: [&str; 6] = ["patch", "diff", "mbox", "mbx", "eml", "gz"];
+
+/// One patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// The subject of its mail, or its file's name.
+    pub subject: String,
+    /// The diff.
+    pub diff: Vec<u8>,
+}
+
+/// Reads patches in the order in which they are applied: as given; of a directory by name; of a mailbox by
+/// their numbers (`[PATCH 2/3]`) if all have one.
+///
+/// # Errors
+/// When a file cannot be read or has no patch.
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Patch>, Error> {
+    let mut patches = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            patches.extend(of_file(path)?);
+            continue;
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).doing("list", path)? {
+            let file = entry.doing("list", path)?.path();
+            let ending = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
+            if file.is_file() && ENDINGS.contains(&ending) {
+                files.push(file);
+            }
+        }
+        if files.is_empty() {
+            return Err(wrong(path, "the directory has no file *.patch, *.diff or *.mbox"));
+        }
+        files.sort();
+        for file in files {
+            patches.extend(of_file(&file)?);
+        }
+    }
+    Ok(patches)
+}
+
+fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
+    let unreadable = |error: Error| match error {
+        Error::NoKernel { path, problem } => Error::Patch { path, problem },
+        other => other,
+    };
+    let mut bytes = input::read(path, MAX_PATCH).map_err(unreadable)?;
+    if let Some(format) = Format::of(&bytes) {
+        bytes = format
+            .unpack(&bytes, MAX_PATCH as usize)
+            .map_err(|error| wrong(path, &format!("cannot be unpacked: {error}")))?;
+    }
+    let patches = match is_mail(&bytes) {
+        true => of_mails(path, &bytes)?,
+        false if has_diff(&bytes) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            vec![Patch { subject: name, diff: bytes }]
+        }
+        false => Vec::new(),
+    };
+    match patches.is_empty() {
+        true => Err(wrong(path, "it has no patch: neither a diff nor a mail with one")),
+        false => Ok(patches),
+    }
+}
+
+/// Splits a mailbox, and decodes its mails. Mails without a diff, such as cover letters, are left out.
+fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
+    let work = tempfile::tempdir().doing("write into", Path::new("the temporary directory"))?;
+    let place = |name: &str| work.path().join(name);
+    let (mailbox, mails) = (place("mailbox"), place("mails"));
+    fs::write(&mailbox, bytes).doing("write", &mailbox)?;
+    fs::create_dir(&mails).doing("create", &mails)?;
+    let mut split = GIT.command();
+    split
+        .args(["mailsplit", "-b", "-d6"])
+        .arg(format!("-o{}", mails.display()))
+        .arg("--")
+        .arg(&mailbox);
+    let run = |command: &mut std::process::Command| {
+        GIT.try_run(command.current_dir(work.path()))?.map_err(|failed| {
+            wrong(path, &format!("git cannot read its mails: {}", GIT.failed(&failed)))
+        })
+    };
+    let number: usize = run(&mut split)?.trim().parse().unwrap_or(0);
+    if number > MOST_MAILS {
+        return Err(wrong(path, &format!("it has {number} mails, but the limit is {MOST_MAILS}")));
+    }
+    let mut patches = Vec::new();
+    for mail in 1..=number {
+        let mail = mails.join(format!("{mail:06}"));
+        let (message, diff) = (place("message"), place("diff"));
+        let mut info = GIT.command();
+        info.args(["mailinfo", "-k", "--encoding=UTF-8"]).arg(&message).arg(&diff);
+        info.stdin(fs::File::open(&mail).doing("read", &mail)?);
+        let said = run(&mut info)?;
+        let subject = said.lines().find_map(|line| line.strip_prefix("Subject: "));
+        let diff = fs::read(&diff).doing("read", &diff)?;
+        if has_diff(&diff) {
+            patches.push(Patch {
+                subject: format!("\"{}\"", subject.unwrap_or("(no subject)")),
+                diff,
+            });
+        }
+    }
+    if patches.iter().all(|patch| number_of(&patch.subject).is_some()) {
+        patches.sort_by_key(|patch| number_of(&patch.subject));
+    }
+    Ok(patches)
+}
+
+/// Whether a file is a mail or a mailbox: it begins with a line `From ` or with headers, one of which is
+/// `From:` or `Subject:`.
+fn is_mail(bytes: &[u8]) -> bool {
+    if bytes.starts_with(b"From ") {
+        return true;
+    }
+    let head = bytes.split(|&byte| byte == b'\n').take(200);
+    let mut headers =
+        head.take_while(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"--- "));
+    headers.any(|line| {
+        let line = line.to_ascii_lowercase();
+        line.starts_with(b"from:") || line.starts_with(b"subject:")
+    })
+}
+
+fn has_diff(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|&byte| byte == b'\n');
+    lines.any(|line| line.starts_with(b"diff --git ") || line.starts_with(b"+++ "))
+}
+
+/// The number of a patch in its series: 2 in `[PATCH v3 2/7] mm: ...`.
+fn number_of(subject: &str) -> Option<u32> {
+    let (prefix, _) = subject.strip_prefix("\"[")?.split_once(']')?;
+    let (number, _) = prefix.split_whitespace().next_back()?.split_once('/')?;
+    number.parse().ok()
+}
+
+fn wrong(path: &Path, problem: &str) -> Error {
+    Error::Patch { path: path.to_owned(), problem: problem.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+
+    fn mail(subject: &str, body: &str) -> String {
+        format!(
+            "From 0 Mon Sep 17 00:00:00 2001\nFrom: A B <a@b>\nSubject: {subject}\n\ntext\n---\n{body}\n\n"
+        )
+    }
+
+    fn subjects(files: &[(&str, &str)]) -> Result<Vec<String>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        let read = read(&[directory.path().to_owned()]).map_err(|error| error.to_string())?;
+        assert!(read.iter().all(|patch| String::from_utf8_lossy(&patch.diff).contains(DIFF)));
+        Ok(read.into_iter().map(|patch| patch.subject).collect())
+    }
+
+    #[test]
+    fn patches_of_mailboxes_are_in_the_order_of_the_series() {
+        let series = [
+            mail("[PATCH 0/2] cover", "no diff"),
+            mail("[PATCH 2/2] second", DIFF),
+            mail("Re: [PATCH 1/2] first", "> --- a/x"),
+            mail("[PATCH 1/2] first", DIFF),
+        ];
+        let found = subjects(&[("b.mbox", &series.concat()), ("a.diff", DIFF), ("README", "")]);
+        assert_eq!(found.unwrap(), ["a.diff", "\"[PATCH 1/2] first\"", "\"[PATCH 2/2] second\""]);
+    }
+
+    #[test]
+    fn files_without_a_patch_are_errors() {
+        assert!(subjects(&[("README", "")]).unwrap_err().ends_with("*.diff or *.mbox"));
+        for text in ["", "garbage\0", "From: a\n\nno diff", "From x\n"] {
+            let error = subjects(&[("a.patch", text)]).unwrap_err();
+            assert!(error.contains("a.patch: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Kernels from source: a small git repository whose Makefile makes a file that contains its sources.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kernels::{Cache, Source};
+use model::{Build, Kernel};
+use tempfile::TempDir;
+
+/// Stands in for a kernel's Makefile. `vmlinux` fails if a source has the word `broken`.
+const MAKEFILE: &str = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 2\nEXTRAVERSION = -rc3\n\n\
+allnoconfig:\n\tgrep -v LOST $(KCONFIG_ALLCONFIG) > $(O)/.config\n\
+olddefconfig:\n\ttrue\n\
+vmlinux:\n\t@for f in mm/*.c; do echo \"  CC      $$f\"; \\\n\
+\t  if grep -q broken $$f; then echo \"../$$f:1:2: error: broken\" >&2; exit 1; fi; done\n\
+\t@if grep -q full mm/*.c; then echo 'as: No space left on device' >&2; exit 1; fi\n\
+\t@mkdir -p $(O)/include/config; echo 6.1.2-rc3 > $(O)/include/config/kernel.release\n\
+\t@(printf '\\177ELF'; cat mm/*.c; ls $(O)/left 2>/dev/null) > $(O)/vmlinux; touch $(O)/vmlinux.o\n";
+
+struct Bench {
+    directory: TempDir,
+    said: RefCell<Vec<String>>,
+}
+
+impl Bench {
+    /// A repository with two commits: `first`, and one that changes line 2 of `mm/a.c` to `two`.
+    fn new() -> Self {
+        let bench = Self { directory: TempDir::new().unwrap(), said: RefCell::default() };
+        bench.git(&["init", "-q", "-b", "main", "."]);
+        bench.write("Makefile", MAKEFILE);
+        bench.write("mm/a.c", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        bench.write(".gitignore", "*.o\n");
+        bench.commit("first");
+        bench.git(&["tag", "v1"]);
+        bench.write("mm/a.c", "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
+        bench.commit("second");
+        bench
+    }
+
+    fn tree(&self) -> PathBuf {
+        let tree = self.directory.path().join("linux");
+        fs::create_dir_all(&tree).unwrap();
+        tree
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+        let output = git.args(arguments).current_dir(self.tree()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.tree().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn commit(&self, subject: &str) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", subject]);
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::at(self.place("cache"))
+    }
+
+    fn build(&self) -> Build {
+        // The options of the small configuration that a version lacks need not be there.
+        let config = self.place("config");
+        fs::write(&config, "CONFIG_64BIT=y\n").unwrap();
+        let config = Some(config.to_str().unwrap().into());
+        Build { tree: Some(self.tree()), config, ..Build::default() }
+    }
+
+    /// Builds; the error is why it cannot be built, or why the request is wrong.
+    fn run(&self, source: &str, build: &Build) -> Result<Kernel, String> {
+        self.said.borrow_mut().clear();
+        let source: Source = source.parse().unwrap();
+        let say = |line: &str| self.said.borrow_mut().push(line.to_owned());
+        match self.cache().build(&source, build, &say) {
+            Ok(Ok(kernel)) => Ok(kernel),
+            Ok(Err(unbuilt)) => Err(format!("unbuilt: {}", unbuilt.problem())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The sources that are in the image.
+    fn text(&self, source: &str, build: &Build) -> String {
+        let kernel = self.run(source, build).unwrap();
+        String::from_utf8(fs::read(kernel.image).unwrap()).unwrap()[4..].to_owned()
+    }
+
+    fn has_built(&self) -> bool {
+        self.said.borrow().iter().any(|line| line.starts_with("Building "))
+    }
+}
+
+/// Every file below a directory with its contents and time.
+fn files(directory: &Path) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let time = path.metadata().unwrap().modified().unwrap();
+            found.insert(path.clone(), (fs::read(&path).unwrap(), time));
+        }
+    }
+    found
+}
+
+#[test]
+fn commits_and_working_trees_are_built_and_the_repository_is_only_read() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.write("mm/b.c", "new\n");
+    bench.write("mm/ignored.o", "object");
+    let before = files(&bench.tree());
+    let first = bench.run("git:v1", &build).unwrap();
+    assert!(first.name.starts_with("6.1.2-rc3-") && first.release == "6.1.2-rc3", "{first:?}");
+    assert!(first.origin.starts_with("git v1, ") && first.origin.contains("(\"first\")"));
+    assert!(bench.text("git:v1", &build).contains("\n2\n"));
+    assert!(bench.text("git:main", &build).contains("\ntwo\n"));
+    assert!(bench.text("worktree", &build).ends_with("9\nnew\n"));
+    assert_eq!(before, files(&bench.tree()));
+    bench.write("mm/b.c", "newer\n");
+    assert!(bench.text("worktree", &build).ends_with("9\nnewer\n"));
+    fs::remove_file(bench.tree().join("mm/b.c")).unwrap();
+    assert!(bench.text("worktree", &build).ends_with("9\n"));
+    assert!(!bench.has_built(), "the tree of main is built already");
+}
+
+#[test]
+fn equal_code_is_built_once() {
+    let bench = Bench::new();
+    let build = bench.build();
+    let first = bench.run("git:v1", &build).unwrap();
+    assert!(bench.has_built());
+    let again = bench.run("git:main", &Build { revert: vec!["main".into()], ..build.clone() });
+    assert_eq!((again.unwrap().name, bench.has_built()), (first.name.clone(), false));
+    let picked = Build { pick: vec!["main".into()], ..build.clone() };
+    let picked = bench.run("git:v1", &picked).unwrap();
+    assert_eq!(picked.name, bench.run("git:main", &build).unwrap().name);
+    let other = Build { set: [("X".into(), "y".into())].into(), ..build };
+    assert_ne!(bench.run("git:v1", &other).unwrap().name, first.name);
+}
+
+#[test]
+fn patches_apply_as_git_applies_them() {
+    let bench = Bench::new();
+    let patch = bench.place("series.mbox");
+    bench.write("mm/a.c", "1\ntwo\n3\n4\n5\n6\nseven\n8\n9\n");
+    bench.commit("mm: third");
+    bench.write("mm/a.c", "1\ntwo\n3\n4\n5\n6\nseven\n8\nnine\n");
+    bench.commit("mm: fourth");
+    fs::write(&patch, bench.git(&["format-patch", "--stdout", "main~2..main"])).unwrap();
+    let build = Build { patches: vec![patch.clone()], ..bench.build() };
+    assert!(bench.text("git:v1", &build).contains("\n2\n3\n4\n5\n6\nseven\n8\nnine\n"));
+    let one = Build { first: Some(1), ..build.clone() };
+    assert!(bench.text("git:v1", &one).contains("\n6\nseven\n8\n9\n"));
+    let subjects = kernels::subjects(&[patch]).unwrap();
+    assert_eq!(subjects, ["\"[PATCH 1/2] mm: third\"", "\"[PATCH 2/2] mm: fourth\""]);
+    let error = bench.run("git:main", &build).unwrap_err();
+    assert!(
+        error.ends_with("third\" changes nothing: the source already has its changes"),
+        "{error}"
+    );
+    bench.write("mm/a.c", "1\n2\n3\n4\n5\n6\nsieben\n8\n9\n");
+    let error = bench.run("worktree", &build).unwrap_err();
+    assert_eq!(error, "unbuilt: \"[PATCH 1/2] mm: third\" does not apply: mm/a.c:4");
+    let missing =
+        bench.run("git:v1", &Build { patches: vec!["/no/patch".into()], ..bench.build() });
+    assert!(missing.unwrap_err().starts_with("/no/patch: cannot be read"));
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_is_a_result_and_the_next_one_is_built() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.write("mm/a.c", "broken\n");
+    let error = bench.run("worktree", &build).unwrap_err();
+    assert_eq!(error, "unbuilt: does not build: mm/a.c:1:2: error: broken");
+    assert!(bench.text("git:v1", &build).contains("\n2\n"));
+    bench.write("mm/a.c", "full\n");
+    let error = bench.run("worktree", &build).unwrap_err();
+    assert_eq!(error, "make failed: as: No space left on device");
+}
+
+#[test]
+fn the_output_of_a_killed_build_is_not_used() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.run("git:v1", &build).unwrap();
+    let linux = bench.place("cache/build/linux");
+    fs::write(linux.join("output/left"), "").unwrap();
+    fs::write(linux.join("mm/a.c"), "half of a checkout").unwrap();
+    fs::write(bench.place("cache/build/linux.unfinished"), "").unwrap();
+    fs::write(bench.place("cache/build/linux.index.lock"), "").unwrap();
+    let text = bench.text("git:main", &build);
+    assert!(text.contains("\ntwo\n") && !text.contains("left"), "{text}");
+}
+
+#[test]
+fn requests_that_cannot_be_met_are_explained() {
+    let bench = Bench::new();
+    let build = bench.build();
+    let error = bench.run("git:v9", &build).unwrap_err();
+    assert!(error.ends_with("it has no commit `v9`: `git fetch --tags` may bring it"), "{error}");
+    let lost = Build { config: None, ..build.clone() };
+    let lost = Build { set: [("LOST".into(), "y".into())].into(), ..lost };
+    let error = bench.run("git:v1", &lost).unwrap_err();
+    assert!(error.ends_with("Kconfig does not allow CONFIG_LOST=y (it has n)"), "{error}");
+    let odd = Build { modules: vec!["odd".into()], ..build.clone() };
+    let error = bench.run("git:v1", &odd).unwrap_err();
+    assert!(error.starts_with("the option of the module odd is not known"), "{error}");
+    let without = Build { tree: None, ..build.clone() };
+    assert!(bench.run("git:v1", &without).unwrap_err().contains("--tree"));
+    let no_tree = Build { tree: Some(bench.place("")), ..build.clone() };
+    let error = bench.run("git:v1", &no_tree).unwrap_err();
+    assert!(error.contains("not a git repository"), "{error}");
+    bench.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    bench.git(&["checkout", "-q", "-b", "side", "v1"]);
+    bench.write("mm/c.c", "c\n");
+    bench.commit("side");
+    bench.git(&["merge", "-q", "-m", "merge", "main"]);
+    let merge = Build { pick: vec!["side".into()], ..build };
+    assert!(bench.run("git:v1", &merge).unwrap_err().contains("has 2 parents"));
+}
+
+#[test]
+fn a_shallow_clone_says_so() {
+    let bench = Bench::new();
+    let from = format!("file://{}", bench.tree().display());
+    let shallow = bench.place("shallow");
+    bench.git(&["clone", "-q", "--depth", "1", &from, shallow.to_str().unwrap()]);
+    let build = Build { tree: Some(shallow), ..bench.build() };
+    assert!(bench.text("git:HEAD", &build).contains("\ntwo\n"));
+    let error = bench.run("git:HEAD~1", &build).unwrap_err();
+    assert!(error.contains("shallow clone; `git fetch --unshallow`"), "{error}");
+}
+
+#[test]
+fn a_partial_clone_that_lacks_objects_says_so_and_fetches_none() {
+    let bench = Bench::new();
+    bench.git(&["config", "uploadpack.allowFilter", "true"]);
+    let from = format!("file://{}", bench.tree().display());
+    let partial = bench.place("partial");
+    let filter = ["clone", "-q", "--filter=blob:none", "--no-checkout", &from];
+    bench.git(&[&filter[..], &[partial.to_str().unwrap()]].concat());
+    let build = Build { tree: Some(partial.clone()), ..bench.build() };
+    let before = files(&partial);
+    let error = bench.run("git:HEAD", &build).unwrap_err();
+    assert!(error.contains("as a partial clone does: complete it with"), "{error}");
+    assert_eq!(before, files(&partial));
+}
+
+#[test]
+fn directories_and_archives_are_sources_too() {
+    let bench = Bench::new();
+    let build = Build { tree: None, ..bench.build() };
+    let source = format!("src:{}", bench.tree().display());
+    assert!(bench.text(&source, &build).contains("\ntwo\n"));
+    let archive = bench.place("linux.tar.xz");
+    let tar = ["-cJf", archive.to_str().unwrap(), "--exclude=.git", "-C"];
+    let status = Command::new("tar").args(tar).arg(bench.directory.path()).arg("linux").status();
+    assert!(status.unwrap().success());
+    let source = format!("src:{}", archive.display());
+    assert!(bench.text(&source, &build).contains("\ntwo\n"));
+    bench.run(&source, &build).unwrap();
+    assert!(bench.said.borrow().is_empty(), "{:?}", bench.said);
+    let error = bench.run("src:/no/such", &build).unwrap_err();
+    assert!(error.starts_with("/no/such: "), "{error}");
+    let error = bench.run(&format!("src:{}", bench.tree().join("mm").display()), &build);
+    assert!(error.unwrap_err().contains("is not the source of a kernel"));
+}

@@ -1,0 +1,130 @@
+//! Reads how kernels are built from source.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use kernels::Source;
+use model::{Build, Compiler, Variant};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Checked, Value, fault};
+
+/// The table `[build]`, and the same keys of a variant, which replace those of the table.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BuildForm {
+    config: Option<Spanned<String>>,
+    fragments: Option<Vec<PathBuf>>,
+    set: Option<BTreeMap<String, Value>>,
+    compiler: Option<Spanned<String>>,
+}
+
+/// The keys of a variant that change its source.
+pub(super) struct ChangeForm {
+    pub patches: Vec<PathBuf>,
+    pub revert: Vec<String>,
+    pub pick: Vec<String>,
+}
+
+/// Expands `~/` at the start of a path, and makes a relative one relative to `directory`.
+pub fn path(directory: &Path, path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), env::var_os("HOME")) {
+        (Ok(below), Some(home)) => Path::new(&home).join(below),
+        _ => directory.join(path),
+    }
+}
+
+/// A source with its path made absolute.
+pub fn source(directory: &Path, kernel: String) -> String {
+    match kernel.strip_prefix("src:") {
+        Some(place) => format!("src:{}", path(directory, Path::new(place)).display()),
+        None => kernel,
+    }
+}
+
+/// How the kernel of a variant is built; `None` for a kernel that is not built from source.
+pub(super) fn check(
+    (kernel, tree): (&Spanned<String>, Option<&Path>),
+    (general, own): (&BuildForm, BuildForm),
+    change: ChangeForm,
+    directory: &Path,
+) -> Checked<Option<Build>> {
+    let ChangeForm { patches, revert, pick } = change;
+    let has_own = own.config.is_some()
+        || own.fragments.is_some()
+        || own.set.is_some()
+        || own.compiler.is_some();
+    let Ok(source) = kernel.get_ref().parse::<Source>() else {
+        if !patches.is_empty() || !revert.is_empty() || !pick.is_empty() || has_own {
+            return fault(
+                kernel.span(),
+                "only a kernel built from source can have patches or a configuration of its own",
+                "name a source: \"git:v6.12\", \"worktree\", \"src:DIRECTORY\" or \"debian-source:6.12\"",
+            );
+        }
+        return Ok(None);
+    };
+    let needs_tree = source.needs_tree() || !revert.is_empty() || !pick.is_empty();
+    if tree.is_none() && needs_tree {
+        return fault(
+            kernel.span(),
+            "a commit needs the git repository that has it",
+            "name it at the top of the file: tree = \"~/linux\"",
+        );
+    }
+    let compiler = own.compiler.as_ref().or(general.compiler.as_ref());
+    let compiler = match compiler {
+        None => Compiler::default(),
+        Some(text) => {
+            text.get_ref().parse().or_else(|problem: String| fault(text.span(), problem, ""))?
+        }
+    };
+    let text = |value: &Value| match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        Value::Decimal(number) => number.to_string(),
+        Value::Flag(flag) => if *flag { "y" } else { "n" }.to_owned(),
+    };
+    let config = own.config.as_ref().or(general.config.as_ref()).map(|config| {
+        let name = config.get_ref();
+        match name.starts_with("debian:") {
+            true => name.clone(),
+            false => path(directory, Path::new(name)).display().to_string(),
+        }
+    });
+    let set = own.set.as_ref().or(general.set.as_ref());
+    let fragments = own.fragments.as_ref().or(general.fragments.as_ref());
+    let place = |it: &PathBuf| path(directory, it);
+    Ok(Some(Build {
+        tree: tree.map(Path::to_owned),
+        revert,
+        pick,
+        patches: patches.iter().map(place).collect(),
+        config,
+        fragments: fragments.into_iter().flatten().map(place).collect(),
+        set: set.into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect(),
+        compiler,
+        ..Build::default()
+    }))
+}
+
+/// The variants of a series of patches: without patches, with the first, with the first two, and so on.
+///
+/// # Errors
+/// When a patch cannot be read.
+pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
+    let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
+    let number = kernels::subjects(&build.patches)?.len();
+    let step = |step: usize| Variant {
+        name: match step {
+            0 => variant.name.clone(),
+            1 => format!("{}+1", variant.name),
+            _ => format!("{}+1..{step}", variant.name),
+        },
+        build: Some(Box::new(Build { first: Some(step), ..Build::clone(build) })),
+        ..variant.clone()
+    };
+    Ok((0..=number).map(step).collect())
+}

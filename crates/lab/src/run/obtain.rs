@@ -1,0 +1,102 @@
+//! Obtains the kernels of an experiment: from the cache, fetched, or built from source.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use kernels::{Source, Unbuilt, digest};
+use model::{Build, Experiment, Kernel, Variant};
+
+use super::{Lab, RunError};
+use crate::boot::out_of_tree;
+use crate::boot::{disks, userspace};
+use crate::run::watch::{Progress, Watch};
+
+/// The kernels of an experiment's variants, in order.
+pub struct Kernels {
+    /// The kernels. One that cannot be built has only a name and a digest.
+    pub all: Vec<Kernel>,
+    /// Why a kernel cannot be built.
+    pub unbuilt: Vec<Option<Unbuilt>>,
+}
+
+impl Lab {
+    /// The kernels of an experiment.
+    ///
+    /// # Errors
+    /// When one is not available, or the host fails. A kernel that cannot be built is no error.
+    pub(super) fn kernels(
+        &self,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<Kernels, RunError> {
+        let mut known: BTreeMap<&str, Kernel> = BTreeMap::new();
+        let mut kernels = Kernels { all: Vec::new(), unbuilt: Vec::new() };
+        for variant in &experiment.variants {
+            let name = &*variant.kernel.name;
+            let (kernel, unbuilt) = match (&variant.build, known.get(name)) {
+                (Some(build), _) => match self.build(experiment, variant, build, watch)? {
+                    Ok(kernel) => (kernel, None),
+                    Err(unbuilt) => {
+                        let why = unbuilt.problem();
+                        watch(Progress::Remark(&format!("{} {why}", variant.name)));
+                        let digest = digest(format!("{name} {why}").as_bytes());
+                        (Kernel { name: name.into(), digest, ..Kernel::default() }, Some(unbuilt))
+                    }
+                },
+                (None, Some(kernel)) => (kernel.clone(), None),
+                (None, None) => {
+                    // Obtaining a kernel reads all its files.
+                    let kernel = self.kernel(name, watch)?;
+                    known.insert(name, kernel.clone());
+                    (kernel, None)
+                }
+            };
+            kernels.all.push(kernel);
+            kernels.unbuilt.push(unbuilt);
+        }
+        Ok(kernels)
+    }
+
+    /// The requested kernel, fetched if necessary.
+    pub(crate) fn kernel(&self, spec: &str, watch: &mut Watch<'_>) -> Result<Kernel, RunError> {
+        let watch = RefCell::new(watch);
+        Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
+    }
+
+    fn build(
+        &self,
+        experiment: &Experiment,
+        variant: &Variant,
+        build: &Build,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Kernel, Unbuilt>, RunError> {
+        let source: Source = variant.kernel.name.parse()?;
+        let build = Build {
+            modules: needs(experiment, variant),
+            headers: !out_of_tree::sources(experiment).is_empty(),
+            ..build.clone()
+        };
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Remark(line));
+        Ok(self.cache.build(&source, &build, &say)?)
+    }
+}
+
+/// The modules of the kernel that an experiment needs: for disks, file systems, swap, workloads and the
+/// variant itself.
+fn needs(experiment: &Experiment, variant: &Variant) -> Vec<String> {
+    let machine = &experiment.machine;
+    let workloads = experiment.workloads.iter();
+    let mut modules: Vec<&str> = workloads.clone().flat_map(out_of_tree::of_kernel).collect();
+    modules.extend(variant.modules.iter().map(String::as_str));
+    modules.extend(disks::modules(&machine.disks));
+    if workloads.clone().any(|used| !used.manifest.packages.is_empty()) {
+        modules.extend(userspace::modules(experiment.mode));
+    }
+    if matches!(machine.swap, Some(model::Swap::Zram { .. })) {
+        modules.push("zram");
+    }
+    modules.sort_unstable();
+    modules.dedup();
+    modules.into_iter().map(String::from).collect()
+}
