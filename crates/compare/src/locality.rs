@@ -134,9 +134,8 @@ mod tests {
         names: [&str; N],
         rows: &[(u64, [i64; N])],
     ) -> Chunk {
-        let column = |(place, name): (usize, &str)| Column {
-            name: name.into(),
-            values: rows.iter().map(|(_, values)| Some(values[place])).collect(),
+        let column = |(place, name): (usize, &str)| {
+            Column::new(name, rows.iter().map(|(_, values)| Some(values[place])).collect())
         };
         Chunk {
             workload: "autonuma".into(),

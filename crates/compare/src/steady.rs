@@ -216,10 +216,7 @@ mod tests {
             phase: "run".into(),
             source: "vmstat".into(),
             times: seconds.iter().map(|second| second * SECOND).collect(),
-            columns: vec![Column {
-                name: "pgmajfault".into(),
-                values: seconds.iter().map(faults).collect(),
-            }],
+            columns: vec![Column::new("pgmajfault", seconds.iter().map(faults).collect())],
         });
         let elapsed = samples as f64 / 2.0;
         let workload = "autonuma".into();

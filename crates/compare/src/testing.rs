@@ -102,24 +102,12 @@ pub fn failed(replicate: u32, reason: &str) -> Boot {
 
 /// A sample of the workload, outside any phase.
 pub fn sample(metric: &str, label: &str, iteration: u32, value: f64) -> Sample {
-    Sample {
-        workload: "autonuma".into(),
-        iteration,
-        phase: String::new(),
-        metric: metric.into(),
-        label: label.into(),
-        value,
-        count: model::ONCE,
-        ended: None,
-    }
+    Sample { iteration, label: label.into(), ..Sample::new("autonuma", metric, value) }
 }
 
 /// A phase with the growth of each counter of `/proc/vmstat`.
 pub fn chunk(iteration: u32, phase: &str, grown: &[(&str, i64)]) -> Chunk {
-    let column = |&(name, by): &(&str, i64)| Column {
-        name: name.into(),
-        values: vec![Some(1000), Some(1000 + by)],
-    };
+    let column = |&(name, by): &(&str, i64)| Column::new(name, vec![Some(1000), Some(1000 + by)]);
     Chunk {
         workload: "autonuma".into(),
         iteration,

@@ -114,10 +114,8 @@ mod tests {
     /// A boot with a series of so many incompressible values.
     fn boot(values: u64) -> Boot {
         let noise = |value: u64| value.wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed();
-        let column = Column {
-            name: "numa_pte_updates".into(),
-            values: (0..values).map(|value| Some(noise(value))).collect(),
-        };
+        let column =
+            Column::new("numa_pte_updates", (0..values).map(|value| Some(noise(value))).collect());
         let chunk = Chunk {
             workload: "autonuma".into(),
             iteration: 0,

@@ -22,16 +22,7 @@ fn parsed(text: &str) -> Experiment {
 }
 
 fn boot(variant: &str, value: f64) -> Boot {
-    let sample = Sample {
-        workload: "autonuma".into(),
-        iteration: 0,
-        phase: String::new(),
-        metric: "Elapsed".into(),
-        label: "NUMA01".into(),
-        value,
-        count: model::ONCE,
-        ended: None,
-    };
+    let sample = Sample { label: "NUMA01".into(), ..Sample::new("autonuma", "Elapsed", value) };
     let outcome = Outcome::Complete;
     let mut boot =
         Boot { variant: variant.into(), outcome, samples: vec![sample], ..Boot::default() };

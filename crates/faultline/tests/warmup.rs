@@ -55,16 +55,7 @@ fn store_of(experiment: &Experiment, path: PathBuf) -> PathBuf {
 }
 
 fn boot(variant: &str, block: u32) -> Boot {
-    let sample = |iteration, value| Sample {
-        workload: "serve".into(),
-        iteration,
-        phase: String::new(),
-        metric: "Latency".into(),
-        label: String::new(),
-        value,
-        count: model::ONCE,
-        ended: None,
-    };
+    let sample = |iteration, value| Sample { iteration, ..Sample::new("serve", "Latency", value) };
     let usage = |iteration| Usage {
         workload: "serve".into(),
         iteration,
@@ -86,10 +77,10 @@ fn boot(variant: &str, block: u32) -> Boot {
         phase: String::new(),
         source: "vmstat".into(),
         times: (0..=10).map(|second| BEGIN + second * SECOND).collect(),
-        columns: vec![Column {
-            name: "pgmajfault".into(),
-            values: (0..=10).map(|second| Some(faults(second))).collect(),
-        }],
+        columns: vec![Column::new(
+            "pgmajfault",
+            (0..=10).map(|second| Some(faults(second))).collect(),
+        )],
     };
     Boot {
         variant: variant.into(),

@@ -162,14 +162,10 @@ fn results(iteration: &Iteration, boot: &mut Boot) {
             }
         };
         boot.samples.extend(parsed.samples.iter().map(|sample| Sample {
-            workload: name.clone(),
             iteration: number,
-            phase: String::new(),
-            metric: sample.metric.clone(),
             label: sample.label.clone(),
-            value: sample.value,
             count: sample.count,
-            ended: None,
+            ..Sample::new(name.clone(), sample.metric.clone(), sample.value)
         }));
         let spent = iteration.state.tests.get(name).and_then(|test| test.spent);
         boot.usage.extend(spent.map(|[user, system, elapsed]| Usage {

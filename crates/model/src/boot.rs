@@ -195,6 +195,22 @@ pub struct Sample {
     pub ended: Option<u64>,
 }
 
+impl Sample {
+    /// A value measured once in the first iteration, outside any phase, without a label and a time.
+    pub fn new(workload: impl Into<String>, metric: impl Into<String>, value: f64) -> Self {
+        Self {
+            workload: workload.into(),
+            iteration: 0,
+            phase: String::new(),
+            metric: metric.into(),
+            label: String::new(),
+            value,
+            count: ONCE,
+            ended: None,
+        }
+    }
+}
+
 /// CPU time and elapsed time of one iteration of a workload, over all its processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
@@ -218,6 +234,13 @@ pub struct Column {
     pub name: String,
     /// One value for each time; none where the kernel did not print it.
     pub values: Vec<Option<i64>>,
+}
+
+impl Column {
+    /// A counter with these values.
+    pub fn new(name: impl Into<String>, values: Vec<Option<i64>>) -> Self {
+        Self { name: name.into(), values }
+    }
 }
 
 /// The series of one source during one phase. The first and the last reading are at the phase's start and

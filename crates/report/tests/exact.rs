@@ -343,10 +343,7 @@ fn locality_over_time() {
         times: vec![5_000_000_000, 6_000_000_000, 7_000_000_000, 7_500_000_000],
         columns: columns
             .iter()
-            .map(|(name, values)| Column {
-                name: (*name).into(),
-                values: values.map(Some).to_vec(),
-            })
+            .map(|(name, values)| Column::new(*name, values.map(Some).to_vec()))
             .collect(),
     };
     let accesses = [

@@ -19,9 +19,8 @@ fn plotted_on(boots: &[&[Boot]], baseline: usize) -> Plots {
 /// A series of one source, a value a second from second `begin` on.
 fn series(source: &str, phase: &str, begin: u64, named: &[(&str, &[i64])]) -> Chunk {
     let seconds = begin..begin + named[0].1.len() as u64;
-    let column = |&(name, values): &(&str, &[i64])| Column {
-        name: name.into(),
-        values: values.iter().copied().map(Some).collect(),
+    let column = |&(name, values): &(&str, &[i64])| {
+        Column::new(name, values.iter().copied().map(Some).collect())
     };
     Chunk {
         workload: "autonuma".into(),

@@ -25,14 +25,10 @@ fn compared(form: &Form, month: &str) -> Comparison {
                 let parsed = benchmark::read(form.benchmark, &logs).unwrap();
                 metrics = parsed.metrics;
                 let sample = |sample: benchmark::ParsedSample| Sample {
-                    workload: WORKLOAD.into(),
                     iteration,
-                    phase: String::new(),
-                    metric: sample.metric,
                     label: sample.label,
-                    value: sample.value,
                     count: sample.count,
-                    ended: None,
+                    ..Sample::new(WORKLOAD, sample.metric, sample.value)
                 };
                 boot.samples.extend(parsed.samples.into_iter().map(sample));
             }

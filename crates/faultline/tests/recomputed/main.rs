@@ -107,14 +107,9 @@ fn boot(variant: usize, block: u32, chance: &mut Chance) -> Boot {
     for iteration in 0..ITERATIONS {
         for (metric, label, value, spread) in operations {
             boot.samples.extend((0..4).map(|_| Sample {
-                workload: WORKLOAD.into(),
                 iteration,
-                phase: String::new(),
-                metric: metric.into(),
                 label: label.into(),
-                value: value * chance.factor(spread),
-                count: model::ONCE,
-                ended: None,
+                ..Sample::new(WORKLOAD, metric, value * chance.factor(spread))
             }));
         }
         boot.usage.push(Usage {

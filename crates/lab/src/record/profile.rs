@@ -8,7 +8,7 @@ use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Chunk, Column, Count, Function, INSTRUCTIONS,
-    Instructions, ONCE, Process, Profile, Sample, Stack,
+    Instructions, Process, Profile, Sample, Stack,
 };
 
 use crate::record::collect::{PhaseId, Span};
@@ -72,9 +72,8 @@ fn chunk(id: &PhaseId, phase: &counted::Phase, ends: (u64, u64), home: &[u16]) -
         }),
     );
     points.push((ends.1, local_and_remote(whole, home)));
-    let columns = ACCESSES_COLUMNS.iter().enumerate().map(|(column, name)| Column {
-        name: (*name).to_owned(),
-        values: points.iter().map(|(_, sums)| Some(sums[column])).collect(),
+    let columns = ACCESSES_COLUMNS.iter().enumerate().map(|(column, name)| {
+        Column::new(*name, points.iter().map(|(_, sums)| Some(sums[column])).collect())
     });
     Chunk {
         workload: id.workload.clone(),
@@ -115,14 +114,10 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
         let sum = profile.instructions();
         [("total", sum.total()), ("user", sum.user), ("kernel", sum.kernel)].map(
             |(label, count)| Sample {
-                workload: profile.workload.clone(),
                 iteration: profile.iteration,
                 phase: profile.phase.clone(),
-                metric: INSTRUCTIONS.to_owned(),
                 label: label.to_owned(),
-                value: count as f64,
-                count: ONCE,
-                ended: None,
+                ..Sample::new(profile.workload.clone(), INSTRUCTIONS, count as f64)
             },
         )
     });

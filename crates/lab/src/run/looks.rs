@@ -142,7 +142,7 @@ fn lines(look: &Look, judging: &Judging, verdicts: &[Judged]) -> Vec<String> {
 mod tests {
     use std::path::Path;
 
-    use model::{Boot, Millis, ONCE, Outcome, Sample, Sequential};
+    use model::{Boot, Millis, Outcome, Sample, Sequential};
     use tempfile::TempDir;
 
     use super::*;
@@ -215,16 +215,7 @@ mod tests {
     }
 
     fn sample(workload: &str, metric: &str, label: &str, value: f64) -> Sample {
-        Sample {
-            workload: workload.into(),
-            iteration: 0,
-            phase: String::new(),
-            metric: metric.into(),
-            label: label.into(),
-            value,
-            count: ONCE,
-            ended: None,
-        }
+        Sample { label: label.into(), ..Sample::new(workload, metric, value) }
     }
 
     /// Figures that scatter by a few percent, as if at random.

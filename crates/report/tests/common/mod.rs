@@ -68,14 +68,9 @@ pub fn boot(replicate: u32) -> Boot {
 pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
     for (iteration, &value) in values.iter().enumerate() {
         boot.samples.push(Sample {
-            workload: "autonuma".into(),
             iteration: iteration as u32,
-            phase: String::new(),
-            metric: metric.into(),
             label: label.into(),
-            value,
-            count: model::ONCE,
-            ended: None,
+            ..Sample::new("autonuma", metric, value)
         });
     }
 }
@@ -95,10 +90,7 @@ pub fn spend(boot: &mut Boot, iteration: u32, user: f64, system: f64, elapsed: f
 
 /// Adds growth of counters of `/proc/vmstat` during one iteration.
 pub fn count(boot: &mut Boot, iteration: u32, grown: &[(&str, i64)]) {
-    let column = |&(name, by): &(&str, i64)| Column {
-        name: name.into(),
-        values: vec![Some(1000), Some(1000 + by)],
-    };
+    let column = |&(name, by): &(&str, i64)| Column::new(name, vec![Some(1000), Some(1000 + by)]);
     boot.chunks.push(Chunk {
         workload: "autonuma".into(),
         iteration,

@@ -216,10 +216,8 @@ fn chunk(iteration: u32, phase: &str, length: u64, new: bool, luck: &mut Luck) -
         ("pgalloc_normal", luck.about(12_040 * length, 200)),
         ("pgfault", luck.about(16_000 * length, 200)),
     ];
-    let column = |(name, by): (&str, u64)| Column {
-        name: name.into(),
-        values: vec![Some(1000), Some(1000 + by as i64)],
-    };
+    let column =
+        |(name, by): (&str, u64)| Column::new(name, vec![Some(1000), Some(1000 + by as i64)]);
     Chunk {
         workload: "autonuma".into(),
         iteration,

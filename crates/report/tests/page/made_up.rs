@@ -124,9 +124,8 @@ fn recorded(iteration: u32, place: usize, length: f64, chance: &mut Chance) -> V
             times: times.clone(),
             columns: named
                 .iter()
-                .map(|&(name, column)| Column {
-                    name: name.into(),
-                    values: rows.iter().map(|row| Some(row[column] as i64)).collect(),
+                .map(|&(name, column)| {
+                    Column::new(name, rows.iter().map(|row| Some(row[column] as i64)).collect())
                 })
                 .collect(),
         };

@@ -330,22 +330,19 @@ fn large() -> (Vec<Side>, Experiment) {
         {
             let workload = format!("workload-{workload}");
             let sample = |label: usize, value: f64| Sample {
-                workload: workload.clone(),
                 iteration,
-                phase: String::new(),
-                metric: "Elapsed".into(),
                 label: label.to_string(),
-                value,
-                count: model::ONCE,
-                ended: None,
+                ..Sample::new(workload.clone(), "Elapsed", value)
             };
             let values = (0..40).map(|label| sample(label, chance.next()));
             side.boots[boot].samples.extend(values);
-            let column = |number: usize| Column {
-                name: format!("counter{number}"),
-                values: (0..600)
-                    .map(|step| Some((step * 100) as i64 + (1e4 * chance.next()) as i64))
-                    .collect(),
+            let column = |number: usize| {
+                Column::new(
+                    format!("counter{number}"),
+                    (0..600)
+                        .map(|step| Some((step * 100) as i64 + (1e4 * chance.next()) as i64))
+                        .collect(),
+                )
             };
             side.boots[boot].chunks.push(Chunk {
                 workload,

@@ -199,16 +199,7 @@ mod tests {
     }
 
     fn sample() -> Sample {
-        Sample {
-            workload: "autonuma".into(),
-            iteration: 0,
-            phase: "NUMA01".into(),
-            metric: "Elapsed".into(),
-            label: String::new(),
-            value: 12.5,
-            count: model::ONCE,
-            ended: None,
-        }
+        Sample { phase: "NUMA01".into(), ..Sample::new("autonuma", "Elapsed", 12.5) }
     }
 
     #[test]
