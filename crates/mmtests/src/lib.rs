@@ -316,7 +316,7 @@ impl Directory {
     fn sources(&self) -> Vec<Source> {
         let monitors = self.iterations().flat_map(|it| &it.monitors);
         let names: BTreeSet<&str> = monitors.map(|found| found.monitor.source()).collect();
-        Source::ALL.into_iter().filter(|source| names.contains(source.name())).collect()
+        Source::ALL.iter().copied().filter(|source| names.contains(source.name())).collect()
     }
 
     /// SHA-256 over the digests of all iterations, in hexadecimal.

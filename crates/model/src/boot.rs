@@ -88,31 +88,22 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What executed the instructions of a boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Execution {
-    /// The processor, under KVM.
-    Kvm,
-    /// QEMU's emulation, where times are not performance.
-    Tcg,
-    /// QEMU's emulation as exact mode has it, which counts instructions.
-    Exact,
+named! {
+    /// What executed the instructions of a boot.
+    pub enum Execution {
+        /// The processor, under KVM.
+        Kvm = "kvm",
+        /// QEMU's emulation, where times are not performance.
+        Tcg = "tcg",
+        /// QEMU's emulation as exact mode has it, which counts instructions.
+        Exact = "exact",
+    }
 }
 
 impl Execution {
-    /// The name used in files, the store and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-            Self::Exact => "exact",
-        }
-    }
-
     /// The execution of this name; none for an unknown one.
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Kvm, Self::Tcg, Self::Exact].into_iter().find(|it| it.name() == name)
+        Self::ALL.iter().copied().find(|it| it.name() == name)
     }
 }
 

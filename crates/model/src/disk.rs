@@ -12,31 +12,21 @@ pub const MAX_DISKS: usize = 16;
 /// (`include/linux/mmzone.h`, `SUBSECTION_SIZE`).
 pub const DISK_UNIT: Bytes = Bytes::mib(2);
 
-/// How the guest sees a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DiskKind {
-    /// A paravirtual disk. Host threads serve requests, with the host's timing.
-    VirtioBlk,
-    /// An NVMe drive, also served by host threads.
-    Nvme,
-    /// Persistent memory, apart from the nodes' memory. Only the guest's own instructions access it.
-    Pmem,
-    /// A disk in the guest's memory, by the kernel module `brd`.
-    Ram,
+named! {
+    /// How the guest sees a disk.
+    pub enum DiskKind {
+        /// A paravirtual disk. Host threads serve requests, with the host's timing.
+        VirtioBlk = "virtio-blk",
+        /// An NVMe drive, also served by host threads.
+        Nvme = "nvme",
+        /// Persistent memory, apart from the nodes' memory. Only the guest's own instructions access it.
+        Pmem = "pmem",
+        /// A disk in the guest's memory, by the kernel module `brd`.
+        Ram = "ram",
+    }
 }
 
 impl DiskKind {
-    /// The name used in files and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::VirtioBlk => "virtio-blk",
-            Self::Nvme => "nvme",
-            Self::Pmem => "pmem",
-            Self::Ram => "ram",
-        }
-    }
-
     /// Whether host threads serve it, so that the completion of requests depends on the host.
     pub const fn is_asynchronous(self) -> bool {
         matches!(self, Self::VirtioBlk | Self::Nvme)
@@ -53,26 +43,15 @@ impl DiskKind {
     }
 }
 
-/// A file system that a disk can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FileSystem {
-    /// ext4(5)
-    Ext4,
-    /// xfs(5)
-    Xfs,
-    /// btrfs(5)
-    Btrfs,
-}
-
-impl FileSystem {
-    /// The kernel's name of it, also of its module.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Btrfs => "btrfs",
-        }
+named! {
+    /// A file system that a disk can have.
+    pub enum FileSystem {
+        /// ext4(5)
+        Ext4 = "ext4",
+        /// xfs(5)
+        Xfs = "xfs",
+        /// btrfs(5)
+        Btrfs = "btrfs",
     }
 }
 

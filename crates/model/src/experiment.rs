@@ -11,83 +11,43 @@ use crate::{
     UserspaceLock,
 };
 
-/// A kernel file of the guest that the sampler reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// `/proc/vmstat`
-    Vmstat,
-    /// `/proc/zoneinfo`
-    Zoneinfo,
-    /// `/sys/devices/system/node/node*/vmstat`
-    NodeVmstat,
-    /// `/sys/devices/system/node/node*/numastat`
-    NodeNumastat,
-    /// `/sys/devices/system/node/node*/meminfo`
-    NodeMeminfo,
-    /// `/proc/meminfo`
-    Meminfo,
-    /// `/proc/stat`
-    Stat,
-    /// `/proc/schedstat`
-    Schedstat,
-    /// `/proc/pressure/*`
-    Pressure,
-    /// `/proc/interrupts`
-    Interrupts,
-    /// `/proc/softirqs`
-    Softirqs,
-    /// `/proc/diskstats`
-    Diskstats,
-    /// `/proc/buddyinfo`
-    Buddyinfo,
-    /// `/proc/pagetypeinfo`
-    Pagetypeinfo,
-    /// `/proc/slabinfo`
-    Slabinfo,
+named! {
+    /// A kernel file of the guest that the sampler reads.
+    pub enum Source {
+        /// `/proc/vmstat`
+        Vmstat = "vmstat",
+        /// `/proc/zoneinfo`
+        Zoneinfo = "zoneinfo",
+        /// `/sys/devices/system/node/node*/vmstat`
+        NodeVmstat = "node-vmstat",
+        /// `/sys/devices/system/node/node*/numastat`
+        NodeNumastat = "node-numastat",
+        /// `/sys/devices/system/node/node*/meminfo`
+        NodeMeminfo = "node-meminfo",
+        /// `/proc/meminfo`
+        Meminfo = "meminfo",
+        /// `/proc/stat`
+        Stat = "stat",
+        /// `/proc/schedstat`
+        Schedstat = "schedstat",
+        /// `/proc/pressure/*`
+        Pressure = "pressure",
+        /// `/proc/interrupts`
+        Interrupts = "interrupts",
+        /// `/proc/softirqs`
+        Softirqs = "softirqs",
+        /// `/proc/diskstats`
+        Diskstats = "diskstats",
+        /// `/proc/buddyinfo`
+        Buddyinfo = "buddyinfo",
+        /// `/proc/pagetypeinfo`
+        Pagetypeinfo = "pagetypeinfo",
+        /// `/proc/slabinfo`
+        Slabinfo = "slabinfo",
+    }
 }
 
 impl Source {
-    /// Every source.
-    pub const ALL: [Self; 15] = [
-        Self::Vmstat,
-        Self::Zoneinfo,
-        Self::NodeVmstat,
-        Self::NodeNumastat,
-        Self::NodeMeminfo,
-        Self::Meminfo,
-        Self::Stat,
-        Self::Schedstat,
-        Self::Pressure,
-        Self::Interrupts,
-        Self::Softirqs,
-        Self::Diskstats,
-        Self::Buddyinfo,
-        Self::Pagetypeinfo,
-        Self::Slabinfo,
-    ];
-
-    /// The name used in files and output, such as `node-vmstat`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vmstat => "vmstat",
-            Self::Zoneinfo => "zoneinfo",
-            Self::NodeVmstat => "node-vmstat",
-            Self::NodeNumastat => "node-numastat",
-            Self::NodeMeminfo => "node-meminfo",
-            Self::Meminfo => "meminfo",
-            Self::Stat => "stat",
-            Self::Schedstat => "schedstat",
-            Self::Pressure => "pressure",
-            Self::Interrupts => "interrupts",
-            Self::Softirqs => "softirqs",
-            Self::Diskstats => "diskstats",
-            Self::Buddyinfo => "buddyinfo",
-            Self::Pagetypeinfo => "pagetypeinfo",
-            Self::Slabinfo => "slabinfo",
-        }
-    }
-
     /// Whether reading it takes locks that other CPUs wait for. Such files are not read every few
     /// milliseconds (`mm/vmstat.c`: pagetypeinfo holds the zone lock; `mm/slab_common.c`: slabinfo walks
     /// the slab lists).
@@ -108,58 +68,41 @@ pub struct Sampler {
 
 impl Default for Sampler {
     fn default() -> Self {
-        let all_cheap = Source::ALL.into_iter().filter(|source| !source.takes_locks());
+        let all_cheap = Source::ALL.iter().copied().filter(|source| !source.takes_locks());
         Self { interval: Millis(1000), sources: all_cheap.collect() }
     }
 }
 
-/// The clock by which kernels are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Time, which is noisy.
-    #[default]
-    Measured,
-    /// Instructions, counted in a VM that is deterministic: equal inputs give equal boots.
-    Exact,
+named! {
+    /// The clock by which kernels are compared.
+    #[derive(Default)]
+    pub enum Mode {
+        /// Time, which is noisy.
+        #[default]
+        Measured = "measured",
+        /// Instructions, counted in a VM that is deterministic: equal inputs give equal boots.
+        Exact = "exact",
+    }
 }
 
 impl Mode {
-    /// The name used in files and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Exact => "exact",
-        }
-    }
-
     /// Whether it is measured mode, which old files do not name.
     pub fn is_measured(&self) -> bool {
         *self == Self::Measured
     }
 }
 
-/// How a VM's instructions are executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Accel {
-    /// KVM if a guest really boots under it, else emulation.
-    #[default]
-    Auto,
-    /// Hardware virtualisation.
-    Kvm,
-    /// QEMU's emulation, on several threads.
-    Tcg,
-}
-
-impl Accel {
-    /// The name used in files and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-        }
+named! {
+    /// How a VM's instructions are executed.
+    #[derive(Default)]
+    pub enum Accel {
+        /// KVM if a guest really boots under it, else emulation.
+        #[default]
+        Auto = "auto",
+        /// Hardware virtualisation.
+        Kvm = "kvm",
+        /// QEMU's emulation, on several threads.
+        Tcg = "tcg",
     }
 }
 

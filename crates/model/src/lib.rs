@@ -1,6 +1,9 @@
 //! The domain types: kernels, variants, topologies, workloads, metrics, samples and series. Plain data with
 //! serde; reading, running and judging are left to the crates above.
 
+#[macro_use]
+mod named;
+
 mod boot;
 mod build;
 mod disk;

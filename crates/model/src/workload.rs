@@ -7,23 +7,13 @@ use serde::{Deserialize, Serialize};
 /// Prefix of a workload's note that lists figures which it could not measure. Their names follow.
 pub const TOO_QUICK: &str = "too quick to be measured: ";
 
-/// Which direction of a metric is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// Less is better, as with times.
-    Lower,
-    /// More is better, as with rates.
-    Higher,
-}
-
-impl Better {
-    /// The name used in files and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lower => "lower",
-            Self::Higher => "higher",
-        }
+named! {
+    /// Which direction of a metric is good.
+    pub enum Better {
+        /// Less is better, as with times.
+        Lower = "lower",
+        /// More is better, as with rates.
+        Higher = "higher",
     }
 }
 

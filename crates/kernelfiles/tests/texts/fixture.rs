@@ -34,7 +34,7 @@ fn read(path: PathBuf) -> Fixture {
         let part = rest.strip_prefix('-').or(rest.is_empty().then_some(""))?;
         Some((source, part.to_owned()))
     };
-    let known = Source::ALL.into_iter().find_map(of_source);
+    let known = Source::ALL.iter().copied().find_map(of_source);
     let (source, part) = known.unwrap_or_else(|| panic!("{} is of no source", path.display()));
     let text = fs::read_to_string(&path).unwrap();
     Fixture { path, source, part, text }

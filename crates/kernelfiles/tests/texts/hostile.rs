@@ -67,7 +67,7 @@ fn check(source: Source, part: &str, text: &str) {
 }
 
 fn check_all(text: &str) {
-    for source in Source::ALL {
+    for &source in Source::ALL {
         check(source, "", text);
         check(source, text, text);
     }
@@ -110,7 +110,7 @@ proptest! {
         }
         bytes.truncate(cut.index(bytes.len()) + 1);
         let text = String::from_utf8_lossy(&bytes);
-        for source in Source::ALL {
+        for &source in Source::ALL {
             check(source, &fixture.part, &text);
         }
     }

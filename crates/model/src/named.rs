@@ -1,0 +1,25 @@
+//! Enums whose values have names.
+
+/// Declares an enum with a name for each value: the same in files, the store and output.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$about:meta])* $Value:ident = $name:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        pub enum $Enum {
+            $($(#[$about])* #[serde(rename = $name)] $Value,)*
+        }
+
+        impl $Enum {
+            /// Every value.
+            pub const ALL: &[Self] = &[$(Self::$Value,)*];
+
+            /// The name used in files, the store and output.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Value => $name,)*
+                }
+            }
+        }
+    };
+}
