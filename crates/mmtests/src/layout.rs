@@ -23,6 +23,9 @@ const MAX_ITERATIONS: usize = 10_000;
 const LOGS: [&str; 2] = ["logs", "noprofile"];
 /// The file that every iteration has.
 const TIMESTAMP: &str = "tests-timestamp";
+/// Why entries are not read.
+const NO_LOGS: &str = "a directory without logs of a benchmark";
+const NO_RUN: &str = "belongs to no run";
 
 /// Names of entries that are not read, with the reason.
 pub type PassedOver = Vec<(String, &'static str)>;
@@ -76,26 +79,26 @@ pub struct Layout {
 /// # Errors
 /// When a directory can't be listed.
 pub fn find(root: &Root) -> io::Result<Layout> {
-    let mut finder = Finder { root, passed_over: Vec::new(), directories: 0 };
+    let mut finder = Finder { root, directories: 0 };
     let listing = root.list(root.path())?;
-    let mut runs = Vec::new();
     if is_run(&listing) {
         let name = root.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        runs.push(finder.run(name, listing)?);
-    } else if listing.files.iter().any(|file| old_run(&file.name).is_some()) {
-        runs = finder.old_runs(listing)?;
-    } else {
-        for (name, path) in &listing.directories {
-            let inner = root.list(path)?;
-            match is_run(&inner) {
-                true => runs.push(finder.run(name.clone(), inner)?),
-                false => finder.pass_over(name, "no run of mmtests"),
-            }
-        }
-        finder.pass_over_all(listing.files, "belongs to no run");
-        finder.passed_over.extend(listing.passed_over);
+        return Ok(Layout { runs: vec![finder.run(name, listing)?], ..Layout::default() });
     }
-    Ok(Layout { runs, passed_over: finder.passed_over })
+    if listing.files.iter().any(|file| old_run(&file.name).is_some()) {
+        return finder.old_runs(listing);
+    }
+    let mut layout = Layout::default();
+    for (name, path) in listing.directories {
+        let inner = root.list(&path)?;
+        match is_run(&inner) {
+            true => layout.runs.push(finder.run(name, inner)?),
+            false => layout.passed_over.push((name, "no run of mmtests")),
+        }
+    }
+    layout.passed_over.extend(listing.files.into_iter().map(|file| (file.name, NO_RUN)));
+    layout.passed_over.extend(listing.passed_over);
+    Ok(layout)
 }
 
 /// Whether a directory holds one run.
@@ -117,32 +120,11 @@ fn old_run(name: &str) -> Option<&str> {
 
 struct Finder<'a> {
     root: &'a Root,
-    passed_over: PassedOver,
     directories: usize,
 }
 
 impl Finder<'_> {
-    fn pass_over(&mut self, name: &str, why: &'static str) {
-        self.passed_over.push((name.to_owned(), why));
-    }
-
-    fn pass_over_all(&mut self, files: Vec<Entry>, why: &'static str) {
-        self.passed_over.extend(files.into_iter().map(|file| (file.name, why)));
-    }
-
-    /// The result of `find`, and what was passed over meanwhile.
-    fn apart<T>(&mut self, find: impl FnOnce(&mut Self) -> T) -> (T, PassedOver) {
-        let before = std::mem::take(&mut self.passed_over);
-        let found = find(self);
-        (found, std::mem::replace(&mut self.passed_over, before))
-    }
-
     fn run(&mut self, name: String, listing: Listing) -> io::Result<Run> {
-        let (run, passed_over) = self.apart(|finder| finder.run_itself(name, listing));
-        Ok(Run { passed_over, ..run? })
-    }
-
-    fn run_itself(&mut self, name: String, listing: Listing) -> io::Result<Run> {
         let mut numbered: Vec<_> = listing
             .directories
             .iter()
@@ -154,8 +136,10 @@ impl Finder<'_> {
             let iteration = self.iteration(0, listing)?;
             return Ok(Run { name, iterations: vec![iteration], ..Run::default() });
         }
+        let mut passed_over = PassedOver::new();
         if numbered.len() > MAX_ITERATIONS {
-            self.pass_over(&name, "it has too many iterations: the first ones are read");
+            let why = "it has too many iterations: the first ones are read";
+            passed_over.push((name.clone(), why));
             numbered.truncate(MAX_ITERATIONS);
         }
         let mut iterations = Vec::new();
@@ -163,28 +147,25 @@ impl Finder<'_> {
             iterations.push(self.iteration(number, self.root.list(path)?)?);
         }
         let others = listing.directories.keys().filter(|name| iteration_number(name).is_none());
-        self.passed_over.extend(others.map(|name| (name.clone(), "no iteration")));
-        self.passed_over.extend(listing.passed_over);
-        Ok(Run { name, iterations, files: self.by_name(listing.files), ..Run::default() })
+        passed_over.extend(others.map(|name| (name.clone(), "no iteration")));
+        passed_over.extend(listing.passed_over);
+        let files = by_name(listing.files, &mut passed_over);
+        Ok(Run { name, iterations, files, passed_over })
     }
 
     fn iteration(&mut self, number: u32, listing: Listing) -> io::Result<Iteration> {
-        let (iteration, passed_over) = self.apart(|finder| finder.iteration_itself(listing));
-        Ok(Iteration { number, passed_over, ..iteration? })
-    }
-
-    fn iteration_itself(&mut self, listing: Listing) -> io::Result<Iteration> {
-        let mut benchmarks = BTreeMap::new();
-        for (name, path) in &listing.directories {
-            match self.benchmark(path)? {
+        let (mut benchmarks, mut passed_over) = (BTreeMap::new(), PassedOver::new());
+        for (name, path) in listing.directories {
+            match self.benchmark(&path)? {
                 Some(benchmark) => {
-                    benchmarks.insert(name.clone(), benchmark);
+                    benchmarks.insert(name, benchmark);
                 }
-                None => self.pass_over(name, "a directory without logs of a benchmark"),
+                None => passed_over.push((name, NO_LOGS)),
             }
         }
-        self.passed_over.extend(listing.passed_over);
-        Ok(Iteration { files: self.by_name(listing.files), benchmarks, ..Iteration::default() })
+        passed_over.extend(listing.passed_over);
+        let files = by_name(listing.files, &mut passed_over);
+        Ok(Iteration { number, files, benchmarks, passed_over })
     }
 
     /// What a benchmark left in its directory; none if it is not one.
@@ -193,12 +174,9 @@ impl Finder<'_> {
         let Some(logs) = LOGS.iter().find_map(|name| listing.directories.get(*name)) else {
             return Ok(None);
         };
-        let (files, passed_over) = self.apart(|finder| {
-            let mut files = Vec::new();
-            finder.gather(logs, "", MAX_DEPTH, &mut files)?;
-            io::Result::Ok(finder.by_name(files))
-        });
-        Ok(Some(Benchmark { files: files?, passed_over }))
+        let (mut files, mut passed_over) = (Vec::new(), PassedOver::new());
+        self.gather(logs, "", MAX_DEPTH, &mut files, &mut passed_over)?;
+        Ok(Some(Benchmark { files: by_name(files, &mut passed_over), passed_over }))
     }
 
     /// Adds all files below `path`, their names as paths from there.
@@ -208,6 +186,7 @@ impl Finder<'_> {
         prefix: &str,
         depth: usize,
         files: &mut Vec<Entry>,
+        passed_over: &mut PassedOver,
     ) -> io::Result<()> {
         self.directories += 1;
         let listing = self.root.list(path)?;
@@ -215,36 +194,23 @@ impl Finder<'_> {
             let name = format!("{prefix}{name}");
             match files.len() < MAX_FILES {
                 true => files.push(Entry { name, path }),
-                false => self.pass_over(&name, "one of too many files"),
+                false => passed_over.push((name, "one of too many files")),
             }
         }
         for (name, path) in listing.directories {
+            let name = format!("{prefix}{name}");
             match depth > 0 && self.directories < MAX_DIRECTORIES {
-                true => self.gather(&path, &format!("{prefix}{name}/"), depth - 1, files)?,
-                false => self.pass_over(
-                    &format!("{prefix}{name}"),
-                    "too deep a directory, or one of too many",
-                ),
+                true => self.gather(&path, &format!("{name}/"), depth - 1, files, passed_over)?,
+                false => passed_over.push((name, "too deep a directory, or one of too many")),
             }
         }
-        let passed_over = listing.passed_over.into_iter();
-        self.passed_over.extend(passed_over.map(|(name, why)| (format!("{prefix}{name}"), why)));
+        let of_listing = listing.passed_over.into_iter();
+        passed_over.extend(of_listing.map(|(name, why)| (format!("{prefix}{name}"), why)));
         Ok(())
     }
 
-    fn by_name(&mut self, files: Vec<Entry>) -> BTreeMap<String, Entry> {
-        let mut named = BTreeMap::new();
-        for file in files {
-            if named.contains_key(&file.name) {
-                self.pass_over(&file.name, "it is there packed and plain: one of them is read");
-            } else {
-                named.insert(file.name.clone(), file);
-            }
-        }
-        named
-    }
-
-    fn old_runs(&mut self, listing: Listing) -> io::Result<Vec<Run>> {
+    fn old_runs(&mut self, listing: Listing) -> io::Result<Layout> {
+        let mut passed_over = PassedOver::new();
         let names: BTreeSet<String> = listing
             .files
             .iter()
@@ -261,7 +227,7 @@ impl Finder<'_> {
                 Some(((benchmark, iteration), left)) => {
                     iteration.benchmarks.insert(benchmark.to_owned(), left);
                 }
-                None => self.pass_over(name, "a directory without logs of a benchmark"),
+                None => passed_over.push((name.clone(), NO_LOGS)),
             }
         }
         let mut files: BTreeMap<&str, Vec<Entry>> = BTreeMap::new();
@@ -276,17 +242,30 @@ impl Finder<'_> {
                 Some((name, run)) => {
                     files.entry(run).or_default().push(Entry { name, path: file.path });
                 }
-                None => self.pass_over(&file.name, "belongs to no run"),
+                None => passed_over.push((file.name, NO_RUN)),
             }
         }
-        self.passed_over.extend(listing.passed_over);
+        passed_over.extend(listing.passed_over);
         let runs = iterations.into_iter().map(|(name, mut iteration)| {
             let files = files.remove(name).unwrap_or_default();
-            (iteration.files, iteration.passed_over) = self.apart(|finder| finder.by_name(files));
+            iteration.files = by_name(files, &mut iteration.passed_over);
             Run { name: name.to_owned(), iterations: vec![iteration], ..Run::default() }
         });
-        Ok(runs.collect())
+        Ok(Layout { runs: runs.collect(), passed_over })
     }
+}
+
+/// The files by name. Of two with one name, the first is taken.
+fn by_name(files: Vec<Entry>, passed_over: &mut PassedOver) -> BTreeMap<String, Entry> {
+    let mut named = BTreeMap::new();
+    for file in files {
+        if named.contains_key(&file.name) {
+            passed_over.push((file.name, "it is there packed and plain: one of them is read"));
+        } else {
+            named.insert(file.name.clone(), file);
+        }
+    }
+    named
 }
 
 /// Splits `REST-RUN`; if several runs match, the longest name wins.
