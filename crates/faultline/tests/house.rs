@@ -1,4 +1,5 @@
-//! The crates' dependencies against the table in `docs/architecture.md`: imports go down only.
+//! The crates' dependencies against the table in `docs/architecture.md`: imports go down only. In `lab` no two
+//! files need each other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,4 +53,54 @@ fn imports_go_down_only() {
     }
     assert_eq!(crates, layers.len(), "crates in the table: {layers:?}");
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// The code of each file below `directory` by its module, without comments and tests.
+fn code(directory: &Path, inside: &str, modules: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let module = format!("{inside}::{name}");
+        if path.is_dir() {
+            code(&path, &module, modules);
+        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests" {
+            let text = fs::read_to_string(&path).unwrap();
+            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            modules.insert(module, text.lines().filter(is_code).collect::<Vec<_>>().join("\n"));
+        }
+    }
+}
+
+/// The modules that `code` of `module` names by a path from the crate, from beside it or from inside it.
+fn needed(module: &str, code: &str, modules: &BTreeMap<String, String>) -> Vec<String> {
+    let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+    let (above, _) = module.rsplit_once("::").unwrap();
+    let paths = code.split(|letter| !is_path(letter)).filter(|path| path.contains("::"));
+    let absolute = paths.map(|path| match path.split_once("::").unwrap() {
+        ("crate", _) => path.to_owned(),
+        ("super", rest) => format!("{above}::{rest}"),
+        _ => format!("{module}::{path}"),
+    });
+    let known = absolute.filter_map(|path| {
+        let inside = |it: &&String| path == **it || path.starts_with(&format!("{it}::"));
+        modules.keys().filter(inside).max_by_key(|it| it.len()).cloned()
+    });
+    known.filter(|it| it != module && it != above).collect()
+}
+
+#[test]
+fn no_files_of_lab_need_each_other() {
+    let mut modules = BTreeMap::new();
+    code(&workspace().join("crates/lab/src"), "crate", &mut modules);
+    let needs = modules.iter().map(|(module, code)| (module, needed(module, code, &modules)));
+    let mut needs: BTreeMap<_, _> = needs.collect();
+    assert!(needs.values().map(Vec::len).sum::<usize>() > 50, "{needs:?}");
+    // What needs nothing that is left is in no circle.
+    while let Some(free) = needs.iter().find_map(|(module, needed)| {
+        (!needed.iter().any(|it| needs.contains_key(it))).then_some(*module)
+    }) {
+        needs.remove(free);
+    }
+    assert!(needs.is_empty(), "circles are among {needs:?}");
 }
