@@ -29,12 +29,6 @@ impl Components {
         let percent = 100.0 * variance.sqrt() / self.mean.abs();
         percent.is_finite().then_some(percent)
     }
-
-    /// The standard deviation of the mean of `n` values of one group, about the mean of all groups:
-    /// `sqrt (between + within / n)`. It tells how much more values a group would improve.
-    pub fn group_sd(&self, n: usize) -> f64 {
-        (self.between + self.within / n as f64).sqrt()
-    }
 }
 
 /// Splits the variance of values in groups: `y = mean + group + error`, groups and errors random.

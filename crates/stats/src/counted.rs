@@ -122,10 +122,6 @@ mod tests {
             prop_assert_eq!(order::median(&runs), order::median(&all));
             prop_assert_eq!(order::quartile(&runs, percent), order::quartile(&all, percent));
             for better in [Better::Lower, Better::Higher] {
-                prop_assert_eq!(
-                    order::percentile_best_first(&runs, better, percent),
-                    order::percentile_best_first(&all, better, percent)
-                );
                 for mean in [Mean::Amean, Mean::Hmean, Mean::Gmean] {
                     prop_assert!(near(
                         order::best_mean(&runs, better, percent, mean),

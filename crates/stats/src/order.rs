@@ -10,20 +10,6 @@ use model::{Better, Mean};
 use crate::counted::{at, count, split_at};
 use crate::{Counted, Run, Summary};
 
-/// The value that `percent` of the values are at least as good as: with `n` values sorted best first,
-/// number `max (1, floor (n percent / 100))`, counted from 1.
-///
-/// These are the rows `Pctile` of mmtests (`Summarise.pm`): `Pctile.95` of a rate is what 95 % of
-/// the values reach.
-pub fn percentile_best_first<V: Counted>(
-    values: &[V],
-    better: Better,
-    percent: f64,
-) -> Option<f64> {
-    let sorted = sorted(values, better)?;
-    at(&sorted, share(count(&sorted), percent)?.max(1) - 1)
-}
-
 /// The mean of the best `max (1, floor (n percent / 100))` of `n` values: the rows `BAmean` and
 /// `BHmean` of mmtests. None too where the mean is undefined.
 pub fn best_mean<V: Counted>(
@@ -114,27 +100,6 @@ mod tests {
 
     const TEN: [f64; 10] = [30.0, 10.0, 50.0, 40.0, 20.0, 100.0, 60.0, 90.0, 80.0, 70.0];
 
-    /// NumPy 2.4.6: `numpy.percentile(x, p, method="inverted_cdf")` where `n p / 100` is a whole
-    /// number, which is where that definition and this one agree.
-    #[test]
-    fn percentiles_agree_with_numpy() {
-        for (percent, expected) in [(10.0, 10.0), (50.0, 50.0), (90.0, 90.0), (100.0, 100.0)] {
-            assert_eq!(percentile_best_first(&TEN, Better::Lower, percent), Some(expected));
-        }
-    }
-
-    #[test]
-    fn percentiles_count_from_the_best() {
-        let at = |better, percent| percentile_best_first(&TEN, better, percent).unwrap();
-        assert_eq!(at(Better::Higher, 10.0), 100.0);
-        assert_eq!(at(Better::Higher, 90.0), 20.0);
-        // Rounded down, but at least the best one.
-        assert_eq!(at(Better::Lower, 95.0), 90.0);
-        assert_eq!(at(Better::Lower, 99.99), 90.0);
-        assert_eq!(at(Better::Lower, 1.0), 10.0);
-        assert_eq!(at(Better::Higher, 0.0), 100.0);
-    }
-
     #[test]
     fn best_means_leave_out_the_worst() {
         let mean = |better, percent, mean| best_mean(&TEN, better, percent, mean).unwrap();
@@ -188,14 +153,12 @@ mod tests {
     #[test]
     fn what_is_undefined_is_absent() {
         for values in [&[0.0; 0][..], &[1.0, f64::NAN], &[f64::INFINITY]] {
-            assert_eq!(percentile_best_first(values, Better::Lower, 50.0), None);
             assert_eq!(best_mean(values, Better::Lower, 50.0, Mean::Amean), None);
             assert_eq!(quartile(values, 50.0), None);
             assert_eq!(smallest_mean(values, 50.0), None);
             assert_eq!(median(values), None);
         }
         for percent in [-1.0, 100.5, f64::NAN] {
-            assert_eq!(percentile_best_first(&TEN, Better::Lower, percent), None);
             assert_eq!(best_mean(&TEN, Better::Lower, percent, Mean::Amean), None);
             assert_eq!(quartile(&TEN, percent), None);
             assert_eq!(smallest_mean(&TEN, percent), None);
@@ -209,8 +172,6 @@ mod tests {
             values in prop::collection::vec(-1e9..1e9_f64, 1..40),
             percent in 0.0..=100.0_f64,
         ) {
-            let percentile = percentile_best_first(&values, Better::Higher, percent).unwrap();
-            prop_assert!(values.contains(&percentile));
             prop_assert!(values.contains(&quartile(&values, percent).unwrap()));
         }
     }
