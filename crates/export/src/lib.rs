@@ -13,6 +13,7 @@ use std::io::{self, Write};
 
 use model::{Experiment, Kept};
 
+use identity::{BOOT, MACHINE};
 use sink::Sink;
 
 /// The format of a file.
@@ -65,8 +66,8 @@ impl<W: Write + Send> Export<W> {
     /// When `out` fails.
     pub fn new(format: Format, rows: Rows, filter: Filter, out: W) -> io::Result<Self> {
         let columns = match rows {
-            Rows::Samples => samples::COLUMNS,
-            Rows::Series => series::COLUMNS,
+            Rows::Samples => [&BOOT, samples::COLUMNS, &MACHINE, &[samples::COUNT]].concat(),
+            Rows::Series => [&BOOT, series::COLUMNS, &MACHINE].concat(),
         };
         Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
     }

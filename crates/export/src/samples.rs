@@ -7,40 +7,25 @@ use model::{Better, Experiment, INSTRUCTIONS, Kept, Metric, Mode, ONCE, Sample, 
 
 use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
-use crate::identity::{self, BOOT, MACHINE};
+use crate::identity;
 use crate::sink::Sink;
 
-/// The columns of a row.
-pub const COLUMNS: &[Column] = &{
-    let [experiment, variant, boot, replicate, block, started, outcome] = BOOT;
-    let [release, cpus, nodes, memory, mode, emulated] = MACHINE;
-    [
-        experiment,
-        variant,
-        boot,
-        replicate,
-        block,
-        started,
-        outcome,
-        Column::full("kind", Kind::Text),
-        Column::full("workload", Kind::Text),
-        Column::full("iteration", Kind::Integer),
-        Column::nullable("phase", Kind::Text),
-        Column::full("metric", Kind::Text),
-        Column::nullable("label", Kind::Text),
-        Column::nullable("unit", Kind::Text),
-        Column::nullable("better", Kind::Text),
-        Column::nullable("value", Kind::Number),
-        Column::nullable("ended", Kind::Integer),
-        release,
-        cpus,
-        nodes,
-        memory,
-        mode,
-        emulated,
-        Column::full("count", Kind::Integer),
-    ]
-};
+/// The columns between those of the boot and those of its machine.
+pub const COLUMNS: &[Column] = &[
+    Column::full("kind", Kind::Text),
+    Column::full("workload", Kind::Text),
+    Column::full("iteration", Kind::Integer),
+    Column::nullable("phase", Kind::Text),
+    Column::full("metric", Kind::Text),
+    Column::nullable("label", Kind::Text),
+    Column::nullable("unit", Kind::Text),
+    Column::nullable("better", Kind::Text),
+    Column::nullable("value", Kind::Number),
+    Column::nullable("ended", Kind::Integer),
+];
+
+/// The column after those of the machine.
+pub const COUNT: Column = Column::full("count", Kind::Integer);
 
 const METRIC: &str = "metric";
 const DURATION: &str = "duration";

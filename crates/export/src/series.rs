@@ -7,37 +7,20 @@ use model::{Chunk, Experiment, Kept, TOOL_SOURCES, WORKLOAD_SOURCE};
 
 use crate::Filter;
 use crate::cell::{Cell, Column, Kind};
-use crate::identity::{self, BOOT, MACHINE};
+use crate::identity;
 use crate::sink::Sink;
 
-/// The columns of a row.
-pub const COLUMNS: &[Column] = &{
-    let [experiment, variant, boot, replicate, block, started, outcome] = BOOT;
-    let [release, cpus, nodes, memory, mode, emulated] = MACHINE;
-    [
-        experiment,
-        variant,
-        boot,
-        replicate,
-        block,
-        started,
-        outcome,
-        Column::nullable("workload", Kind::Text),
-        Column::full("iteration", Kind::Integer),
-        Column::nullable("phase", Kind::Text),
-        Column::full("span", Kind::Integer),
-        Column::full("source", Kind::Text),
-        Column::full("counter", Kind::Text),
-        Column::full("time", Kind::Integer),
-        Column::nullable("value", Kind::Number),
-        release,
-        cpus,
-        nodes,
-        memory,
-        mode,
-        emulated,
-    ]
-};
+/// The columns between those of the boot and those of its machine.
+pub const COLUMNS: &[Column] = &[
+    Column::nullable("workload", Kind::Text),
+    Column::full("iteration", Kind::Integer),
+    Column::nullable("phase", Kind::Text),
+    Column::full("span", Kind::Integer),
+    Column::full("source", Kind::Text),
+    Column::full("counter", Kind::Text),
+    Column::full("time", Kind::Integer),
+    Column::nullable("value", Kind::Number),
+];
 
 /// Values of workloads and tools are stored in millionths.
 const MILLION: f64 = 1e6;
@@ -52,7 +35,7 @@ pub fn write<W: Write + Send>(
     let (id, boot) = (kept.id.to_string(), &kept.boot);
     let before = identity::boot(experiment, kept, &id);
     let after = identity::machine(experiment, boot);
-    let mut cells: Vec<Cell<'_>> = Vec::with_capacity(COLUMNS.len());
+    let mut cells: Vec<Cell<'_>> = Vec::new();
     let mut spans = BTreeMap::<_, i64>::new();
     let wanted = |chunk: &&Chunk| filter.wants(&chunk.workload, &chunk.phase);
     for chunk in boot.chunks.iter().filter(wanted) {

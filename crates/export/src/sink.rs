@@ -17,15 +17,15 @@ pub enum Sink<W: Write + Send> {
 /// A JSON array of objects.
 pub struct Json<W: Write> {
     out: BufWriter<W>,
-    columns: &'static [Column],
+    columns: Vec<Column>,
     empty: bool,
 }
 
 impl<W: Write + Send> Sink<W> {
     /// Begins a file.
-    pub fn new(format: Format, columns: &'static [Column], out: W) -> io::Result<Self> {
+    pub fn new(format: Format, columns: Vec<Column>, out: W) -> io::Result<Self> {
         Ok(match format {
-            Format::Parquet => Self::Parquet(Columnar::new(columns, out)?),
+            Format::Parquet => Self::Parquet(Columnar::new(&columns, out)?),
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
                 writer.write_record(columns.iter().map(|column| column.name)).map_err(from_csv)?;
