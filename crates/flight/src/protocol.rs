@@ -10,13 +10,16 @@
 //! note "created 40000 files"
 //! ```
 //!
-//! The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block" 21504`.
+//! A phase ends the previous one. Without a name, what follows is in no phase. The text of a note may be in
+//! quotation marks. The name of a metric may contain blanks if it is in quotation marks, as in `sample "SeqIn block" 21504`.
 //!
 //! A sample that ends with `@` and seconds of `CLOCK_BOOTTIME` tells when the measured operation ended; the
 //! line itself may come later.
 //!
 //! After each `phase` line a program waits until the counters are cut: it reads one byte from the descriptor in
 //! `FAULTLINE_ACK_FD`. In exact mode it must.
+
+use crate::Event;
 
 /// The variable that names the descriptor to write to.
 pub const FD_VARIABLE: &str = "FAULTLINE_FD";
@@ -26,35 +29,6 @@ pub const ACK_VARIABLE: &str = "FAULTLINE_ACK_FD";
 pub const MAX_LINE: usize = 4096;
 /// The longest name of a phase, metric, label or series.
 pub const MAX_NAME: usize = 64;
-
-/// The content of one line.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Line {
-    /// `phase [NAME]`: a phase begins, and the previous one ends. Without a name, what follows is in no
-    /// phase.
-    Phase(String),
-    /// `sample METRIC [LABEL] VALUE [@SECONDS]`
-    Sample {
-        /// The metric's name.
-        metric: String,
-        /// A further distinction; empty if none.
-        label: String,
-        /// In the metric's unit.
-        value: f64,
-        /// When the measured operation ended, in nanoseconds of `CLOCK_BOOTTIME`; none if the line does not
-        /// say.
-        ended: Option<u64>,
-    },
-    /// `series NAME VALUE`: one point, at the time of the line.
-    Point {
-        /// The series' name.
-        series: String,
-        /// Its value now.
-        value: f64,
-    },
-    /// `note TEXT`, with or without quotation marks.
-    Note(String),
-}
 
 /// Why a line is not of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,11 +50,11 @@ pub enum LineError {
     Text,
 }
 
-/// Parses one line, without its newline. The caller must skip empty lines.
+/// Parses one line, without its newline, into the event that records it. The caller must skip empty lines.
 ///
 /// # Errors
 /// When it is no line of the protocol.
-pub fn parse(line: &[u8]) -> Result<Line, LineError> {
+pub fn parse(line: &[u8]) -> Result<Event, LineError> {
     let text = std::str::from_utf8(line).map_err(|_| LineError::Text)?.trim();
     if text.len() > MAX_LINE {
         return Err(LineError::Text);
@@ -88,15 +62,15 @@ pub fn parse(line: &[u8]) -> Result<Line, LineError> {
     let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let words: Vec<&str> = rest.split_whitespace().collect();
     match (verb, words.as_slice()) {
-        ("phase", []) => Ok(Line::Phase(String::new())),
-        ("phase", [phase]) => Ok(Line::Phase(name(phase)?)),
+        ("phase", []) => Ok(Event::Phase(String::new())),
+        ("phase", [phase]) => Ok(Event::Phase(name(phase)?)),
         ("phase", _) => Err(LineError::Words(verb.into(), "phase [NAME]")),
         ("sample", _) => sample(rest.trim()),
         ("series", [series, figure]) => {
-            Ok(Line::Point { series: name(series)?, value: value(figure)? })
+            Ok(Event::Point { series: name(series)?, value: value(figure)? })
         }
         ("series", _) => Err(LineError::Words(verb.into(), "series NAME VALUE")),
-        ("note", _) => Ok(Line::Note(rest.trim().trim_matches('"').to_owned())),
+        ("note", _) => Ok(Event::Note(rest.trim().trim_matches('"').to_owned())),
         _ => Err(LineError::Verb(verb.chars().take(MAX_NAME).collect())),
     }
 }
@@ -115,7 +89,7 @@ pub fn is_metric(text: &str) -> bool {
 }
 
 /// Parses what follows the word `sample`.
-fn sample(text: &str) -> Result<Line, LineError> {
+fn sample(text: &str) -> Result<Event, LineError> {
     let quoted = text.strip_prefix('"').and_then(|text| text.split_once('"'));
     let (metric, rest) = match quoted {
         Some((metric, rest)) if is_metric(metric) => (metric.to_owned(), rest),
@@ -135,7 +109,7 @@ fn sample(text: &str) -> Result<Line, LineError> {
             return Err(LineError::Words("sample".into(), wanted));
         }
     };
-    Ok(Line::Sample { metric, label, value: value(figure)?, ended })
+    Ok(Event::Sample { metric, label, value: value(figure)?, ended })
 }
 
 /// The nanoseconds of a word such as `@81.250`.
@@ -168,29 +142,29 @@ mod tests {
 
     #[test]
     fn every_kind_of_line_is_read() {
-        let sample = |label: &str, value| Line::Sample {
+        let sample = |label: &str, value| Event::Sample {
             metric: "latency".into(),
             label: label.into(),
             value,
             ended: None,
         };
-        assert_eq!(parse(b"phase fill"), Ok(Line::Phase("fill".into())));
-        assert_eq!(parse(b"phase"), Ok(Line::Phase(String::new())));
+        assert_eq!(parse(b"phase fill"), Ok(Event::Phase("fill".into())));
+        assert_eq!(parse(b"phase"), Ok(Event::Phase(String::new())));
         assert_eq!(parse(b"sample latency 2"), Ok(sample("", 2.0)));
         assert_eq!(parse(b"sample latency p99 0.000123\r"), Ok(sample("p99", 0.000123)));
-        assert_eq!(parse(b"note \"40000 files\""), Ok(Line::Note("40000 files".into())));
+        assert_eq!(parse(b"note \"40000 files\""), Ok(Event::Note("40000 files".into())));
         let metric = "SeqIn block".into();
-        let quoted = Line::Sample { metric, label: "x".into(), value: 2.0, ended: None };
+        let quoted = Event::Sample { metric, label: "x".into(), value: 2.0, ended: None };
         assert_eq!(parse(b"sample \"SeqIn block\" x 2"), Ok(quoted));
         for (line, label) in
             [("sample latency 2 @81.25", ""), ("sample latency p99 2 @81.25", "p99")]
         {
-            let Ok(Line::Sample { label: read, ended, .. }) = parse(line.as_bytes()) else {
+            let Ok(Event::Sample { label: read, ended, .. }) = parse(line.as_bytes()) else {
                 panic!()
             };
             assert_eq!((&*read, ended), (label, Some(81_250_000_000)));
         }
-        let point = Line::Point { series: "memory-node0".into(), value: 0.5 };
+        let point = Event::Point { series: "memory-node0".into(), value: 0.5 };
         assert_eq!(parse(b"series memory-node0 0.5"), Ok(point));
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use flight::Event;
 use flight::event::Usage;
 use flight::job::{USERSPACE_PATH, Workload};
-use flight::protocol::{self, Line, LineError};
+use flight::protocol::{self, LineError};
 use model::Millis;
 use rustix::process::WaitStatus;
 
@@ -207,18 +207,16 @@ impl Attendant<'_> {
             return Ok(());
         }
         match protocol::parse(line)? {
-            Line::Phase(phase) => {
+            Event::Phase(phase) => {
                 self.check_waited()?;
                 self.watch.cut(&Event::Phase(phase.clone()))?;
                 self.child.acknowledge();
                 self.phase = Some(phase);
             }
-            Line::Sample { metric, label, value, ended } => {
-                self.watch.event(&Event::Sample { metric, label, value, ended })?;
-                self.samples += 1;
+            event => {
+                self.watch.event(&event)?;
+                self.samples += u64::from(matches!(event, Event::Sample { .. }));
             }
-            Line::Point { series, value } => self.watch.event(&Event::Point { series, value })?,
-            Line::Note(note) => self.watch.event(&Event::Note(note))?,
         }
         Ok(())
     }
