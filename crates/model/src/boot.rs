@@ -100,50 +100,40 @@ named! {
     }
 }
 
-impl Execution {
-    /// The execution of this name; none for an unknown one.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|it| it.name() == name)
-    }
-}
-
 impl fmt::Display for Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// The kind of a kernel problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProblemKind {
-    /// `WARN_ON` and similar.
-    Warning,
-    /// `BUG:`, oopses and panics.
-    Bug,
-    /// RCU stalls, soft and hard lockups, hung tasks, blocked workqueues.
-    Stall,
-    /// The OOM killer ran.
-    OomKill,
-    /// The kernel is tainted.
-    Taint,
-    /// The recorder ran out of room and dropped series.
-    SeriesDropped,
-    /// A workload had no result, and nothing of it is kept: the kernel does not support it, or, in imported
-    /// boots, one of its iterations failed.
-    LeftOut,
+named! {
+    /// The kind of a kernel problem.
+    pub enum ProblemKind {
+        /// `WARN_ON` and similar.
+        Warning = "warning",
+        /// `BUG:`, oopses and panics.
+        Bug = "bug",
+        /// RCU stalls, soft and hard lockups, hung tasks, blocked workqueues.
+        Stall = "stall",
+        /// The OOM killer ran.
+        OomKill = "oom-kill",
+        /// The kernel is tainted.
+        Taint = "taint",
+        /// The recorder ran out of room and dropped series.
+        SeriesDropped = "series-dropped",
+        /// A workload had no result, and nothing of it is kept: the kernel does not support it, or, in imported
+        /// boots, one of its iterations failed.
+        LeftOut = "left-out",
+    }
 }
 
 impl fmt::Display for ProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Warning => "warning",
-            Self::Bug => "bug",
-            Self::Stall => "stall",
             Self::OomKill => "OOM kill",
-            Self::Taint => "taint",
             Self::SeriesDropped => "series dropped",
             Self::LeftOut => "left out",
+            other => other.name(),
         })
     }
 }

@@ -20,6 +20,11 @@ macro_rules! named {
                     $(Self::$Value => $name,)*
                 }
             }
+
+            /// The value of this name; none for an unknown one.
+            pub fn of_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|it| it.name() == name)
+            }
         }
     };
 }

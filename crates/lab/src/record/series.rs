@@ -64,7 +64,7 @@ impl Series {
     /// Takes the list of files. Records refer to files by index.
     pub fn files(&mut self, files: Vec<File>) {
         let watched = files.into_iter().map(|file| Watched {
-            source: Source::ALL.iter().copied().find(|source| source.name() == file.source),
+            source: Source::of_name(&file.source),
             part: file.part,
             text: None,
         });

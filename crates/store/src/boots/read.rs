@@ -2,7 +2,9 @@
 
 use std::io;
 
-use model::{Boot, BootFacts, Chunk, Execution, HostLoad, Problem, Profile, Sample, Usage};
+use model::{
+    Boot, BootFacts, Chunk, Execution, HostLoad, Problem, ProblemKind, Profile, Sample, Usage,
+};
 use rusqlite::{Connection, Row, params};
 
 use super::{BootId, Detail, Kept, words};
@@ -350,7 +352,7 @@ fn host(row: &Row) -> rusqlite::Result<HostLoad> {
 
 fn problem(row: &Row) -> Result<Problem, Trouble> {
     let word: String = row.get("kind")?;
-    let kind = words::problem(&word)
+    let kind = ProblemKind::of_name(&word)
         .ok_or_else(|| Trouble::damaged("a problem", format!("unknown kind `{word}`")))?;
     Ok(Problem { kind, text: row.get("text")? })
 }

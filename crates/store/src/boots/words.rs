@@ -1,6 +1,6 @@
-//! The words in the store for outcomes and kinds of problems.
+//! The words in the store for outcomes.
 
-use model::{Outcome, ProblemKind};
+use model::Outcome;
 
 /// The word of an outcome, and its detail; empty if it has none.
 pub fn of_outcome(outcome: &Outcome) -> (&'static str, &str) {
@@ -28,33 +28,6 @@ pub fn outcome(word: &str, detail: String) -> Option<Outcome> {
         // Older stores have `spoilt`.
         "invalid" | "spoilt" => Outcome::Invalid(detail),
         "interrupted" => Outcome::Interrupted,
-        _ => return None,
-    })
-}
-
-/// The word of a kind of problem.
-pub fn of_problem(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Warning => "warning",
-        ProblemKind::Bug => "bug",
-        ProblemKind::Stall => "stall",
-        ProblemKind::OomKill => "oom-kill",
-        ProblemKind::Taint => "taint",
-        ProblemKind::SeriesDropped => "series-dropped",
-        ProblemKind::LeftOut => "left-out",
-    }
-}
-
-/// The kind of problem for a word; `None` for an unknown word.
-pub fn problem(word: &str) -> Option<ProblemKind> {
-    Some(match word {
-        "warning" => ProblemKind::Warning,
-        "bug" => ProblemKind::Bug,
-        "stall" => ProblemKind::Stall,
-        "oom-kill" => ProblemKind::OomKill,
-        "taint" => ProblemKind::Taint,
-        "series-dropped" => ProblemKind::SeriesDropped,
-        "left-out" => ProblemKind::LeftOut,
         _ => return None,
     })
 }

@@ -122,7 +122,7 @@ fn problems(connection: &Connection, id: BootId, boot: &Boot) -> Result<(), Trou
     let sql = "INSERT INTO problems VALUES (?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     for (place, problem) in boot.problems.iter().enumerate() {
-        insert.execute(params![id.0, place, words::of_problem(problem.kind), problem.text])?;
+        insert.execute(params![id.0, place, problem.kind.name(), problem.text])?;
     }
     Ok(())
 }
