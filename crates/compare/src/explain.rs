@@ -12,7 +12,6 @@ mod paths;
 mod rename;
 mod section;
 mod sides;
-mod symbol;
 mod tally;
 #[cfg(test)]
 mod tests;

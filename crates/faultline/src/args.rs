@@ -17,7 +17,8 @@ pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
 pub use results::{
-    CompareArgs, ExplainArgs, ExplainFormat, ExportArgs, ExportFormat, Format, Warmup,
+    CompareArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs, ExportFormat,
+    Format, Warmup,
 };
 
 /// The end of `--help`, after the exit codes.
@@ -72,6 +73,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show which functions hold the difference between two variants of exact mode, or what a counter means
     Explain(ExplainArgs),
+    /// Show which functions' machine code differs between two kernels, addresses set aside
+    Diff(DiffArgs),
     /// Compare a kernel with itself: shows which changes this machine can detect
     Selftest(SelftestArgs),
     /// Export the samples of an experiment, or the profile of a boot, for other tools

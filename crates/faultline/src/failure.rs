@@ -122,6 +122,15 @@ impl From<kernels::Error> for Failure {
     }
 }
 
+impl From<lab::CodeError> for Failure {
+    fn from(error: lab::CodeError) -> Self {
+        match error.is_the_users() {
+            true => Self::Usage(error.to_string()),
+            false => Self::Host(error.to_string()),
+        }
+    }
+}
+
 impl From<lab::InspectionError> for Failure {
     fn from(error: lab::InspectionError) -> Self {
         match error {

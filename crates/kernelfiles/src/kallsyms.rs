@@ -38,7 +38,12 @@ impl Symbols {
     /// names for one address the plainest is taken: the one with the fewest leading underscores, then the
     /// shortest, then the first alphabetically.
     pub fn parse(text: &str) -> Self {
-        let mut symbols: Vec<Symbol> = text.lines().filter_map(code).take(MAX_SYMBOLS).collect();
+        Self::of(text.lines().filter_map(code))
+    }
+
+    /// These functions, in any order. See [`Symbols::parse`].
+    pub fn of(symbols: impl Iterator<Item = Symbol>) -> Self {
+        let mut symbols: Vec<Symbol> = symbols.take(MAX_SYMBOLS).collect();
         symbols.sort_by(|a, b| {
             (a.address, plainness(&a.name), &a.module).cmp(&(
                 b.address,
@@ -66,6 +71,15 @@ impl Symbols {
             self.0.iter().filter(|symbol| symbol.name == name && symbol.module.is_empty());
         let address = named.next()?.address;
         named.next().is_none().then_some(address)
+    }
+
+    /// The kernel's functions without those of modules, in order of address, each with the address of the
+    /// next symbol.
+    pub fn functions(&self) -> impl Iterator<Item = (&Symbol, u64)> {
+        let next = self.0.iter().skip(1).map(|symbol| symbol.address).chain([u64::MAX]);
+        let is_function =
+            |symbol: &Symbol| symbol.module.is_empty() && !ENDS.contains(&&*symbol.name);
+        self.0.iter().zip(next).filter(move |(symbol, _)| is_function(symbol))
     }
 
     /// Whether there is none.
@@ -151,6 +165,22 @@ ffffffff81000070 t twice
         assert_eq!(symbols.address("do_one"), Some(0xffff_ffff_8100_0050));
         assert_eq!(symbols.address("twice"), None);
         assert_eq!(symbols.address("jiffies"), None);
+    }
+
+    #[test]
+    fn functions_of_the_kernel_reach_to_the_next_symbol() {
+        let symbols = Symbols::parse(TEXT);
+        let functions = symbols.functions().map(|(symbol, next)| (&*symbol.name, next & 0xfff));
+        let expected = [
+            ("startup_64", 0x40),
+            ("__pfx_do_one", 0x50),
+            ("do_one", 0x60),
+            ("__se_sys_read", 0x70),
+        ];
+        assert_eq!(
+            functions.collect::<Vec<_>>(),
+            [&expected[..], &[("twice", 0x80), ("twice", 0xfff)]].concat()
+        );
     }
 
     #[test]

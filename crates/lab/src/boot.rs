@@ -1,5 +1,6 @@
 //! Does one boot: makes the initramfs, runs and watches the machine, evaluates the recording.
 
+pub mod code;
 pub mod disks;
 pub mod engine;
 pub mod error;

@@ -4,6 +4,7 @@
 
 mod ascii;
 mod brief;
+mod code;
 mod consistency;
 mod counter;
 mod cross_check;
@@ -29,6 +30,7 @@ use compare::Comparison;
 
 pub use ascii::{escape, shell_word};
 pub use brief::brief;
+pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;
 pub use explain::{explain, explain_html, explain_json};
 pub use foreign::{

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{Boot, Profile, WorkloadUse};
 
-use super::symbol::{Piece, Symbol};
 use super::tally::Tally;
 use super::{Span, profiles, seeds};
 use crate::VariantBoots;
+use code::{Piece, Symbol};
 
 /// The instructions of two variants by path.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::Profile;
 
-use super::symbol::{Piece, Symbol};
+use code::{Piece, Symbol};
 
 /// A kernel function, with the pieces that the compiler made of it merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

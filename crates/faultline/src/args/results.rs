@@ -66,6 +66,32 @@ pub enum Format {
 }
 
 #[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The kernel to compare with: a name in the cache, debian:6.1, 6.1, or a path to a .deb, a vmlinux or
+    /// a bzImage
+    pub base: String,
+    /// The kernel that changed
+    pub new: String,
+    /// Print all functions that differ, not only those that differ most
+    #[arg(long)]
+    pub full: bool,
+    /// Print the instructions of this function, side by side
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "full")]
+    pub disassemble: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// Text
+    Text,
+    /// JSON, with all functions
+    Json,
+}
+
+#[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The variant to compare with
     #[arg(required_unless_present = "counter")]

@@ -132,6 +132,29 @@ fn exact_mode_finds_planted_instructions() {
 }
 
 #[test]
+fn planted_functions_differ_and_no_others() {
+    if !long_only() {
+        return;
+    }
+    let own = OwnBench::new();
+    let changed =
+        [DELAY, ACCESS, WALK].map(|it| (it.kernel, vec![(it.function, "changed", it.count)]));
+    let lines =
+        ("planted-harmless", vec![("planted_room", "new", 5001), ("planted_line", "new", 4)]);
+    for (kernel, expected) in changed.into_iter().chain([lines, ("planted-moved", vec![])]) {
+        let images = [BASE, kernel].map(|kernel| own.image(kernel).display().to_string());
+        let found = own.json(&["diff", &images[0], &images[1], "--format", "json"]);
+        let found = found["functions"].as_array().unwrap().iter();
+        let found = found.map(|it| {
+            assert_eq!(it["removed"], 0, "{kernel}: {it}");
+            let added = it["added"].as_u64().unwrap() as usize;
+            (it["name"].as_str().unwrap(), it["change"].as_str().unwrap(), added)
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{kernel}");
+    }
+}
+
+#[test]
 fn kernels_that_only_moved_are_the_same() {
     if !long_only() {
         return;

@@ -56,7 +56,7 @@ impl SymbolReader<'_> {
         kernel: &Kernel,
         say: &mut dyn FnMut(&str),
     ) -> Result<KernelCode, BootError> {
-        let path = self.cache.root().join("symbols").join(format!("{}.zst", kernel.digest));
+        let path = place(self.cache, &kernel.digest);
         let text = match read(&path).map_err(in_file(&path))? {
             Some(text) => text,
             None => {
@@ -115,6 +115,20 @@ impl SymbolReader<'_> {
         let whole = recording.bye.is_some() && recording.failed.is_none();
         Ok(if whole { recording.symbols } else { String::new() })
     }
+}
+
+/// The symbols of the kernel with this digest, if the cache has them.
+///
+/// # Errors
+/// When the cache cannot be read.
+pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError> {
+    let path = place(cache, digest);
+    let text = read(&path).map_err(in_file(&path))?;
+    Ok(text.map(|text| Symbols::parse(&text)))
+}
+
+fn place(cache: &Cache, digest: &str) -> PathBuf {
+    cache.root().join("symbols").join(format!("{digest}.zst"))
 }
 
 fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {

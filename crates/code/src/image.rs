@@ -1,0 +1,276 @@
+//! A kernel's `vmlinux` as code, data and their symbols.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use kernelfiles::kallsyms::{self, Symbols};
+use object::Endianness;
+use object::elf::{
+    FileHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, STT_FILE, STT_FUNC, STT_NOTYPE,
+    STT_OBJECT,
+};
+use object::read::elf::{FileHeader, SectionHeader, Sym};
+
+use crate::Symbol;
+
+/// The kernel's addresses are in the upper half, but for those that begin at 0.
+pub(crate) const LOWEST: u64 = 1 << 63;
+/// The longest function that is read.
+const MAX_LENGTH: u64 = 1 << 20;
+/// The section of per-CPU data. Until Linux 6.14 its addresses begin at 0
+/// (`arch/x86/kernel/vmlinux.lds.S`).
+const PER_CPU: &[u8] = b".data..percpu";
+/// The section of instructions that the kernel copies over others when it starts. Compilers leave it to the
+/// assembler, so it has no functions.
+const ALTERNATIVES: &[u8] = b".altinstr_replacement";
+/// The section in which the linker merges string literals.
+const STRINGS: &[u8] = b".rodata";
+/// The shortest text that is recognized. An address that happens to look like text is shorter.
+const MIN_TEXT: usize = 4;
+/// The longest text that is compared.
+const MAX_TEXT: usize = 1024;
+
+/// Why a kernel's code cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not a readable ELF file.
+    #[error("it is no readable ELF file: {0}")]
+    Elf(#[from] object::Error),
+    /// Nothing to find functions by.
+    #[error("it has no symbol table, and its symbols are not known otherwise")]
+    NoSymbols,
+    /// Symbols without code.
+    #[error("none of its symbols is in its code: are they of another kernel?")]
+    NoCode,
+}
+
+/// The code and data of a kernel.
+pub struct Image<'a> {
+    /// In order of address.
+    sections: Vec<Section<'a>>,
+    /// All addresses of code and data.
+    range: Range<u64>,
+    /// Addresses of per-CPU data, if they begin at 0.
+    per_cpu: Range<u64>,
+    symbols: Symbols,
+    /// The ends of functions by their starts, where the symbol table has their sizes.
+    ends: HashMap<u64, u64>,
+    /// In order of address; the plainest name of an address first.
+    data: Vec<Datum<'a>>,
+}
+
+struct Section<'a> {
+    range: Range<u64>,
+    /// Empty if all is 0 at first.
+    bytes: &'a [u8],
+    is_code: bool,
+    has_strings: bool,
+}
+
+struct Datum<'a> {
+    range: Range<u64>,
+    name: &'a str,
+}
+
+/// A symbol of code with its bytes, up to the next symbol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    /// The symbol.
+    pub symbol: &'a str,
+    /// The address of the first byte.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// What is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place<'a> {
+    /// Code: the function's name without suffixes of the compiler, and the distance from its symbol.
+    Code(&'a str, u64),
+    /// Data: its symbol and the distance from it, if a symbol covers it.
+    Data(Option<(&'a str, u64)>),
+    /// A string literal.
+    Text(&'a [u8]),
+    /// Per-CPU data, likewise.
+    PerCpu(Option<(&'a str, u64)>),
+}
+
+impl<'a> Image<'a> {
+    /// Reads a `vmlinux`. If it has no symbol table, `symbols` are its functions, and names of data are not
+    /// known.
+    ///
+    /// # Errors
+    /// When the file is damaged, or its functions are not known.
+    pub fn read(vmlinux: &'a [u8], symbols: &Symbols) -> Result<Self, Error> {
+        let header = FileHeader64::<Endianness>::parse(vmlinux)?;
+        let endian = header.endian()?;
+        let table = header.sections(endian, vmlinux)?;
+        let mut sections = Vec::new();
+        let mut per_cpu = 0..0;
+        for section in table.iter() {
+            let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
+            let flags = section.sh_flags(endian);
+            let range = address..address.saturating_add(size);
+            if !flags.contains(SHF_ALLOC) || range.is_empty() {
+                continue;
+            }
+            let name = table.section_name(endian, section)?;
+            if address < LOWEST {
+                if name == PER_CPU {
+                    per_cpu = range;
+                }
+                continue;
+            }
+            let bytes = match section.sh_type(endian) {
+                SHT_NOBITS => &[],
+                _ => section.data(endian, vmlinux)?,
+            };
+            // The section of data may be marked executable for a few words in it.
+            let is_code = flags.contains(SHF_EXECINSTR) && !flags.contains(SHF_WRITE);
+            let is_code = is_code && name != ALTERNATIVES;
+            sections.push(Section { range, bytes, is_code, has_strings: name == STRINGS });
+        }
+        sections.sort_by_key(|section| section.range.start);
+        let end = sections.iter().map(|section| section.range.end).max().unwrap_or(0);
+        let start = sections.first().map_or(end, |section| section.range.start);
+        let range = start..end;
+        let (ends, data) = (HashMap::new(), Vec::new());
+        let mut image = Self { sections, range, per_cpu, symbols: Symbols::default(), ends, data };
+        image.read_symbols(header, endian, vmlinux)?;
+        if image.symbols.is_empty() {
+            image.symbols = symbols.clone();
+        }
+        if image.symbols.is_empty() {
+            return Err(Error::NoSymbols);
+        }
+        if image.pieces().next().is_none() {
+            return Err(Error::NoCode);
+        }
+        Ok(image)
+    }
+
+    /// Reads the symbol table, if there is one.
+    fn read_symbols(
+        &mut self,
+        header: &FileHeader64<Endianness>,
+        endian: Endianness,
+        vmlinux: &'a [u8],
+    ) -> Result<(), Error> {
+        let sections = header.sections(endian, vmlinux)?;
+        let table = sections.symbols(endian, vmlinux, object::elf::SHT_SYMTAB)?;
+        let mut functions = Vec::new();
+        for symbol in table.iter() {
+            let (kind, address) = (symbol.st_type(), symbol.st_value(endian));
+            let Ok(name) = str::from_utf8(symbol.name(endian, table.strings())?) else { continue };
+            if kind == STT_FILE || name.is_empty() {
+                continue;
+            }
+            let size = symbol.st_size(endian);
+            let range = address..address.saturating_add(size);
+            match self.section(address) {
+                Some(section) if section.is_code => {
+                    if kind == STT_FUNC && size > 0 {
+                        let end = self.ends.entry(address).or_default();
+                        *end = range.end.max(*end);
+                    }
+                    if kind == STT_FUNC || kind == STT_NOTYPE {
+                        let (name, module) = (name.to_owned(), String::new());
+                        functions.push(kallsyms::Symbol { address, name, module });
+                    }
+                }
+                _ if kind == STT_OBJECT && size > 0 => self.data.push(Datum { range, name }),
+                _ => {}
+            }
+        }
+        self.symbols = Symbols::of(functions.into_iter());
+        let plainness = |name: &str| name.len() - name.trim_start_matches('_').len();
+        self.data.sort_by_key(|it| (it.range.start, plainness(it.name), it.name));
+        self.data.dedup_by_key(|it| it.range.start);
+        Ok(())
+    }
+
+    fn section(&self, address: u64) -> Option<&Section<'a>> {
+        let next = self.sections.partition_point(|section| section.range.start <= address);
+        let section = &self.sections[next.checked_sub(1)?];
+        section.range.contains(&address).then_some(section)
+    }
+
+    /// All symbols of code with their bytes.
+    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        self.symbols.functions().filter_map(|(symbol, next)| {
+            let section = self.section(symbol.address).filter(|section| section.is_code)?;
+            let start = symbol.address - section.range.start;
+            let longest = symbol.address.saturating_add(MAX_LENGTH);
+            let own = self.ends.get(&symbol.address).copied().unwrap_or(longest);
+            let end = next.min(section.range.end).min(own).min(longest);
+            let bytes = section.bytes.get(start as usize..(end - section.range.start) as usize)?;
+            Some(Piece { symbol: &symbol.name, address: symbol.address, bytes })
+        })
+    }
+
+    /// The functions by their names without suffixes of the compiler. One name may have several pieces:
+    /// copies, cold parts, and static functions of several files.
+    pub(crate) fn functions(&self) -> BTreeMap<&str, Vec<Piece<'_>>> {
+        let mut functions = BTreeMap::<_, Vec<_>>::new();
+        for piece in self.pieces() {
+            functions.entry(Symbol::of(piece.symbol).name).or_default().push(piece);
+        }
+        functions
+    }
+
+    /// What is at an address of code or data; `None` if it is no such address.
+    pub(crate) fn place(&self, address: u64) -> Option<Place<'_>> {
+        if !self.range.contains(&address) {
+            return None;
+        }
+        let Some(section) = self.section(address) else { return Some(Place::Data(None)) };
+        if section.is_code {
+            let symbol = self.symbols.find(address);
+            return Some(match symbol {
+                Some(symbol) => {
+                    Place::Code(Symbol::of(&symbol.name).name, address - symbol.address)
+                }
+                None => Place::Code("", 0),
+            });
+        }
+        if let Some(datum) = self.datum(address) {
+            return Some(Place::Data(Some(datum)));
+        }
+        let text = || {
+            let bytes = section.bytes.get((address - section.range.start) as usize..)?;
+            text(bytes)
+        };
+        let text = if section.has_strings { text() } else { None };
+        Some(text.map_or(Place::Data(None), Place::Text))
+    }
+
+    /// The per-CPU data at an address that begins at 0; `None` if it is no such address.
+    pub(crate) fn per_cpu(&self, address: u64) -> Option<Place<'_>> {
+        self.per_cpu.contains(&address).then(|| Place::PerCpu(self.datum(address)))
+    }
+
+    fn datum(&self, address: u64) -> Option<(&'a str, u64)> {
+        let next = self.data.partition_point(|it| it.range.start <= address);
+        let datum = &self.data[next.checked_sub(1)?];
+        let inside = datum.range.contains(&address);
+        inside.then(|| (without_number(datum.name), address - datum.range.start))
+    }
+}
+
+/// The name of a static variable in its source; the compiler appends a number to one inside a function.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((rest, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => name,
+    }
+}
+
+/// The text at the start of `bytes` up to its NUL, if it is one.
+fn text(bytes: &[u8]) -> Option<&[u8]> {
+    let bytes = &bytes[..bytes.len().min(MAX_TEXT)];
+    let end = bytes.iter().position(|&byte| byte == 0)?;
+    // Messages begin with the byte 1 and their level (`include/linux/kern_levels.h`).
+    let is_text = |&byte: &u8| byte == 1 || byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    (end >= MIN_TEXT && bytes[..end].iter().all(is_text)).then(|| &bytes[..end])
+}

@@ -1,0 +1,231 @@
+//! Instructions with their addresses replaced by what is there.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, MemorySize, Mnemonic, OpKind, Register,
+};
+
+use crate::image::{Image, LOWEST, Piece, Place};
+
+/// The function that the compiler's calls for the function tracer name (`arch/x86/kernel/ftrace_64.S`).
+const TRACER: &str = "__fentry__";
+/// The length of such a call, and of the NOP that replaces it.
+const CALL: usize = 5;
+
+/// An instruction for comparison.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Normal<'a> {
+    shape: Shape,
+    /// The displacement in memory or the target of a branch, then the immediate.
+    values: [Value<'a>; 2],
+}
+
+/// What an instruction is, roughly: where two functions are aligned or their instructions counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(u64);
+
+/// What is compared as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    mnemonic: Mnemonic,
+    /// Lock, rep and repne.
+    prefixes: [bool; 3],
+    /// Register operands; none where an operand is something else.
+    registers: [Register; 5],
+    /// Segment, base and index.
+    memory: [Register; 3],
+    scale: u32,
+    size: MemorySize,
+    mask: Register,
+    /// A second immediate; the bytes of what is no instruction.
+    rest: u64,
+}
+
+/// A displacement, target or immediate.
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    /// None, or a number that may also be the address of a per-CPU variable.
+    Number(u64, Option<Place<'a>>),
+    /// An address of this piece of the function: the number of instructions before it.
+    Own(usize),
+    /// Another address.
+    At(Place<'a>),
+}
+
+/// The instructions of a piece of a function, without padding at its end and calls of the function tracer.
+pub(crate) fn decode(piece: &Piece<'_>, image: &Image<'_>) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, piece.bytes, piece.address, DecoderOptions::NONE);
+    let mut instructions = Vec::new();
+    while decoder.can_decode() {
+        instructions.push(decoder.decode());
+    }
+    let fills = |it: &Instruction| matches!(it.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+    while instructions.last().is_some_and(fills) {
+        instructions.pop();
+    }
+    let traces = |it: &Instruction| {
+        let calls = it.mnemonic() == Mnemonic::Call
+            && image.place(it.near_branch_target()) == Some(Place::Code(TRACER, 0));
+        it.len() == CALL && (calls || it.mnemonic() == Mnemonic::Nop)
+    };
+    // It is first but for ENDBR64.
+    let before = instructions.iter().take_while(|it| it.code() == Code::Endbr64).take(1).count();
+    if instructions.get(before).is_some_and(traces) {
+        instructions.remove(before);
+    }
+    instructions
+}
+
+/// The instructions of a piece, as they are compared.
+pub(crate) fn normal<'a>(
+    instructions: &[Instruction],
+    piece: &Piece<'a>,
+    image: &'a Image<'_>,
+) -> Vec<Normal<'a>> {
+    let own = Own { instructions, piece, image };
+    instructions.iter().map(|it| own.normal(it)).collect()
+}
+
+/// A piece with its instructions.
+struct Own<'s, 'a> {
+    instructions: &'s [Instruction],
+    piece: &'s Piece<'a>,
+    image: &'a Image<'a>,
+}
+
+impl<'a> Own<'_, 'a> {
+    fn normal(&self, it: &Instruction) -> Normal<'a> {
+        let mut registers = [Register::None; 5];
+        let mut values = [Value::Number(0, None); 2];
+        let mut rest = if it.is_invalid() { self.raw(it) } else { 0 };
+        let mut has_immediate = false;
+        for operand in 0..it.op_count() {
+            match it.op_kind(operand) {
+                OpKind::Register => registers[operand as usize] = it.op_register(operand),
+                OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => {
+                    values[0] = self.address(it.near_branch_target());
+                }
+                OpKind::FarBranch16 | OpKind::FarBranch32 => {
+                    rest = u64::from(it.far_branch32()) << 16 | u64::from(it.far_branch_selector());
+                }
+                OpKind::Memory => values[0] = self.displacement(it),
+                kind if it.try_immediate(operand).is_ok() => {
+                    if std::mem::replace(&mut has_immediate, true) {
+                        rest = it.immediate(operand);
+                    } else {
+                        values[1] = self.immediate(it, kind, it.immediate(operand));
+                    }
+                }
+                _ => {} // memory by rsi, rdi or rbx, which the mnemonic tells
+            }
+        }
+        let is_relative = it.is_ip_rel_memory_operand();
+        let base = if is_relative { Register::None } else { it.memory_base() };
+        let shape = Shape {
+            mnemonic: it.mnemonic(),
+            prefixes: [it.has_lock_prefix(), it.has_rep_prefix(), it.has_repne_prefix()],
+            registers,
+            memory: [it.segment_prefix(), base, it.memory_index()],
+            scale: it.memory_index_scale(),
+            size: it.memory_size(),
+            mask: it.op_mask(),
+            rest,
+        };
+        Normal { shape, values }
+    }
+
+    /// The first bytes of what is no instruction.
+    fn raw(&self, it: &Instruction) -> u64 {
+        let bytes = &self.piece.bytes[(it.ip() - self.piece.address) as usize..];
+        bytes.iter().take(it.len().min(8)).fold(0, |raw, &byte| raw << 8 | u64::from(byte))
+    }
+
+    /// An address in a register, a branch or an instruction that has no other part of an address.
+    fn address(&self, address: u64) -> Value<'a> {
+        let own = self.piece.address..self.piece.address + self.piece.bytes.len() as u64;
+        if own.contains(&address) {
+            return Value::Own(self.instructions.partition_point(|it| it.ip() < address));
+        }
+        self.image.place(address).map_or(Value::Number(address, None), Value::At)
+    }
+
+    fn displacement(&self, it: &Instruction) -> Value<'a> {
+        let displacement = it.memory_displacement64();
+        let is_per_cpu = matches!(it.segment_prefix(), Register::GS | Register::FS);
+        let per_cpu = self.image.per_cpu(displacement);
+        let alone = it.is_ip_rel_memory_operand()
+            || (it.memory_base(), it.memory_index()) == (Register::None, Register::None);
+        match (per_cpu, alone) {
+            (Some(place), true) if is_per_cpu => Value::At(place),
+            (place, _) if displacement < LOWEST => Value::Number(displacement, place),
+            (_, true) => self.address(displacement),
+            (_, false) => match self.address(displacement) {
+                // Indices need not begin at 0, so the address may be before what is meant.
+                Value::At(Place::Data(Some((_, 1..)))) => Value::At(Place::Data(None)),
+                value => value,
+            },
+        }
+    }
+
+    fn immediate(&self, it: &Instruction, kind: OpKind, number: u64) -> Value<'a> {
+        match kind {
+            OpKind::Immediate32to64 | OpKind::Immediate64 if number >= LOWEST => {
+                self.address(number)
+            }
+            OpKind::Immediate32to64 | OpKind::Immediate32 => match self.image.per_cpu(number) {
+                // A compiler loads other numbers of this size into the lower half.
+                Some(place) if it.code() == Code::Mov_rm64_imm32 => Value::At(place),
+                place => Value::Number(number, place),
+            },
+            _ => Value::Number(number, None),
+        }
+    }
+}
+
+impl Normal<'_> {
+    /// Whether two instructions are the same, addresses set aside. What is not known counts as the same.
+    /// `is_target` tells whether two of the functions' own instructions are the same target.
+    pub fn is_same(&self, other: &Normal<'_>, is_target: impl Fn(usize, usize) -> bool) -> bool {
+        let mut values = self.values.iter().zip(&other.values);
+        let is_same = |(one, other): (&Value<'_>, &Value<'_>)| match (*one, *other) {
+            (Value::Own(one), Value::Own(other)) => is_target(one, other),
+            (Value::At(one), Value::At(other)) => is_same(one, other),
+            (Value::Number(one, of_one), Value::Number(other, of_other)) => {
+                let is_named = matches!(of_one, Some(Place::PerCpu(Some(_))));
+                one == other || (is_named && of_one == of_other)
+            }
+            _ => false,
+        };
+        self.shape == other.shape && values.all(is_same)
+    }
+
+    /// What is left if also the distances within the function and all data are set aside.
+    pub fn key(&self) -> Key {
+        let mut hasher = DefaultHasher::new();
+        self.shape.hash(&mut hasher);
+        for value in self.values {
+            match value {
+                Value::Number(number, None) => (0, number).hash(&mut hasher),
+                Value::Number(_, Some(_)) => 1.hash(&mut hasher),
+                Value::Own(_) => 2.hash(&mut hasher),
+                Value::At(Place::Code(name, _)) => (3, name).hash(&mut hasher),
+                Value::At(Place::Data(_) | Place::Text(_)) => 4.hash(&mut hasher),
+                Value::At(Place::PerCpu(_)) => 5.hash(&mut hasher),
+            }
+        }
+        Key(hasher.finish())
+    }
+}
+
+fn is_same(one: Place<'_>, other: Place<'_>) -> bool {
+    match (one, other) {
+        // If the other function changed, so may the distance.
+        (Place::Code(one, at), Place::Code(other, of)) => one == other && (at == 0) == (of == 0),
+        (Place::Data(None), Place::Data(_)) | (Place::Data(_), Place::Data(None)) => true,
+        (Place::PerCpu(None), Place::PerCpu(_)) | (Place::PerCpu(_), Place::PerCpu(None)) => true,
+        // Only one kernel has names of data.
+        (Place::Data(Some(_)), Place::Text(_)) | (Place::Text(_), Place::Data(Some(_))) => true,
+        _ => one == other,
+    }
+}

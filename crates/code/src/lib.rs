@@ -1,0 +1,13 @@
+//! Compares the machine code of two kernels' functions, with addresses set aside: a function that only moved,
+//! or whose callees only moved, is the same. Pure; the files are hostile.
+
+mod difference;
+mod image;
+mod instruction;
+mod listing;
+mod symbol;
+
+pub use difference::{Change, Difference, Function, Size, difference};
+pub use image::{Error, Image};
+pub use listing::{Line, Listing, listings};
+pub use symbol::{Piece, Symbol};

@@ -1,0 +1,159 @@
+//! A function's instructions in two kernels, side by side.
+
+use std::collections::HashMap;
+
+use iced_x86::{
+    Code, Formatter, GasFormatter, Instruction, OpKind, Register, SymbolResolver, SymbolResult,
+};
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use crate::Symbol;
+use crate::difference::{Body, unmatched};
+use crate::image::{Image, Piece, Place};
+use crate::instruction::{Key, decode};
+
+/// The longest part of a string literal that is printed.
+const MAX_TEXT: usize = 30;
+
+/// A piece of a function in two kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Its symbols; `None` if that kernel lacks the piece.
+    pub symbols: [Option<String>; 2],
+    /// Its instructions.
+    pub lines: Vec<Line>,
+}
+
+/// An instruction of either kernel, or of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The instruction in AT&T syntax; `None` if that kernel lacks it.
+    pub sides: [Option<String>; 2],
+    /// Whether the instructions are the same, addresses set aside.
+    pub same: bool,
+}
+
+/// The pieces of a function that differ between two kernels; if none does, all. Empty if neither kernel has
+/// the function.
+pub fn listings(base: &Image<'_>, new: &Image<'_>, name: &str) -> Vec<Listing> {
+    let images = [base, new];
+    let pieces = images.map(|image| image.functions().remove(name).unwrap_or_default());
+    let [mut of_base, mut of_new] = unmatched(pieces.each_ref().map(Vec::as_slice), images);
+    if of_base.is_empty() && of_new.is_empty() {
+        [of_base, of_new] = [0, 1].map(|place| {
+            let bodies = pieces[place].iter().map(|piece| Body::of(*piece, images[place]));
+            bodies.filter(|body| !body.instructions.is_empty()).collect()
+        });
+    }
+    for bodies in [&mut of_base, &mut of_new] {
+        bodies.sort_by_key(|body| Symbol::of(body.piece.symbol).piece);
+    }
+    let longer = of_base.len().max(of_new.len());
+    let pairs = (0..longer).map(|place| [of_base.get(place), of_new.get(place)]);
+    pairs.map(|bodies| listing(bodies, images)).collect()
+}
+
+fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
+    let keys = bodies.map(|body| {
+        let instructions = body.map_or(&[][..], |body| &body.instructions);
+        instructions.iter().map(|it| it.key()).collect::<Vec<Key>>()
+    });
+    let texts = [0, 1].map(|side| bodies[side].map_or(vec![], |it| texts(&it.piece, images[side])));
+    let ops = capture_diff_slices(Algorithm::Myers, &keys[0], &keys[1]);
+    let aligned: HashMap<usize, usize> = ops
+        .iter()
+        .filter(|op| op.tag() == DiffTag::Equal)
+        .flat_map(|op| op.old_range().zip(op.new_range()))
+        .collect();
+    // What was inserted moves the targets of jumps, which is no difference.
+    let is_target = |one: usize, other: usize| aligned.get(&one).is_none_or(|at| *at == other);
+    let is_same = |one: usize, other: usize| {
+        let [Some(base), Some(new)] = bodies else { return false };
+        base.instructions[one].is_same(&new.instructions[other], is_target)
+    };
+    let mut lines = Vec::new();
+    for op in &ops {
+        let [mut base, mut new] = [op.old_range(), op.new_range()];
+        for _ in 0..base.len().max(new.len()) {
+            let [one, other] = [base.next(), new.next()];
+            let same = op.tag() == DiffTag::Equal
+                && one.zip(other).is_some_and(|(one, other)| is_same(one, other));
+            let sides = [one.map(|at| texts[0][at].clone()), other.map(|at| texts[1][at].clone())];
+            lines.push(Line { sides, same });
+        }
+    }
+    Listing { symbols: bodies.map(|body| body.map(|it| it.piece.symbol.to_owned())), lines }
+}
+
+/// The instructions of a piece in AT&T syntax.
+fn texts(piece: &Piece<'_>, image: &Image<'_>) -> Vec<String> {
+    let instructions = decode(piece, image);
+    let names = Box::new(Names::of(&instructions, image));
+    let mut formatter = GasFormatter::with_options(Some(names), None);
+    formatter.options_mut().set_uppercase_hex(false);
+    let text = |it: &Instruction| {
+        let mut text = String::new();
+        formatter.format(it, &mut text);
+        text
+    };
+    instructions.iter().map(text).collect()
+}
+
+/// The names of the addresses in some instructions.
+struct Names {
+    places: HashMap<u64, String>,
+    per_cpu: HashMap<u64, String>,
+}
+
+impl Names {
+    fn of(instructions: &[Instruction], image: &Image<'_>) -> Self {
+        let immediates = |it: &Instruction| {
+            let it = *it;
+            (0..it.op_count()).filter_map(move |operand| it.try_immediate(operand).ok())
+        };
+        let addresses = instructions.iter().flat_map(|it| {
+            [it.near_branch_target(), it.memory_displacement64()].into_iter().chain(immediates(it))
+        });
+        let (mut places, mut per_cpu) = (HashMap::new(), HashMap::new());
+        for address in addresses {
+            let name = |place: Option<Place<'_>>| name(place?);
+            places.extend(name(image.place(address)).map(|name| (address, name)));
+            per_cpu.extend(name(image.per_cpu(address)).map(|name| (address, name)));
+        }
+        Self { places, per_cpu }
+    }
+}
+
+impl SymbolResolver for Names {
+    fn symbol(
+        &mut self,
+        instruction: &Instruction,
+        _: u32,
+        operand: Option<u32>,
+        address: u64,
+        _: u32,
+    ) -> Option<SymbolResult<'_>> {
+        let is_memory = operand.is_some_and(|it| instruction.op_kind(it) == OpKind::Memory);
+        let is_per_cpu = match is_memory {
+            true => instruction.segment_prefix() == Register::GS,
+            false => instruction.code() == Code::Mov_rm64_imm32,
+        };
+        let names = if is_per_cpu { &self.per_cpu } else { &self.places };
+        let names = names.get(&address).or_else(|| self.places.get(&address));
+        names.map(|name| SymbolResult::with_str(address, name))
+    }
+}
+
+/// The name of an address, as `objdump` prints it.
+fn name(place: Place<'_>) -> Option<String> {
+    match place {
+        Place::Code(name, at) | Place::Data(Some((name, at))) | Place::PerCpu(Some((name, at))) => {
+            Some(if at == 0 { name.to_owned() } else { format!("{name}+{at:#x}") })
+        }
+        Place::Text(text) => {
+            let text = &text[..text.len().min(MAX_TEXT)];
+            Some(format!("\"{}\"", text.escape_ascii()))
+        }
+        Place::Data(None) | Place::PerCpu(None) => None,
+    }
+}

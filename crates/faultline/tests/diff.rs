@@ -1,0 +1,84 @@
+//! `faultline diff` of small kernels made by the compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A file like `vmlinux` made of C.
+fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
+    let [source, file] = [format!("{name}.c"), name.to_owned()].map(|name| directory.join(name));
+    fs::write(&source, format!("void _start(void) {{}}\n{code}")).unwrap();
+    let made = Command::new("cc")
+        .args(["-O1", "-nostdlib", "-static", "-no-pie", "-mcmodel=kernel", "-fno-pic"])
+        .args(["-fcf-protection=none", "-fno-stack-protector", "-fno-asynchronous-unwind-tables"])
+        .args(["-Wl,-Ttext=0xffffffff81000000", "-Wl,--build-id=none", "-o"])
+        .args([&file, &source])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    file
+}
+
+/// Exit code, standard output and standard error.
+fn diff(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+    command.current_dir(directory).env("XDG_CACHE_HOME", directory.join("cache"));
+    let Output { status, stdout, stderr } = command.arg("diff").args(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn a_function_that_differs_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let source =
+        "int limit; int twice(int n) { return 2 * n; } int next(int n) { return n + limit; }";
+    kernel(place.path(), "base", source);
+    // A comment, and a function that moves the others.
+    let harmless = format!("/* A comment. */\nint first(void) {{ return limit; }}\n{source}");
+    kernel(place.path(), "moved", &harmless.replace("int first", "int limit; int first"));
+    kernel(place.path(), "changed", &source.replace("n + limit", "n - limit"));
+    let said = |new: &str| diff(place.path(), &["base", new]).1;
+    assert_eq!(said("base"), "From base to base no function differs (3 functions compared).\n");
+    insta::assert_snapshot!(said("moved"), @r"
+    From base to moved: 0 functions changed, 1 new, 0 gone, 3 the same.
+
+    New, the largest first:
+         base      new  removed    added  instructions of
+            0        2        0        2  first
+    ");
+    insta::assert_snapshot!(said("changed"), @r"
+    From base to changed: 1 function changed, 0 new, 0 gone, 2 the same.
+
+    Changed, those with the most different instructions first:
+         base      new  removed    added  instructions of
+            3        3        1        1  next
+    ");
+    let (code, said, error) = diff(place.path(), &["base", "changed", "--disassemble", "next"]);
+    assert_eq!((code, &*error), (Some(0), ""));
+    assert!(said.starts_with("next of base  "), "{said}");
+    assert!(said.contains(" limit,%"), "{said}");
+}
+
+#[test]
+fn what_is_no_kernel_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let base = kernel(place.path(), "base", "");
+    fs::write(place.path().join("text"), "no kernel").unwrap();
+    let bytes = fs::read(&base).unwrap();
+    fs::write(place.path().join("short"), &bytes[..100]).unwrap();
+    fs::copy(&base, place.path().join("stripped")).unwrap();
+    let stripped = Command::new("strip").arg(place.path().join("stripped")).status();
+    assert!(stripped.unwrap().success());
+    for (new, why) in [
+        ("text", "text: it is not a bzImage"),
+        ("short", "short: it is no readable ELF file"),
+        ("stripped", "it has no symbol table"),
+        ("mine", "`mine` is not a kernel: use debian:6.1"),
+    ] {
+        let (code, said, error) = diff(place.path(), &["base", new]);
+        assert_eq!((code, &*said), (Some(2), ""), "{new}: {error}");
+        assert!(error.contains(why), "{new}: {error}");
+    }
+    let (code, _, error) = diff(place.path(), &["base", "base", "--disassemble", "none"]);
+    assert_eq!((code, &*error), (Some(2), "faultline: neither kernel has a function `none`\n"));
+}

@@ -1,0 +1,147 @@
+//! Reads the machine code of kernels, with the symbols that name its functions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use code::Image;
+use kernelfiles::kallsyms::Symbols;
+use kernels::{Cache, digest, image as images};
+use machine::Emulator;
+use model::{Kernel, Pinned};
+
+use crate::boot::error::{BootError, in_file};
+use crate::boot::guest::{Guest, Libraries, NoGuest};
+use crate::boot::job::image;
+use crate::boot::symbols::{SymbolReader, cached};
+
+/// A `vmlinux` that was read.
+pub struct Vmlinux {
+    /// The kernel's name.
+    pub name: String,
+    bytes: Vec<u8>,
+    symbols: Symbols,
+}
+
+/// Why a kernel's code cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeError {
+    /// The kernel is not available.
+    #[error(transparent)]
+    Kernel(#[from] kernels::Error),
+    /// Its symbols cannot be read by booting.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// The programs to boot it with are missing.
+    #[error(transparent)]
+    Guest(#[from] NoGuest),
+    /// The file is no kernel.
+    #[error("{path}: {problem}")]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        problem: images::Error,
+    },
+    /// Its functions are not known.
+    #[error("{name}: {problem}{hint}")]
+    Code {
+        /// The kernel.
+        name: String,
+        /// The reason.
+        problem: code::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+impl CodeError {
+    /// Whether the user named something that is not there or is not a kernel.
+    pub fn is_the_users(&self) -> bool {
+        match self {
+            Self::Kernel(error) => error.is_the_users(),
+            Self::Image { .. } | Self::Code { .. } => true,
+            Self::Boot(_) | Self::Guest(_) => false,
+        }
+    }
+}
+
+impl Vmlinux {
+    /// The kernel that `spec` names: one in the cache or to be fetched, or the path of a `vmlinux` or
+    /// `bzImage`. A kernel without a symbol table is booted once to read its symbols, in the directory
+    /// `scratch`.
+    ///
+    /// # Errors
+    /// When it is not available, or its symbols are not.
+    pub fn read(
+        cache: &Cache,
+        spec: &str,
+        scratch: &Path,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, CodeError> {
+        let path = Path::new(spec);
+        let is_file = path.is_file() && path.extension().is_none_or(|it| it != "deb");
+        if is_file && cache.get(spec)?.is_none() {
+            return Self::of_file(cache, path);
+        }
+        let kernel = cache.obtain(spec, say)?;
+        let mut code = Self::of_image(cache, &kernel)?;
+        if matches!(code.image(), Err(CodeError::Code { problem: code::Error::NoSymbols, .. })) {
+            let reader = SymbolReader {
+                cache,
+                guest: &Guest::find()?,
+                libraries: &Libraries::find(),
+                emulator: &Emulator::find().map_err(BootError::from)?,
+                scratch,
+            };
+            code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;
+        }
+        Ok(code)
+    }
+
+    /// The kernel that an experiment ran with; `None` if the cache no longer has it, or has another one of
+    /// this name.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn of_variant(cache: &Cache, variant: &Pinned) -> Result<Option<Self>, CodeError> {
+        let kernel = cache.get(&variant.name)?;
+        let kernel = kernel.filter(|it| variant.digest.as_ref() == Some(&it.digest));
+        kernel.map(|kernel| Self::of_image(cache, &kernel)).transpose()
+    }
+
+    fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {
+        let path = image(kernel);
+        let bytes = fs::read(path).map_err(in_file(path))?;
+        let symbols = cached(cache, &kernel.digest)?.unwrap_or_default();
+        Ok(Self { name: kernel.name.clone(), bytes, symbols })
+    }
+
+    fn of_file(cache: &Cache, path: &Path) -> Result<Self, CodeError> {
+        let file = fs::read(path).map_err(in_file(path))?;
+        let symbols = cached(cache, &digest(&file))?.unwrap_or_default();
+        let bytes = match images::is_elf(&file) {
+            true => file,
+            false => images::extract(&file)
+                .map_err(|problem| CodeError::Image { path: path.to_owned(), problem })?,
+        };
+        Ok(Self { name: path.display().to_string(), bytes, symbols })
+    }
+
+    /// Its code and data.
+    ///
+    /// # Errors
+    /// When the file is damaged or its functions are not known.
+    pub fn image(&self) -> Result<Image<'_>, CodeError> {
+        Image::read(&self.bytes, &self.symbols).map_err(|problem| CodeError::Code {
+            name: self.name.clone(),
+            hint: match problem {
+                code::Error::NoSymbols => {
+                    ": use the vmlinux of the kernel's build, or add the kernel with \
+                     `faultline kernel add --image`"
+                }
+                _ => "",
+            },
+            problem,
+        })
+    }
+}

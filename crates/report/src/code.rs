@@ -1,0 +1,252 @@
+//! The functions whose machine code differs between two kernels, as text and as JSON.
+
+use code::{Change, Difference, Function, Listing, Size};
+use model::count;
+use serde::Serialize;
+
+use crate::ascii::{WIDTH, cut, excerpt, wrap};
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+/// Rows of changed functions, and of new ones and of those that are gone, on the first screen.
+const ROWS: [usize; 3] = [16, 5, 5];
+/// The widest cell of a listing.
+const CELL: usize = (WIDTH - 3) / 2;
+
+const CHANGES: [(Change, &str); 3] = [
+    (Change::Changed, "Changed, those with the most different instructions first"),
+    (Change::New, "New, the largest first"),
+    (Change::Gone, "Gone, the largest first"),
+];
+const HEAD: &str = "     base      new  removed    added  instructions of";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    base: &'a str,
+    new: &'a str,
+    same: usize,
+    functions: Vec<FunctionDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionDocument<'a> {
+    name: &'a str,
+    change: &'static str,
+    base: SizeDocument,
+    new: SizeDocument,
+    removed: usize,
+    added: usize,
+}
+
+#[derive(Serialize)]
+struct SizeDocument {
+    bytes: usize,
+    instructions: usize,
+}
+
+#[derive(Serialize)]
+struct ListingsDocument<'a> {
+    schema: u32,
+    base: &'a str,
+    new: &'a str,
+    pieces: Vec<PieceDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PieceDocument<'a> {
+    base: Option<&'a str>,
+    new: Option<&'a str>,
+    lines: Vec<LineDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineDocument<'a> {
+    base: Option<&'a str>,
+    new: Option<&'a str>,
+    same: bool,
+}
+
+/// The difference as JSON. The format is stable: keys may be added without a new version.
+///
+/// # Errors
+/// None that its types can cause.
+pub fn code_json([base, new]: [&str; 2], difference: &Difference) -> serde_json::Result<String> {
+    let functions = difference.functions.iter().map(function).collect();
+    let same = difference.same.len();
+    let document = Document { schema: SCHEMA, base, new, same, functions };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn function(it: &Function) -> FunctionDocument<'_> {
+    let size = |it: Size| SizeDocument { bytes: it.bytes, instructions: it.instructions };
+    FunctionDocument {
+        name: &it.name,
+        change: match it.change {
+            Change::Changed => "changed",
+            Change::New => "new",
+            Change::Gone => "gone",
+        },
+        base: size(it.base),
+        new: size(it.new),
+        removed: it.removed,
+        added: it.added,
+    }
+}
+
+/// The listings of one function as JSON, in a stable format as well.
+///
+/// # Errors
+/// None that its types can cause.
+pub fn listings_json([base, new]: [&str; 2], listings: &[Listing]) -> serde_json::Result<String> {
+    let pieces = listings.iter().map(piece).collect();
+    let document = ListingsDocument { schema: SCHEMA, base, new, pieces };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn piece(it: &Listing) -> PieceDocument<'_> {
+    let [base, new] = it.symbols.each_ref().map(Option::as_deref);
+    let lines = it.lines.iter().map(|line| {
+        let [base, new] = line.sides.each_ref().map(Option::as_deref);
+        LineDocument { base, new, same: line.same }
+    });
+    PieceDocument { base, new, lines: lines.collect() }
+}
+
+/// The difference as plain text: ASCII, at most 40 lines of at most 100 columns; with `full` all functions.
+pub fn code(names: [&str; 2], difference: &Difference, full: bool) -> String {
+    let [base, new] = names.map(excerpt);
+    let same = difference.same.len();
+    if difference.functions.is_empty() {
+        let same = count(same, "function");
+        return wrap("", &format!("From {base} to {new} no function differs ({same} compared)."));
+    }
+    let number = |change| difference.of(change).count();
+    let [changed, added, gone] = [Change::Changed, Change::New, Change::Gone].map(number);
+    let mut text = wrap(
+        "",
+        &format!(
+            "From {base} to {new}: {} changed, {added} new, {gone} gone, {same} the same.",
+            count(changed, "function")
+        ),
+    );
+    for ((change, title), rows) in CHANGES.into_iter().zip(ROWS) {
+        let all: Vec<&Function> = difference.of(change).collect();
+        let shown = if full { all.len() } else { all.len().min(rows) };
+        if shown > 0 {
+            text.push_str(&format!("\n{title}:\n{HEAD}\n"));
+            all[..shown].iter().for_each(|it| text.push_str(&row(it)));
+        }
+        if shown < all.len() {
+            text.push_str(&format!("  {} more (--full)\n", all.len() - shown));
+        }
+    }
+    text
+}
+
+fn row(it: &Function) -> String {
+    let figures = [it.base.instructions, it.new.instructions, it.removed, it.added];
+    let figures: String = figures.iter().map(|figure| format!("{figure:>9}")).collect();
+    format!("{figures}  {}\n", cut(&it.name, 60))
+}
+
+/// The listings of one function as plain text, side by side. Between the sides, `|` marks an instruction that
+/// differs, `<` one that only the baseline has, `>` one that only the other kernel has.
+pub fn listings(names: [&str; 2], listings: &[Listing]) -> String {
+    let mut text = String::new();
+    for listing in listings {
+        let [base, new] = [0, 1].map(|side| {
+            let symbol = listing.symbols[side].as_deref().unwrap_or("-");
+            format!("{symbol} of {}", names[side])
+        });
+        text.push_str(&columns(Some(&base), ' ', Some(&new)));
+        text.push_str(&format!("{}\n", "-".repeat(WIDTH)));
+        for line in &listing.lines {
+            let [base, new] = line.sides.each_ref().map(Option::as_deref);
+            let mark = match (base, new) {
+                (Some(_), None) => '<',
+                (None, Some(_)) => '>',
+                _ if line.same => ' ',
+                _ => '|',
+            };
+            text.push_str(&columns(base, mark, new));
+        }
+        text.push('\n');
+    }
+    text.pop();
+    text
+}
+
+fn columns(base: Option<&str>, mark: char, new: Option<&str>) -> String {
+    let [base, new] = [base, new].map(|it| it.map_or(String::new(), |it| cut(it, CELL - 3)));
+    format!("{}\n", format!("{base:<CELL$} {mark} {new}").trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use code::Line;
+
+    use super::*;
+
+    const NAMES: [&str; 2] = ["base", "new\x1b[2J"];
+
+    fn function(name: &str, change: Change, [base, new, removed, added]: [usize; 4]) -> Function {
+        let size = |instructions| Size { bytes: 4 * instructions, instructions };
+        Function { name: name.into(), change, base: size(base), new: size(new), removed, added }
+    }
+
+    fn difference() -> Difference {
+        let functions = vec![
+            function("fork", Change::Changed, [10, 210, 0, 200]),
+            function("late", Change::New, [0, 5, 0, 5]),
+            function("early", Change::Gone, [7, 0, 7, 0]),
+        ];
+        Difference { functions, same: ["read".to_owned()].into() }
+    }
+
+    #[test]
+    fn kernels_that_differ() {
+        insta::assert_snapshot!(code(NAMES, &difference(), false));
+        insta::assert_snapshot!(code_json(NAMES, &difference()).unwrap());
+    }
+
+    #[test]
+    fn no_function_differs() {
+        let same = ["read".to_owned(), "write".to_owned()].into();
+        let none = Difference { functions: Vec::new(), same };
+        let said = code(["a", "b"], &none, false);
+        assert_eq!(said, "From a to b no function differs (2 functions compared).\n");
+    }
+
+    #[test]
+    fn the_first_screen_has_forty_lines() {
+        let each = |change| {
+            (0..50).map(move |number| function(&format!("f{number}"), change, [1, 2, 3, 4]))
+        };
+        let functions = [Change::Changed, Change::New, Change::Gone].into_iter().flat_map(each);
+        let many = Difference { functions: functions.collect(), same: Default::default() };
+        let first = code(NAMES, &many, false);
+        assert!(first.lines().count() <= 40, "{first}");
+        assert!(first.contains("  34 more (--full)\n"), "{first}");
+        let all = code(NAMES, &many, true);
+        assert_eq!(all.matches("  f49\n").count(), 3, "{all}");
+    }
+
+    #[test]
+    fn instructions_side_by_side() {
+        let line = |base: Option<&str>, new: Option<&str>, same| Line {
+            sides: [base, new].map(|side| side.map(str::to_owned)),
+            same,
+        };
+        let lines = vec![
+            line(Some("push %rbp"), Some("push %rbp"), true),
+            line(Some("mov $1,%eax"), Some("mov $2,%eax"), false),
+            line(None, Some(&format!("call {}", "long_".repeat(20))), false),
+            line(Some("ret"), None, false),
+        ];
+        let listing = Listing { symbols: [Some("f".into()), Some("f.isra.0".into())], lines };
+        let gone = Listing { symbols: [Some("f.cold".into()), None], lines: Vec::new() };
+        insta::assert_snapshot!(listings(NAMES, &[listing.clone(), gone]));
+        insta::assert_snapshot!(listings_json(NAMES, &[listing]).unwrap());
+    }
+}
