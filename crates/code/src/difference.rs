@@ -54,9 +54,9 @@ pub struct Size {
 }
 
 impl Difference {
-    /// How the function of this name differs; `None` if its code is the same, or neither kernel has it.
-    pub fn change(&self, name: &str) -> Option<Change> {
-        self.functions.iter().find(|it| it.name == name).map(|it| it.change)
+    /// How each function that differs does, by its name.
+    pub fn changes(&self) -> HashMap<&str, Change> {
+        self.functions.iter().map(|it| (&*it.name, it.change)).collect()
     }
 
     /// The functions that differ in one way.

@@ -5,6 +5,7 @@
 //! the seeds. Contributions are integers over one denominator, so they add up to the change of the total
 //! without rounding error.
 
+mod cause;
 mod contribution;
 pub(crate) mod counters;
 mod headline;
@@ -19,6 +20,7 @@ mod tests;
 use model::{Boot, Profile, WorkloadUse};
 
 use crate::VariantBoots;
+pub use cause::Code;
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use headline::{Headline, Holder, headlines};
 pub use paths::{Path, Paths, paths};
@@ -49,6 +51,8 @@ pub struct Explanation {
     pub phases: Vec<Section>,
     /// Names of the phases that only prepare and get no verdict.
     pub preparation: Vec<String>,
+    /// Why functions are not marked by their code; `None` if they are, or if that was not tried.
+    pub unmarked: Option<String>,
 }
 
 /// One of the two variants.
@@ -120,7 +124,19 @@ pub fn explain(
     let denominator = sides.denominator();
     let names = phases.iter().filter_map(|section| section.phase.clone());
     let preparation = names.filter(|phase| used.manifest.prepares(phase)).collect();
-    Explanation { workload, base, new, wanted, denominator, all, measured, phases, preparation }
+    let unmarked = None;
+    Explanation {
+        workload,
+        base,
+        new,
+        wanted,
+        denominator,
+        all,
+        measured,
+        phases,
+        preparation,
+        unmarked,
+    }
 }
 
 /// Whether `boots` have every seed.

@@ -50,7 +50,7 @@ pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparab
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
 pub use explain::{
-    Calls, Compared, Contribution, Counter, Explanation, Headline, Holder, Only, Path, Paths,
+    Calls, Code, Compared, Contribution, Counter, Explanation, Headline, Holder, Only, Path, Paths,
     Section, Side, Split, Subject, Totals, explain, headlines, paths,
 };
 pub use figures::BootFigures;

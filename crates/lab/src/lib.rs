@@ -10,7 +10,7 @@ pub mod schedule;
 pub mod sequential;
 pub mod workloads;
 
-pub use boot::code::{CodeError, Vmlinux};
+pub use boot::code::{CodeError, Vmlinux, code_difference};
 pub use boot::disks::{DiskError, MkfsError};
 pub use boot::error::BootError;
 pub use boot::guest::{Guest, Libraries, NoGuest};

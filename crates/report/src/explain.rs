@@ -1,6 +1,7 @@
 //! Attribution of a difference of exact mode: as a screen of text, as JSON, and as a page of HTML with a
 //! waterfall of contributions and a differential flame graph.
 
+mod cause;
 mod flame;
 mod html;
 mod json;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::cause::Code;
 use super::sides::Sides;
 use super::tally::Executed;
 use crate::Difference;
@@ -47,6 +48,8 @@ pub struct Contribution {
     pub change: i128,
     /// How it was called, if it is a function.
     pub calls: Option<Calls>,
+    /// How its code differs; `None` where that is not known.
+    pub code: Option<Code>,
 }
 
 /// How a function was called.
@@ -110,6 +113,7 @@ pub fn plain(subject: Subject, instructions: &Sides<i128>) -> Option<Drawn> {
         instructions: figures.difference()?,
         change: instructions.change(),
         calls: None,
+        code: None,
     };
     Some(Drawn { contribution, instructions: figures.known(), per_entry: Default::default() })
 }

@@ -32,6 +32,7 @@ pub struct Section {
     /// Indices of the functions among the contributions whose instructions per entry changed beyond luck,
     /// ordered by the cost at equal work: the excess over the luck floor times the smaller number of
     /// entries. Where luck is unknown, all functions whose figure changed, ordered by the whole change.
+    /// Functions whose code is known to differ are before the others.
     pub per_entry: Vec<usize>,
     /// Counters of `/proc/vmstat` that grew by different amounts: first those beyond luck, by the excess
     /// relative to the baseline's growth, or to the floor if that is larger; then those with unknown luck;

@@ -39,7 +39,7 @@ pub fn executed(executed: &[Executed]) -> Boot {
 }
 
 /// Explains boots with seeds from 0. The longer side has all wanted seeds.
-fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
+pub fn explained(base: &[Boot], new: &[Boot]) -> Explanation {
     let numbered = [base, new].map(|boots| {
         let boots = boots.iter().zip(0..);
         boots.map(|(boot, replicate)| Boot { replicate, ..boot.clone() }).collect::<Vec<_>>()
@@ -93,7 +93,7 @@ fn iterations_of_warm_up_are_left_out() {
 }
 
 /// Names of the functions ranked by instructions per entry.
-fn dearer(section: &Section) -> Vec<String> {
+pub fn dearer(section: &Section) -> Vec<String> {
     let ranked = section.per_entry.iter();
     ranked.map(|&place| section.contributions[place].subject.to_string()).collect()
 }

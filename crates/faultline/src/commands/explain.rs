@@ -11,7 +11,8 @@ use store::{Detail, ExperimentId, Store};
 use super::{chosen, existing_store, print, write_out};
 use crate::args::{ExplainArgs, ExplainFormat};
 use crate::failure::Failure;
-use lab::place_of;
+use kernels::Cache;
+use lab::{code_difference, place_of};
 
 pub fn explain(store: Option<PathBuf>, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     match (&args.counter, &args.base, &args.new) {
@@ -60,7 +61,13 @@ fn explain_difference(
     let kept = store.boots(id, Detail::Profiles(&[Source::Vmstat.name()]))?;
     let [base, new] = places.map(|place| VariantBoots::of(&experiment.variants[place], &kept));
     let workload = &*used.manifest.name;
-    let explanation = explained(&base, &new, used, experiment.boots);
+    let mut explanation = explained(&base, &new, used, experiment.boots);
+    let kernels = places.map(|place| &experiment.variants[place].kernel);
+    let difference = Cache::open().map_err(|error| error.to_string());
+    match difference.and_then(|cache| code_difference(&cache, kernels)) {
+        Ok(difference) => explanation.mark_code(&difference),
+        Err(why) => explanation.unmarked = Some(why),
+    }
     let of_phase = |phase: &str| paths(&base, &new, used, Some(phase));
     let headlines = || headlines(&explanation, used, of_phase);
     let phase = args.phase.as_deref();

@@ -212,6 +212,7 @@ fn is_explained(section: &Value, planted: &Planted) {
     let first = section["per_entry"][0].as_u64().unwrap() as usize;
     let first = &section["contributions"][first];
     assert_eq!(first["name"], planted.function, "{}: {first:#}", planted.kernel);
+    assert_eq!(first["code"], "differs", "{}: {first:#}", planted.kernel);
     let change = first["calls"]["per_entry"]["change"].as_f64().unwrap();
     let error = (change - planted.count as f64).abs();
     assert!(error <= planted.error, "{}: {change} more an entry", planted.kernel);

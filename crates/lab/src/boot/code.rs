@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code::Image;
+use code::{Difference, Image};
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Cache, digest, image as images};
 use machine::Emulator;
@@ -65,6 +65,27 @@ impl CodeError {
     }
 }
 
+/// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted.
+///
+/// # Errors
+/// Why that is not known, in words, such as that the cache no longer has a kernel.
+pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<Difference, String> {
+    let [base, new] = kernels;
+    if base.digest.is_some() && base.digest == new.digest {
+        return Err("both variants have the same kernel".into());
+    }
+    // A name such as `debian:6.12` may mean another kernel by now.
+    let cached = cache.list().map_err(|error| error.to_string())?;
+    let read = |kernel: &Pinned| {
+        let found = cached.iter().find(|cached| kernel.digest.as_ref() == Some(&cached.digest));
+        let found = found.ok_or_else(|| format!("the cache no longer has {}", kernel.name))?;
+        Vmlinux::of_image(cache, found).map_err(|error| error.to_string())
+    };
+    let [base, new] = [read(base)?, read(new)?];
+    let text = |error: CodeError| error.to_string();
+    Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
+}
+
 impl Vmlinux {
     /// The kernel that `spec` names: one in the cache or to be fetched, or the path of a `vmlinux` or
     /// `bzImage`. A kernel without a symbol table is booted once to read its symbols, in the directory
@@ -96,17 +117,6 @@ impl Vmlinux {
             code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;
         }
         Ok(code)
-    }
-
-    /// The kernel that an experiment ran with; `None` if the cache no longer has it, or has another one of
-    /// this name.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
-    pub fn of_variant(cache: &Cache, variant: &Pinned) -> Result<Option<Self>, CodeError> {
-        let kernel = cache.get(&variant.name)?;
-        let kernel = kernel.filter(|it| variant.digest.as_ref() == Some(&it.digest));
-        kernel.map(|kernel| Self::of_image(cache, &kernel)).transpose()
     }
 
     fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {
@@ -143,5 +153,34 @@ impl Vmlinux {
             },
             problem,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_kernel_that_ran_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path());
+        let home = place.path().join("kernels/mine");
+        fs::create_dir_all(&home).unwrap();
+        let record = r#"{ "schema": 1, "name": "mine", "release": "6.1.0", "origin": "/vmlinux",
+            "digest": "aa", "image": "vmlinux", "vmlinux": "vmlinux", "modules": null,
+            "config": null, "headers": null, "map": null, "digests": {} }"#;
+        fs::write(home.join("kernel.json"), record).unwrap();
+        fs::write(home.join("vmlinux"), "no kernel").unwrap();
+        let difference = |base: (&str, &str), new: (&str, &str)| {
+            let [base, new] =
+                [base, new].map(|(name, digest)| Pinned::from(name.to_owned()).with_digest(digest));
+            code_difference(&cache, [&base, &new]).unwrap_err()
+        };
+        let same = difference(("mine", "aa"), ("other", "aa"));
+        assert_eq!(same, "both variants have the same kernel");
+        let gone = difference(("mine", "aa"), ("other", "bb"));
+        assert_eq!(gone, "the cache no longer has other");
+        let replaced = difference(("mine", "bb"), ("other", "cc"));
+        assert_eq!(replaced, "the cache no longer has mine");
     }
 }

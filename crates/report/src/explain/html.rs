@@ -3,6 +3,7 @@
 use compare::{Explanation, Headline, Paths, Section};
 use maud::{Markup, html};
 
+use super::cause;
 use super::flame::{self, Widths};
 use super::view::{self, TextTable};
 use super::waterfall::waterfall;
@@ -37,6 +38,7 @@ pub fn explain_html(
                 Some((_, None)) => p { (view::no_phase(explanation, phase.unwrap_or_default())) }
                 Some((all, Some(section))) => {
                     @for line in view::headlines(headlines, phase) { p class="lead" { (line) } }
+                    @if let Some(line) = cause::causes(section) { p class="lead" { (line) } }
                     @if let Some(line) = view::unjudged(explanation, phase) { p class="note" { (sentence(&line)) } }
                     (contributions(explanation, section))
                     (graphs(explanation, headlines, paths, section))

@@ -1,7 +1,7 @@
 //! An explanation as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Calls, Contribution, Counter, Difference, Explanation, Only, Section, Side, Subject,
+    Calls, Code, Contribution, Counter, Difference, Explanation, Only, Section, Side, Subject,
 };
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ struct Document<'a> {
     wanted_seeds: u32,
     denominator: i128,
     not_modelled: [&'static str; 4],
+    code_unknown: Option<&'a str>,
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -82,6 +83,7 @@ struct ContributionDocument<'a> {
     instructions: Figure,
     exact_change: i128,
     calls: Option<CallsDocument<'a>>,
+    code: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -123,6 +125,7 @@ pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Err
         wanted_seeds: explanation.wanted,
         denominator: explanation.denominator,
         not_modelled: NOT_MODELLED,
+        code_unknown: explanation.unmarked.as_deref(),
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),
@@ -173,6 +176,12 @@ fn contribution(it: &Contribution) -> ContributionDocument<'_> {
         instructions: figure(&it.instructions),
         exact_change: it.change,
         calls: it.calls.as_ref().map(calls),
+        code: it.code.map(|code| match code {
+            Code::Same => "same",
+            Code::Differs => "differs",
+            Code::New => "new",
+            Code::Gone => "gone",
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use compare::{Explanation, Headline};
 
+use super::cause;
 use super::view::{self, TextTable};
 use crate::ascii::{WIDTH, wrap};
 
@@ -25,6 +26,7 @@ pub fn explain(
     };
     let mut parts = vec![wrap("", &format!("{}:", view::title(explanation)))];
     let mut head = view::headlines(headlines, phase);
+    head.extend(cause::causes(section));
     head.extend(view::unjudged(explanation, phase));
     let said: String = head.iter().map(|line| wrap("", line)).collect();
     parts.extend(Some(said).filter(|said| !said.is_empty()));

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 
 use compare::{
-    Calls, Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder,
-    LEVEL, Only, RATE, RESOLUTION, Section, Side, Totals,
+    Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, Headline, Holder, LEVEL,
+    RATE, RESOLUTION, Section, Side, Totals,
 };
 use model::count;
 
+use super::cause::{causes, remark};
 use crate::ascii::excerpt;
 use crate::exact::{NOT_MODELLED, more_or_less};
 use crate::table::decimal;
@@ -188,9 +189,19 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
                  function of the other side with a similar name that was entered as often and \
                  cost as much. In parts: entered at its beginning and at a `.part`, so not \
                  compared per entry.";
+    let code = match &explanation.unmarked {
+        None if explanation.all.iter().any(|all| causes(all).is_some()) => {
+            "Code differs: the function's own machine code differs (`faultline diff`), so it can be \
+             a cause. Code same: its change is luck or a consequence of others."
+                .to_owned()
+        }
+        None => String::new(),
+        Some(why) => format!("Functions are not marked by their code: {}.", excerpt(why)),
+    };
     let cuts = "Left out: instructions at the cuts between phases, which are the sampler's own.";
     let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
-    vec![luck, words.to_owned(), format!("{cuts} {limits}")]
+    let notes = [luck, words.to_owned(), code, format!("{cuts} {limits}")];
+    notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 
 /// How many of the figures that are beyond luck are expected to be luck, at most. `None` where luck is
@@ -292,8 +303,12 @@ pub fn per_entry(explanation: &Explanation, section: &Section, limit: usize) -> 
         true => "changes beyond luck, ranked by (change - floor) x entries",
         false => "all changes, luck or not, ranked by change x entries",
     };
+    let first = match section.contributions.iter().any(Contribution::is_cause) {
+        true => ", code that differs first",
+        false => "",
+    };
     TextTable {
-        title: format!("Own instructions per entry{}: {ranked}", within(section)),
+        title: format!("Own instructions per entry{}: {ranked}{first}", within(section)),
         head: vec!["base", "new", "change", "floor", "entries", "by cost", "function"],
         rows,
         foot,
@@ -312,7 +327,7 @@ fn cost(it: &Contribution, unit: i128) -> Option<Vec<String>> {
         floor(&cost, 2),
         figure(entries),
         format!("{:+}", whole(calls.split?.by_cost, unit)),
-        excerpt(&it.subject.to_string()),
+        format!("{}{}", excerpt(&it.subject.to_string()), remark(it)),
     ])
 }
 
@@ -378,22 +393,6 @@ fn proof(section: &Section, sum: i128, unit: i128) -> String {
     )
 }
 
-/// A remark on a function that one side did not execute, or that was entered in parts.
-fn remark(it: &Contribution) -> String {
-    let (only, maybe) = match &it.calls {
-        Some(Calls { only: Some(only), maybe, .. }) => (only, maybe),
-        Some(Calls { in_parts: true, .. }) => return " (in parts)".to_owned(),
-        _ => return String::new(),
-    };
-    let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
-    match (only, other) {
-        (Only::Base, None) => " (gone)".to_owned(),
-        (Only::New, None) => " (new)".to_owned(),
-        (Only::Base, Some(other)) => format!(" (gone, maybe now {other})"),
-        (Only::New, Some(other)) => format!(" (new, maybe was {other})"),
-    }
-}
-
 /// The first `limit` counters.
 pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> TextTable {
     let rows = section.counters.iter().take(limit).map(|it| {
@@ -430,7 +429,7 @@ pub fn counters(explanation: &Explanation, section: &Section, limit: usize) -> T
 }
 
 /// The phase that a section is of.
-fn within(section: &Section) -> String {
+pub fn within(section: &Section) -> String {
     let phase = section.phase.as_deref().map(phase_name);
     phase.map(|phase| format!(" in phase {phase}")).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod kernels;
+mod marked;
 
 use common::{boot, columns, variant};
 use compare::{Difference, Explanation, Headline, Holder, Paths};

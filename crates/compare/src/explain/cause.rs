@@ -1,0 +1,116 @@
+//! Causes and consequences: a function whose own code differs can be the cause of a change; one whose code is
+//! the same became more or less expensive because of others.
+
+use code::{Change, Difference};
+
+use super::{Contribution, Explanation, Section, Subject};
+
+/// How a function's own code differs between the two kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// It does not.
+    Same,
+    /// Both kernels have it, with different code.
+    Differs,
+    /// Only the other variant's kernel has it.
+    New,
+    /// Only the baseline's kernel has it.
+    Gone,
+}
+
+impl Contribution {
+    /// Whether it is a function whose code differs, as far as that is known.
+    pub fn is_cause(&self) -> bool {
+        self.code.is_some_and(|code| code != Code::Same)
+    }
+}
+
+impl Explanation {
+    /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those
+    /// whose code differs first by instructions per entry. Modules are not marked.
+    pub fn mark_code(&mut self, difference: &Difference) {
+        let changes = difference.changes();
+        let code = |it: &Contribution| match &it.subject {
+            Subject::Function { name, module } if module.is_empty() => {
+                match changes.get(name.as_str()) {
+                    Some(Change::Changed) => Some(Code::Differs),
+                    Some(Change::New) => Some(Code::New),
+                    Some(Change::Gone) => Some(Code::Gone),
+                    None => difference.same.contains(name).then_some(Code::Same),
+                }
+            }
+            _ => None,
+        };
+        for section in self.all.iter_mut().chain(&mut self.measured).chain(&mut self.phases) {
+            section.contributions.iter_mut().for_each(|it| it.code = code(it));
+            let Section { per_entry, contributions, .. } = section;
+            per_entry.sort_by_key(|&place| !contributions[place].is_cause());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use code::{Function, Size};
+
+    use super::super::tests::{dearer, executed, explained};
+    use super::*;
+
+    fn difference(changes: &[(&str, Change)], same: &[&str]) -> Difference {
+        let function = |&(name, change): &(&str, Change)| Function {
+            name: name.into(),
+            change,
+            base: Size::default(),
+            new: Size::default(),
+            removed: 0,
+            added: 0,
+        };
+        let same = same.iter().map(|&name| name.to_owned()).collect();
+        Difference { functions: changes.iter().map(function).collect(), same }
+    }
+
+    #[test]
+    fn a_cause_is_ranked_before_a_larger_consequence() {
+        let boot = |cause: u64, consequence: u64| {
+            executed(&[
+                ("often", "", 1000, consequence),
+                ("rarely.isra.0", "", 4, cause),
+                ("rarely", "ext4", 5, 5),
+                ("other", "", 1, 1),
+            ])
+        };
+        let mut explanation = explained(&[boot(40, 20_000)], &[boot(80, 25_000)]);
+        let all = |explanation: &Explanation| explanation.all.clone().unwrap();
+        assert_eq!(dearer(&all(&explanation)), ["often", "rarely"]);
+        explanation.mark_code(&difference(&[("rarely", Change::Changed)], &["often"]));
+        assert_eq!(dearer(&all(&explanation)), ["rarely", "often"]);
+        assert_eq!(dearer(&explanation.phases[0]), ["rarely", "often"]);
+        let marks = all(&explanation).contributions.into_iter();
+        let mut marks: Vec<_> = marks.map(|it| (it.subject.to_string(), it.code)).collect();
+        marks.retain(|(name, _)| !name.starts_with('['));
+        assert_eq!(
+            marks,
+            [
+                ("often".to_owned(), Some(Code::Same)),
+                ("rarely".to_owned(), Some(Code::Differs)),
+                ("other".to_owned(), None),
+                ("rarely [ext4]".to_owned(), None),
+            ]
+        );
+    }
+
+    #[test]
+    fn new_code_and_code_that_is_gone_are_causes() {
+        let [base, new] = [[("early", "", 1, 10)], [("late", "", 1, 10)]];
+        let mut explanation = explained(&[executed(&base)], &[executed(&new)]);
+        explanation
+            .mark_code(&difference(&[("late", Change::New), ("early", Change::Gone)], &["f"]));
+        let all = explanation.all.unwrap();
+        let code = |name: &str| {
+            let it = all.contributions.iter().find(|it| it.subject.to_string() == name).unwrap();
+            (it.code, it.is_cause())
+        };
+        assert_eq!(code("late"), (Some(Code::New), true));
+        assert_eq!(code("early"), (Some(Code::Gone), true));
+    }
+}

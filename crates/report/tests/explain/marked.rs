@@ -1,0 +1,68 @@
+//! Explanations with functions marked by their code.
+
+use code::{Change, Difference, Function, Size};
+use compare::{Explanation, Subject};
+
+use super::{explained, kernels, text};
+
+/// The explanation of the two kernels, in which the code of these functions differs.
+fn marked(causes: &[&str]) -> Explanation {
+    let (mut explanation, _) = explained(&kernels::old(), &kernels::new());
+    let all = explanation.all.as_ref().unwrap().contributions.iter();
+    let names = all.filter_map(|it| match &it.subject {
+        Subject::Function { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    let (differ, same) = names.partition::<Vec<_>, _>(|name| causes.contains(&name.as_str()));
+    let function = |name| Function {
+        name,
+        change: Change::Changed,
+        base: Size::default(),
+        new: Size::default(),
+        removed: 0,
+        added: 0,
+    };
+    let functions = differ.into_iter().map(function).collect();
+    explanation.mark_code(&Difference { functions, same: same.into_iter().collect() });
+    explanation
+}
+
+#[test]
+fn causes_are_named_first() {
+    let explanation = marked(&["vmstat_update", kernels::PLANTED]);
+    insta::assert_snapshot!(text(&explanation, None));
+    let page = report::explain_html(&explanation, &[], &compare::Paths::default(), None);
+    assert!(page.contains("The code of 2 of the "), "{page}");
+    assert!(page.contains("do_anonymous_page (code differs)"), "{page}");
+    let json = report::explain_json(&explanation).unwrap();
+    assert!(json.contains("\"code\": \"differs\"") && json.contains("\"code\": \"same\""));
+    assert!(json.contains("\"code_unknown\": null"));
+}
+
+#[test]
+fn kernels_with_the_same_code_have_no_cause() {
+    let said = text(&marked(&[]), Some("fill"));
+    assert!(said.contains("functions executed in phase fill differs."), "{said}");
+    assert!(said.contains("The code of none of the "), "{said}");
+    assert!(!said.contains("code that differs first"), "{said}");
+}
+
+#[test]
+fn many_causes_are_not_all_named() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let all = explanation.all.unwrap();
+    let names: Vec<String> = all.contributions.iter().map(|it| it.subject.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let said = text(&marked(&names), None);
+    assert!(said.contains(", 197 more."), "{said}");
+}
+
+#[test]
+fn a_reason_is_given_where_the_code_is_not_known() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let unmarked = Some("the cache no longer has mine".into());
+    let said = text(&Explanation { unmarked, ..explanation }, None);
+    let told = "Functions are not marked by their code: the cache no longer has mine.";
+    assert!(said.contains(told), "{said}");
+    assert!(!said.contains("code differs"), "{said}");
+}
