@@ -10,6 +10,7 @@ mod chosen;
 mod config;
 mod consistency;
 mod counters;
+mod cover;
 mod cross_check;
 mod duration;
 mod equal;
@@ -46,6 +47,7 @@ use steady::Steady;
 pub use attribution::{Explained, explained};
 pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
+pub use cover::{Coverage, Covered, Covering, Covers};
 pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparable, cross_check};
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 

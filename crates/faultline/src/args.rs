@@ -17,8 +17,8 @@ pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
 pub use results::{
-    CompareArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs, ExportFormat,
-    Format, Warmup,
+    CompareArgs, CoverArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs,
+    ExportFormat, Format, Warmup,
 };
 
 /// The end of `--help`, after the exit codes.
@@ -75,6 +75,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show which functions' machine code differs between two kernels, addresses set aside
     Diff(DiffArgs),
+    /// Show which of the functions that differ between two kernels the stored profiles of exact mode enter
+    Cover(CoverArgs),
     /// Compare a kernel with itself: shows which changes this machine can detect
     Selftest(SelftestArgs),
     /// Export the samples of an experiment, or the profile of a boot, for other tools

@@ -53,6 +53,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Replay(args) => commands::replay::replay(store, &args),
         Command::Explain(args) => commands::explain::explain(store, &args),
         Command::Diff(args) => commands::diff::diff(&args),
+        Command::Cover(args) => commands::diff::cover(store, &args),
         Command::Selftest(args) => commands::selftest::selftest(store, &args),
         Command::Export(args) => commands::export::export(store, &args),
         Command::Table(args) => commands::table::table(&args),

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use model::{Boot, Count, Function, Outcome, Profile};
+use store::Store;
+
 /// A file like `vmlinux` made of C.
 fn kernel(directory: &Path, name: &str, code: &str) -> PathBuf {
     let [source, file] = [format!("{name}.c"), name.to_owned()].map(|name| directory.join(name));
@@ -57,6 +60,53 @@ fn a_function_that_differs_is_named() {
     assert_eq!((code, &*error), (Some(0), ""));
     assert!(said.starts_with("next of base  "), "{said}");
     assert!(said.contains(" limit,%"), "{said}");
+}
+
+#[test]
+fn changed_functions_are_found_in_stored_profiles() {
+    let place = tempfile::tempdir().unwrap();
+    let source =
+        "int limit; int twice(int n) { return 2 * n; } int next(int n) { return n + limit; }";
+    kernel(place.path(), "base", source);
+    let changed = source.replace("2 * n", "3 * n").replace("n + limit", "n - limit");
+    kernel(place.path(), "changed", &changed);
+    let file = "name = \"x\"\nmode = \"exact\"\nseeds = 2\n[machine]\ncpus = 2\nmemory = \"512M\"\n\
+                [[variant]]\nname = \"old\"\nkernel = \"debian:6.1\"\n\
+                [[workload]]\nname = \"mprotect\"\n";
+    let experiment = lab::file::parse(Path::new("x.toml"), file, None).unwrap();
+    let mut store = Store::open(&place.path().join("store.db")).unwrap();
+    let id = store.keep_experiment(&experiment).unwrap();
+    let next = Function {
+        name: "next".into(),
+        module: String::new(),
+        counts: vec![Count { instructions: 90, entries: 30 }],
+    };
+    let profile =
+        Profile { workload: "mprotect".into(), functions: vec![next], ..Profile::default() };
+    let outcome = Outcome::Complete;
+    let boot = Boot { variant: "old".into(), outcome, profiles: vec![profile], ..Boot::default() };
+    store.keep_boot(id, &boot).unwrap();
+    drop(store);
+    let said = Command::new(env!("CARGO_BIN_EXE_faultline"))
+        .current_dir(place.path())
+        .env("XDG_CACHE_HOME", place.path().join("cache"))
+        .args(["--store", "store.db", "cover", "base", "changed"])
+        .output()
+        .unwrap();
+    insta::assert_snapshot!(String::from_utf8(said.stdout).unwrap(), @r"
+    From base to changed the code of 2 functions differs. The profiles of 1 exact boot enter 1.
+
+    Workloads, by what each adds to those above it:
+         adds   enters  workload, experiment
+            1        1  mprotect, x (number 1)
+
+    Entered, by entries in one boot:
+         entries  function
+              30  next (by mprotect)
+
+    Entered by none:
+      twice
+    ");
 }
 
 #[test]

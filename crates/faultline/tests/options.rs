@@ -111,6 +111,7 @@ fn options_that_contradict_each_other_are_refused() {
         (&["compare", "--phase", "all", "--phase", "fill"], "--phase all"),
         (&["explain", "old", "new", "--top", "3", "--format", "json"], "--top"),
         (&["diff", "6.1", "6.12", "--full", "--format", "json"], "--full needs --format text"),
+        (&["cover", "6.1", "6.12", "--full", "--format", "json"], "--full needs --format text"),
         (&["diff", "6.1", "6.12", "--full", "--disassemble", "fork"], "--disassemble"),
         (&["table", "--check", "--better", "lower"], "--better"),
         (&["run", "--kernels", "6.1", "--set", "share=9", "--set", "share=10"], "twice"),

@@ -18,6 +18,7 @@ pub use boot::inspect::{Inspection, InspectionError};
 pub use boot::job::JobError;
 pub use boot::userspace;
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
+pub use results::coverage::coverage;
 pub use results::differences::{Difference, differences};
 pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};

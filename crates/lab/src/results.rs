@@ -2,4 +2,5 @@
 
 pub mod across;
 pub mod analysis;
+pub mod coverage;
 pub mod differences;

@@ -82,15 +82,20 @@ fn function(it: &Function) -> FunctionDocument<'_> {
     let size = |it: Size| SizeDocument { bytes: it.bytes, instructions: it.instructions };
     FunctionDocument {
         name: &it.name,
-        change: match it.change {
-            Change::Changed => "changed",
-            Change::New => "new",
-            Change::Gone => "gone",
-        },
+        change: word(it.change),
         base: size(it.base),
         new: size(it.new),
         removed: it.removed,
         added: it.added,
+    }
+}
+
+/// A change in one word.
+pub fn word(change: Change) -> &'static str {
+    match change {
+        Change::Changed => "changed",
+        Change::New => "new",
+        Change::Gone => "gone",
     }
 }
 

@@ -7,6 +7,7 @@ mod brief;
 mod code;
 mod consistency;
 mod counter;
+mod cover;
 mod cross_check;
 mod document;
 mod exact;
@@ -32,6 +33,7 @@ pub use ascii::{escape, shell_word};
 pub use brief::brief;
 pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;
+pub use cover::{cover, cover_json};
 pub use explain::{explain, explain_html, explain_json};
 pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,

@@ -83,6 +83,20 @@ pub struct DiffArgs {
     pub format: DiffFormat,
 }
 
+#[derive(Debug, Args)]
+pub struct CoverArgs {
+    /// The kernel to compare with, as `faultline diff` names it
+    pub base: String,
+    /// The kernel that changed
+    pub new: String,
+    /// Print all workloads and functions
+    #[arg(long)]
+    pub full: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
     /// Text

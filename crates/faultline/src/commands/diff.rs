@@ -1,27 +1,22 @@
-//! `faultline diff`: which functions' machine code differs between two kernels.
+//! `faultline diff`: which functions' machine code differs between two kernels. `faultline cover`: which of
+//! these the stored profiles enter.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use kernels::Cache;
 use lab::Vmlinux;
 
-use super::print;
-use crate::args::{DiffArgs, DiffFormat};
+use super::{existing_store, print};
+use crate::args::{CoverArgs, DiffArgs, DiffFormat};
 use crate::failure::Failure;
 
 pub fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
     let is_text = args.format == DiffFormat::Text;
-    if args.full && !is_text {
-        return Err(Failure::Usage("--full needs --format text: JSON has all functions".into()));
-    }
-    let cache = Cache::open()?;
-    let scratch = tempfile::tempdir()?;
-    let say = &|line: &str| eprintln!("{}", report::escape(line));
-    let read = |spec: &str| Vmlinux::read(&cache, spec, scratch.path(), say);
-    let (base, new) = (read(&args.base)?, read(&args.new)?);
+    full_needs_text(args.full, is_text)?;
+    let [base, new] = read([&args.base, &args.new])?;
     let names = [&*base.name, &*new.name];
     let (base, new) = (base.image()?, new.image()?);
-    let json = |text: serde_json::Result<String>| text.map_err(|it| Failure::Host(it.to_string()));
     let text = match &args.disassemble {
         None if is_text => report::code(names, &code::difference(&base, &new), args.full),
         None => json(report::code_json(names, &code::difference(&base, &new)))?,
@@ -39,4 +34,39 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+pub fn cover(store: Option<PathBuf>, args: &CoverArgs) -> Result<ExitCode, Failure> {
+    let is_text = args.format == DiffFormat::Text;
+    full_needs_text(args.full, is_text)?;
+    let store = existing_store(store)?;
+    let [base, new] = read([&args.base, &args.new])?;
+    let coverage = lab::coverage(&store, &code::difference(&base.image()?, &new.image()?))?;
+    let names = [&*base.name, &*new.name];
+    let text = match is_text {
+        true => report::cover(names, &coverage, args.full),
+        false => json(report::cover_json(names, &coverage))?,
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn full_needs_text(full: bool, is_text: bool) -> Result<(), Failure> {
+    if full && !is_text {
+        return Err(Failure::Usage("--full needs --format text: JSON has all functions".into()));
+    }
+    Ok(())
+}
+
+/// The kernels of these names.
+fn read(specs: [&str; 2]) -> Result<[Vmlinux; 2], Failure> {
+    let cache = Cache::open()?;
+    let scratch = tempfile::tempdir()?;
+    let say = &|line: &str| eprintln!("{}", report::escape(line));
+    let read = |spec: &str| Vmlinux::read(&cache, spec, scratch.path(), say);
+    Ok([read(specs[0])?, read(specs[1])?])
+}
+
+fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
+    text.map_err(|error| Failure::Host(error.to_string()))
 }

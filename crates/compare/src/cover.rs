@@ -1,0 +1,212 @@
+//! Which of the functions that differ between two kernels the stored profiles of exact mode enter.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use code::{Change, Difference, Piece, Symbol};
+use model::Boot;
+
+/// Collects the entries of functions that differ, boot by boot.
+#[derive(Debug)]
+pub struct Covering<'a> {
+    difference: &'a Difference,
+    places: HashMap<&'a str, usize>,
+    workloads: BTreeMap<String, Entered>,
+    boots: usize,
+}
+
+/// What one workload entered: entries by the function's place, those of the boot with the most.
+#[derive(Debug, Default)]
+struct Entered {
+    experiment: String,
+    functions: BTreeMap<usize, u64>,
+}
+
+/// Which functions that differ are entered, and by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Number of boots with profiles.
+    pub boots: usize,
+    /// The workloads that ran in them. The first one enters the most functions. Each further one enters the
+    /// most of those that none before it enters.
+    pub workloads: Vec<Covers>,
+    /// The functions that differ: those that are entered, the most often entered first; then the others, in
+    /// the order of the difference.
+    pub functions: Vec<Covered>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Covers {
+    /// Its name.
+    pub name: String,
+    /// The latest experiment in which it ran.
+    pub experiment: String,
+    /// Number of the functions that it enters.
+    pub functions: usize,
+    /// Number of those that no workload before it enters.
+    pub adds: usize,
+}
+
+/// A function that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// Its name.
+    pub name: String,
+    /// How it differs.
+    pub change: Change,
+    /// The workloads that enter it, and how often in one boot, the largest number first. A function that
+    /// is only jumped into has 0 entries.
+    pub entered: Vec<(String, u64)>,
+}
+
+impl<'a> Covering<'a> {
+    /// Nothing yet.
+    pub fn of(difference: &'a Difference) -> Self {
+        let functions = difference.functions.iter().enumerate();
+        let places = functions.map(|(place, it)| (&*it.name, place)).collect();
+        Self { difference, places, workloads: BTreeMap::new(), boots: 0 }
+    }
+
+    /// Adds the profiles of a boot of an experiment. Boots that are not complete do not count.
+    pub fn add(&mut self, experiment: &str, boot: &Boot) {
+        if !boot.outcome.is_complete() || boot.profiles.is_empty() {
+            return;
+        }
+        self.boots += 1;
+        let mut own = BTreeMap::<&str, BTreeMap<usize, u64>>::new();
+        for profile in &boot.profiles {
+            let entered = own.entry(&profile.workload).or_default();
+            let functions = profile.functions.iter().filter(|it| it.module.is_empty());
+            for (function, count) in functions.map(|it| (it, it.total())) {
+                let symbol = Symbol::of(&function.name);
+                let Some(&place) = self.places.get(symbol.name) else { continue };
+                let entries = if symbol.piece == Piece::Cold { 0 } else { count.entries };
+                let sum = entered.entry(place).or_default();
+                *sum = sum.saturating_add(entries);
+            }
+        }
+        for (workload, functions) in own {
+            let known = self.workloads.entry(workload.to_owned()).or_default();
+            known.experiment = experiment.to_owned();
+            for (place, entries) in functions {
+                let most = known.functions.entry(place).or_default();
+                *most = entries.max(*most);
+            }
+        }
+    }
+
+    /// What all boots together enter.
+    pub fn coverage(mut self) -> Coverage {
+        let functions = self.difference.functions.iter().enumerate();
+        let mut functions: Vec<Covered> = functions
+            .map(|(place, it)| {
+                let of = |(name, entered): (&String, &Entered)| {
+                    Some((name.clone(), *entered.functions.get(&place)?))
+                };
+                let mut entered: Vec<_> = self.workloads.iter().filter_map(of).collect();
+                entered.sort_by_key(|(_, entries)| Reverse(*entries));
+                Covered { name: it.name.clone(), change: it.change, entered }
+            })
+            .collect();
+        functions.sort_by_key(|it| Reverse(it.entered.first().map(|(_, entries)| *entries)));
+        let mut workloads = Vec::new();
+        let mut covered = vec![false; functions.len()];
+        let new = |it: &Entered, covered: &[bool]| {
+            it.functions.keys().filter(|place| !covered[**place]).count()
+        };
+        loop {
+            let best = self.workloads.iter().max_by_key(|(name, it)| {
+                (new(it, &covered), it.functions.len(), Reverse((*name).clone()))
+            });
+            let Some(name) = best.map(|(name, _)| name.clone()) else { break };
+            let Some(it) = self.workloads.remove(&name) else { break };
+            let (adds, functions) = (new(&it, &covered), it.functions.len());
+            it.functions.keys().for_each(|place| covered[*place] = true);
+            workloads.push(Covers { name, experiment: it.experiment, functions, adds });
+        }
+        Coverage { boots: self.boots, workloads, functions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use code::{Function, Size};
+    use model::{Count, Outcome, Profile};
+
+    use super::*;
+
+    fn difference(names: &[&str]) -> Difference {
+        let function = |name: &&str| Function {
+            name: (*name).into(),
+            change: Change::Changed,
+            base: Size::default(),
+            new: Size::default(),
+            removed: 0,
+            added: 0,
+        };
+        Difference { functions: names.iter().map(function).collect(), ..Difference::default() }
+    }
+
+    /// A boot in which workloads enter functions: workload, symbol, module, entries.
+    fn boot(entered: &[(&str, &str, &str, u64)]) -> Boot {
+        let profile = |&(workload, name, module, entries): &(&str, &str, &str, u64)| Profile {
+            workload: workload.into(),
+            functions: vec![model::Function {
+                name: name.into(),
+                module: module.into(),
+                counts: vec![Count { instructions: 9, entries }],
+            }],
+            ..Profile::default()
+        };
+        let profiles = entered.iter().map(profile).collect();
+        Boot { outcome: Outcome::Complete, profiles, ..Boot::default() }
+    }
+
+    #[test]
+    fn workloads_are_ranked_by_what_they_add() {
+        let difference = difference(&["a", "b", "c", "d", "none"]);
+        let mut covering = Covering::of(&difference);
+        covering.add(
+            "one",
+            &boot(&[
+                ("large", "a", "", 5),
+                ("large", "a.part.0", "", 1),
+                ("large", "b.isra.0", "", 2),
+                ("large", "c.cold", "", 7),
+                ("small", "d", "", 1),
+                ("near", "a", "", 50),
+                ("near", "b", "", 1),
+                ("near", "none", "ext4", 9),
+                ("near", "other", "", 9),
+            ]),
+        );
+        covering.add("two", &boot(&[("large", "a", "", 9)]));
+        let failed = Boot { outcome: Outcome::Failed("x".into()), ..boot(&[("x", "none", "", 1)]) };
+        covering.add("three", &failed);
+        let coverage = covering.coverage();
+        assert_eq!(coverage.boots, 2);
+        let of = |it: &Covers| (it.name.clone(), it.experiment.clone(), it.functions, it.adds);
+        let covers = |name: &str, experiment: &str, functions, adds| {
+            (name.to_owned(), experiment.to_owned(), functions, adds)
+        };
+        assert_eq!(
+            coverage.workloads.iter().map(of).collect::<Vec<_>>(),
+            [
+                covers("large", "two", 3, 3),
+                covers("small", "one", 1, 1),
+                covers("near", "one", 2, 0)
+            ]
+        );
+        let entered = |name: &str| {
+            let it = coverage.functions.iter().find(|it| it.name == name).unwrap();
+            it.entered.iter().map(|(name, entries)| (&**name, *entries)).collect::<Vec<_>>()
+        };
+        assert_eq!(entered("a"), [("near", 50), ("large", 9)]);
+        assert_eq!(entered("b"), [("large", 2), ("near", 1)]);
+        assert_eq!(entered("c"), [("large", 0)]);
+        assert_eq!(entered("none"), []);
+        let order: Vec<_> = coverage.functions.iter().map(|it| &*it.name).collect();
+        assert_eq!(order, ["a", "b", "d", "c", "none"]);
+    }
+}

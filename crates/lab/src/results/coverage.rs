@@ -1,0 +1,25 @@
+//! Reads from the store which functions that differ between two kernels its profiles enter.
+
+use code::Difference;
+use compare::{Coverage, Covering};
+use model::Mode;
+use store::{Detail, Store};
+
+/// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
+///
+/// # Errors
+/// When the store fails.
+pub fn coverage(store: &Store, difference: &Difference) -> Result<Coverage, store::Error> {
+    let mut covering = Covering::of(difference);
+    for row in store.experiments()? {
+        if store.experiment(row.id)?.mode != Mode::Exact {
+            continue;
+        }
+        let experiment = format!("{} (number {})", row.name, row.id);
+        store.each_boot(row.id, Detail::Profiles(&[]), |kept| {
+            covering.add(&experiment, &kept.boot);
+            Ok::<(), store::Error>(())
+        })??;
+    }
+    Ok(covering.coverage())
+}

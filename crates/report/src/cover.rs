@@ -1,0 +1,190 @@
+//! Which functions that differ between two kernels are entered by what, as text and as JSON.
+
+use code::Change;
+use compare::{Coverage, Covered, Covers};
+use model::count;
+use serde::Serialize;
+
+use crate::ascii::{cut, excerpt, few, wrap};
+use crate::code::word;
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+/// Most workloads and functions on the first screen.
+const ROWS: usize = 9;
+/// Most functions named that nothing enters.
+const MAX_NAMES: usize = 8;
+/// Most workloads named beside a function.
+const MAX_WORKLOADS: usize = 3;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    base: &'a str,
+    new: &'a str,
+    boots: usize,
+    workloads: Vec<WorkloadDocument<'a>>,
+    functions: Vec<FunctionDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct WorkloadDocument<'a> {
+    name: &'a str,
+    experiment: &'a str,
+    functions: usize,
+    adds: usize,
+}
+
+#[derive(Serialize)]
+struct FunctionDocument<'a> {
+    name: &'a str,
+    change: &'static str,
+    entered: Vec<EnteredDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct EnteredDocument<'a> {
+    workload: &'a str,
+    entries: u64,
+}
+
+/// The coverage as JSON. The format is stable: keys may be added without a new version.
+///
+/// # Errors
+/// None that its types can cause.
+pub fn cover_json([base, new]: [&str; 2], coverage: &Coverage) -> serde_json::Result<String> {
+    let workloads = coverage.workloads.iter().map(workload).collect();
+    let functions = coverage.functions.iter().map(function).collect();
+    let document =
+        Document { schema: SCHEMA, base, new, boots: coverage.boots, workloads, functions };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn workload(it: &Covers) -> WorkloadDocument<'_> {
+    let Covers { name, experiment, functions, adds } = it;
+    WorkloadDocument { name, experiment, functions: *functions, adds: *adds }
+}
+
+fn function(it: &Covered) -> FunctionDocument<'_> {
+    let entered = it.entered.iter();
+    let entered =
+        entered.map(|(workload, entries)| EnteredDocument { workload, entries: *entries });
+    FunctionDocument { name: &it.name, change: word(it.change), entered: entered.collect() }
+}
+
+/// The coverage as plain text: ASCII, at most 40 lines; with `full` all functions.
+pub fn cover(names: [&str; 2], coverage: &Coverage, full: bool) -> String {
+    let [base, new] = names.map(excerpt);
+    let Coverage { boots, workloads, functions } = coverage;
+    let entered: Vec<&Covered> = functions.iter().filter(|it| !it.entered.is_empty()).collect();
+    let missed = &functions[entered.len()..];
+    let differ = match functions.len() {
+        0 => return wrap("", &format!("From {base} to {new} no function differs.")),
+        number => count(number, "function"),
+    };
+    let profiles = match (boots, entered.len()) {
+        (0, _) => "The store has no profile of exact mode".to_owned(),
+        (_, 0) => format!("The profiles of {} enter none of them", count(*boots, "exact boot")),
+        (_, some) => format!("The profiles of {} enter {some}", count(*boots, "exact boot")),
+    };
+    let said = format!("From {base} to {new} the code of {differ} differs. {profiles}.");
+    let mut text = wrap("", &said);
+    let most = if full { usize::MAX } else { ROWS };
+    if !workloads.is_empty() {
+        text.push_str("\nWorkloads, by what each adds to those above it:\n");
+        text.push_str("     adds   enters  workload, experiment\n");
+        for it in workloads.iter().take(most) {
+            let (name, experiment) = (cut(&it.name, 30), cut(&it.experiment, 40));
+            text.push_str(&format!("{:>9}{:>9}  {name}, {experiment}\n", it.adds, it.functions));
+        }
+        text.push_str(&more(workloads.len(), most));
+    }
+    if !entered.is_empty() {
+        text.push_str("\nEntered, by entries in one boot:\n     entries  function\n");
+        for it in entered.iter().take(most) {
+            let by = it.entered.iter().map(|(workload, _)| cut(workload, 20));
+            let by = few(MAX_WORKLOADS, by).join(", ");
+            let change = match it.change {
+                Change::Changed => String::new(),
+                change => format!("{}, ", word(change)),
+            };
+            let (entries, name) = (it.entered[0].1, cut(&it.name, 50));
+            text.push_str(&format!("{entries:>12}  {name} ({change}by {by})\n"));
+        }
+        text.push_str(&more(entered.len(), most));
+    }
+    if !missed.is_empty() {
+        let most = if full { usize::MAX } else { MAX_NAMES };
+        let named = missed.iter().map(|it| cut(&it.name, 50));
+        text.push_str("\nEntered by none:\n");
+        text.push_str(&wrap("  ", &few(most, named).join(", ")));
+    }
+    text
+}
+
+fn more(all: usize, most: usize) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        more => format!("  {more} more (--full)\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = ["base", "new\x1b[2J"];
+
+    fn covered(name: &str, change: Change, entered: &[(&str, u64)]) -> Covered {
+        let entered = entered.iter().map(|&(name, entries)| (name.to_owned(), entries)).collect();
+        Covered { name: name.into(), change, entered }
+    }
+
+    fn covers(name: &str, functions: usize, adds: usize) -> Covers {
+        Covers { name: name.into(), experiment: "numa (number 3)".into(), functions, adds }
+    }
+
+    #[test]
+    fn what_is_entered_and_what_is_not() {
+        let coverage = Coverage {
+            boots: 7,
+            workloads: vec![covers("autonuma", 2, 2), covers("pagealloc\n", 1, 0)],
+            functions: vec![
+                covered("fork", Change::Changed, &[("pagealloc\n", 12_000), ("autonuma", 3)]),
+                covered("late", Change::New, &[("autonuma", 1)]),
+                covered("rare", Change::Changed, &[]),
+                covered("early", Change::Gone, &[]),
+            ],
+        };
+        insta::assert_snapshot!(cover(NAMES, &coverage, false));
+        insta::assert_snapshot!(cover_json(NAMES, &coverage).unwrap());
+    }
+
+    #[test]
+    fn the_first_screen_has_forty_lines() {
+        let name = |number| format!("a_function_with_quite_a_long_name_for_a_kernel_{number:03}");
+        let function = |number: usize| {
+            let entered = [("w", 1_u64)];
+            covered(&name(number), Change::Changed, if number < 50 { &entered } else { &[] })
+        };
+        let coverage = Coverage {
+            boots: 1,
+            workloads: (0..50).map(|number| covers(&format!("w{number}"), 1, 0)).collect(),
+            functions: (0..100).map(function).collect(),
+        };
+        let first = cover(NAMES, &coverage, false);
+        assert!(first.lines().count() <= 40, "{first}");
+        assert!(first.contains("  41 more (--full)\n") && first.contains("42 more"), "{first}");
+        let all = cover(NAMES, &coverage, true);
+        assert!(all.contains(&name(49)) && all.contains(&name(99)), "{all}");
+    }
+
+    #[test]
+    fn a_store_without_profiles() {
+        let functions = vec![covered("fork", Change::Changed, &[])];
+        let said = cover(["a", "b"], &Coverage { functions, ..Coverage::default() }, false);
+        assert!(said.contains("The store has no profile of exact mode."), "{said}");
+        let none = cover(["a", "b"], &Coverage::default(), false);
+        assert_eq!(none, "From a to b no function differs.\n");
+    }
+}
