@@ -13,6 +13,9 @@ const TRACER: &str = "__fentry__";
 /// The length of such a call, and of the NOP that replaces it.
 const CALL: usize = 5;
 
+/// The largest distance in a per-CPU structure; a larger displacement is the address of a variable.
+const MAX_FIELD: u64 = 4095;
+
 /// An instruction for comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Normal<'a> {
@@ -158,6 +161,9 @@ impl<'a> Own<'_, 'a> {
             || (it.memory_base(), it.memory_index()) == (Register::None, Register::None);
         match (per_cpu, alone) {
             (Some(place), true) if is_per_cpu => Value::At(place),
+            (Some(place @ Place::PerCpu(None)), _) if is_per_cpu && displacement > MAX_FIELD => {
+                Value::At(place)
+            }
             (place, _) if displacement < LOWEST => Value::Number(displacement, place),
             (_, true) => self.address(displacement),
             (_, false) => match self.address(displacement) {

@@ -188,11 +188,19 @@ fn a_packaged_kernel_is_compared_by_its_own_list_of_symbols() {
             + &function("f", &format!("mov count,%eax; {extra} call callee; ret"))
     };
     let data = ".data\n.type count,@object; .size count,8; count: .quad 0\n";
-    let [base, new] = ["", "inc %eax;"].map(|extra| stripped(&kernel(&code(extra), data)));
+    let (plain, other) = (kernel(&code(""), data), kernel(&code("inc %eax;"), data));
+    let [base, new] = [plain, other].map(|it| stripped(&it));
     assert!(matches!(Image::read(&base.0, &Symbols::default()), Err(code::Error::NoSymbols)));
     let [base, new] = [&base, &new].map(|(file, symbols)| Image::read(file, symbols).unwrap());
     assert_eq!(difference(&base, &base).functions, []);
     assert_eq!(difference(&base, &new).functions.len(), 1);
+    let arrays = [5000, 6000].map(|before| {
+        let code = function("f", "incq %gs:pages(,%rax,8); mov $pages,%rdi; ret");
+        let data = format!(".section .data..percpu,\"aw\"\n.fill {before}\npages: .fill 64\n");
+        stripped(&kernel(&code, &data))
+    });
+    let [one, two] = arrays.each_ref().map(|(it, symbols)| Image::read(it, symbols).unwrap());
+    assert_eq!(difference(&one, &two).functions, []);
     let foreign = Symbols::parse("ffffffff91000000 T elsewhere\n");
     let (file, _) = stripped(&kernel("", ""));
     assert!(matches!(Image::read(&file, &foreign), Err(code::Error::NoCode)));
