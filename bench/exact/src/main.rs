@@ -1,6 +1,6 @@
 //! The cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
-//! - in exact mode, bare, with the plugin, and with the plugin counting accesses;
+//! - in exact mode, bare, with the plugin, and with the plugin counting by call path or accesses;
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
 //! The contestants take turns, so that a machine that gets slower does so for all. Prints medians of wall
@@ -35,18 +35,25 @@ const TARGET: f64 = 20.0;
 enum Contestant {
     Exact,
     Plugin,
+    Stacks,
     Accesses,
     Tcg,
 }
 
-const CONTESTANTS: [Contestant; 4] =
-    [Contestant::Exact, Contestant::Plugin, Contestant::Accesses, Contestant::Tcg];
+const CONTESTANTS: [Contestant; 5] = [
+    Contestant::Exact,
+    Contestant::Plugin,
+    Contestant::Stacks,
+    Contestant::Accesses,
+    Contestant::Tcg,
+];
 
 impl Contestant {
     fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::Plugin => "exact, plugin",
+            Self::Stacks => "exact, stacks",
             Self::Accesses => "exact, accesses",
             Self::Tcg => "TCG, multi-threaded",
         }
@@ -66,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
         bench.kernel.release
     );
-    let mut boots: [Vec<Taken>; 4] = Default::default();
+    let mut boots: [Vec<Taken>; 5] = Default::default();
     for _ in 0..ROUNDS {
         for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
             boots.push(boot(&bench, contestant)?);
@@ -84,14 +91,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn boot(bench: &Bench, contestant: Contestant) -> Result<Taken, Box<dyn Error>> {
-    let plugin = |accesses| {
+    let plugin = |stacks, accesses| {
         let path = bench.library("libtcg.so");
-        Some(Plugin { path, accesses, stacks: false, switch: None })
+        Some(Plugin { path, accesses, stacks, switch: None })
     };
     match contestant {
         Contestant::Exact => bench.exact(None),
-        Contestant::Plugin => bench.exact(plugin(false)),
-        Contestant::Accesses => bench.exact(plugin(true)),
+        Contestant::Plugin => bench.exact(plugin(false, false)),
+        Contestant::Stacks => bench.exact(plugin(true, false)),
+        Contestant::Accesses => bench.exact(plugin(false, true)),
         Contestant::Tcg => bench.tcg(),
     }
 }
@@ -116,7 +124,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }
 
-fn print_times(taken: &[Taken; 4], instructions: Instructions) {
+fn print_times(taken: &[Taken; 5], instructions: Instructions) {
     println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
     let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
     println!("{:<20} {columns} {columns}", "");
@@ -133,11 +141,12 @@ fn print_times(taken: &[Taken; 4], instructions: Instructions) {
     }
 }
 
-fn print_ratios(taken: &[Taken; 4]) {
-    let [exact, plugin, accesses, tcg] = taken;
+fn print_ratios(taken: &[Taken; 5]) {
+    let [exact, plugin, stacks, accesses, tcg] = taken;
     let pairs = [
         ("exact / TCG", exact, tcg),
         ("plugin / exact", plugin, exact),
+        ("stacks / plugin", stacks, plugin),
         ("accesses / exact", accesses, exact),
     ];
     for (name, of, to) in pairs {

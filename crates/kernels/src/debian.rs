@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(crate) use archive::{ARCHITECTURE, Archive};
 pub(crate) use headers::headers;
 use releases::{Package, Release};
-pub(crate) use source::source;
+pub(crate) use source::{NEWEST_KERNEL, source};
 use suite::Suite;
 pub(crate) use version::compare as compare_versions;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::{Error, Source};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
@@ -49,6 +49,12 @@ impl FromStr for Request {
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
                     the path of a .deb (for your own kernel: `faultline kernel add --image FILE`)";
+        let hint = match Source::is(text) {
+            true => {
+                "it is a source, which `faultline kernel add` builds; use the name that it prints"
+            }
+            false => hint,
+        };
         let wrong = || Error::Request { text: text.into(), hint: hint.into() };
         if text.ends_with(".deb") {
             return Ok(Self::Deb(text.into()));

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Error;
+use crate::debian::NEWEST_KERNEL;
 
 /// A source of a kernel, as it is named in place of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ impl FromStr for Source {
             ("worktree", "") if text == "worktree" => Ok(Self::Worktree),
             ("git", commit) if !commit.is_empty() => Ok(Self::Commit(commit.into())),
             ("src", path) if !path.is_empty() => Ok(Self::Path(path.into())),
+            ("debian-source", NEWEST_KERNEL) => Ok(Self::Debian(rest.into())),
             ("debian-source", version)
                 if version.bytes().all(|it| it.is_ascii_digit() || it == b'.')
                     && !version.is_empty() =>

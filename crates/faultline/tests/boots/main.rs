@@ -12,6 +12,7 @@ mod luck;
 mod packaged;
 mod planted;
 mod sequential;
+mod source;
 mod swap;
 mod workloads;
 

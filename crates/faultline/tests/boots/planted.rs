@@ -155,6 +155,34 @@ fn planted_functions_differ_and_no_others() {
 }
 
 #[test]
+fn a_series_is_walked_patch_by_patch() {
+    if !long_only() {
+        return;
+    }
+    let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/planted");
+    let planted = [DELAY, ACCESS, WALK];
+    let names = planted.each_ref().map(|it| it.kernel.trim_start_matches("planted-"));
+    let files =
+        names.map(|it| format!("\"{}\"", patches.join(it).with_extension("patch").display()));
+    let bench = Bench::new();
+    bench
+        .run(&format!(
+            "name = \"series\"\nmode = \"exact\"\nseeds = 5\n\
+             [machine]\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n\
+             [[variant]]\nname = \"6.1\"\nkernel = \"debian-source:6.1\"\neach = true\n\
+             patches = [{}]\n{FAULTS}{WORKLOAD}",
+            files.join(", ")
+        ))
+        .expect(0);
+    let steps = ["6.1", "6.1+1", "6.1+1..2", "6.1+1..3"];
+    for (step, planted) in steps.windows(2).zip(&planted) {
+        let explained = bench.faultline(&["explain", step[0], step[1], "--format", "json"]);
+        let explained: Value = serde_json::from_str(&explained.expect(0).out).unwrap();
+        is_explained(&explained["all"], planted);
+    }
+}
+
+#[test]
 fn kernels_that_only_moved_are_the_same() {
     if !long_only() {
         return;

@@ -175,7 +175,7 @@ impl Cache {
         let configuration = build.config.as_deref().unwrap_or("small configuration");
         Ok(Ok(Prepared {
             name: format!("{version}-{}", &key[..12]),
-            origin: format!("{from}{with}; {configuration}; {compiler}"),
+            origin: format!("{from}{with}; {configuration}"),
             tree: patched,
             repository,
             requested,

@@ -14,6 +14,8 @@ use crate::error::Doing;
 use crate::tool::{APT_CACHE, APT_GET, APT_HELPER};
 
 pub(crate) const MIRROR: &str = "http://deb.debian.org";
+/// What the names of packaged sources begin with; their series follows.
+pub(super) const SOURCES: &str = "linux-source-";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Written when the lists are complete. Its time stamp is their age.
 const STAMP: &str = "updated";
@@ -87,9 +89,8 @@ impl Suite {
 
     /// The series of the packaged sources in the current lists, such as `6.12`.
     pub fn source_packages(&self) -> Result<Vec<String>, Error> {
-        let prefix = "linux-source-";
-        let names = self.apt_cache(&["pkgnames", prefix])?;
-        let series = names.lines().filter_map(|name| name.trim().strip_prefix(prefix));
+        let names = self.apt_cache(&["pkgnames", SOURCES])?;
+        let series = names.lines().filter_map(|name| name.trim().strip_prefix(SOURCES));
         Ok(series
             .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()))
             .map(Into::into)

@@ -1,0 +1,83 @@
+//! What building kernels from source costs: Debian's packaged 6.12 with the small configuration, in a cache of
+//! its own.
+//!
+//! Prints CPU time and wall time of a clean build, of a neighbouring commit that changes one file in `mm/`, of
+//! the same inputs again, and of a clean build with ccache's files, and ratios. `bench/README.md` has figures.
+//!
+//! `bench-build [SERIES]`: the default is 6.12.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use kernels::{Cache, Source};
+use model::Build;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
+/// Changes one function of one file.
+const NEIGHBOUR: &str = "\
+--- a/mm/mprotect.c
++++ b/mm/mprotect.c
+@@ -1,2 +1,3 @@
+ // SPDX-License-Identifier: GPL-2.0
++int faultline_neighbour(void); int faultline_neighbour(void) { return 1; }
+ /*
+";
+
+/// What a build took, in seconds.
+struct Cost {
+    cpu: f64,
+    wall: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let series = std::env::args().nth(1).unwrap_or_else(|| "6.12".to_owned());
+    let directory = tempfile::tempdir()?;
+    let cache = Cache::at(directory.path());
+    let source: Source = format!("debian-source:{series}").parse()?;
+    let patch = directory.path().join("neighbour.patch");
+    fs::write(&patch, NEIGHBOUR)?;
+    let neighbour = Build { patches: vec![patch], ..Build::default() };
+    // Fetching and unpacking do not count: this build stops at an option that no kernel has.
+    let impossible = Build { set: [("FAULTLINE".into(), "y".into())].into(), ..Build::default() };
+    let stopped = cache.build(&source, &impossible, &|line| eprintln!("{line}"))?;
+    assert!(stopped.is_err(), "no kernel has this option");
+    let build = |build: &Build| cost(&cache, &source, build);
+    let clean = build(&Build::default())?;
+    let next = build(&neighbour)?;
+    let same = build(&Build::default())?;
+    fs::remove_dir_all(directory.path().join("kernels"))?;
+    forget(directory.path())?;
+    let warm = build(&Build::default())?;
+    println!("{series}, small configuration           CPU s   wall s   CPU / clean");
+    for (name, cost) in [
+        ("clean", &clean),
+        ("a neighbouring commit in mm/", &next),
+        ("the same inputs again", &same),
+        ("clean, with ccache's files", &warm),
+    ] {
+        println!("{name:<32} {:8.1} {:8.1} {:13.3}", cost.cpu, cost.wall, cost.cpu / clean.cpu);
+    }
+    Ok(())
+}
+
+/// Removes what was built, but not what was compiled.
+fn forget(cache: &Path) -> Result<(), Box<dyn Error>> {
+    Ok(fs::remove_dir_all(cache.join("build/linux/output"))?)
+}
+
+fn cost(cache: &Cache, source: &Source, build: &Build) -> Result<Cost, Box<dyn Error>> {
+    let (begun, before) = (Instant::now(), cpu_time()?);
+    let built = cache.build(source, build, &|line| eprintln!("{line}"))?;
+    built.map_err(|unbuilt| unbuilt.problem().to_owned())?;
+    Ok(Cost { cpu: cpu_time()? - before, wall: begun.elapsed().as_secs_f64() })
+}
+
+/// The CPU time of all ended child processes, in seconds (getrusage(2)).
+fn cpu_time() -> Result<f64, Box<dyn Error>> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let time = usage.user_time() + usage.system_time();
+    Ok(time.num_microseconds() as f64 / 1e6)
+}
