@@ -6,7 +6,7 @@ use std::time::Duration;
 use kernels::Cache;
 use lab::schedule::schedule;
 use lab::{Guest, RunOptions, already_done};
-use model::{Experiment, Mode, Profiling, Setting, count};
+use model::{Build, Experiment, Mode, Profiling, Setting, count};
 use report::escape;
 use store::{Detail, Store};
 
@@ -47,6 +47,7 @@ pub fn plan(
             None => "",
         };
         let mut words = vec![format!("kernel {}{fetched}", variant.kernel)];
+        words.extend(variant.build.as_deref().map(changes).unwrap_or_default());
         words.extend(
             Some(format!("cmdline {}", variant.cmdline)).filter(|_| !variant.cmdline.is_empty()),
         );
@@ -139,4 +140,16 @@ fn wall_of_like(experiment: &Experiment, store: &Store) -> Result<Option<Duratio
     }
     let mean = walls.iter().sum::<f64>() / walls.len() as f64;
     Ok(mean.is_finite().then(|| Duration::from_secs_f64(mean.max(0.0))))
+}
+
+/// The changes to a source before it is built.
+fn changes(build: &Build) -> Vec<String> {
+    let patches = build.patches.iter().map(|path| format!("patch {}", path.display()));
+    let first = build.first.map(|first| match first {
+        0 => "none of these patches".to_owned(),
+        first => format!("the first {first} of these patches"),
+    });
+    let reverts = build.revert.iter().map(|commit| format!("revert {commit}"));
+    let picks = build.pick.iter().map(|commit| format!("pick {commit}"));
+    reverts.chain(picks).chain(patches).chain(first).collect()
 }
