@@ -1,6 +1,7 @@
 //! Builds kernels from source, once for the same inputs.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{Build, Kernel};
@@ -58,7 +59,7 @@ impl Cache {
         build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Result<Kernel, Unbuilt>, Error> {
-        let lock = self.lock_builds(say)?;
+        let _lock = self.lock_builds(say)?;
         make::check_programs(&build.compiler)?;
         let prepared = match self.prepare(source, build, say)? {
             Ok(prepared) => prepared,
@@ -75,7 +76,6 @@ impl Cache {
             source: &directory,
             ccache: &self.builds().join("ccache"),
             compiler: &build.compiler,
-            lock: &lock,
         };
         let inputs = (&*prepared.name, &prepared.requested, build.headers);
         if let Err(unbuilt) = workshop.build(inputs, say)? {
@@ -143,7 +143,7 @@ impl Cache {
                 return Err(Error::Config("`revert` and `pick` need `tree` (--tree)".into()));
             }
         };
-        let repository = Repository::open(&self.builds().join("repository"), tree.as_ref())?;
+        let repository = Repository::open(&self.repository(), tree.as_ref())?;
         let (base, from) = self.base(source, tree.as_ref(), &repository, say)?;
         let changes = changes(tree.as_ref(), build)?;
         let patched = match repository.apply(&base, &changes)? {
@@ -239,10 +239,15 @@ impl Cache {
         if let Some(tree) = known.get(key).filter(|tree| repository.has(tree)) {
             return Ok(tree.to_owned());
         }
-        let work = TempDir::new_in(self.builds()).doing("write into", &self.builds())?;
-        let archive = fetch(&work.path().join("package"))?;
+        // Always the same name, so that a killed process leaves one at most.
+        let work = self.builds().join("unpacked");
+        if work.exists() {
+            fs::remove_dir_all(&work).doing("clear", &work)?;
+        }
+        fs::create_dir(&work).doing("create", &work)?;
+        let archive = fetch(&work.join("package"))?;
         say(&format!("Unpacking {}", archive.file_name().unwrap_or_default().display()));
-        let files = work.path().join("files");
+        let files = work.join("files");
         fs::create_dir(&files).doing("create", &files)?;
         TAR.run(
             TAR.command()
@@ -253,6 +258,7 @@ impl Cache {
                 .arg("--strip-components=1"),
         )?;
         let tree = repository.snapshot(&files, true)?;
+        fs::remove_dir_all(&work).doing("remove", &work)?;
         known.set(key, &tree);
         known.write()?;
         Ok(tree)
@@ -313,15 +319,31 @@ impl Cache {
     }
 
     /// The directory in which kernels are built.
-    fn builds(&self) -> PathBuf {
+    pub(super) fn builds(&self) -> PathBuf {
         self.root.join("build")
     }
 
-    /// Takes the lock of builds, and waits while another process builds.
-    fn lock_builds(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
+    /// Our git repository.
+    pub(super) fn repository(&self) -> PathBuf {
+        self.builds().join("repository")
+    }
+
+    /// The file whose lock is held while a kernel is built.
+    pub(super) fn lock_of_builds(&self) -> PathBuf {
+        self.builds().join("lock")
+    }
+
+    /// Takes the lock of builds, and waits while another process builds. Programs that are started meanwhile
+    /// inherit it: if this process is killed, no other build begins before they have ended.
+    pub(super) fn lock_builds(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         let directory = self.builds();
         fs::create_dir_all(&directory).doing("create", &directory)?;
-        super::lock_file(&directory.join("lock"), "Waiting for another build", say)
+        let path = self.lock_of_builds();
+        let lock = super::lock_file(&path, "Waiting for another build", say)?;
+        rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())
+            .map_err(io::Error::from)
+            .doing("lock", &path)?;
+        Ok(lock)
     }
 }
 
@@ -361,7 +383,7 @@ fn built_in(output: &Path, stage: &TempDir) -> Result<PathBuf, Error> {
 fn digest_of(path: &Path) -> Result<String, Error> {
     let mut file = File::open(path).doing("read", path)?;
     let mut sum = Sha256::new();
-    std::io::copy(&mut file, &mut sum).doing("read", path)?;
+    io::copy(&mut file, &mut sum).doing("read", path)?;
     Ok(format!("{:x}", sum.finalize()))
 }
 

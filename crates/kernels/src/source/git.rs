@@ -196,6 +196,9 @@ impl Repository {
     pub fn snapshot(&self, directory: &Path, all: bool) -> Result<String, Error> {
         let name = digest(directory.as_os_str().as_encoded_bytes());
         let index = self.directory.join(format!("index-{}", &name[..16]));
+        if all {
+            let _ = fs::remove_file(&index); // of another archive
+        }
         let mut last = None;
         for _ in 0..READS {
             let mut add = self.command(Some(&index));
@@ -256,8 +259,6 @@ impl Repository {
     /// `kept`, a name in the directory, are left alone.
     pub fn check_out(&self, tree: &str, directory: &Path, kept: &str) -> Result<(), Error> {
         let index = &directory.with_extension("index");
-        let lock = directory.with_extension("index.lock");
-        let _ = fs::remove_file(lock); // of a killed process, since the lock of builds is held
         let work = |arguments: &[&str]| {
             let mut command = self.command(Some(index));
             command.arg("--work-tree").arg(directory).args(arguments).current_dir(directory);
@@ -317,6 +318,10 @@ impl Repository {
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
         if let Some(index) = index {
+            // A lock of the index is left from a killed git, because the lock of builds is held.
+            let mut lock = index.as_os_str().to_owned();
+            lock.push(".lock");
+            let _ = fs::remove_file(lock);
             command.env("GIT_INDEX_FILE", index);
         }
         command

@@ -54,9 +54,6 @@ pub(crate) struct Workshop<'a> {
     pub ccache: &'a Path,
     /// The compiler.
     pub compiler: &'a Compiler,
-    /// The open lock of builds. Programs of the build inherit it, so that no other build begins before they
-    /// have ended.
-    pub lock: &'a File,
 }
 
 /// The programs that build kernels, and the Debian packages that have them.
@@ -275,13 +272,7 @@ impl Workshop<'_> {
         let mut file = File::create(&log).doing("create", &log)?;
         let (reader, writer) = std::io::pipe().doing("start", Path::new("make"))?;
         let errors = writer.try_clone().doing("start", Path::new("make"))?;
-        rustix::io::fcntl_setfd(self.lock, rustix::io::FdFlags::empty())
-            .map_err(std::io::Error::from)
-            .doing("lock", &log)?;
         let child = command.stdout(writer).stderr(errors).spawn();
-        rustix::io::fcntl_setfd(self.lock, rustix::io::FdFlags::CLOEXEC)
-            .map_err(std::io::Error::from)
-            .doing("lock", &log)?;
         let mut child = child.doing("start", Path::new("setpriv"))?;
         drop(command); // it holds the pipe's other end
         let mut failed = Failed::default();
