@@ -7,6 +7,7 @@ mod names;
 mod results;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::{Better, BootId};
@@ -57,7 +58,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Fetch, list or remove kernels
+    /// Fetch, build, list or remove kernels
     #[command(subcommand)]
     Kernel(KernelCommand),
     /// Pin, list, renew or remove the disk images of Debian packages that workloads run in
@@ -134,6 +135,23 @@ pub enum KernelCommand {
         /// Name of the kernel, as `kernel list` prints it
         name: String,
     },
+    /// Remove kernels that were built from source and not used for long. Packaged kernels and your own
+    /// images stay
+    Prune(KernelPruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct KernelPruneArgs {
+    /// Remove kernels that were not used for this many days
+    #[arg(long, value_name = "DAYS", default_value = "30d", value_parser = days)]
+    pub older: Duration,
+    /// Remove all that builds can make again too: sources, objects, ccache. Without it our copies of sources
+    /// are removed if they exceed 2 GB
+    #[arg(long)]
+    pub builds: bool,
+    /// Only print what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -402,6 +420,12 @@ pub struct ShowArgs {
 
 fn boot_number(text: &str) -> Result<BootId, String> {
     text.parse().map_err(|_| "expected a boot's name, such as b12".into())
+}
+
+fn days(text: &str) -> Result<Duration, String> {
+    let days: Option<u32> = text.strip_suffix('d').and_then(|days| days.parse().ok());
+    let seconds = days.map(|days| u64::from(days) * 24 * 60 * 60);
+    seconds.map(Duration::from_secs).ok_or_else(|| "expected a number of days, such as 30d".into())
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

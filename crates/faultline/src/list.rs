@@ -1,11 +1,12 @@
 //! Lists as text: kernels, experiments, boots. Text from guests and files is escaped.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::UNIX_EPOCH;
+use std::iter;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use kernels::{KnownUserspace, Renewed};
+use kernels::{KnownKernel, KnownUserspace, Pruned, Renewed};
 use lab::Difference;
-use model::{Boot, Kept, Kernel, Outcome, count, date};
+use model::{Boot, Kept, Outcome, count, date};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Lost};
 
@@ -16,9 +17,9 @@ const CONSOLE_LINES: usize = 20;
 /// Longer outcomes have a line of their own.
 const BOOTS_WIDTH: usize = 28;
 
-/// The kernels in the cache, one line each.
-pub fn kernels(kernels: &[Kernel]) -> String {
-    let rows = kernels.iter().map(|kernel| {
+/// The kernels in the cache, one line each, and below it the origin.
+pub fn kernels(known: &[KnownKernel]) -> String {
+    let rows = known.iter().map(|KnownKernel { kernel, size: bytes, used }| {
         let parts = [
             ("modules", &kernel.modules),
             ("headers", &kernel.headers),
@@ -30,20 +31,36 @@ pub fn kernels(kernels: &[Kernel]) -> String {
             none if none.is_empty() => "image only".to_owned(),
             parts => parts,
         };
-        [kernel.name.clone(), parts, short(&kernel.digest), kernel.origin.clone()]
+        [kernel.name.clone(), size(*bytes), day(*used), parts, short(&kernel.digest)]
     });
-    columns(["KERNEL", "HAS", "DIGEST", "ORIGIN"], rows)
+    let lines = columns(["KERNEL", "SIZE", "LAST USED", "HAS", "DIGEST"], rows);
+    let origins = known.iter().map(|it| format!("        {}\n", escape(&it.kernel.origin)));
+    let below = iter::once(String::new()).chain(origins);
+    lines.lines().zip(below).map(|(line, below)| format!("{line}\n{below}")).collect()
+}
+
+/// What was removed from the cache, or would be, one line each, and the sum.
+pub fn pruned(pruned: &[Pruned], dry_run: bool) -> String {
+    let verb = if dry_run { "Would free" } else { "Freed" };
+    let freed = format!("{verb} {}.\n", size(pruned.iter().map(|it| it.size).sum()));
+    let rows = pruned.iter().map(|it| [it.name.clone(), size(it.size), it.origin.clone()]);
+    match pruned.is_empty() {
+        true => "Nothing to remove.\n".to_owned(),
+        false => {
+            columns([if dry_run { "TO REMOVE" } else { "REMOVED" }, "SIZE", "ORIGIN"], rows)
+                + &freed
+        }
+    }
 }
 
 /// The images in the cache, one line each.
 pub fn userspaces(known: &[KnownUserspace]) -> String {
     let rows = known.iter().map(|KnownUserspace { image, wanted }| {
-        let made = image.made.duration_since(UNIX_EPOCH).unwrap_or_default();
         let wanted: Vec<String> = wanted.iter().map(|packages| packages.join(" ")).collect();
         [
             short(&image.digest),
             image.size.to_string(),
-            date(made.as_secs()),
+            day(image.made),
             image.packages.len().to_string(),
             if wanted.is_empty() { "-".to_owned() } else { wanted.join(", ") },
         ]
@@ -145,6 +162,11 @@ pub fn differing(differences: &[Difference], older: ExperimentId) -> String {
         told => escape(&told.join("; ")),
     };
     format!("differs from {older}: {told}")
+}
+
+/// The day of a time, in UTC.
+fn day(time: SystemTime) -> String {
+    date(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
 /// Day and minute of a time in seconds since 1970, in UTC.
@@ -282,7 +304,7 @@ fn seconds(number: f64, decimals: usize) -> String {
 /// Lays rows out in columns, each as wide as its widest cell. Cells are escaped.
 fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows = rows.map(|row| row.map(|cell| escape(&cell)));
-    let rows: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+    let rows: Vec<[String; N]> = iter::once(head.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
@@ -299,7 +321,7 @@ mod tests {
     use std::time::Duration;
 
     use kernels::Userspace;
-    use model::Bytes;
+    use model::{Bytes, Kernel};
     use store::ExperimentId;
 
     use super::*;
@@ -320,6 +342,56 @@ mod tests {
             lock: None,
             made: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         }
+    }
+
+    #[test]
+    fn kernels_are_listed_with_their_use_of_the_disk() {
+        let kernel = |name: &str, origin: &str| Kernel {
+            name: name.into(),
+            origin: origin.into(),
+            digest: "0123456789abcdef".repeat(4),
+            config: Some("/x".into()),
+            ..Kernel::default()
+        };
+        let used = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let known = [
+            (kernel("6.1.0-9-cloud-amd64", "Debian 6.1.9-1"), 171 << 20),
+            (kernel("6.12.0-0123456789ab", "git v6.12, adc218676eef (\"Linux 6.12\")"), 45 << 20),
+        ];
+        let known = known.map(|(kernel, size)| KnownKernel { kernel, size, used });
+        insta::assert_snapshot!(kernels(&known), @r#"
+        KERNEL               SIZE  LAST USED   HAS     DIGEST
+        6.1.0-9-cloud-amd64  171M  2023-11-14  config  0123456789ab
+                Debian 6.1.9-1
+        6.12.0-0123456789ab  45M   2023-11-14  config  0123456789ab
+                git v6.12, adc218676eef ("Linux 6.12")
+        "#);
+    }
+
+    #[test]
+    fn what_is_removed_from_the_cache_is_listed_with_its_size() {
+        let pruned = |name: &str, size, origin: &str| Pruned {
+            name: name.into(),
+            size,
+            origin: origin.into(),
+            path: name.into(),
+        };
+        let all = [
+            pruned("6.12.0-0123456789ab", 45 << 20, "git v6.12"),
+            pruned("build/repository", 3 << 30, ""),
+        ];
+        insta::assert_snapshot!(super::pruned(&all, false), @r"
+        REMOVED              SIZE  ORIGIN
+        6.12.0-0123456789ab  45M   git v6.12
+        build/repository     3.0G
+        Freed 3.0G.
+        ");
+        insta::assert_snapshot!(super::pruned(&all[..1], true), @r"
+        TO REMOVE            SIZE  ORIGIN
+        6.12.0-0123456789ab  45M   git v6.12
+        Would free 45M.
+        ");
+        assert_eq!(super::pruned(&[], false), "Nothing to remove.\n");
     }
 
     #[test]

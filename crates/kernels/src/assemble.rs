@@ -30,6 +30,8 @@ pub(crate) struct Parts {
     pub map: Option<PathBuf>,
     /// Where the fields of a task are, if known.
     pub tasks: Option<TaskLayout>,
+    /// Whether it was built here from source.
+    pub built: bool,
     /// Digests of the files that the user gave with the image.
     pub digests: BTreeMap<String, String>,
 }
@@ -107,6 +109,7 @@ impl Parts {
             headers,
             map,
             tasks: self.tasks,
+            built: self.built,
             digests: self.digests,
         })
     }

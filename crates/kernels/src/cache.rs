@@ -3,6 +3,7 @@
 //! ```text
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
 //! kernels/NAME/sha256sums     the digests of all these files
+//! kernels/NAME/used           an empty file, modified whenever the kernel is obtained
 //! kernels/NAME/headers/       for a kernel of the user's: headers to build modules with
 //! kernels/NAME/external/      modules built for it, by the digest of their sources
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`
@@ -24,6 +25,7 @@
 mod out_of_tree;
 mod own;
 mod source;
+mod usage;
 mod userspace;
 
 use std::ffi::OsString;
@@ -34,6 +36,7 @@ use std::path::{Path, PathBuf};
 use model::Kernel;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+pub use usage::{KnownKernel, Prune, Pruned};
 pub use userspace::{KnownUserspace, Renewed};
 
 use crate::aliases::Aliases;
@@ -162,6 +165,7 @@ impl Cache {
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
             self.check(&kernel.name, say)?;
+            self.touch(&kernel.name);
             return Ok(kernel);
         }
         let request: Request = spec.parse()?;

@@ -15,12 +15,14 @@ const SUMS: &str = "sha256sums";
 const UNFINISHED: &str = "sha256sums.new";
 /// The directory of modules that are built for the kernel later. They have their own digests.
 pub(crate) const EXTERNAL: &str = "external";
+/// The file whose modification time tells when the kernel was last used.
+pub(crate) const USED: &str = "used";
 
 /// Writes the digests of a kernel's files.
 pub(crate) fn write(home: &Path) -> Result<(), Error> {
     let path = home.join(SUMS);
     let is_own =
-        |place: &Path| ![SUMS, UNFINISHED, EXTERNAL].iter().any(|it| place.starts_with(it));
+        |place: &Path| ![SUMS, UNFINISHED, EXTERNAL, USED].iter().any(|it| place.starts_with(it));
     let files = digests(home)?.into_iter().filter(|(place, _)| is_own(place));
     let text: String =
         files.map(|(place, digest)| format!("{digest}  {}\n", place.display())).collect();

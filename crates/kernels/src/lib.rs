@@ -25,7 +25,7 @@ mod tool;
 mod userspace;
 
 pub use assemble::digest;
-pub use cache::{Cache, KnownUserspace, Renewed};
+pub use cache::{Cache, KnownKernel, KnownUserspace, Prune, Pruned, Renewed};
 pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};

@@ -1,12 +1,15 @@
 //! Kernels from source: a small git repository whose Makefile makes a file that contains its sources.
 
+mod fixture;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
-use kernels::{Cache, Source};
+use kernels::{Cache, Files, Prune, Request, Source};
 use model::{Build, Kernel};
 use tempfile::TempDir;
 
@@ -206,8 +209,69 @@ fn the_output_of_a_killed_build_is_not_used() {
     fs::write(linux.join("mm/a.c"), "half of a checkout").unwrap();
     fs::write(bench.place("cache/build/linux.unfinished"), "").unwrap();
     fs::write(bench.place("cache/build/linux.index.lock"), "").unwrap();
+    fs::write(bench.place("cache/build/repository/index-patches.lock"), "").unwrap();
+    let build = Build { revert: vec!["main".into()], ..build };
+    let build = Build { set: [("X".into(), "y".into())].into(), ..build };
     let text = bench.text("git:main", &build);
-    assert!(text.contains("\ntwo\n") && !text.contains("left"), "{text}");
+    assert!(text.contains("\n2\n") && !text.contains("left"), "{text}");
+}
+
+/// Makes a file look as if it was last modified so many days ago.
+fn age(path: &Path, days: u32) {
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - days * DAY).unwrap();
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[test]
+fn kernels_from_source_go_if_they_were_not_used_for_long() {
+    let bench = Bench::new();
+    let (build, cache) = (bench.build(), bench.cache());
+    let old = bench.run("git:v1", &build).unwrap();
+    let again = bench.run("git:main", &build).unwrap();
+    let image = bench.place("bzImage");
+    fs::write(&image, fixture::kernel("6.1.2")).unwrap();
+    let files = Files { image, name: Some("mine".into()), ..Files::default() };
+    cache.add(&Request::Files(files), &|_| ()).unwrap();
+    for kernel in cache.list().unwrap() {
+        age(&kernel.image.with_file_name("kernel.json"), 40);
+    }
+    bench.run("git:main", &build).unwrap();
+    let used = cache.known().unwrap().into_iter().map(|it| (it.kernel.name, it.used));
+    let used: BTreeMap<_, _> = used.collect();
+    assert!(used[&again.name].elapsed().unwrap() < DAY, "{used:?}");
+    assert!(used[&old.name].elapsed().unwrap() > 39 * DAY, "{used:?}");
+
+    let prune = |older: u32, builds, dry_run| {
+        let prune = Prune { older: older * DAY, builds, dry_run };
+        let pruned = cache.prune(&prune, &|line| panic!("{line}")).unwrap();
+        assert!(pruned.iter().all(|it| it.size > 0 && it.path.exists() == dry_run));
+        pruned.into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(prune(41, false, false), [""; 0]);
+    assert_eq!(prune(30, false, true), [&*old.name]);
+    assert_eq!(prune(30, false, false), [&*old.name]);
+    assert_eq!(prune(0, false, false), [&*again.name]);
+    assert_eq!(cache.list().unwrap().len(), 1);
+    let builds = prune(30, true, false);
+    assert!(builds.contains(&"build/linux".into()) && !builds.contains(&"build/lock".into()));
+    assert_eq!(bench.run("git:v1", &build).unwrap().name, old.name);
+}
+
+#[test]
+fn a_build_needs_neither_our_repository_nor_a_record_of_uses() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.write("mm/a.c", "changed\n");
+    let kernel = bench.run("worktree", &build).unwrap();
+    let used = kernel.image.with_file_name("used");
+    fs::create_dir(&used).unwrap(); // cannot be written
+    bench.cache().obtain(&kernel.name, &|_| ()).unwrap();
+    fs::remove_dir_all(bench.place("cache/build/repository")).unwrap();
+    assert_eq!(bench.run("worktree", &build).unwrap(), kernel);
+    let other = Build { set: [("X".into(), "y".into())].into(), ..build };
+    assert!(bench.text("worktree", &other).contains("changed"));
 }
 
 #[test]

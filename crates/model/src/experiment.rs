@@ -394,6 +394,9 @@ pub struct Kernel {
     /// Where the fields of a task are, if it was built from source. Otherwise its BTF tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskLayout>,
+    /// Whether it was built here from source.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub built: bool,
     /// SHA-256 of the user's own files beside the image, in hexadecimal: `config`, `headers` (of all in
     /// the directory) and `map`.
     #[serde(default)]

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use kernels::{Cache, Files, Request, Source};
+use kernels::{Cache, Files, Prune, Request, Source};
 use model::Kernel;
 
 use super::build::NO_SOURCE;
 use super::print;
-use crate::args::{KernelAddArgs, KernelCommand};
+use crate::args::{KernelAddArgs, KernelCommand, KernelPruneArgs};
 use crate::failure::Failure;
 use crate::list;
 
@@ -15,14 +15,21 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
     let cache = Cache::open()?;
     match command {
         KernelCommand::Add(args) => add(&cache, *args)?,
-        KernelCommand::List => print(&list::kernels(&cache.list()?))?,
+        KernelCommand::List => print(&list::kernels(&cache.known()?))?,
         KernelCommand::Remove { name } => cache.remove(&name)?,
+        KernelCommand::Prune(KernelPruneArgs { older, builds, dry_run }) => {
+            let pruned = cache.prune(&Prune { older, builds, dry_run }, &say)?;
+            print(&list::pruned(&pruned, dry_run))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
-    let say = |line: &str| eprintln!("{line}");
     let named = args.kernel.as_deref().map(|kernel| args.build.full_name(kernel));
     if let Some(source) = named.as_deref().and_then(|kernel| kernel.parse::<Source>().ok()) {
         if args.suite.is_some() {

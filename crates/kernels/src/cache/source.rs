@@ -67,6 +67,7 @@ impl Cache {
         };
         if let Some(kernel) = self.read(&prepared.name)? {
             self.check(&kernel.name, say)?;
+            self.touch(&kernel.name);
             return Ok(Ok(kernel));
         }
         let directory = self.builds().join("linux");
@@ -108,6 +109,7 @@ impl Cache {
             config: Some(copy(".config", "config")?),
             modules: Some(built_in(&output, &stage)?),
             tasks: workshop.task_layout()?,
+            built: true,
             release,
             ..Parts::default()
         };
