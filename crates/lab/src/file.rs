@@ -5,23 +5,23 @@ pub mod build;
 mod disks;
 pub mod lock;
 mod machine;
+mod matrix;
 mod mode;
 mod swap;
 #[cfg(test)]
 mod tests;
 pub mod text;
 mod userspace;
+mod variants;
 mod workloads;
 mod write;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use model::{
-    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Setting, Share,
-    Variant, WorkloadUse,
+    Experiment, Limits, MAX_CPUS, MAX_NODES, Millis, Mode, Profiling, Sampler, Share, WorkloadUse,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -29,28 +29,25 @@ use toml::Spanned;
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::{MOST_ITERATIONS, nearest};
-use build::{BuildForm, ChangeForm};
+use build::BuildForm;
 use machine::MachineForm;
+use matrix::MatrixForm;
 use mode::BootsForm;
+use variants::VariantForm;
 use workloads::{WorkloadForm, read_manifest};
 
 pub use mode::DEFAULT_SEEDS;
+pub use variants::{check_cmdline, default_name};
 pub use write::{Written, file_name, write};
 
 /// The shortest interval between samples.
 pub const SHORTEST_INTERVAL: Millis = Millis(10);
 const MINUTE: Millis = Millis(60_000);
-/// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
-/// `arch/x86/include/asm/setup.h`); this leaves room for the words that we add.
-const LONGEST_CMDLINE: usize = 1536;
 /// The longest name of an experiment or a variant, in bytes.
 const LONGEST_NAME: usize = 200;
 /// What is wrong with a name that is none.
 const NO_NAME: &str =
     "is empty, longer than 200 bytes, begins or ends with a blank, or has control characters";
-/// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
-/// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of the kernel's own, up to seven that a seed draws, and these.
-const MOST_WORDS: usize = 20;
 /// The default time limit of an iteration.
 pub const DEFAULT_TIMEOUT: Millis = Millis(1_800_000);
 
@@ -105,7 +102,8 @@ struct FileForm {
     #[serde(default)]
     sampler: Option<Spanned<Sampler>>,
     #[serde(rename = "variant")]
-    variants: Spanned<Vec<VariantForm>>,
+    variants: Option<Spanned<Vec<VariantForm>>>,
+    matrix: Option<Spanned<MatrixForm>>,
     #[serde(rename = "workload")]
     workloads: Spanned<Vec<Spanned<WorkloadForm>>>,
 }
@@ -118,32 +116,8 @@ pub fn usual_limits(workloads: &[WorkloadUse]) -> Limits {
     Limits { run: Millis(run), ..Limits::default() }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VariantForm {
-    name: Option<Spanned<String>>,
-    kernel: Spanned<String>,
-    cmdline: Option<Spanned<String>>,
-    #[serde(default)]
-    sysctl: BTreeMap<Spanned<String>, Value>,
-    #[serde(default)]
-    sysfs: BTreeMap<Spanned<String>, Value>,
-    #[serde(default)]
-    modules: Vec<Spanned<String>>,
-    #[serde(default)]
-    patches: Vec<PathBuf>,
-    #[serde(default)]
-    each: bool,
-    #[serde(default)]
-    revert: Vec<String>,
-    #[serde(default)]
-    pick: Vec<String>,
-    #[serde(default)]
-    build: BuildForm,
-}
-
 /// The value of a setting or a parameter as a user writes it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected a string, a number, true or false; write several values as one string: \"1,4\""
@@ -273,7 +247,7 @@ impl FileForm {
         let (mut machine, limits) = machine::check(self.machine, self.mode)?;
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = (tree.as_deref(), &self.build, directory);
-        let variants = check_variants(self.variants, source)?;
+        let variants = variants::check_all(matrix::variants(self.variants, self.matrix)?, source)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
         if forms.is_empty() {
@@ -339,140 +313,6 @@ fn check_sampler(sampler: Option<Spanned<Sampler>>) -> Checked<Sampler> {
     Ok(sampler.into_inner())
 }
 
-/// The tree of sources, how kernels are built, and the directory of relative paths.
-type SourceForm<'a> = (Option<&'a Path>, &'a BuildForm, &'a Path);
-
-fn check_variants(
-    forms: Spanned<Vec<VariantForm>>,
-    source: SourceForm<'_>,
-) -> Checked<Vec<Variant>> {
-    let span = forms.span();
-    let forms = forms.into_inner();
-    if forms.is_empty() {
-        return fault(span, "there is no variant", "add a [[variant]] with a kernel");
-    }
-    let mut variants: Vec<Variant> = Vec::new();
-    for form in forms {
-        let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
-        let is_series = form.each;
-        let variant = form.check(source)?;
-        let all = match is_series {
-            true => build::each(&variant)
-                .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
-            false => vec![variant],
-        };
-        for variant in all {
-            if variants.iter().any(|other| other.name == variant.name) {
-                let problem = format!("two variants have the name `{}`", variant.name);
-                return fault(
-                    place,
-                    problem,
-                    "give each variant its own name; reports use it as the head of a column",
-                );
-            }
-            variants.push(variant);
-        }
-    }
-    Ok(variants)
-}
-
-impl VariantForm {
-    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<Variant> {
-        let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
-        let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
-        let source = (&self.kernel, tree);
-        let build = build::check(source, (general, self.build), change, directory)?.map(Box::new);
-        let kernel = self.kernel.into_inner();
-        let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
-        if !is_name(&name) {
-            return fault(
-                place,
-                format!("the variant's name {NO_NAME}"),
-                "reports use it as the head of a column",
-            );
-        }
-        let cmdline = match self.cmdline {
-            Some(words) => {
-                let span = words.span();
-                check_cmdline(words.get_ref())
-                    .or_else(|(problem, hint)| fault(span, problem, hint))?;
-                words.into_inner()
-            }
-            None => String::new(),
-        };
-        let (mut settings, mut places) = (Vec::new(), Vec::new());
-        for (name, value) in self.sysctl {
-            // Separated by dots, or by slashes if a part contains dots itself (sysctl(8)).
-            if name.get_ref().split(['.', '/']).any(|part| part.trim().is_empty()) {
-                let problem = format!("`{}` is not a sysctl", name.get_ref());
-                return fault(name.span(), problem, "write it like \"kernel.numa_balancing\"");
-            }
-            places.push(name.span());
-            settings.push(Setting::Sysctl { name: name.into_inner(), value: value.into() });
-        }
-        for (path, value) in self.sysfs {
-            let below = path.get_ref().strip_prefix("/sys/").unwrap_or_default();
-            if below.split('/').any(|part| ["", ".", ".."].contains(&part.trim())) {
-                let problem = format!("`{}` is not a file below /sys", path.get_ref());
-                return fault(
-                    path.span(),
-                    problem,
-                    "use a path such as \"/sys/kernel/mm/...\"; files below /proc/sys are sysctls",
-                );
-            }
-            places.push(path.span());
-            settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
-        }
-        let files: Vec<String> = settings.iter().map(Setting::file).collect();
-        let twice = (0..files.len()).find(|place| files[..*place].contains(&files[*place]));
-        if let Some(place) = twice {
-            let problem = format!("`{}` is set twice", files[place]);
-            return fault(places.swap_remove(place), problem, "set each file once");
-        }
-        if let Some(module) = self.modules.iter().find(|it| it.get_ref().trim().is_empty()) {
-            let hint = "name a module, such as \"loop\", or leave it out";
-            return fault(module.span(), "the name of a module is empty", hint);
-        }
-        let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
-        let kernel = build::source(directory, kernel).into();
-        Ok(Variant { name, kernel, cmdline, settings, modules, build })
-    }
-}
-
-/// Checks the words that a variant adds to the kernel's command line.
-///
-/// # Errors
-/// What is wrong, and what to do.
-pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
-    if words.chars().any(char::is_control) {
-        let problem = "the command line has a control character";
-        return Err((problem.into(), "separate words by spaces".into()));
-    }
-    if words.len() > LONGEST_CMDLINE {
-        let problem = format!("the command line has {} bytes", words.len());
-        let hint = format!(
-            "use up to {LONGEST_CMDLINE}; the kernel reads 2047, including words that faultline adds"
-        );
-        return Err((problem, hint));
-    }
-    let unknown = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('.'));
-    let number = words.split_whitespace().filter(unknown).count();
-    if number > MOST_WORDS {
-        let problem = format!("the command line has {number} words with a value");
-        let hint = format!(
-            "use up to {MOST_WORDS}; the kernel panics at 32 unknown ones, including those that faultline adds"
-        );
-        return Err((problem, hint));
-    }
-    Ok(())
-}
-
-/// The default name of a variant: its kernel's, without `debian:` or `git:`.
-pub fn default_name(kernel: &str) -> String {
-    let prefixes = ["debian:", "git:"];
-    prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned()
-}
-
 /// serde's message in our words, with the key of the wrong value and, for a number, the allowed range.
 fn in_plain_words(message: &str, key: Option<&str>) -> String {
     let range = match key {
@@ -489,6 +329,7 @@ fn in_plain_words(message: &str, key: Option<&str>) -> String {
         // Here "variant" means something else.
         .replace("unknown variant", "unknown value")
         .replace(" as i128, expected any value", &format!(", {range}"))
+        .replace("expected a sequence", "expected a list")
         .replace("expected u8", "expected a whole number from 0 to 255")
         .replace("expected usize", &range)
         .replace("expected u32", &range);
@@ -511,6 +352,9 @@ fn key(text: &str, start: usize) -> Option<&str> {
 fn did_you_mean(message: &str) -> Option<String> {
     if message.ends_with("expected a string") {
         return Some("write it in quotation marks, with its unit if it has one: \"1G\"".into());
+    }
+    if message.ends_with("expected a sequence") {
+        return Some("write a list in brackets, also of one value".into());
     }
     let mut quoted = message.split('`').skip(1).step_by(2);
     let wanted = quoted.next().filter(|_| message.starts_with("unknown"))?;

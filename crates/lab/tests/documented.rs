@@ -14,7 +14,7 @@ const UNKNOWN: &str = "zzz";
 const REQUIRED: &str = "must be given";
 
 /// Experiments that together have every table. Each key applies in one of them at least.
-const EXPERIMENTS: [&str; 3] = [
+const EXPERIMENTS: [&str; 4] = [
     "name = 'x'\nboots = 'auto'\nsampler = {}\n\
      machine = { cpus = 2, memory = '1G', disk = [{ size = '1G' }, { size = '1G' }], limits = {},\
      swap = { kind = 'disk' } }\n\
@@ -25,6 +25,8 @@ const EXPERIMENTS: [&str; 3] = [
      variant = [{ kernel = '6.1' }]\nworkload = [{ name = 'mprotect' }]\n",
     "name = 'x'\nboots = 3\ntree = '.'\nbuild = {}\nmachine = { node = [{ memory = '1G' }, { memory = '1G', cpus = '0' }] }\n\
      variant = [{ kernel = 'git:v6.1', build = {} }]\nworkload = [{ name = 'mprotect' }]\n",
+    "name = 'x'\nboots = 3\nmachine = { cpus = 2, memory = '1G' }\nmatrix = { kernel = ['6.1'] }\n\
+     workload = [{ name = 'mprotect' }]\n",
 ];
 const MANIFEST: &str = "name = 'x'\ndescription = ''\ncommand = ['true']\n\
                         metrics = [{ name = 'a', unit = 's', mean = 'amean' }]\n";

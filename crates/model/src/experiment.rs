@@ -193,9 +193,20 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// Kernel modules to load.
     pub modules: Vec<String>,
+    /// Its place in a matrix of variants: the names of the axes and its value on each. They affect only how
+    /// figures are read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub axes: Vec<(String, String)>,
     /// How the kernel is built, if its name means a source. In stored experiments the kernel is the built one.
     #[serde(skip)]
     pub build: Option<Box<Build>>,
+}
+
+impl Variant {
+    /// The same without what only affects how its figures are read.
+    pub fn as_run(&self) -> Self {
+        Self { axes: Vec::new(), ..self.clone() }
+    }
 }
 
 /// A workload as an experiment uses it.

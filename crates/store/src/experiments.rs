@@ -61,7 +61,7 @@ impl Store {
     /// keeps its number. The number of boots is not part of the identity; the larger one is kept. Once an
     /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
     /// A lock of its user space is kept until another one is given. How figures are read
-    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run)) is taken from the latest definition. Any other
+    /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run), [`Variant::as_run`](model::Variant::as_run)) is taken from the latest definition. Any other
     /// change makes another experiment.
     ///
     /// # Errors
@@ -193,6 +193,9 @@ pub(crate) fn identity(experiment: &Experiment) -> serde_json::Result<String> {
     let mut run = experiment.clone();
     for used in &mut run.workloads {
         *used = used.as_run();
+    }
+    for variant in &mut run.variants {
+        *variant = variant.as_run();
     }
     // The digest of the user space represents the packages.
     definition(&run, &["boots", "sequential", "userspace"])

@@ -1,7 +1,7 @@
 //! Tests of valid and invalid experiment files.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use model::Sequential;
+use model::{Sequential, Setting};
 
 use super::*;
 use crate::file::lock;

@@ -142,7 +142,7 @@ fn disk(disk: &Disk) -> Table {
 }
 
 fn variant(variant: Variant) -> Table {
-    let Variant { name, kernel, cmdline, settings, modules, build: _ } = variant;
+    let Variant { name, kernel, cmdline, settings, modules, axes, build: _ } = variant;
     let mut table = Table::new();
     set(&mut table, "name", name);
     set(&mut table, "kernel", kernel.name.clone());
@@ -151,6 +151,10 @@ fn variant(variant: Variant) -> Table {
     }
     if !modules.is_empty() {
         set(&mut table, "modules", modules);
+    }
+    if !axes.is_empty() {
+        let axes = axes.iter().map(|(axis, value)| format!("{axis}={value}"));
+        set(&mut table, "axes", axes.collect::<Vec<_>>());
     }
     let [mut sysctl, mut sysfs] = [Table::new(), Table::new()];
     for setting in settings {
@@ -374,6 +378,8 @@ mod tests {
         let variant = &mut experiment.variants[0];
         variant.cmdline = value.replace(char::is_control, " ");
         variant.modules = vec![format!("m{value}"); 30];
+        let short: String = variant.cmdline.chars().take(40).collect();
+        variant.axes = vec![("z".into(), "1".into()), ("a".into(), format!("v{short}=v"))];
         variant.settings = vec![
             Setting::Sysctl {
                 name: format!("kernel.x{}", name.replace(['.', '/'], "_")),

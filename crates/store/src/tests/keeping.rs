@@ -225,6 +225,7 @@ fn other_readings_of_figures_are_the_same_experiment() {
     manifest.description.push('.');
     manifest.preparation.clear();
     later.workloads[0].primary.clear();
+    later.variants[0].axes.push(("thp".into(), "never".into()));
     let metric = &mut later.workloads[0].manifest.metrics[0];
     (metric.better, metric.mean, metric.primary) = (None, model::Mean::Gmean, true);
     (metric.rows, metric.decimals, metric.concurrent) = (model::Rows::Brief, Some(3), true);

@@ -93,6 +93,7 @@ fn experiment(name: &str) -> Experiment {
         ],
         build: None,
         modules: vec!["ext4".into()],
+        axes: vec![("kernel".into(), kernel.into())],
     };
     let metric = Metric {
         name: "Elapsed".into(),

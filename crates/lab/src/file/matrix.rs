@@ -1,0 +1,398 @@
+//! Expands `[matrix]`: kernels x patches x settings become variants.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::variants::{VariantForm, default_name};
+use super::{Checked, Value, fault, nearest};
+
+/// Most variants of a matrix, before some are taken out.
+const MOST_VARIANTS: usize = 1000;
+const KERNEL: &str = "kernel";
+/// The name of a value that changes nothing.
+const NONE: &str = "none";
+
+type List<T> = Spanned<Vec<Spanned<T>>>;
+
+/// The axes, each a list of values, and what is taken out.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MatrixForm {
+    kernel: List<String>,
+    revert: Option<List<Changes>>,
+    pick: Option<List<Changes>>,
+    patches: Option<List<Changes>>,
+    thp: Option<List<String>>,
+    mglru: Option<List<String>>,
+    numa_balancing: Option<List<String>>,
+    preempt: Option<List<String>>,
+    cmdline: Option<List<String>>,
+    #[serde(default)]
+    sysctl: BTreeMap<Spanned<String>, List<Value>>,
+    #[serde(default)]
+    sysfs: BTreeMap<Spanned<String>, List<Value>>,
+    #[serde(default)]
+    exclude: Vec<Spanned<BTreeMap<Spanned<String>, Value>>>,
+}
+
+/// Commits or patches that are applied together.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string, or a list of strings that are applied together")]
+enum Changes {
+    One(String),
+    All(Vec<String>),
+}
+
+impl Changes {
+    /// All of them; an empty text stands for none.
+    fn into_list(self) -> Vec<String> {
+        let mut list = match self {
+            Self::One(one) => vec![one],
+            Self::All(all) => all,
+        };
+        list.retain(|it| !it.trim().is_empty());
+        list
+    }
+}
+
+/// A setting with a short name. Values are written as the kernel expects them.
+struct Known {
+    name: &'static str,
+    values: &'static [(&'static str, &'static str)],
+    set: fn(Range<usize>, &str) -> Change,
+}
+
+const THP: Known = Known {
+    name: "thp",
+    values: &[("always", "always"), ("madvise", "madvise"), ("never", "never")],
+    set: |place, value| sysfs(place, "/sys/kernel/mm/transparent_hugepage/enabled", value),
+};
+const MGLRU: Known = Known {
+    name: "mglru",
+    values: &[("on", "y"), ("off", "n")],
+    set: |place, value| sysfs(place, "/sys/kernel/mm/lru_gen/enabled", value),
+};
+const NUMA_BALANCING: Known = Known {
+    name: "numa_balancing",
+    values: &[("off", "0"), ("normal", "1"), ("tiering", "2")],
+    set: |place, value| {
+        Change::Sysctl(Spanned::new(place, "kernel.numa_balancing".into()), text(value))
+    },
+};
+const PREEMPT: Known = Known {
+    name: "preempt",
+    values: &[("none", "none"), ("voluntary", "voluntary"), ("full", "full"), ("lazy", "lazy")],
+    set: |_, value| Change::Cmdline(format!("preempt={value}")),
+};
+
+fn sysfs(place: Range<usize>, path: &str, value: &str) -> Change {
+    Change::Sysfs(Spanned::new(place, path.into()), text(value))
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.into())
+}
+
+/// What a value does to a variant.
+#[derive(Clone)]
+enum Change {
+    Kernel,
+    Revert(Vec<String>),
+    Pick(Vec<String>),
+    Patches(Vec<String>),
+    Cmdline(String),
+    Sysctl(Spanned<String>, Value),
+    Sysfs(Spanned<String>, Value),
+}
+
+/// Makes a change of commits or patches.
+type Wrap = fn(Vec<String>) -> Change;
+
+/// A value of an axis.
+struct Choice {
+    place: Range<usize>,
+    /// Its name on the axis.
+    name: String,
+    /// As the file has it.
+    written: String,
+    /// What it adds to a variant's name.
+    suffix: String,
+    change: Change,
+}
+
+struct Axis {
+    name: String,
+    choices: Vec<Choice>,
+}
+
+impl Axis {
+    fn new<T>(
+        name: &str,
+        values: List<T>,
+        choice: impl Fn(Range<usize>, T) -> Checked<Choice>,
+    ) -> Checked<Self> {
+        let span = values.span();
+        let values = values.into_inner().into_iter();
+        let choices: Vec<Choice> =
+            values.map(|it| choice(it.span(), it.into_inner())).collect::<Checked<_>>()?;
+        if choices.is_empty() {
+            let hint = "list its values, or leave the key out";
+            return fault(span, format!("`{name}` has no values"), hint);
+        }
+        let is_named =
+            |place: usize| choices[..place].iter().any(|it| it.name == choices[place].name);
+        if let Some(place) = (0..choices.len()).find(|place| is_named(*place)) {
+            let Choice { place, name: value, .. } = &choices[place];
+            let problem = format!("two values of `{name}` have the name `{value}`");
+            let hint = "give each value once; patches are named by their files, without directory";
+            return fault(place.clone(), problem, hint);
+        }
+        Ok(Self { name: name.to_owned(), choices })
+    }
+
+    fn of_known(known: &Known, values: List<String>) -> Checked<Self> {
+        Self::new(known.name, values, |place, name| {
+            let Some((_, value)) = known.values.iter().find(|(known, _)| *known == name) else {
+                let values: Vec<&str> = known.values.iter().map(|(name, _)| *name).collect();
+                let problem = format!("`{name}` is not a value of `{}`", known.name);
+                return fault(place, problem, format!("its values are {}", values.join(", ")));
+            };
+            let change = (known.set)(place.clone(), value);
+            let suffix = format!(" {}={name}", known.name);
+            Ok(Choice { place, written: name.clone(), suffix, name, change })
+        })
+    }
+
+    /// Commits or patches. Their names follow the kernel's after `mark`.
+    fn of_changes(name: &str, mark: &str, values: List<Changes>, change: Wrap) -> Checked<Self> {
+        Self::new(name, values, |place, changes| {
+            let changes = changes.into_list();
+            let written = changes.join("+");
+            let stem = |it: &String| match name {
+                "patches" => Path::new(it).file_stem().map(|it| it.to_string_lossy().into_owned()),
+                _ => Some(it.clone()),
+            };
+            let stems: Vec<String> =
+                changes.iter().map(|it| stem(it).unwrap_or_default()).collect();
+            let (name, suffix) = match stems.join("+") {
+                empty if empty.is_empty() => (NONE.to_owned(), String::new()),
+                stems => (stems.clone(), format!("{mark}{stems}")),
+            };
+            Ok(Choice { place, name, written, suffix, change: change(changes) })
+        })
+    }
+
+    fn of_settings(
+        key: Spanned<String>,
+        values: List<Value>,
+        change: fn(Spanned<String>, Value) -> Change,
+    ) -> Checked<Self> {
+        let name = key.get_ref().clone();
+        Self::new(&name, values, |place, value| {
+            let written = String::from(value.clone());
+            let suffix = format!(" {}={written}", short(&name));
+            let change = change(key.clone(), value);
+            Ok(Choice { place, name: written.clone(), written, suffix, change })
+        })
+    }
+
+    fn choice(&self, text: &str) -> Option<usize> {
+        self.choices.iter().position(|it| it.name == text || it.written == text)
+    }
+}
+
+/// The name of a setting as it is printed: without the directory that most have in common.
+fn short(setting: &str) -> &str {
+    let prefixes = ["/sys/kernel/mm/", "/sys/"];
+    prefixes.iter().find_map(|it| setting.strip_prefix(it)).unwrap_or(setting)
+}
+
+/// The variants of a file, which has either a list of them or a matrix.
+pub(super) fn variants(
+    listed: Option<Spanned<Vec<VariantForm>>>,
+    matrix: Option<Spanned<MatrixForm>>,
+) -> Checked<Vec<VariantForm>> {
+    match (listed, matrix) {
+        (Some(_), Some(matrix)) => fault(
+            matrix.span(),
+            "the file has both [[variant]] and [matrix]",
+            "leave one of them out; the matrix makes all variants",
+        ),
+        (None, Some(matrix)) => expand(matrix),
+        (Some(listed), None) if !listed.get_ref().is_empty() => Ok(listed.into_inner()),
+        (listed, None) => fault(
+            listed.map_or(0..0, |it| it.span()),
+            "there is no variant",
+            "add a [[variant]] with a kernel, or a [matrix]",
+        ),
+    }
+}
+
+fn expand(matrix: Spanned<MatrixForm>) -> Checked<Vec<VariantForm>> {
+    let span = matrix.span();
+    let mut form = matrix.into_inner();
+    let exclude = std::mem::take(&mut form.exclude);
+    let axes = form.axes()?;
+    check_files(&axes)?;
+    let number = axes.iter().try_fold(1usize, |all, it| all.checked_mul(it.choices.len()));
+    if number.is_none_or(|number| number > MOST_VARIANTS) {
+        let problem = format!("the matrix has more than {MOST_VARIANTS} variants");
+        return fault(span, problem, "give its axes fewer values");
+    }
+    let mut cells: Vec<Vec<usize>> = vec![Vec::new()];
+    for axis in &axes {
+        let longer = |cell: &Vec<usize>| {
+            let cell = cell.clone();
+            (0..axis.choices.len()).map(move |choice| [&cell[..], &[choice]].concat())
+        };
+        cells = cells.iter().flat_map(longer).collect();
+    }
+    for excluded in exclude {
+        let place = excluded.span();
+        let chosen = chosen(excluded, &axes)?;
+        let before = cells.len();
+        cells.retain(|cell| !chosen.iter().all(|(axis, choice)| cell[*axis] == *choice));
+        if cells.len() == before {
+            let problem = "this takes out no variant: those before it took them out already";
+            return fault(place, problem, "leave it out");
+        }
+    }
+    if cells.is_empty() {
+        let hint = "name more values of each variant that is taken out";
+        return fault(span, "`exclude` takes out all variants", hint);
+    }
+    Ok(cells.iter().map(|cell| variant(&axes, cell)).collect())
+}
+
+/// The values that a variant must have to be taken out: axes and their choices.
+fn chosen(
+    excluded: Spanned<BTreeMap<Spanned<String>, Value>>,
+    axes: &[Axis],
+) -> Checked<Vec<(usize, usize)>> {
+    if excluded.get_ref().is_empty() {
+        let hint = "name the values of the variants to take out: { thp = \"never\" }";
+        return fault(excluded.span(), "this names no value", hint);
+    }
+    let names: Vec<&str> = axes.iter().map(|axis| &*axis.name).collect();
+    let found = excluded.into_inner().into_iter().map(|(name, value)| {
+        let Some(axis) = axes.iter().position(|axis| axis.name == *name.get_ref()) else {
+            let problem = format!("`{}` is not an axis of the matrix", name.get_ref());
+            let hint = match nearest(name.get_ref(), names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its axes are {}", names.join(", ")),
+            };
+            return fault(name.span(), problem, hint);
+        };
+        let value = String::from(value);
+        match axes[axis].choice(&value) {
+            Some(choice) => Ok((axis, choice)),
+            None => {
+                let problem = format!("the matrix has no `{}` of `{value}`", names[axis]);
+                let known: Vec<&str> = axes[axis].choices.iter().map(|it| &*it.name).collect();
+                fault(name.span(), problem, format!("it has {}", known.join(", ")))
+            }
+        }
+    });
+    found.collect()
+}
+
+impl MatrixForm {
+    /// The axes in the order of the names of variants; the last one changes fastest from column to column.
+    fn axes(self) -> Checked<Vec<Axis>> {
+        let mut axes = vec![Axis::new(KERNEL, self.kernel, |place, written| {
+            let name = default_name(&written);
+            Ok(Choice { place, suffix: name.clone(), name, written, change: Change::Kernel })
+        })?];
+        let changes: [(_, _, _, Wrap); 3] = [
+            ("revert", "+revert-", self.revert, Change::Revert),
+            ("pick", "+", self.pick, Change::Pick),
+            ("patches", "+", self.patches, Change::Patches),
+        ];
+        for (name, mark, values, change) in changes {
+            axes.extend(values.map(|it| Axis::of_changes(name, mark, it, change)).transpose()?);
+        }
+        let known = [
+            (&THP, self.thp),
+            (&MGLRU, self.mglru),
+            (&NUMA_BALANCING, self.numa_balancing),
+            (&PREEMPT, self.preempt),
+        ];
+        for (known, values) in known {
+            axes.extend(values.map(|values| Axis::of_known(known, values)).transpose()?);
+        }
+        if let Some(values) = self.cmdline {
+            axes.push(Axis::new("cmdline", values, |place, words| {
+                let is_none = words.trim().is_empty();
+                let name = if is_none { NONE.to_owned() } else { words.clone() };
+                let suffix = if is_none { String::new() } else { format!(" {words}") };
+                Ok(Choice {
+                    place,
+                    name,
+                    written: words.clone(),
+                    suffix,
+                    change: Change::Cmdline(words),
+                })
+            })?);
+        }
+        for (key, values) in self.sysctl {
+            axes.push(Axis::of_settings(key, values, Change::Sysctl)?);
+        }
+        for (key, values) in self.sysfs {
+            axes.push(Axis::of_settings(key, values, Change::Sysfs)?);
+        }
+        Ok(axes)
+    }
+}
+
+/// Refuses two axes that write to one file.
+fn check_files(axes: &[Axis]) -> Checked<()> {
+    let file = |axis: &Axis| match &axis.choices[0].change {
+        Change::Sysctl(name, _) => Some(format!("sysctl {}", name.get_ref())),
+        Change::Sysfs(path, _) => Some(path.get_ref().clone()),
+        _ => None,
+    };
+    let files: Vec<Option<String>> = axes.iter().map(file).collect();
+    for (number, file) in files.iter().enumerate() {
+        if let (Some(file), true) = (file, files[..number].contains(file)) {
+            let place = axes[number].choices[0].place.clone();
+            return fault(place, format!("`{file}` is set by two axes"), "leave one of them out");
+        }
+    }
+    Ok(())
+}
+
+/// The variant with these choices. An axis with one value is not part of its name, except the kernel.
+fn variant(axes: &[Axis], cell: &[usize]) -> VariantForm {
+    let chosen = || axes.iter().zip(cell).map(|(axis, choice)| (axis, &axis.choices[*choice]));
+    let crossed = || chosen().filter(|(axis, _)| axis.choices.len() > 1);
+    let is_kernel = |axis: &Axis| axis.name == KERNEL;
+    let named = chosen().filter(|(axis, _)| axis.choices.len() > 1 || is_kernel(axis));
+    let name: String = named.map(|(_, choice)| &*choice.suffix).collect();
+    let kernel = &axes[0].choices[cell[0]];
+    let at = |text: &str| Spanned::new(kernel.place.clone(), text.to_owned());
+    let mut form = VariantForm {
+        axes: crossed().map(|(axis, it)| at(&format!("{}={}", axis.name, it.name))).collect(),
+        ..VariantForm::new(at(&name), at(&kernel.written))
+    };
+    let mut words: Vec<String> = Vec::new();
+    for (_, choice) in chosen() {
+        match choice.change.clone() {
+            Change::Kernel => {}
+            Change::Revert(commits) => form.revert = commits,
+            Change::Pick(commits) => form.pick = commits,
+            Change::Patches(files) => form.patches = files.into_iter().map(PathBuf::from).collect(),
+            Change::Cmdline(more) => words.push(more),
+            Change::Sysctl(name, value) => drop(form.sysctl.insert(name, value)),
+            Change::Sysfs(path, value) => drop(form.sysfs.insert(path, value)),
+        }
+    }
+    form.cmdline = Some(at(words.join(" ").trim()));
+    form
+}
+
+#[cfg(test)]
+mod tests;

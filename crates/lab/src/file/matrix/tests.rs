@@ -1,0 +1,150 @@
+//! Tests of matrices of variants.
+
+use std::path::Path;
+
+use model::{Experiment, Setting};
+
+use super::super::tests::rendered;
+use super::super::{parse, write};
+
+fn file(matrix: &str) -> String {
+    format!(
+        "name = \"x\"\nboots = 3\ntree = \"/linux\"\nmachine = {{ cpus = 2, memory = \"1G\" }}\n\
+         workload = [{{ name = \"mprotect\" }}]\n[matrix]\n{matrix}\n"
+    )
+}
+
+fn read(matrix: &str) -> Experiment {
+    let read = parse(Path::new("x.toml"), &file(matrix), None);
+    read.unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn names(matrix: &str) -> Vec<String> {
+    read(matrix).variants.into_iter().map(|variant| variant.name).collect()
+}
+
+#[test]
+fn kernels_and_settings_are_crossed() {
+    let experiment = read(
+        "kernel = [\"debian:6.1\", \"6.12\"]\nthp = [\"always\", \"never\"]\nmglru = [\"off\"]\n\
+         numa_balancing = [\"tiering\"]\npreempt = [\"full\"]\ncmdline = [\"nokaslr\"]",
+    );
+    let names: Vec<_> = experiment.variants.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["6.1 thp=always", "6.1 thp=never", "6.12 thp=always", "6.12 thp=never"]);
+    let last = &experiment.variants[3];
+    assert_eq!((&*last.kernel.name, &*last.cmdline), ("6.12", "preempt=full nokaslr"));
+    let sysfs = |path: &str, value: &str| Setting::Sysfs { path: path.into(), value: value.into() };
+    let settings = [
+        Setting::Sysctl { name: "kernel.numa_balancing".into(), value: "2".into() },
+        sysfs("/sys/kernel/mm/lru_gen/enabled", "n"),
+        sysfs("/sys/kernel/mm/transparent_hugepage/enabled", "never"),
+    ];
+    assert_eq!(last.settings, settings);
+    // Axes with one value are not axes.
+    let axes = [("kernel".to_owned(), "6.12".to_owned()), ("thp".to_owned(), "never".to_owned())];
+    assert_eq!(last.axes, axes);
+}
+
+#[test]
+fn patches_are_crossed_with_settings() {
+    let matrix = "kernel = [\"git:v6.12\"]\npatches = [\"\", \"a/fix.patch\", [\"one.patch\", \"two.mbox\"]]\n\
+                  revert = [[], \"abc\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\n\
+                  sysfs = { \"/sys/kernel/mm/ksm/run\" = [true] }";
+    let experiment = read(matrix);
+    assert_eq!(experiment.variants.len(), 12);
+    let names: Vec<_> = experiment.variants.iter().map(|it| &*it.name).collect();
+    assert_eq!(
+        names[..3],
+        ["v6.12 vm.swappiness=60", "v6.12 vm.swappiness=200", "v6.12+fix vm.swappiness=60"]
+    );
+    let last = &experiment.variants[11];
+    assert_eq!(last.name, "v6.12+revert-abc+one+two vm.swappiness=200");
+    let build = last.build.as_ref().unwrap();
+    assert_eq!(build.revert, ["abc"]);
+    assert_eq!(build.patches, [Path::new("one.patch"), Path::new("two.mbox")]);
+    let first = experiment.variants[0].build.as_ref().unwrap();
+    assert!(first.patches.is_empty() && first.revert.is_empty());
+    let none = [("revert", "none"), ("patches", "none"), ("vm.swappiness", "60")];
+    assert_eq!(experiment.variants[0].axes, none.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[test]
+fn combinations_are_taken_out() {
+    let matrix = "kernel = [\"debian:6.1\", \"debian:6.12\"]\nthp = [\"always\", \"never\"]\n\
+                  cmdline = [\"\", \"nokaslr\"]\n";
+    let all = names(matrix);
+    assert_eq!(all.len(), 8);
+    let left = |exclude: &str| names(&format!("{matrix}exclude = [{exclude}]"));
+    let own = left("{ kernel = \"6.1\", thp = \"never\" }");
+    assert_eq!(own, [&all[..2], &all[4..]].concat());
+    assert_eq!(
+        left("{ kernel = \"debian:6.1\" }, { cmdline = \"\" }"),
+        ["6.12 thp=always nokaslr", "6.12 thp=never nokaslr"]
+    );
+    assert_eq!(left("{ cmdline = \"none\" }").len(), 4);
+}
+
+#[test]
+fn a_matrix_is_written_as_its_variants() {
+    let experiment = read(
+        "kernel = [\"6.1\", \"6.12\"]\nsysctl = { \"vm.swappiness\" = [60, 200] }\nthp = [\"never\", \"always\"]",
+    );
+    let text = write(&experiment).text;
+    assert!(
+        text.contains("axes = [\"kernel=6.12\", \"thp=always\", \"vm.swappiness=200\"]\n"),
+        "{text}"
+    );
+    assert_eq!(parse(Path::new("x.toml"), &text, None).unwrap(), experiment);
+}
+
+#[test]
+fn each_error_has_its_line_and_a_hint() {
+    let cases = [
+        "kernl = [\"6.1\"]",
+        "thp = [\"never\"]",
+        "kernel = []",
+        "kernel = \"6.1\"",
+        "kernel = [\"6.1\"]\nthp = []",
+        "kernel = [\"6.1\"]\nthp = [\"nevr\"]",
+        "kernel = [\"6.1\"]\nmglru = [true]",
+        "kernel = [\"6.1\", \"debian:6.1\"]",
+        "kernel = [\"git:a\"]\npatches = [\"a/fix.patch\", \"b/fix.patch\"]",
+        "kernel = [\"git:a\"]\npatches = [1]",
+        "kernel = [\"6.1\"]\npatches = [\"\", \"fix.patch\"]",
+        "kernel = [\"6.1\"]\nsysctl = { \"vm.swappiness\" = 10 }",
+        "kernel = [\"6.1\"]\nsysfs = { \"/proc/x\" = [1] }",
+        "kernel = [\"6.1\"]\nthp = [\"never\"]\n\
+         sysfs = { \"/sys/kernel/mm/transparent_hugepage/enabled\" = [\"always\"] }",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernl = \"6.1\" }]",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ thp = \"never\" }]",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernel = \"6.2\" }]",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{}]",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernel = \"6.1\" }, { kernel = \"6.1\" }]",
+        "kernel = [\"6.1\", \"6.12\"]\nexclude = [{ kernel = \"6.1\" }, { kernel = \"6.12\" }]",
+        "kernel = [\"6.1\"]\n[[variant]]\nkernel = \"6.1\"",
+        // Two different paths to one name.
+        "kernel = [\"6.1\", \"6.1 thp=never\"]\nthp = [\"never\", \"always\"]\ncmdline = [\"\", \"thp=never\"]",
+    ];
+    let many =
+        format!("kernel = [\"6.1\"]\nsysctl = {{ \"a.b\" = {0:?}, \"a.c\" = {0:?} }}", [1; 0]);
+    let list: Vec<u32> = (0..40).collect();
+    let many = many.replace("[]", &format!("{list:?}"));
+    let complaints =
+        cases.iter().map(|it| (*it).to_owned()).chain([many]).map(|matrix| {
+            match parse(Path::new("x.toml"), &file(&matrix), None) {
+                Err(error) => rendered(&error),
+                Ok(_) => format!("no error: {matrix}"),
+            }
+        });
+    insta::assert_snapshot!(complaints.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_value_on_an_axis_has_the_name_of_the_axis() {
+    for axes in ["thp", "", "=never", "thp=", "thp= never", "a\\nb=x"] {
+        let text = file("").replace("[matrix]", "[[variant]]")
+            + &format!("kernel = \"6.1\"\naxes = [\"{axes}\"]");
+        let error = parse(Path::new("x.toml"), &text, None).unwrap_err();
+        assert!(error.to_string().contains("is not a value on an axis"), "{error}");
+    }
+}

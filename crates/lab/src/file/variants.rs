@@ -1,0 +1,199 @@
+//! Reads the variants of an experiment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use model::{Setting, Variant};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::build::{self, BuildForm, ChangeForm};
+use super::{Checked, NO_NAME, Value, fault, is_name};
+
+/// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
+/// `arch/x86/include/asm/setup.h`); this leaves room for the words that we add.
+const LONGEST_CMDLINE: usize = 1536;
+/// Words such as `x=1` that the kernel does not know go to the environment of PID 1, which has room for 32
+/// (`CONFIG_INIT_ENV_ARG_LIMIT`): two of the kernel's own, up to seven that a seed draws, and these.
+const MOST_WORDS: usize = 20;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VariantForm {
+    pub(super) name: Option<Spanned<String>>,
+    pub(super) kernel: Spanned<String>,
+    pub(super) cmdline: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) sysctl: BTreeMap<Spanned<String>, Value>,
+    #[serde(default)]
+    pub(super) sysfs: BTreeMap<Spanned<String>, Value>,
+    #[serde(default)]
+    pub(super) modules: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(super) patches: Vec<PathBuf>,
+    #[serde(default)]
+    pub(super) each: bool,
+    #[serde(default)]
+    pub(super) revert: Vec<String>,
+    #[serde(default)]
+    pub(super) pick: Vec<String>,
+    #[serde(default)]
+    pub(super) build: BuildForm,
+    #[serde(default)]
+    pub(super) axes: Vec<Spanned<String>>,
+}
+
+/// The tree of sources, how kernels are built, and the directory of relative paths.
+pub(super) type SourceForm<'a> = (Option<&'a Path>, &'a BuildForm, &'a Path);
+
+pub(super) fn check_all(forms: Vec<VariantForm>, source: SourceForm<'_>) -> Checked<Vec<Variant>> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for form in forms {
+        let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
+        let is_series = form.each;
+        let variant = form.check(source)?;
+        let all = match is_series {
+            true => build::each(&variant)
+                .or_else(|error| fault(place.clone(), error.to_string(), ""))?,
+            false => vec![variant],
+        };
+        for variant in all {
+            if variants.iter().any(|other| other.name == variant.name) {
+                let problem = format!("two variants have the name `{}`", variant.name);
+                return fault(
+                    place,
+                    problem,
+                    "give each variant its own name; reports use it as the head of a column",
+                );
+            }
+            variants.push(variant);
+        }
+    }
+    Ok(variants)
+}
+
+impl VariantForm {
+    /// A kernel without any change.
+    pub(super) fn new(name: Spanned<String>, kernel: Spanned<String>) -> Self {
+        Self {
+            name: Some(name),
+            kernel,
+            cmdline: None,
+            sysctl: BTreeMap::new(),
+            sysfs: BTreeMap::new(),
+            modules: Vec::new(),
+            patches: Vec::new(),
+            each: false,
+            revert: Vec::new(),
+            pick: Vec::new(),
+            build: BuildForm::default(),
+            axes: Vec::new(),
+        }
+    }
+
+    fn check(self, (tree, general, directory): SourceForm<'_>) -> Checked<Variant> {
+        let place = self.name.as_ref().map_or(self.kernel.span(), Spanned::span);
+        let change = ChangeForm { patches: self.patches, revert: self.revert, pick: self.pick };
+        let source = (&self.kernel, tree);
+        let build = build::check(source, (general, self.build), change, directory)?.map(Box::new);
+        let kernel = self.kernel.into_inner();
+        let name = self.name.map_or_else(|| default_name(&kernel), Spanned::into_inner);
+        if !is_name(&name) {
+            return fault(
+                place,
+                format!("the variant's name {NO_NAME}"),
+                "reports use it as the head of a column",
+            );
+        }
+        let cmdline = match self.cmdline {
+            Some(words) => {
+                let span = words.span();
+                check_cmdline(words.get_ref())
+                    .or_else(|(problem, hint)| fault(span, problem, hint))?;
+                words.into_inner()
+            }
+            None => String::new(),
+        };
+        let (mut settings, mut places) = (Vec::new(), Vec::new());
+        for (name, value) in self.sysctl {
+            // Separated by dots, or by slashes if a part contains dots itself (sysctl(8)).
+            if name.get_ref().split(['.', '/']).any(|part| part.trim().is_empty()) {
+                let problem = format!("`{}` is not a sysctl", name.get_ref());
+                return fault(name.span(), problem, "write it like \"kernel.numa_balancing\"");
+            }
+            places.push(name.span());
+            settings.push(Setting::Sysctl { name: name.into_inner(), value: value.into() });
+        }
+        for (path, value) in self.sysfs {
+            let below = path.get_ref().strip_prefix("/sys/").unwrap_or_default();
+            if below.split('/').any(|part| ["", ".", ".."].contains(&part.trim())) {
+                let problem = format!("`{}` is not a file below /sys", path.get_ref());
+                return fault(
+                    path.span(),
+                    problem,
+                    "use a path such as \"/sys/kernel/mm/...\"; files below /proc/sys are sysctls",
+                );
+            }
+            places.push(path.span());
+            settings.push(Setting::Sysfs { path: path.into_inner(), value: value.into() });
+        }
+        let files: Vec<String> = settings.iter().map(Setting::file).collect();
+        let twice = (0..files.len()).find(|place| files[..*place].contains(&files[*place]));
+        if let Some(place) = twice {
+            let problem = format!("`{}` is set twice", files[place]);
+            return fault(places.swap_remove(place), problem, "set each file once");
+        }
+        if let Some(module) = self.modules.iter().find(|it| it.get_ref().trim().is_empty()) {
+            let hint = "name a module, such as \"loop\", or leave it out";
+            return fault(module.span(), "the name of a module is empty", hint);
+        }
+        let axes = self.axes.into_iter().map(|text| match text.get_ref().split_once('=') {
+            Some((axis, value)) if is_name(axis) && is_name(value) => {
+                Ok((axis.to_owned(), value.to_owned()))
+            }
+            _ => {
+                let problem =
+                    format!("`{}` is not a value on an axis", text.get_ref().escape_debug());
+                fault(text.span(), problem, "write the axis and the value, such as \"thp=never\"")
+            }
+        });
+        let axes = axes.collect::<Checked<_>>()?;
+        let modules = self.modules.into_iter().map(Spanned::into_inner).collect();
+        let kernel = build::source(directory, kernel).into();
+        Ok(Variant { name, kernel, cmdline, settings, modules, axes, build })
+    }
+}
+
+/// Checks the words that a variant adds to the kernel's command line.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
+    if words.chars().any(char::is_control) {
+        let problem = "the command line has a control character";
+        return Err((problem.into(), "separate words by spaces".into()));
+    }
+    if words.len() > LONGEST_CMDLINE {
+        let problem = format!("the command line has {} bytes", words.len());
+        let hint = format!(
+            "use up to {LONGEST_CMDLINE}; the kernel reads 2047, including words that faultline adds"
+        );
+        return Err((problem, hint));
+    }
+    let unknown = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('.'));
+    let number = words.split_whitespace().filter(unknown).count();
+    if number > MOST_WORDS {
+        let problem = format!("the command line has {number} words with a value");
+        let hint = format!(
+            "use up to {MOST_WORDS}; the kernel panics at 32 unknown ones, including those that faultline adds"
+        );
+        return Err((problem, hint));
+    }
+    Ok(())
+}
+
+/// The default name of a variant: its kernel's, without `debian:` or `git:`.
+pub fn default_name(kernel: &str) -> String {
+    let prefixes = ["debian:", "git:"];
+    prefixes.iter().find_map(|it| kernel.strip_prefix(it)).unwrap_or(kernel).to_owned()
+}
