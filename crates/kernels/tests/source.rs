@@ -20,6 +20,7 @@ olddefconfig:\n\ttrue\n\
 vmlinux:\n\t@for f in mm/*.c; do echo \"  CC      $$f\"; \\\n\
 \t  if grep -q broken $$f; then echo \"../$$f:1:2: error: broken\" >&2; exit 1; fi; done\n\
 \t@if grep -q full mm/*.c; then echo 'as: No space left on device' >&2; exit 1; fi\n\
+\t@if grep -q stopped mm/*.c; then exit 130; fi\n\
 \t@mkdir -p $(O)/include/config; echo 6.1.2-rc3 > $(O)/include/config/kernel.release\n\
 \t@(printf '\\177ELF'; cat mm/*.c; ls $(O)/left 2>/dev/null) > $(O)/vmlinux; touch $(O)/vmlinux.o\n";
 
@@ -197,6 +198,9 @@ fn a_kernel_that_does_not_compile_is_a_result_and_the_next_one_is_built() {
     bench.write("mm/a.c", "full\n");
     let error = bench.run("worktree", &build).unwrap_err();
     assert_eq!(error, "make failed: as: No space left on device");
+    bench.write("mm/a.c", "stopped\n");
+    let error = bench.run("worktree", &build).unwrap_err();
+    assert!(error.starts_with("make failed: ") && error.ends_with("Error 130"), "{error}");
 }
 
 #[test]

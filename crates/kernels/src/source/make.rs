@@ -304,6 +304,13 @@ fn is_step(line: &str) -> bool {
     line.strip_prefix("  ").is_some_and(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
+/// Whether a line of make tells that a signal ended a program: its name, or 128 and its number from a shell.
+fn is_stopped(line: &str) -> bool {
+    let ends =
+        ["Hangup", "Interrupt", "Terminated", "Error 129", "Error 130", "Error 137", "Error 143"];
+    line.contains("*** [") && ends.iter().any(|end| line.ends_with(end))
+}
+
 /// The output of a failed build.
 #[derive(Default)]
 struct Failed {
@@ -322,7 +329,7 @@ impl Failed {
         if is_error && self.errors.len() < 3 {
             self.errors.push(line.trim_start_matches("../").to_owned());
         }
-        if self.of_host.is_none() && is_of_host(line) {
+        if self.of_host.is_none() && (is_of_host(line) || is_stopped(line)) {
             self.of_host = Some(line.to_owned());
         }
         if self.last.len() == LAST_LINES {
