@@ -35,6 +35,7 @@ mod rows;
 pub mod selftest;
 mod sequential;
 mod steady;
+mod steps;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -68,6 +69,7 @@ pub use phases::{ALL_PHASES, NoPhase, with_phases};
 pub use plots::{BootDots, Curve, Dot, PLOT_SOURCES, Panel, PhaseTimes, Plots, Scatter, plots};
 pub use sequential::Look;
 pub use steady::Part;
+pub use steps::Step;
 pub use table::{Basis, Cell, Kind, Pool, Row, Statistic, Table};
 pub use warmup::{Beginnings, Repeated, WarmUp};
 
@@ -191,6 +193,8 @@ pub struct Comparison {
     pub cross_check_sources: Option<Sources>,
     /// Notes on the columns.
     pub notes: Notes,
+    /// The patches of a series, each against the step before it.
+    pub steps: Vec<Step>,
     /// What the user noted on the experiments, set by the caller.
     pub user_notes: Vec<UserNote>,
     /// The month whose mmtests names the rows have; `None` where they have our own names. See
@@ -259,10 +263,15 @@ impl Comparison {
     }
 }
 
-/// Compares the variants of an experiment. The one with index `baseline` becomes the first column, against
+/// Compares the variants of an experiment, and each step of a series with the step before it. The one with index `baseline` becomes the first column, against
 /// which gains are computed and verdicts are given; the others keep their order. `judging` is for measured
 /// mode.
 pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
+    let steps = steps::steps(results, judging);
+    Comparison { steps, ..compare_columns(results, baseline, judging) }
+}
+
+fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) -> Comparison {
     let Results { experiment, variants } = results;
     let columns = baseline_first(variants, baseline);
     let topology = &experiment.machine.topology;
@@ -303,6 +312,7 @@ pub fn compare(results: &Results<'_>, baseline: usize, judging: &Judging) -> Com
         unmet,
         cross_checks: Vec::new(),
         cross_check_sources: None,
+        steps: Vec::new(),
         notes: Notes {
             findings: workloads().flat_map(|it| consistency::findings(it, &columns)).collect(),
             counting: consistency::counting(&columns),

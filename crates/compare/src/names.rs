@@ -267,6 +267,9 @@ impl Comparison {
         for check in &mut self.cross_checks {
             check.metric = theirs(&check.metric, of(&check.workload), at);
         }
+        for step in &mut self.steps {
+            step.comparison.use_mmtests_names(experiment, at);
+        }
         self.names = Some(at);
     }
 

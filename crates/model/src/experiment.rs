@@ -200,12 +200,25 @@ pub struct Variant {
     /// How the kernel is built, if its name means a source. In stored experiments the kernel is the built one.
     #[serde(skip)]
     pub build: Option<Box<Build>>,
+    /// If it is a step of a series of patches: what it adds to the step before it. Not part of an experiment's
+    /// identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+}
+
+/// A step of a series of patches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The name of the variant before it.
+    pub after: String,
+    /// The subject of the patch that it adds.
+    pub patch: String,
 }
 
 impl Variant {
     /// The same without what only affects how its figures are read.
     pub fn as_run(&self) -> Self {
-        Self { axes: Vec::new(), ..self.clone() }
+        Self { axes: Vec::new(), step: None, ..self.clone() }
     }
 }
 

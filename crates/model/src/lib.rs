@@ -25,7 +25,7 @@ pub use build::{Build, Compiler, TaskLayout};
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use experiment::{
     Accel, Experiment, Imported, Kernel, Limits, Machine, Mode, Sampler, Sequential, Setting,
-    Source, Variant, WorkloadUse,
+    Source, Step, Variant, WorkloadUse,
 };
 pub use kept::{BootId, Kept, NoBootId};
 pub use pinned::Pinned;

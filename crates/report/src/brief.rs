@@ -4,10 +4,10 @@
 use compare::{Comparison, FEWEST_FOR_LISTS, Kind, Row, Table};
 use model::Mode;
 
-use crate::ascii::{escape, excerpt, wrap};
+use crate::ascii::{escape, excerpt};
 use crate::notes::{self, Note, lay_out};
-use crate::verdicts::{self, Layout};
-use crate::{cross_check, exact, oddities, table};
+use crate::verdicts::{self, TEXT};
+use crate::{cross_check, exact, oddities, steps, table};
 
 /// Most rows that are shown of a table without verdicts, and most counters of any table.
 const MOST: usize = 8;
@@ -34,6 +34,7 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
             Kind::Counters => parts.extend(counters(table, comparison)),
         }
     }
+    parts.extend(steps::text(comparison, &TEXT));
     parts.extend(cross_check::text(comparison));
     parts.push(lay_out("Notes:", &few_notes(comparison)));
     parts.push(format!("All rows, counters and notes: {}\n", escape(full)));
@@ -42,7 +43,6 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
 
 /// The rows of a table of metrics that have verdicts, and the evidence for these.
 fn metrics(whole: &Table, comparison: &Comparison) -> String {
-    let layout = Layout { lines: wrap, marks: true };
     let has_verdict = Row::is_judged;
     let mut rows: Vec<Row> = whole.rows.iter().filter(|row| has_verdict(row)).cloned().collect();
     let mut more = 0;
@@ -66,9 +66,9 @@ fn metrics(whole: &Table, comparison: &Comparison) -> String {
     if more > 0 {
         text.push_str(&format!("{more} more rows.\n"));
     }
-    text + &verdicts::on_columns(whole, comparison, &layout)
-        + &verdicts::unmet(whole, comparison, &layout)
-        + &oddities::text(whole, comparison, &layout)
+    text + &verdicts::on_columns(whole, comparison, &TEXT)
+        + &verdicts::unmet(whole, comparison, &TEXT)
+        + &oddities::text(whole, comparison, &TEXT)
 }
 
 /// The counters that moved most among those that differ for sure. `None` where that is unknown.

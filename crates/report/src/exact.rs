@@ -53,15 +53,16 @@ pub fn seeds(comparison: &Comparison) -> Vec<Note> {
     if notes.is_empty() {
         let text = match wanted {
             1 => "1 of each variant; luck is unknown".to_owned(),
-            _ => format!(
-                "{wanted} of each variant; luck alone causes a verdict in at most {:.0} % of \
-                 tables",
-                100.0 * LEVEL
-            ),
+            _ => format!("{wanted} of each variant; {} of tables", level()),
         };
         notes.push(Note::on_all(TOPIC, text));
     }
     notes
+}
+
+/// How often luck causes a verdict, before what it is a share of.
+pub fn level() -> String {
+    format!("luck alone causes a verdict in at most {:.0} %", 100.0 * LEVEL)
 }
 
 /// How often each verdict was given on a column, and on what.

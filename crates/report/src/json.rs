@@ -2,7 +2,7 @@
 
 use compare::{
     Comparison, CrossCheck, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity, Part, Pool,
-    Row, Sources, Statistic, Table, Unmet, UserNote, Variant, Variation, Verdict, WarmUp,
+    Row, Sources, Statistic, Step, Table, Unmet, UserNote, Variant, Variation, Verdict, WarmUp,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -31,6 +31,9 @@ struct Document<'a> {
     cross_checks: &'a [CrossCheck],
     #[serde(rename = "beside_of")]
     cross_check_sources: Option<&'a Sources>,
+    /// The patches of a series.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<StepDocument<'a>>,
     notes: &'a Notes,
     /// The user's own notes on the experiments.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -38,6 +41,14 @@ struct Document<'a> {
     /// Whose names the rows have, if not ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<Month>,
+}
+
+/// A patch of a series. Its tables have two columns: the step before it, and the step.
+#[derive(Serialize)]
+struct StepDocument<'a> {
+    patch: &'a str,
+    variants: Vec<&'a str>,
+    tables: Vec<TableDocument<'a>>,
 }
 
 /// Keys of exact mode only.
@@ -119,6 +130,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         unmet: &comparison.unmet,
         cross_checks: &comparison.cross_checks,
         cross_check_sources: comparison.cross_check_sources.as_ref(),
+        steps: comparison.steps.iter().map(step).collect(),
         notes: &comparison.notes,
         user_notes: &comparison.user_notes,
         names: comparison.names,
@@ -143,6 +155,14 @@ fn exact(comparison: &Comparison) -> Exact {
         verdicts: (0..comparison.variants.len()).map(tally).collect(),
         instruction_ns: exact::NANOSECONDS,
         not_modelled: exact::NOT_MODELLED,
+    }
+}
+
+fn step(Step { patch, comparison }: &Step) -> StepDocument<'_> {
+    StepDocument {
+        patch,
+        variants: comparison.variants.iter().map(|variant| &*variant.name).collect(),
+        tables: comparison.tables.iter().map(table).collect(),
     }
 }
 

@@ -24,10 +24,12 @@ mod oddities;
 mod page;
 pub mod selftest;
 mod stacks;
+mod steps;
 mod table;
 mod verdicts;
 
 use compare::Comparison;
+use verdicts::TEXT;
 
 pub use ascii::{escape, shell_word};
 pub use brief::brief;
@@ -58,6 +60,7 @@ pub fn text(comparison: &Comparison) -> String {
             .iter()
             .map(|table| table::text(table, comparison) + &verdicts::text(table, comparison)),
     );
+    parts.extend(steps::text(comparison, &TEXT));
     parts.extend(cross_check::text(comparison));
     parts.push(notes::text(comparison));
     parts.join("\n")

@@ -16,6 +16,7 @@ use crate::cross_check;
 use crate::exact;
 use crate::explain::view;
 use crate::notes::{self, Note, ORIGIN};
+use crate::steps;
 use crate::verdicts::Layout;
 
 pub use reproduce::Recipe;
@@ -51,6 +52,7 @@ pub fn mail(
     let parts = [
         Some(verdicts::text(comparison) + &functions(explained)),
         Some(tables::text(comparison)),
+        steps::text(comparison, &LAYOUT),
         cross_check::sentences(comparison)
             .map(|notes| section("By both clocks (positive gains are better):", &notes)),
         Some(section("What was compared:", &notes)),

@@ -28,12 +28,14 @@ pub struct Layout {
     pub marks: bool,
 }
 
+/// The layout of sentences in the text.
+pub const TEXT: Layout = Layout { lines: wrap, marks: true };
+
 /// The evidence about `table`, all columns together; empty where there is none.
 pub fn text(table: &Table, comparison: &Comparison) -> String {
-    let layout = Layout { lines: wrap, marks: true };
-    on_columns(table, comparison, &layout)
-        + &unmet(table, comparison, &layout)
-        + &beside(table, comparison, &layout)
+    on_columns(table, comparison, &TEXT)
+        + &unmet(table, comparison, &TEXT)
+        + &beside(table, comparison, &TEXT)
 }
 
 /// The rows that were chosen for verdicts and are not in `table`, and those that could be; empty if all are
@@ -103,17 +105,27 @@ fn on_column(table: &Table, comparison: &Comparison, column: usize, layout: &Lay
     }
     for (row, verdict) in &rows {
         let first = format!("  {:<11}  {:<width$}  ", verdict.name(), escape(&row.metric));
-        let reasons = match comparison.mode {
-            Mode::Measured => reasons(row, *verdict, comparison, column),
-            Mode::Exact => exact::reasons(row, *verdict, comparison, column),
-        };
-        text.push_str(&layout.lines(&first, &reasons));
+        text.push_str(&layout.lines(&first, &evidence(row, *verdict, comparison, column)));
     }
     let visible = rows.iter().filter_map(|(row, _)| Some((*row, row.evidence(column)?.visible?)));
     if let Some(range) = range(visible.collect(), 2) {
         text.push_str(&layout.lines("  ", &format!("{SEEN}: {range}")));
     }
     text
+}
+
+/// The change that a verdict is about, and how certain it is.
+pub fn evidence(row: &Row, verdict: Verdict, comparison: &Comparison, column: usize) -> String {
+    match comparison.mode {
+        Mode::Measured => reasons(row, verdict, comparison, column),
+        Mode::Exact => exact::reasons(row, verdict, comparison, column),
+    }
+}
+
+/// The settings of verdicts of measured mode.
+pub fn level(comparison: &Comparison) -> String {
+    let Judged { margin, confidence } = Judged::of(comparison);
+    format!("margin {margin} %, {confidence} % intervals")
 }
 
 fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {

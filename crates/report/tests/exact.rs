@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{boot, columns, count, experiment, measure, measure_phase, spend, variant};
+use common::{
+    boot, by_patch, columns, count, experiment, measure, measure_phase, series, spend, variant,
+};
 use compare::{Comparison, Judging, Results, Sources, compare, cross_check, locality};
 use model::{Accesses, Boot, Chunk, Column, Execution, Mode, Outcome, Privilege, Profile, Target};
 use serde_json::{Value, json};
@@ -82,6 +84,17 @@ fn compared_after(warmup: u32, wanted: u32, variants: &[(&str, &[Boot])]) -> Com
         0,
         &Judging::default(),
     )
+}
+
+#[test]
+fn patches_are_compared_with_the_step_before_them() {
+    let variants = series(&["mm: one", "mm: two", "mm: three"]);
+    let (base, dearer) = (seeds(1.0, 5), seeds(1.05, 5));
+    let columns = columns(&variants, &[&base, &dearer, &dearer, &base]);
+    let experiment = experiment(Mode::Exact, 5);
+    let results = Results { experiment: &experiment, variants: columns };
+    let text = report::text(&compare(&results, 0, &Judging::default()));
+    insta::assert_snapshot!(by_patch(&text));
 }
 
 #[test]

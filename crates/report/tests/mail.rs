@@ -3,7 +3,7 @@
 mod common;
 
 use common::carried::assert_mail_says_it;
-use common::{boot, boots, columns, experiment, measure, variant};
+use common::{boot, boots, by_patch, columns, experiment, measure, series, variant};
 use compare::{
     Basis, Cell, Comparison, CrossCheck, Difference, Evidence, Explained, Gain, Headline, Holder,
     Judging, Reading, Results, Verdict, compare,
@@ -217,6 +217,19 @@ fn exact_mode() {
         "{mail}"
     );
     assert!(mail.contains("\n  not modelled  caches, TLBs"), "{mail}");
+}
+
+#[test]
+fn patches_of_a_series_have_a_line_each() {
+    let [old, new] = [boots(1.0), boots(1.3)];
+    let all = [("", old.clone()), ("", old), ("", new)];
+    for mode in [Mode::Measured, Mode::Exact] {
+        let case = Case {
+            variants: series(&["mm: a patch with a subject of some length", "mm: two"]),
+            ..Case::new(mode, &all)
+        };
+        insta::assert_snapshot!(by_patch(&case.mail(|_| ()).0));
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ mod common;
 
 use common::carried::assert_mail_says_it;
 use common::{
-    blocks, boot, boots, columns, compare_columns, compared, count, measure, spend, variant,
+    blocks, boot, boots, by_patch, columns, compare_columns, compared, count, measure, spend,
+    variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
 use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
@@ -98,6 +99,29 @@ fn verdicts_of_boots_in_blocks() {
     let text = text(&[("6.1", &base), ("6.12", &worse), ("7.2-patched", &two)]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn patches_are_compared_with_the_step_before_them() {
+    let variants =
+        common::series(&["mm: one", "\"[PATCH 2/3] mm: two\"", "mm: three\x1b", "mm: four"]);
+    let base = blocks(6, 1.0, 1);
+    let (worse, same) = (blocks(6, 1.08, 2), blocks(6, 1.08, 2));
+    let mut failed = boot(0);
+    failed.outcome = Outcome::Failed("mm: three does not apply: mm/a.c:4".into());
+    let failed = [failed];
+    let columns = columns(&variants, &[&base, &worse, &same, &failed, &base]);
+    let experiment = common::experiment(Mode::Measured, 6);
+    let results = Results { experiment: &experiment, variants: columns };
+    let comparison = compare(&results, 2, &Judging::default());
+    let text = printed(&comparison);
+    insta::assert_snapshot!(by_patch(&text));
+    let brief = report::brief(&comparison, "faultline compare 1 --full");
+    assert_eq!(by_patch(&brief), by_patch(&text));
+    let json = report::json(&comparison).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["steps"][1]["variants"], serde_json::json!(["v6.12+1", "v6.12+2"]));
+    assert_eq!(json["steps"][1]["patch"], "\"[PATCH 2/3] mm: two\"");
 }
 
 #[test]

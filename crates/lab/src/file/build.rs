@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use kernels::Source;
-use model::{Build, Compiler, Variant};
+use model::{Build, Compiler, Step, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -116,15 +116,43 @@ pub(super) fn check(
 /// When a patch cannot be read.
 pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
     let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
-    let number = kernels::subjects(&build.patches)?.len();
+    let subjects = kernels::subjects(&build.patches)?;
+    let name = |step: usize| match step {
+        0 => variant.name.clone(),
+        1 => format!("{}+1", variant.name),
+        _ => format!("{}+1..{step}", variant.name),
+    };
     let step = |step: usize| Variant {
-        name: match step {
-            0 => variant.name.clone(),
-            1 => format!("{}+1", variant.name),
-            _ => format!("{}+1..{step}", variant.name),
-        },
+        name: name(step),
+        step: step
+            .checked_sub(1)
+            .map(|last| Step { after: name(last), patch: subjects[last].clone() }),
         build: Some(Box::new(Build { first: Some(step), ..Build::clone(build) })),
         ..variant.clone()
     };
-    Ok((0..=number).map(step).collect())
+    Ok((0..=subjects.len()).map(step).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_step_of_a_series_names_its_patch_and_the_step_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let patches = ["1.patch", "2.patch"].map(|name| directory.path().join(name));
+        for patch in &patches {
+            fs::write(patch, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n").unwrap();
+        }
+        let build = Some(Box::new(Build { patches: patches.into(), ..Build::default() }));
+        let variant = Variant { name: "v6.12".into(), build, ..Variant::default() };
+        let steps = each(&variant).unwrap();
+        let name = |it: &Variant| it.name.clone();
+        assert_eq!(steps.iter().map(name).collect::<Vec<_>>(), ["v6.12", "v6.12+1", "v6.12+1..2"]);
+        assert_eq!(steps[0].step, None);
+        let last = Step { after: "v6.12+1".into(), patch: "2.patch".into() };
+        assert_eq!(steps[2].step, Some(last));
+    }
 }

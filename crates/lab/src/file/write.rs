@@ -142,7 +142,7 @@ fn disk(disk: &Disk) -> Table {
 }
 
 fn variant(variant: Variant) -> Table {
-    let Variant { name, kernel, cmdline, settings, modules, axes, build: _ } = variant;
+    let Variant { name, kernel, cmdline, settings, modules, axes, build: _, step: _ } = variant;
     let mut table = Table::new();
     set(&mut table, "name", name);
     set(&mut table, "kernel", kernel.name.clone());

@@ -61,7 +61,12 @@ pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     for (place, (id, experiment, kept)) in (0..).zip(all) {
         whole.boots = whole.boots.max(experiment.boots);
         let mut variants = experiment.variants.clone();
-        variants.iter_mut().for_each(|variant| variant.name = named(*id, &variant.name));
+        for variant in &mut variants {
+            variant.name = named(*id, &variant.name);
+            if let Some(step) = &mut variant.step {
+                step.after = named(*id, &step.after);
+            }
+        }
         whole.variants.extend(variants);
         for kept in kept {
             let mut kept = kept.clone();

@@ -7,7 +7,7 @@ pub mod carried;
 use compare::{Comparison, Judging, KeptBoot, Results, VariantBoots, compare};
 use model::{
     Better, Boot, BootFacts, BootId, Bytes, Chunk, Column, Execution, Experiment, HostLoad,
-    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Sample, Topology, Usage, Variant,
+    Machine, Manifest, Mean, Metric, Millis, Mode, Outcome, Sample, Step, Topology, Usage, Variant,
     WorkloadUse,
 };
 
@@ -164,6 +164,23 @@ pub fn blocks(boots: u32, scale: f64, seed: u64) -> Vec<Boot> {
 /// A variant that changes nothing.
 pub fn variant(name: &str) -> Variant {
     Variant { name: name.into(), ..Variant::default() }
+}
+
+/// The steps of a series of patches with these subjects.
+pub fn series(patches: &[&str]) -> Vec<Variant> {
+    let name = |step: usize| if step == 0 { "v6.12".to_owned() } else { format!("v6.12+{step}") };
+    let mut variants = vec![variant(&name(0))];
+    variants.extend(patches.iter().zip(1..).map(|(patch, number)| Variant {
+        step: Some(Step { after: name(number - 1), patch: (*patch).to_owned() }),
+        ..variant(&name(number))
+    }));
+    variants
+}
+
+/// The section on the patches of a series.
+pub fn by_patch(text: &str) -> &str {
+    let begin = text.find("By patch").unwrap_or_else(|| panic!("{text}"));
+    text[begin..].split("\n\n").next().unwrap()
 }
 
 /// A column for each variant, its boots named in one row: `b1`, `b2` and so on.

@@ -83,6 +83,18 @@ fn ends_of_series_give_their_differences() {
 }
 
 #[test]
+fn subjects_of_patches_are_kept_and_no_part_of_the_identity() {
+    let (_file, mut store, id) = StoreFile::with_numa();
+    let mut series = store.experiment(id).unwrap();
+    let step = |patch: &str| Some(model::Step { after: "6.1".into(), patch: patch.into() });
+    for patch in ["mm: one", "mm: other words"] {
+        series.variants[1].step = step(patch);
+        assert_eq!(store.keep_experiment(&series).unwrap(), id);
+        assert_eq!(store.experiment(id).unwrap().variants[1].step, step(patch));
+    }
+}
+
+#[test]
 fn an_empty_boot_and_odd_numbers_are_kept() {
     let (_file, mut store, id) = StoreFile::with_numa();
     let mut odd = boot("", u32::MAX, Outcome::Died(String::new()));

@@ -92,6 +92,7 @@ fn experiment(name: &str) -> Experiment {
             },
         ],
         build: None,
+        step: None,
         modules: vec!["ext4".into()],
         axes: vec![("kernel".into(), kernel.into())],
     };

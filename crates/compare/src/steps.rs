@@ -1,0 +1,30 @@
+//! Steps of a series of patches, each compared with the step before it.
+
+use crate::{Comparison, Judging, Results, compare_columns};
+
+/// What one patch of a series changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The subject of the patch.
+    pub patch: String,
+    /// The step before it as the baseline, and the step.
+    pub comparison: Comparison,
+}
+
+/// The steps among the variants of these results. In measured mode the verdicts on all steps share the rate of
+/// false ones (Bonferroni).
+pub fn steps(results: &Results<'_>, judging: &Judging) -> Vec<Step> {
+    let Results { experiment, variants } = results;
+    let found = variants.iter().filter_map(|own| {
+        let step = own.variant.step.as_ref()?;
+        Some((&step.patch, [results.column(&step.after)?.clone(), own.clone()]))
+    });
+    let found: Vec<_> = found.collect();
+    let confidence = 1.0 - judging.alpha() / found.len().max(1) as f64;
+    let judging = Judging { confidence, ..*judging };
+    let step = |(patch, columns): (&String, [_; 2])| {
+        let results = Results { experiment, variants: columns.into() };
+        Step { patch: patch.clone(), comparison: compare_columns(&results, 0, &judging) }
+    };
+    found.into_iter().map(step).collect()
+}

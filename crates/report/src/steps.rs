@@ -1,0 +1,64 @@
+//! Which patch of a series moved what: a line for each patch.
+
+use compare::{Comparison, Step, Verdict};
+use model::Mode;
+
+use crate::ascii::{escape, excerpt, few};
+use crate::exact;
+use crate::verdicts::{self, Layout};
+
+/// Most rows that are named for a patch; the others are counted.
+const MAX_ROWS: usize = 4;
+
+/// The patches of a series, each against the step before it. `None` if the variants are no steps.
+pub fn text(comparison: &Comparison, layout: &Layout) -> Option<String> {
+    let Step { comparison: first, .. } = comparison.steps.first()?;
+    let settings = match first.mode {
+        Mode::Measured => verdicts::level(first),
+        Mode::Exact => exact::level() + " of steps",
+    };
+    let title = format!("By patch, each against the step before it ({settings}):");
+    let names = comparison.steps.iter().map(|step| escape(&step.comparison.variants[1].name));
+    let names: Vec<String> = names.collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let lines = comparison.steps.iter().zip(&names).map(|(step, name)| {
+        let said = format!("{}: {}", excerpt(&step.patch), moved(&step.comparison));
+        layout.lines(&format!("  {name:<width$}  "), &said)
+    });
+    Some(layout.lines("", &title) + &lines.collect::<String>())
+}
+
+/// What the second of two columns moved.
+fn moved(comparison: &Comparison) -> String {
+    if let Some(none) = comparison.variants.iter().find(|variant| variant.complete == 0) {
+        let why = none.failed.first().map(|failed| format!(": {}", excerpt(&failed.outcome)));
+        return format!(
+            "not known, {} has no figures{}",
+            escape(&none.name),
+            why.unwrap_or_default()
+        );
+    }
+    let mut workloads = comparison.tables.iter().map(|table| &table.workload);
+    let first = workloads.next();
+    let several = workloads.any(|other| Some(other) != first);
+    let of = |wanted: Verdict| {
+        comparison.verdicts(1).filter(move |(.., verdict)| *verdict == wanted).map(move |it| {
+            let (table, row, verdict) = it;
+            let workload = if several { escape(&table.workload) + " " } else { String::new() };
+            let evidence = verdicts::evidence(row, verdict, comparison, 1);
+            let evidence = evidence.trim_start();
+            format!("{} {workload}{} {evidence}", verdict.name(), escape(&row.metric))
+        })
+    };
+    let changed: Vec<String> = of(Verdict::Regression).chain(of(Verdict::Improvement)).collect();
+    if !changed.is_empty() {
+        return few(MAX_ROWS, changed).join("; ");
+    }
+    let counted = [Verdict::Same, Verdict::Undecided].map(|it| (of(it).count(), it.name()));
+    let counted = counted.into_iter().filter(|(number, _)| *number > 0);
+    let counted: Vec<String> = counted.map(|(number, name)| format!("{number} {name}")).collect();
+    match counted.is_empty() {
+        true => "no verdict".to_owned(),
+        false => format!("no change seen ({})", counted.join(", ")),
+    }
+}
