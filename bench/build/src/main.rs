@@ -2,7 +2,8 @@
 //! its own.
 //!
 //! Prints CPU time and wall time of a clean build, of a neighbouring commit that changes one file in `mm/`, of
-//! the same inputs again, and of a clean build with ccache's files, and ratios. `bench/README.md` has figures.
+//! the same inputs again, and of a clean build with ccache's files, ratios, and digests of the images, which show
+//! whether both clean builds gave the same. `bench/README.md` has figures.
 //!
 //! `bench-build [SERIES]`: the default is 6.12.
 
@@ -30,6 +31,8 @@ const NEIGHBOUR: &str = "\
 struct Cost {
     cpu: f64,
     wall: f64,
+    /// SHA-256 of the image.
+    image: String,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,14 +54,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::remove_dir_all(directory.path().join("kernels"))?;
     forget(directory.path())?;
     let warm = build(&Build::default())?;
-    println!("{series}, small configuration           CPU s   wall s   CPU / clean");
+    println!("{series}, small configuration           CPU s   wall s   CPU / clean  image");
     for (name, cost) in [
         ("clean", &clean),
         ("a neighbouring commit in mm/", &next),
         ("the same inputs again", &same),
         ("clean, with ccache's files", &warm),
     ] {
-        println!("{name:<32} {:8.1} {:8.1} {:13.3}", cost.cpu, cost.wall, cost.cpu / clean.cpu);
+        let Cost { cpu, wall, image } = cost;
+        println!("{name:<32} {cpu:8.1} {wall:8.1} {:13.3}  {image:.12}", cpu / clean.cpu);
     }
     Ok(())
 }
@@ -71,8 +75,9 @@ fn forget(cache: &Path) -> Result<(), Box<dyn Error>> {
 fn cost(cache: &Cache, source: &Source, build: &Build) -> Result<Cost, Box<dyn Error>> {
     let (begun, before) = (Instant::now(), cpu_time()?);
     let built = cache.build(source, build, &|line| eprintln!("{line}"))?;
-    built.map_err(|unbuilt| unbuilt.problem().to_owned())?;
-    Ok(Cost { cpu: cpu_time()? - before, wall: begun.elapsed().as_secs_f64() })
+    let kernel = built.map_err(|unbuilt| unbuilt.problem().to_owned())?;
+    let wall = begun.elapsed().as_secs_f64();
+    Ok(Cost { cpu: cpu_time()? - before, wall, image: kernel.digest })
 }
 
 /// The CPU time of all ended child processes, in seconds (getrusage(2)).

@@ -1,5 +1,6 @@
 //! Builds kernels from source: git commits, working trees, directories and archives, with patches.
 
+pub(crate) mod archive;
 pub(crate) mod config;
 pub(crate) mod git;
 pub(crate) mod make;

@@ -26,7 +26,6 @@ pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the pa
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
 pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
 pub(crate) const GIT: Tool = Tool { name: "git", hint: "install the package git" };
-pub(crate) const TAR: Tool = Tool { name: "tar", hint: "install the package tar" };
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };
 
 impl Tool {

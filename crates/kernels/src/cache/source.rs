@@ -18,7 +18,6 @@ use crate::source::git::{Repository, Tree};
 use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::{Source, Unbuilt};
-use crate::tool::TAR;
 use crate::{Error, debian, headers, input};
 
 /// Changes whenever the same inputs would give another kernel.
@@ -59,7 +58,7 @@ impl Cache {
         build: &Build,
         say: &dyn Fn(&str),
     ) -> Result<Result<Kernel, Unbuilt>, Error> {
-        let _lock = self.lock_builds(say)?;
+        let lock = self.lock_builds(say)?;
         make::check_programs(&build.compiler)?;
         let prepared = match self.prepare(source, build, say)? {
             Ok(prepared) => prepared,
@@ -72,11 +71,12 @@ impl Cache {
         }
         let directory = self.builds().join("linux");
         fs::create_dir_all(&directory).doing("create", &directory)?;
-        prepared.repository.check_out(&prepared.tree, &directory, OUTPUT)?;
+        prepared.repository.check_out(&prepared.tree, &directory, OUTPUT, &lock)?;
         let workshop = Workshop {
             source: &directory,
             ccache: &self.builds().join("ccache"),
             compiler: &build.compiler,
+            lock: &lock,
         };
         let inputs = (&*prepared.name, &prepared.requested, build.headers);
         if let Err(unbuilt) = workshop.build(inputs, say)? {
@@ -201,7 +201,7 @@ impl Cache {
             (Source::Worktree, Some(tree)) => {
                 let root = tree.root()?;
                 say(&format!("Reading {}", root.display()));
-                let found = repository.snapshot(&root, false)?;
+                let found = repository.snapshot(&root)?;
                 Ok((found, format!("working tree {}", root.display())))
             }
             (Source::Path(path), _) => {
@@ -210,7 +210,7 @@ impl Cache {
                 let from = format!("source {}", path.display());
                 if path.is_dir() {
                     say(&format!("Reading {}", path.display()));
-                    return Ok((repository.snapshot(&path, false)?, from));
+                    return Ok((repository.snapshot(&path)?, from));
                 }
                 let sum = digest_of(&path)?;
                 Ok((self.archive(repository, &format!("sha256:{sum}"), say, |_| Ok(path))?, from))
@@ -249,17 +249,7 @@ impl Cache {
         fs::create_dir(&work).doing("create", &work)?;
         let archive = fetch(&work.join("package"))?;
         say(&format!("Unpacking {}", archive.file_name().unwrap_or_default().display()));
-        let files = work.join("files");
-        fs::create_dir(&files).doing("create", &files)?;
-        TAR.run(
-            TAR.command()
-                .arg("-xf")
-                .arg(&archive)
-                .arg("-C")
-                .arg(&files)
-                .arg("--strip-components=1"),
-        )?;
-        let tree = repository.snapshot(&files, true)?;
+        let tree = repository.import(&archive)?;
         fs::remove_dir_all(&work).doing("remove", &work)?;
         known.set(key, &tree);
         known.write()?;
@@ -335,17 +325,13 @@ impl Cache {
         self.builds().join("lock")
     }
 
-    /// Takes the lock of builds, and waits while another process builds. Programs that are started meanwhile
-    /// inherit it: if this process is killed, no other build begins before they have ended.
+    /// Takes the lock of builds, and waits while another process builds. Programs that write into the source
+    /// or the output get it as their standard input, which is empty: if this process is killed, no other
+    /// build begins before they have ended (flock(2)).
     pub(super) fn lock_builds(&self, say: &dyn Fn(&str)) -> Result<File, Error> {
         let directory = self.builds();
         fs::create_dir_all(&directory).doing("create", &directory)?;
-        let path = self.lock_of_builds();
-        let lock = super::lock_file(&path, "Waiting for another build", say)?;
-        rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty())
-            .map_err(io::Error::from)
-            .doing("lock", &path)?;
-        Ok(lock)
+        super::lock_file(&self.lock_of_builds(), "Waiting for another build", say)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Reads sources through git. The user's repository is only read: our own bare repository in the cache reads
 //! its objects (`objects/info/alternates`, gitrepository-layout(5)) and keeps what we add.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use super::Unbuilt;
+use super::archive;
 use super::patches::Patch;
 use crate::Error;
 use crate::assemble::digest;
@@ -190,33 +192,51 @@ impl Repository {
         Ok(repository)
     }
 
-    /// The tree of the files in a directory as they are now, with those that git does not ignore. With `all`
-    /// also those that it ignores, for unpacked archives. What is known of the files is kept, so that the
-    /// next reading is quick.
-    pub fn snapshot(&self, directory: &Path, all: bool) -> Result<String, Error> {
+    /// The tree of the files in a directory as they are now, without those that git ignores. What is known of
+    /// the files is kept, so that the next reading is quick.
+    pub fn snapshot(&self, directory: &Path) -> Result<String, Error> {
         let name = digest(directory.as_os_str().as_encoded_bytes());
         let index = self.directory.join(format!("index-{}", &name[..16]));
-        if all {
-            let _ = fs::remove_file(&index); // of another archive
-        }
         let mut last = None;
         for _ in 0..READS {
             let mut add = self.command(Some(&index));
             add.arg("--work-tree").arg(directory);
             // Large files are streamed into one pack, small ones would be a file each.
-            add.args(["-c", "core.bigFileThreshold=1", "-c", "core.compression=1", "add", "-A"]);
-            if all {
-                add.arg("-f");
-            }
-            GIT.run(add.current_dir(directory).arg("."))?;
+            add.args([
+                "-c",
+                "core.bigFileThreshold=1",
+                "-c",
+                "core.compression=1",
+                "add",
+                "-A",
+                ".",
+            ]);
+            GIT.run(add.current_dir(directory))?;
             let tree = self.ask(Some(&index), ["write-tree"])?;
-            if all || last.as_ref() == Some(&tree) {
+            if last.as_ref() == Some(&tree) {
                 return Ok(tree);
             }
             last = Some(tree);
         }
         let problem = "its files change while they are read".into();
         Err(Error::Tree { path: directory.to_owned(), problem })
+    }
+
+    /// The tree of the files in an archive.
+    pub fn import(&self, archive: &Path) -> Result<String, Error> {
+        let mut command = self.command(None);
+        command.args(["-c", "core.compression=1", "fast-import", "--quiet", "--force", "--done"]);
+        let (output, read) = feed(command, |input| self::archive::import(archive, input))?;
+        // If git ends early, what it says is the cause, and not the broken pipe.
+        let unread = read.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        if let Some(error) = unread {
+            let problem = format!("the archive cannot be read: {error}");
+            return Err(Error::Tree { path: archive.to_owned(), problem });
+        }
+        if !output.status.success() {
+            return Err(GIT.failed(&output));
+        }
+        self.ask(None, ["rev-parse", "--verify", &format!("{}^{{tree}}", self::archive::BRANCH)])
     }
 
     /// The tree after patches. The error is the first patch that does not apply, and where.
@@ -257,11 +277,18 @@ impl Repository {
 
     /// Makes the files of `directory` those of a tree. Files that do not change keep their times. Files below
     /// `kept`, a name in the directory, are left alone.
-    pub fn check_out(&self, tree: &str, directory: &Path, kept: &str) -> Result<(), Error> {
+    pub fn check_out(
+        &self,
+        tree: &str,
+        directory: &Path,
+        kept: &str,
+        lock: &File,
+    ) -> Result<(), Error> {
         let index = &directory.with_extension("index");
         let work = |arguments: &[&str]| {
             let mut command = self.command(Some(index));
             command.arg("--work-tree").arg(directory).args(arguments).current_dir(directory);
+            command.stdin(lock.try_clone().doing("start", Path::new(GIT.name))?);
             GIT.run(&mut command).map_err(|error| self.incomplete(error))
         };
         work(&["read-tree", "--reset", "-u", tree])?;
@@ -292,15 +319,8 @@ impl Repository {
     fn give(&self, index: &Path, arguments: &[&str], diff: &[u8]) -> Result<Output, Error> {
         let mut command = self.command(Some(index));
         command.args(["apply", "--cached", "--whitespace=nowarn"]).args(arguments).arg("-");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let path = Path::new(GIT.name);
-        let mut child = command.spawn().doing("start", path)?;
-        let mut input = child.stdin.take().expect("it is piped");
-        std::thread::scope(|scope| {
-            // It may end before it has read everything, which its status tells.
-            scope.spawn(move || drop(input.write_all(diff)));
-            child.wait_with_output().doing("run", path)
-        })
+        // It may end before it has read everything, which its status tells.
+        feed(command, |input| input.write_all(diff)).map(|(output, _)| output)
     }
 
     fn ask<const N: usize>(
@@ -345,6 +365,22 @@ impl Repository {
             (error, _) => error,
         }
     }
+}
+
+/// Runs a command whose input is what `write` writes. Returns its output, and how writing ended.
+fn feed(
+    mut command: Command,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
+) -> Result<(Output, io::Result<()>), Error> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let path = Path::new(GIT.name);
+    let mut child = command.spawn().doing("start", path)?;
+    let input = child.stdin.take().expect("it is piped");
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || write(&mut BufWriter::new(input)));
+        let output = child.wait_with_output().doing("run", path)?;
+        Ok((output, writer.join().expect("writing does not panic")))
+    })
 }
 
 /// The places of hunks that do not apply: `error: patch failed: mm/memory.c:123`, and of files that do not

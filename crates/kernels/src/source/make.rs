@@ -7,7 +7,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use model::{Compiler, TaskLayout};
@@ -54,6 +54,8 @@ pub(crate) struct Workshop<'a> {
     pub ccache: &'a Path,
     /// The compiler.
     pub compiler: &'a Compiler,
+    /// The lock of builds, which the programs of the build get as their standard input.
+    pub lock: &'a File,
 }
 
 /// The programs that build kernels, and the Debian packages that have them.
@@ -150,7 +152,7 @@ impl Workshop<'_> {
     fn configure(&self, requested: &Requested) -> Result<Result<(), Unbuilt>, Error> {
         let output = self.output();
         let (config, wanted) = (output.join(".config"), output.join("wanted.config"));
-        let mut make = self.make();
+        let mut make = self.make()?;
         if requested.base.is_none() {
             fs::write(&wanted, requested.text()).doing("write", &wanted)?;
             make.env("KCONFIG_ALLCONFIG", &wanted).arg("allnoconfig");
@@ -186,7 +188,7 @@ impl Workshop<'_> {
         say(&format!("Building {name}"));
         let begun = Instant::now();
         let (mut steps, mut told) = (0, begun);
-        let mut make = self.make();
+        let mut make = self.make()?;
         make.arg("vmlinux").args(modules.then_some("modules"));
         let failed = self.run(make, &mut |line| {
             steps += usize::from(is_step(line));
@@ -218,7 +220,7 @@ impl Workshop<'_> {
         fs::write(&source, LAYOUT).doing("write", &source)?;
         let line = format!("{compiler} -Wp,-MMD,faultline.d -c -o faultline.o faultline.c");
         let shell = Tool { name: "sh", hint: "install a shell" };
-        let mut command = self.prepare("sh");
+        let mut command = self.prepare("sh")?;
         command.args(["-c", &line]).current_dir(&output);
         if shell.try_run(&mut command)?.is_err() {
             return Ok(None);
@@ -230,8 +232,8 @@ impl Workshop<'_> {
         Ok(found.map(|(tgid, comm)| TaskLayout { tgid, comm }))
     }
 
-    fn make(&self) -> Command {
-        let mut make = self.prepare("setpriv");
+    fn make(&self) -> Result<Command, Error> {
+        let mut make = self.prepare("setpriv")?;
         make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"]).arg(self.source);
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
@@ -246,17 +248,18 @@ impl Workshop<'_> {
                 make.arg(format!("LLVM={version}")).arg(format!("CC={ccache}clang{suffix}"))
             }
         };
-        make
+        Ok(make)
     }
 
     /// A command without the user's settings, which could influence a build.
-    fn prepare(&self, program: &str) -> Command {
+    fn prepare(&self, program: &str) -> Result<Command, Error> {
         let mut command = Command::new(program);
-        command.env_clear().envs(FIXED).stdin(Stdio::null());
+        let lock = self.lock.try_clone().doing("start", Path::new(program))?;
+        command.env_clear().envs(FIXED).stdin(lock);
         command.env("PATH", env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
         command.env("CCACHE_DIR", self.ccache).env("CCACHE_MAXSIZE", CCACHE_SIZE);
         command.env("CCACHE_BASEDIR", self.source).env("CCACHE_NOHASHDIR", "1");
-        command
+        Ok(command)
     }
 
     /// Runs a command of the build, with its output in `build.log`. `None` if it succeeds.
