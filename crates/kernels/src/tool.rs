@@ -91,10 +91,11 @@ impl Tool {
 }
 
 /// Messages of failures of the host (no space, no permission, killed): the C library's for ENOSPC, EDQUOT,
-/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), the compiler's for lack of memory
-/// and for a signal, and ours for a signal.
-const OF_HOST: [&str; 12] = [
+/// EACCES, EPERM, EROFS, EIO, ENOMEM, EMFILE, ENFILE and EAGAIN (errno(3)), git's for a full disk, the
+/// compiler's for lack of memory and for a signal, and ours for a signal.
+const OF_HOST: [&str; 13] = [
     "No space left on device",
+    "Out of diskspace",
     "Disk quota exceeded",
     "Permission denied",
     "Operation not permitted",

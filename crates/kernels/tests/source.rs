@@ -182,6 +182,11 @@ fn patches_apply_as_git_applies_them() {
     bench.write("mm/a.c", "1\n2\n3\n4\n5\n6\nsieben\n8\n9\n");
     let error = bench.run("worktree", &build).unwrap_err();
     assert_eq!(error, "unbuilt: \"[PATCH 1/2] mm: third\" does not apply: mm/a.c:4");
+    let garbage = bench.place("garbage.mbox");
+    fs::write(&garbage, "From me\n\n--- a/q\n+++ b/q\n@@ garbage @@\n").unwrap();
+    let error =
+        bench.run("git:v1", &Build { patches: vec![garbage], ..bench.build() }).unwrap_err();
+    assert_eq!(error, "unbuilt: garbage.mbox does not apply: its diff is damaged");
     let missing =
         bench.run("git:v1", &Build { patches: vec!["/no/patch".into()], ..bench.build() });
     assert!(missing.unwrap_err().starts_with("/no/patch: cannot be read"));

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use kernels::{Cache, Files, Prune, Request, Source};
 use model::Kernel;
+use report::escape;
 
 use super::build::NO_SOURCE;
 use super::print;
@@ -26,21 +27,20 @@ pub fn kernel(command: KernelCommand) -> Result<ExitCode, Failure> {
 }
 
 fn say(line: &str) {
-    eprintln!("{line}");
+    eprintln!("{}", escape(line));
 }
 
 fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
     let named = args.kernel.as_deref().map(|kernel| args.build.full_name(kernel));
-    if let Some(source) = named.as_deref().and_then(|kernel| kernel.parse::<Source>().ok()) {
+    let named = named.unwrap_or_default();
+    if let Ok(source) = named.parse::<Source>() {
         if args.suite.is_some() {
             return Err(Failure::Usage("--suite works only with debian:VERSION".into()));
         }
         let built = cache.build(&source, &args.build.changed(), &say)?;
         let kernel = built.map_err(|unbuilt| {
-            if !unbuilt.output().is_empty() {
-                eprintln!("{}", unbuilt.output());
-            }
-            Failure::Usage(format!("the kernel {}", unbuilt.problem()))
+            unbuilt.output().lines().for_each(say);
+            Failure::Usage(format!("{}: {}", escape(&named), escape(unbuilt.problem())))
         })?;
         return print(&added(&kernel));
     }
@@ -71,5 +71,5 @@ fn added(kernel: &Kernel) -> String {
         Some(_) => "boots through PVH",
         None => "boots as bzImage",
     };
-    format!("{}: {}, {boots}\n", kernel.name, kernel.origin)
+    format!("{}: {}, {boots}\n", escape(&kernel.name), escape(&kernel.origin))
 }

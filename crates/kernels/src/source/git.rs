@@ -390,6 +390,7 @@ fn places(said: &str) -> Vec<String> {
     let place = |line: &str| match line.strip_prefix("patch failed: ") {
         Some(place) => Some(place.to_owned()),
         None if line.ends_with(": patch does not apply") => None,
+        None if line.starts_with("No valid patches") => Some("its diff is damaged".to_owned()),
         None => Some(line.to_owned()),
     };
     errors.filter_map(place).collect()

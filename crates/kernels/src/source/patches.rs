@@ -70,8 +70,7 @@ fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
     let patches = match is_mail(&bytes) {
         true => of_mails(path, &bytes)?,
         false if has_diff(&bytes) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            vec![Patch { subject: name, diff: bytes }]
+            vec![Patch { subject: file_name(path), diff: bytes }]
         }
         false => Vec::new(),
     };
@@ -79,6 +78,10 @@ fn of_file(path: &Path) -> Result<Vec<Patch>, Error> {
         true => Err(wrong(path, "it has no patch: neither a diff nor a mail with one")),
         false => Ok(patches),
     }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Splits a mailbox, and decodes its mails. Mails without a diff, such as cover letters, are left out.
@@ -114,10 +117,8 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
         let subject = said.lines().find_map(|line| line.strip_prefix("Subject: "));
         let diff = fs::read(&diff).doing("read", &diff)?;
         if has_diff(&diff) {
-            patches.push(Patch {
-                subject: format!("\"{}\"", subject.unwrap_or("(no subject)")),
-                diff,
-            });
+            let subject = subject.map(|subject| format!("\"{subject}\""));
+            patches.push(Patch { subject: subject.unwrap_or_else(|| file_name(path)), diff });
         }
     }
     if patches.iter().all(|patch| number_of(&patch.subject).is_some()) {
