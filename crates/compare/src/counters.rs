@@ -89,6 +89,7 @@ pub fn table(
         part,
         warm_ups: Vec::new(),
         oddities: Vec::new(),
+        effects: None,
         rows,
         pooled: pools
             .iter()

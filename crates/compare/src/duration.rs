@@ -75,6 +75,7 @@ pub fn table(
         part: steady.within.then_some(Part::Whole),
         warm_ups: Vec::new(),
         oddities: Vec::new(),
+        effects: None,
         rows: rows.into_iter().filter(|row| row.values().any(|value| value.is_some())).collect(),
     }
 }

@@ -87,15 +87,28 @@ fn together(held: &[Held], differences: &mut [Vec<Option<Difference>>]) {
             known.extend(estimate(base, own).map(|it| (difference, it)));
         }
     }
-    known.sort_by(|one, other| one.1.p_apart(0.0).total_cmp(&other.1.p_apart(0.0)));
-    let mut left = known.len();
-    for (difference, estimate) in known {
-        let level = LEVEL / left as f64;
-        difference.floor = Some(estimate.reach(1.0 - level));
+    let estimates: Vec<Estimate> = known.iter().map(|it| it.1).collect();
+    for ((difference, _), reach) in known.into_iter().zip(reaches(&estimates)) {
+        difference.floor = Some(reach);
         *difference = difference.of_total();
-        // Holm: after the first that fails, all others fail.
-        left -= usize::from(estimate.p_apart(0.0) <= level && left > 1);
     }
+}
+
+/// The largest value of each estimate that luck explains: it lifts any of them above that in at most the share
+/// [`LEVEL`] of cases (Holm).
+pub(crate) fn reaches(estimates: &[Estimate]) -> Vec<f64> {
+    let p: Vec<f64> = estimates.iter().map(|it| it.p_apart(0.0)).collect();
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+    let mut left = p.len();
+    let mut reaches = vec![0.0; p.len()];
+    for place in order {
+        let level = LEVEL / left as f64;
+        reaches[place] = estimates[place].reach(1.0 - level);
+        // Holm: after the first that fails, all others fail.
+        left -= usize::from(p[place] <= level && left > 1);
+    }
+    reaches
 }
 
 /// Verdicts on a row, column by column.

@@ -116,6 +116,34 @@ impl BootFigures {
         scale.evidence(estimate.ok_or(NoEvidence::Figure)?, boots, paired, judging)
     }
 
+    /// The evidence for a sum of several variants' logarithms, each multiplied by its weight: each block in
+    /// which all of them have a figure gives one sum, on whose mean Student's t is used. `None` for fewer
+    /// than 3 such blocks, and for figures that are not above 0.
+    pub(crate) fn contrast(sides: &[(f64, &Self)], judging: &Judging) -> Option<Evidence> {
+        let sides = sides.iter().filter(|(weight, _)| *weight != 0.0);
+        let sides: Vec<(f64, Self)> =
+            sides.map(|(weight, side)| (*weight, side.counted(judging))).collect();
+        let has_logarithms =
+            |side: &Self| side.lacking.is_empty() && side.values.iter().all(|(_, it)| *it > 0.0);
+        if !sides.iter().all(|(_, side)| has_logarithms(side)) {
+            return None;
+        }
+        let blocks: Vec<_> =
+            sides.iter().map(|(weight, it)| (weight, it.blocks(Scale::Logarithms))).collect();
+        let sum = |block: &u32| {
+            blocks
+                .iter()
+                .map(|(weight, it)| Some(*weight * it.get(block)?.mean))
+                .sum::<Option<f64>>()
+        };
+        let sums: Vec<f64> = blocks.first()?.1.keys().filter_map(sum).collect();
+        if sums.len() < MIN_BOOTS {
+            return None;
+        }
+        let estimate = Estimate::of_mean(&sums)?;
+        Scale::Logarithms.evidence(estimate, [sums.len(); 2], true, judging).ok()
+    }
+
     fn mean(&self) -> Option<f64> {
         let values: Vec<f64> = self.values.iter().map(|(_, value)| *value).collect();
         Some(Summary::of(&values)?.amean)

@@ -13,6 +13,7 @@ mod counters;
 mod cover;
 mod cross_check;
 mod duration;
+mod effects;
 mod equal;
 mod evidence;
 mod exact;
@@ -50,6 +51,7 @@ pub use chosen::Unmet;
 pub use consistency::{Counting, Finding, Relation, Severity};
 pub use cover::{Coverage, Covered, Covering, Covers};
 pub use cross_check::{CrossCheck, Gain, Instructions, Reading, Sources, comparable, cross_check};
+pub use effects::{Axis, Effect, Effects, Term};
 pub use evidence::{Evidence, Judging, NoEvidence, Variation};
 
 pub use explain::{

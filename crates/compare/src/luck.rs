@@ -96,6 +96,11 @@ impl Seeds {
         &self.values
     }
 
+    /// Whether all wanted seeds have a value.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
     /// The difference from `base`; none if a side has no value. Its floor is known only where both
     /// sides have all their seeds.
     pub fn against(&self, base: &Self) -> Option<Difference> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Better, Boot, INSTRUCTIONS, Manifest, Metric, Mode, Rows, WorkloadUse};
 
+use crate::effects::{Cross, Sides};
 use crate::equal::at_equal_entries;
 use crate::exact::{Held, Role};
 use crate::judge::judge;
@@ -53,17 +54,26 @@ pub fn table(
         source.row(statistic, decimals[&source.operation.rank], judging)
     };
     let mut rows: Vec<Row> = lines.iter().map(row).collect();
+    let is_judged = |number: usize| {
+        let (source, statistic): (&RowSource<'_>, Statistic) = lines[number];
+        let Operation { metric, name, .. } = source.operation;
+        let is_primary =
+            if seeds.is_some() { source.is_judged } else { used.is_primary(metric, name) };
+        statistic.is_mean() && is_primary
+    };
     match seeds {
-        None => {
-            let judged = |number: usize| {
-                let (source, statistic): (&RowSource<'_>, Statistic) = lines[number];
-                let Operation { metric, name, .. } = source.operation;
-                statistic.is_mean() && used.is_primary(metric, name)
-            };
-            judge(&mut rows, judged, judging);
-        }
+        None => judge(&mut rows, is_judged, judging),
         Some(wanted) => judge_by_luck(used, columns, wanted, &lines, &mut rows, judging),
     }
+    let effects = Cross::of(columns).map(|cross| {
+        let judged = (0..lines.len()).filter(|number| is_judged(*number));
+        let figures = judged.map(|number| match &lines[number].0.seeds {
+            None => (number, Sides::Boots(lines[number].0.operation.figures())),
+            Some(seeds) => (number, Sides::Seeds(seeds)),
+        });
+        let better = |number: usize| rows[number].better.unwrap_or(Better::Lower);
+        cross.effects(figures, better, judging)
+    });
     rows.retain(|row| {
         row.statistic != Statistic::Equal || row.values().any(|value| value.is_some())
     });
@@ -80,6 +90,7 @@ pub fn table(
             Mode::Measured => oddities(operations, columns),
             Mode::Exact => Vec::new(),
         },
+        effects,
         rows,
     }
 }

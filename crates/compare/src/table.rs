@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::figures::BootFigures;
 use crate::steady::Part;
-use crate::{Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
+use crate::{Effects, Evidence, Judging, NoEvidence, Oddity, Variation, Verdict, WarmUp};
 
 /// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -342,4 +342,6 @@ pub struct Table {
     pub warm_ups: Vec<WarmUp>,
     /// In measured mode, what means of metrics hide.
     pub oddities: Vec<Oddity>,
+    /// The effects of the axes on the rows that verdicts rest on, if the variants are a full cross.
+    pub effects: Option<Effects>,
 }

@@ -1,8 +1,9 @@
 //! The comparison as JSON. The format is stable: keys may be added without a new version.
 
 use compare::{
-    Comparison, CrossCheck, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity, Part, Pool,
-    Row, Sources, Statistic, Step, Table, Unmet, UserNote, Variant, Variation, Verdict, WarmUp,
+    Comparison, CrossCheck, Effects, Evidence, Judging, Kind, Month, NoEvidence, Notes, Oddity,
+    Part, Pool, Row, Sources, Statistic, Step, Table, Unmet, UserNote, Variant, Variation, Verdict,
+    WarmUp,
 };
 use model::{Better, Mode};
 use serde::Serialize;
@@ -85,6 +86,9 @@ struct TableDocument<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warm_ups: &'a [WarmUp],
     oddities: &'a [Oddity],
+    /// The effects of axes, if the variants are a full cross of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<&'a Effects>,
 }
 
 /// A row. Its lists have one entry per column.
@@ -176,6 +180,7 @@ fn table(table: &Table) -> TableDocument<'_> {
         rows: table.rows.iter().map(row).collect(),
         warm_ups: &table.warm_ups,
         oddities: &table.oddities,
+        effects: table.effects.as_ref(),
     }
 }
 

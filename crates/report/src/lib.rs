@@ -10,6 +10,7 @@ mod counter;
 mod cover;
 mod cross_check;
 mod document;
+mod effects;
 mod exact;
 mod explain;
 mod foreign;

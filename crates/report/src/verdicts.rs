@@ -5,6 +5,7 @@ use compare::{Comparison, Evidence, Kind, Look, NoEvidence, Row, Table, Verdict}
 use model::{Better, Mode, count};
 
 use crate::ascii::{escape, excerpt, few, wrap};
+use crate::effects;
 use crate::exact;
 use crate::oddities;
 use crate::table::{decimal, signed};
@@ -65,10 +66,11 @@ pub fn unmet(table: &Table, comparison: &Comparison, layout: &Layout) -> String 
     layout.lines("No verdict on ", &text)
 }
 
-/// The verdicts on all columns, with their evidence; empty if there are none.
+/// The verdicts on all columns with their evidence, and the effects of axes; empty if there are none.
 pub fn on_columns(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
     let columns = 1..comparison.variants.len();
-    columns.map(|column| on_column(table, comparison, column, layout)).collect()
+    let verdicts = columns.map(|column| on_column(table, comparison, column, layout));
+    verdicts.collect::<String>() + &effects::text(table, comparison, layout)
 }
 
 /// Other differences, and the spread of boots; in exact mode, only what is left out.
@@ -398,7 +400,7 @@ pub(crate) fn in_percent(share: f64, decimals: usize) -> String {
 }
 
 /// A p-value: `0.034`, or `< 0.001`.
-fn probability(p: f64) -> String {
+pub(crate) fn probability(p: f64) -> String {
     match p {
         ..0.001 => "< 0.001".to_owned(),
         _ => format!("{p:.3}"),

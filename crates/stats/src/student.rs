@@ -32,15 +32,29 @@ impl Estimate {
     /// generalization of Student's problem", Biometrika 34, 1947), and `n_a + n_b - 2` where
     /// neither has any spread. None for fewer than 2 values a side, and unless all are finite.
     pub fn of_difference(a: &[f64], b: &[f64]) -> Option<Self> {
-        let (a, b) = (Self::of_mean(a)?, Self::of_mean(b)?);
-        let se = a.se.hypot(b.se);
+        Self::of_contrast(&[(-1.0, a), (1.0, b)])
+    }
+
+    /// The sum of the means of independent samples, each multiplied by its weight, where spreads may differ:
+    /// with `u = w^2 s^2 / n` of each sample the standard error is `sqrt (sum of u)`, the degrees of freedom
+    /// are `(sum of u)^2 / (sum of u^2 / (n - 1))` (Satterthwaite, "An approximate distribution of estimates
+    /// of variance components", Biometrics Bulletin 2, 1946), and the sum of all `n - 1` where no sample has
+    /// any spread. None for fewer than 2 values a sample, and unless all are finite.
+    pub fn of_contrast(samples: &[(f64, &[f64])]) -> Option<Self> {
+        let means = samples.iter().map(|(weight, values)| {
+            let mean = Self::of_mean(values)?;
+            Some(Self { value: weight * mean.value, se: weight.abs() * mean.se, df: mean.df })
+        });
+        let means: Vec<Self> = means.collect::<Option<_>>()?;
+        let value = means.iter().map(|mean| mean.value).sum();
+        let se = means.iter().map(|mean| mean.se).fold(0.0, f64::hypot);
         let df = if se == 0.0 {
-            a.df + b.df
+            means.iter().map(|mean| mean.df).sum()
         } else {
-            let share = (a.se / se).powi(2);
-            (share.powi(2) / a.df + (1.0 - share).powi(2) / b.df).recip()
+            let part = |mean: &Self| (mean.se / se).powi(4) / mean.df;
+            means.iter().map(part).sum::<f64>().recip()
         };
-        Some(Self { value: b.value - a.value, se, df })
+        Some(Self { value, se, df })
     }
 
     /// Half the width of the interval around `value` that holds the true figure with probability
@@ -207,5 +221,31 @@ mod tests {
             assert!((sum - 1.0).abs() < 1e-14, "{bound}");
         }
         assert_eq!(estimate.p_apart(estimate.value), 1.0);
+    }
+
+    /// NumPy 2.4.6: with samples `s` and weights `w`, `u = w**2 * var(s, ddof=1) / n` of each, the sum of
+    /// `w * mean(s)`, `sqrt(u.sum())` and `u.sum()**2 / (u**2 / (n - 1)).sum()`.
+    #[test]
+    fn a_contrast_of_four_samples_agrees_with_numpy() {
+        let samples = [
+            [100.0, 104.0, 101.0, 102.0],
+            [110.0, 111.0, 112.0, 108.0],
+            [99.0, 99.5, 98.0, 100.0],
+            [120.0, 121.5, 118.0, 122.0],
+        ];
+        for (weights, expected) in [
+            ([-0.5, -0.5, 0.5, 0.5], [3.75, 0.7822909731466078, 10.28238944918542]),
+            ([1.0, -1.0, -1.0, 1.0], [12.75, 1.564581946293216, 10.28238944918542]),
+        ] {
+            let sides: Vec<(f64, &[f64])> =
+                weights.iter().zip(&samples).map(|(weight, side)| (*weight, &side[..])).collect();
+            let Estimate { value, se, df } = Estimate::of_contrast(&sides).unwrap();
+            for (found, expected) in [value, se, df].into_iter().zip(expected) {
+                assert!((found / expected - 1.0).abs() < 1e-12, "{found}, not {expected}");
+            }
+        }
+        let still = Estimate::of_contrast(&[(1.0, &[2.0; 3]), (-2.0, &[1.0; 4])]);
+        assert_eq!(still, Some(Estimate { value: 0.0, se: 0.0, df: 5.0 }));
+        assert_eq!(Estimate::of_contrast(&[(1.0, &[2.0; 3]), (1.0, &[1.0])]), None);
     }
 }

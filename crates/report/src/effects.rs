@@ -1,0 +1,133 @@
+//! Effects of the axes of a matrix, below the verdicts on variants.
+
+use compare::{Comparison, Effect, Effects, Table, Term, Verdict};
+use model::{Mode, count};
+
+use crate::ascii::{escape, few};
+use crate::exact::more_or_less;
+use crate::table::decimal;
+use crate::verdicts::{Layout, probability, short};
+
+/// Most interactions of a row that are printed if figures are not seen to depend on them.
+const MAX_OTHERS: usize = 6;
+/// Most rows without effects that are named.
+const MAX_NAMES: usize = 12;
+
+/// The effects on a table's rows; empty if its variants are not a full cross.
+pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
+    let Some(effects) = &table.effects else { return String::new() };
+    let mut text = String::new();
+    if let Some(first) = effects.effects.first() {
+        text.push_str(&layout.lines("", &heading(effects, first, comparison)));
+    }
+    for row in effects.effects.chunk_by(|one, other| one.row == other.row) {
+        text.push_str(&layout.lines("  ", &escape(&table.rows[row[0].row].metric)));
+        let names: Vec<String> = row.iter().map(|effect| name(effect, effects)).collect();
+        let width = names.iter().map(String::len).max().unwrap_or(0);
+        let mut others = 0;
+        for (effect, name) in row.iter().zip(&names) {
+            let changes = matches!(effect.verdict, Verdict::Regression | Verdict::Improvement);
+            if effect.of.len() > 1 && !changes {
+                others += 1;
+                if others > MAX_OTHERS {
+                    continue;
+                }
+            }
+            let first = format!("    {:<11}  {name:<width$}  ", word(effect));
+            text.push_str(&layout.lines(&first, &reasons(effect, effects, comparison)));
+        }
+        if others > MAX_OTHERS {
+            let more = count(others - MAX_OTHERS, "more interaction");
+            text.push_str(&layout.lines("    ", &format!("{more}, independent or undecided")));
+        }
+    }
+    if !effects.unknown.is_empty() {
+        let names = effects.unknown.iter().map(|row| escape(&table.rows[*row].metric));
+        let need = match comparison.mode {
+            Mode::Measured => "3 blocks in which each variant has figures, all above 0",
+            Mode::Exact => "all seeds of each variant, 2 or more, with figures above 0",
+        };
+        let names = few(MAX_NAMES, names).join(", ");
+        let said = format!("on {names} are unknown: they need {need}.");
+        text.push_str(&layout.lines("", &format!("Effects of {} {said}", axes(effects))));
+    }
+    text
+}
+
+fn axes(effects: &Effects) -> String {
+    effects.axes.iter().map(|axis| escape(&axis.name)).collect::<Vec<_>>().join(" x ")
+}
+
+fn heading(effects: &Effects, first: &Effect, comparison: &Comparison) -> String {
+    let base = effects.axes.iter().map(|axis| value(&axis.name, &axis.values[0]));
+    let base = base.collect::<Vec<_>>().join(", ");
+    let margin = short(100.0 * comparison.judging.margin);
+    let number = effects.effects.len();
+    let how = match &first.evidence {
+        Some(evidence) => format!(
+            "gains (positive is better) with {} % intervals, p adjusted for {number} effects (Holm), {}",
+            short(100.0 * comparison.judging.confidence),
+            count(evidence.boots[0], "block"),
+        ),
+        None => format!("{number} effects judged together"),
+    };
+    format!(
+        "Effects of {} against {base}, each the mean over the values of the other axes: margin {margin} \
+         %, {how}:",
+        axes(effects)
+    )
+}
+
+fn value(axis: &str, value: &str) -> String {
+    format!("{}={}", escape(axis), escape(value))
+}
+
+fn term(term: Term, effects: &Effects) -> String {
+    let axis = &effects.axes[term.axis];
+    value(&axis.name, &axis.values[term.value])
+}
+
+fn name(effect: &Effect, effects: &Effects) -> String {
+    let terms = effect.of.iter().map(|it| term(*it, effects));
+    terms.collect::<Vec<_>>().join(" with ")
+}
+
+/// The verdict; on an interaction, whether the effects of its values depend on each other.
+fn word(effect: &Effect) -> &'static str {
+    match (effect.of.len(), effect.verdict) {
+        (1, verdict) => verdict.name(),
+        (_, Verdict::Regression | Verdict::Improvement) => "depends",
+        (_, Verdict::Same) => "independent",
+        (_, Verdict::Undecided) => Verdict::Undecided.name(),
+    }
+}
+
+fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> String {
+    let change = |ratio: f64| match comparison.mode {
+        Mode::Measured => format!("{} %", decimal(effect.gain(ratio), 2)),
+        Mode::Exact => more_or_less(100.0 * (ratio - 1.0), 2).unwrap_or_else(|| "-".to_owned()),
+    };
+    let mut said = change(effect.ratio);
+    if let Some(evidence) = &effect.evidence {
+        if let Some([low, high]) = evidence.gains(effect.better) {
+            said.push_str(&format!(" ({} to {})", decimal(Some(low), 2), decimal(Some(high), 2)));
+        }
+        said.push_str(&format!(", p {}", probability(evidence.p)));
+    }
+    if let Some(floor) = effect.floor {
+        said.push_str(&format!(", luck floor {} %", decimal(Some(100.0 * floor), 2)));
+    }
+    if let ([one, other], Some(apart)) = (&effect.of[..], effect.apart)
+        && effect.verdict != Verdict::Same
+    {
+        let base = Term { value: 0, ..*other };
+        let [at_base, at_other] = apart.map(change);
+        said.push_str(&format!(
+            ": {} is {at_base} with {}, {at_other} with {}",
+            term(*one, effects),
+            term(base, effects),
+            term(*other, effects)
+        ));
+    }
+    said
+}

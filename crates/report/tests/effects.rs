@@ -1,0 +1,118 @@
+//! The effects of the axes of a matrix.
+
+mod common;
+
+use common::carried::assert_mail_says_it;
+use common::{blocks, boot, columns, compare_columns, experiment, measure_phase, variant};
+use compare::{Comparison, Judging, Results, compare};
+use model::{Boot, Mode, Variant};
+use serde_json::{Value, json};
+
+/// Variants of a patch and a setting. The patch helps with one value of the setting.
+const CELLS: [(&str, &str, f64); 4] = [
+    ("none", "always", 1.0),
+    ("none", "never", 1.1),
+    ("fix", "always", 0.9),
+    ("fix", "never", 1.1),
+];
+
+fn variants() -> [Variant; 4] {
+    CELLS.map(|(patches, thp, _)| Variant {
+        axes: vec![("patches".into(), patches.into()), ("thp".into(), thp.into())],
+        ..variant(&format!("6.12 {patches} {thp}"))
+    })
+}
+
+fn measured(number: usize) -> Comparison {
+    let boots: Vec<Vec<Boot>> =
+        (1..).zip(CELLS).map(|(seed, (.., scale))| blocks(5, scale, seed)).collect();
+    let boots: Vec<&[Boot]> = boots.iter().take(number).map(Vec::as_slice).collect();
+    let mut all = vec![&[][..]; 4];
+    all[..number].copy_from_slice(&boots);
+    compare_columns(columns(&variants(), &all))
+}
+
+/// The paragraph from the first line with effects on.
+fn section(text: &str) -> &str {
+    let from = text.find("Effects of ").unwrap_or_else(|| panic!("{text}"));
+    text[from..].split("\n\n").next().unwrap()
+}
+
+#[test]
+fn effects_over_blocks() {
+    let comparison = measured(4);
+    assert_mail_says_it(&comparison);
+    insta::assert_snapshot!(section(&report::text(&comparison)));
+    let document: Value = serde_json::from_str(&report::json(&comparison).unwrap()).unwrap();
+    let table = &document["tables"][0];
+    let effects = &table["effects"];
+    assert_eq!(effects["axes"][0], json!({ "name": "patches", "values": ["none", "fix"] }));
+    let interaction = &effects["effects"][2];
+    assert_eq!(interaction["of"], json!([{ "axis": 0, "value": 1 }, { "axis": 1, "value": 1 }]));
+    let row = interaction["row"].as_u64().unwrap() as usize;
+    assert_eq!(table["rows"][row]["metric"], "System-NUMA01");
+    assert_eq!(table["rows"][row]["statistic"], "Amean");
+    assert_eq!(document["tables"][1].get("effects"), None);
+}
+
+#[test]
+fn a_variant_without_boots_leaves_effects_unknown() {
+    let comparison = measured(3);
+    assert_mail_says_it(&comparison);
+    insta::assert_snapshot!(section(&report::text(&comparison)));
+}
+
+#[test]
+fn plain_columns_have_no_effects() {
+    let text =
+        report::text(&common::compared(&[("a", &blocks(4, 1.0, 1)), ("b", &blocks(4, 1.0, 2))]));
+    assert!(!text.contains("Effects"), "{text}");
+}
+
+#[test]
+fn effects_over_seeds() {
+    let seeds = |scale: f64| -> Vec<Boot> {
+        let boot = |seed: u32| {
+            let mut boot = boot(seed);
+            boot.block = seed;
+            let kernel = 3e8 * scale * (1.0 + f64::from(seed * seed % 5) / 1e3);
+            measure_phase(&mut boot, "NUMA01", "instructions", "kernel", kernel.round());
+            boot
+        };
+        (0..5).map(boot).collect()
+    };
+    let boots = CELLS.map(|(.., scale)| seeds(scale));
+    let (experiment, variants) = (experiment(Mode::Exact, 5), variants());
+    let columns = columns(&variants, &boots.each_ref().map(Vec::as_slice));
+    let results = Results { experiment: &experiment, variants: columns };
+    let comparison = compare(&results, 0, &Judging::default());
+    assert_mail_says_it(&comparison);
+    insta::assert_snapshot!(section(&report::text(&comparison)));
+    // Another baseline, other first values.
+    let text = report::text(&compare(&results, 3, &Judging::default()));
+    assert!(section(&text).contains("against patches=fix, thp=never, each"), "{text}");
+}
+
+/// Most interactions of many values are only counted.
+#[test]
+fn many_interactions_are_counted() {
+    let mut variants = Vec::new();
+    let mut boots = Vec::new();
+    for a in 0..4 {
+        for b in 0..4 {
+            variants.push(Variant {
+                axes: vec![("a".into(), format!("{a}")), ("b".into(), format!("{b}"))],
+                ..variant(&format!("{a} {b}"))
+            });
+            boots.push(blocks(3, 1.0, 4 * a + b));
+        }
+    }
+    let boots: Vec<&[Boot]> = boots.iter().map(Vec::as_slice).collect();
+    let comparison = compare_columns(columns(&variants, &boots));
+    assert_mail_says_it(&comparison);
+    let text = report::text(&comparison);
+    assert!(
+        section(&text).contains("    3 more interactions, independent or undecided\n"),
+        "{text}"
+    );
+}
