@@ -33,8 +33,9 @@ pub fn text(table: &Table, comparison: &Comparison, layout: &Layout) -> String {
                     continue;
                 }
             }
-            let first = format!("    {:<11}  {name:<width$}  ", word(effect));
-            text.push_str(&layout.lines(&first, &reasons(effect, effects, comparison)));
+            let reasons = reasons(effect, effects, comparison);
+            let first = format!("    {:<11}  ", word(effect));
+            text.push_str(&layout.lines(&first, &format!("{name:<width$}  {reasons}")));
         }
         if others > MAX_OTHERS {
             let more = count(others - MAX_OTHERS, "more interaction");
