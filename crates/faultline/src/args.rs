@@ -253,7 +253,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub build: BuildArgs,
     /// With --patch: a variant for each patch of the series, with all patches up to it
-    #[arg(long, requires = "patches", conflicts_with_all = ["revert", "pick"])]
+    #[arg(long, requires = "patches", conflicts_with_all = ["experiment", "revert", "pick"])]
     pub each: bool,
     /// Repeat failed boots; the results of the failed ones stay in the store
     #[arg(long)]

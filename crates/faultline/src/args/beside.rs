@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 19] = [
+const KEYS: [(&str, &str); 20] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -20,6 +20,7 @@ const KEYS: [(&str, &str); 19] = [
     ("--accel", "accel in [machine]"),
     ("--tree", "tree"),
     ("--patch", "patches in [[variant]]"),
+    ("--each", "each in [[variant]]"),
     ("--revert", "revert in [[variant]]"),
     ("--pick", "pick in [[variant]]"),
     ("--kconfig", "config in [build]"),
