@@ -381,7 +381,10 @@ fn taken(other: Kernel) -> Error {
 
 /// Takes the lock on a file, and says `waiting` while another process has it.
 fn lock_file(path: &Path, waiting: &str, say: &dyn Fn(&str)) -> Result<File, Error> {
-    let file = File::create(path).doing("create", path)?;
+    // Readable, because it is the standard input of builds.
+    let mut options = File::options();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.doing("create", path)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

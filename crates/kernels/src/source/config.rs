@@ -10,19 +10,18 @@ const SMALL: &str = include_str!("vm.config");
 /// The comment before the options of the small configuration that must be there.
 const NEEDED: &str = "# needed";
 /// The options that drivers and file systems need, by the name of their module.
-const MODULES: [(&str, &[&str]); 12] = [
+const MODULES: [(&str, &[&str]); 11] = [
     ("virtio_pci", &["VIRTIO_MENU", "VIRTIO_PCI"]),
     ("virtio_blk", &["VIRTIO_MENU", "VIRTIO_PCI", "BLK_DEV", "VIRTIO_BLK"]),
     ("nvme", &["BLK_DEV_NVME"]),
-    ("nd_pmem", &["ZONE_DEVICE", "LIBNVDIMM", "BLK_DEV_PMEM"]),
-    ("nfit", &["LIBNVDIMM", "ACPI_NFIT"]),
+    ("nd_pmem", &["ZONE_DEVICE", "BLK_DEV", "LIBNVDIMM", "BLK_DEV_PMEM"]),
+    ("nfit", &["BLK_DEV", "LIBNVDIMM", "ACPI_NFIT"]),
     ("brd", &["BLK_DEV", "BLK_DEV_RAM"]),
     ("loop", &["BLK_DEV", "BLK_DEV_LOOP"]),
     ("ext4", &["EXT4_FS"]),
     ("xfs", &["XFS_FS"]),
     ("btrfs", &["BTRFS_FS"]),
     ("zram", &["BLK_DEV", "CRYPTO", "CRYPTO_LZO", "ZRAM_BACKEND_LZO", "ZSMALLOC", "ZRAM"]),
-    ("test_vmalloc", &["MODULES", "RUNTIME_TESTING_MENU", "TEST_VMALLOC"]),
 ];
 /// Options of which only some versions have one, so that their absence is no error.
 const OF_SOME_VERSIONS: [&str; 3] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ZONE_DEVICE"];

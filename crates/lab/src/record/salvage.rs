@@ -144,10 +144,14 @@ fn set_aside(
     Ok(())
 }
 
-/// Removes the directory of a boot that is stored or never ran.
+/// Removes the directory of a boot that is stored or never ran. A boot whose kernel cannot be built has none.
 pub fn remove(directory: &Path) -> Result<(), SalvageError> {
-    fs::remove_dir_all(directory)
-        .map_err(|error| SalvageError::File { path: directory.to_owned(), error })
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => {
+            removed.map_err(|error| SalvageError::File { path: directory.to_owned(), error })
+        }
+    }
 }
 
 #[cfg(test)]

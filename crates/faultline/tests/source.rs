@@ -1,0 +1,78 @@
+//! `faultline run` and `kernel add` on a git repository whose kernels cannot be built.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A Makefile whose configuration has none of the requested options.
+const MAKEFILE: &str = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\nEXTRAVERSION =\nallnoconfig:\n\ttouch $(O)/.config\n";
+
+struct Setup {
+    directory: TempDir,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let setup = Self { directory: TempDir::new().unwrap() };
+        fs::create_dir(setup.tree()).unwrap();
+        fs::write(setup.tree().join("Makefile"), MAKEFILE).unwrap();
+        for words in ["init -q -b main", "add -A", "commit -q -m first", "tag v1"] {
+            let git = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+            let mut command = Command::new("git");
+            command.args(git).args(words.split(' ')).current_dir(setup.tree());
+            assert!(command.status().unwrap().success());
+        }
+        setup
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.directory.path().join("linux")
+    }
+
+    /// The exit code and all output.
+    fn faultline(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(self.directory.path().join("store.db")).args(arguments);
+        command.env("XDG_CACHE_HOME", self.directory.path().join("cache"));
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    }
+}
+
+#[test]
+fn boots_of_a_kernel_that_cannot_be_built_fail_with_the_reason() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    let run = ["run", "--tree", &tree, "--kernels", "v1,worktree", "--workload", "mprotect"];
+    let exact =
+        ["--mode", "exact", "--cpus", "1", "--nodes", "1", "--memory", "512M", "--seeds", "1"];
+    let (code, said) = setup.faultline(&[&run[..], &exact].concat());
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("v1 cannot be configured as requested: "), "{said}");
+    assert!(said.contains("2 boots done, 2 of them failed"), "{said}");
+    let (_, shown) = setup.faultline(&["show", "b1"]);
+    assert!(shown.contains("does not allow CONFIG_64BIT=y (it has n)"), "{shown}");
+    let (code, said) = setup.faultline(&[&run[..], &exact].concat());
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("2 boots failed before: --retry-failed repeats them"), "{said}");
+}
+
+#[test]
+fn sources_are_refused_where_a_built_kernel_is_needed() {
+    let setup = Setup::new();
+    let tree = setup.tree().display().to_string();
+    for arguments in [&["boot", "git:v1"][..], &["diff", "git:v1", "git:v1"]] {
+        let (code, said) = setup.faultline(arguments);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("`faultline kernel add` builds; use the name"), "{said}");
+    }
+    let (code, said) = setup.faultline(&["kernel", "add", "v1", "--tree", &tree]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("cannot be configured as requested"), "{said}");
+    let (code, said) = setup.faultline(&["kernel", "add", "6.1", "--patch", "x"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("only for kernels") || said.contains("built from source"), "{said}");
+}
