@@ -98,6 +98,7 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-compare
 	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
 	$(CARGO) run --locked --release -p bench-memory
+	$(CARGO) run --locked --release -p bench-build
 
 clean:
 	$(CARGO) clean
