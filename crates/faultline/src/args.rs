@@ -250,11 +250,6 @@ pub struct RunArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub exact: ExactArgs,
-    #[command(flatten)]
-    pub build: BuildArgs,
-    /// With --patch: a variant for each patch of the series, with all patches up to it
-    #[arg(long, requires = "patches", conflicts_with_all = ["experiment", "revert", "pick"])]
-    pub each: bool,
     /// Repeat failed boots; the results of the failed ones stay in the store
     #[arg(long)]
     pub retry_failed: bool,
@@ -264,6 +259,11 @@ pub struct RunArgs {
     /// Print only results, no progress
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub build: BuildArgs,
+    /// With --patch: a variant for each patch of the series, with all patches up to it
+    #[arg(long, requires = "patches", conflicts_with_all = ["experiment", "revert", "pick"])]
+    pub each: bool,
 }
 
 #[derive(Debug, Args)]
