@@ -303,6 +303,10 @@ impl Cache {
         write_record(&home, kernel)?;
         let place = self.home(&name);
         fs::create_dir_all(self.kernels()).doing("create", &self.kernels())?;
+        if place.exists() {
+            // Without its record it is no kernel.
+            fs::rename(&place, stage.path().join("damaged")).doing("remove", &place)?;
+        }
         fs::rename(&home, &place).doing("create", &place)?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         self.read(&name)?.ok_or_else(missing).doing("read", &place)

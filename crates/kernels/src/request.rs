@@ -47,8 +47,8 @@ impl FromStr for Request {
 
     /// Parses `debian:6.1`, `6.1`, `newest`, or a path to a `.deb`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, or \
-                    the path of a .deb (for your own kernel: `faultline kernel add --image FILE`)";
+        let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
+                    git:COMMIT of a tree, or the path of a .deb (for your own kernel: `faultline kernel add --image FILE`)";
         let hint = match Source::is(text) {
             true => {
                 "it is a source, which `faultline kernel add` builds; use the name that it prints"

@@ -254,7 +254,9 @@ fn kernels_from_source_go_if_they_were_not_used_for_long() {
 
     let prune = |older: u32, builds, dry_run| {
         let prune = Prune { older: older * DAY, builds, dry_run };
-        let pruned = cache.prune(&prune, &|line| panic!("{line}")).unwrap();
+        // A program that another test starts has the lock until it is executed.
+        let waits = |line: &str| assert_eq!(line, "Waiting for another build");
+        let pruned = cache.prune(&prune, &waits).unwrap();
         assert!(pruned.iter().all(|it| it.size > 0 && it.path.exists() == dry_run));
         pruned.into_iter().map(|it| it.name).collect::<Vec<_>>()
     };
@@ -355,4 +357,74 @@ fn directories_and_archives_are_sources_too() {
     assert!(error.starts_with("/no/such: "), "{error}");
     let error = bench.run(&format!("src:{}", bench.tree().join("mm").display()), &build);
     assert!(error.unwrap_err().contains("is not the source of a kernel"));
+}
+
+#[test]
+fn the_working_tree_has_what_git_tracks_and_not_what_it_ignores() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.write("mm/tracked.c", "tracked\n");
+    bench.write(".gitignore", "/*\n!/mm/\n!/Makefile\nmm/ignored.c\nmm/tracked.c\n");
+    bench.git(&["add", "-f", "mm/tracked.c", ".gitignore"]);
+    bench.git(&["commit", "-q", "-m", "third"]);
+    bench.write("mm/new.c", "new\n");
+    bench.write("mm/ignored.c", "ignored\n");
+    bench.write("mm/excluded.c", "excluded\n");
+    bench.write(".git/info/exclude", "excluded.c\n");
+    assert!(bench.text("worktree", &build).ends_with("9\nnew\ntracked\n"));
+    bench.write(".gitignore", "mm/new.c\nmm/ignored.c\n");
+    assert!(bench.text("worktree", &build).ends_with("9\ntracked\n"));
+    bench.git(&["update-index", "--assume-unchanged", "mm/tracked.c"]);
+    bench.write("mm/tracked.c", "edited\n");
+    assert!(bench.text("worktree", &build).ends_with("9\nedited\n"));
+    bench.git(&["update-index", "--no-assume-unchanged", "mm/tracked.c"]);
+    bench.git(&["update-index", "--split-index"]);
+    bench.write("mm/tracked.c", "again\n");
+    assert!(bench.text("worktree", &build).ends_with("9\nagain\n"));
+}
+
+#[test]
+fn programs_that_the_repository_names_are_not_run() {
+    let bench = Bench::new();
+    let hook = bench.place("hook");
+    let program = format!("touch {}; printf '/\\0'", hook.display());
+    bench.git(&["config", "core.fsmonitor", &program]);
+    bench.git(&["config", "diff.noprefix", "true"]);
+    let build = Build { revert: vec!["main".into()], ..bench.build() };
+    assert!(bench.text("git:main", &build).contains("\n2\n"));
+    bench.write("mm/a.c", "edited\n");
+    assert!(bench.text("worktree", &bench.build()).ends_with("edited\n"));
+    assert!(!hook.exists());
+}
+
+#[test]
+fn a_damaged_index_or_repository_of_ours_is_made_again() {
+    let bench = Bench::new();
+    let build = bench.build();
+    bench.run("git:v1", &build).unwrap();
+    fs::write(bench.place("cache/build/linux.index"), "damaged").unwrap();
+    assert!(bench.text("git:main", &build).contains("\ntwo\n"));
+    fs::write(bench.place("cache/build/repository/HEAD"), "damaged").unwrap();
+    bench.write("mm/a.c", "new\n");
+    assert!(bench.text("worktree", &build).ends_with("new\n"));
+}
+
+#[test]
+fn a_mailbox_with_a_gap_or_two_versions_is_refused() {
+    let bench = Bench::new();
+    let mail = |number: &str| {
+        format!(
+            "From 0 Mon Sep 17 00:00:00 2001\nFrom: a@b\nSubject: [PATCH {number}/3] x\n\n---\n\
+             --- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\n"
+        )
+    };
+    let path = bench.place("series.mbox");
+    for (numbers, problem) in [
+        (["1", "3"], "patch 2 of the series is missing"),
+        (["2", "2"], "two patches with the number 2"),
+    ] {
+        fs::write(&path, numbers.map(mail).concat()).unwrap();
+        let error = kernels::subjects(std::slice::from_ref(&path)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }

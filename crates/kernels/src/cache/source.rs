@@ -67,7 +67,8 @@ impl Cache {
         if let Some(kernel) = self.read(&prepared.name)? {
             self.check(&kernel.name, say)?;
             self.touch(&kernel.name);
-            return Ok(Ok(kernel));
+            // The same code may have been built under another name.
+            return Ok(Ok(Kernel { origin: prepared.origin, ..kernel }));
         }
         let directory = self.builds().join("linux");
         fs::create_dir_all(&directory).doing("create", &directory)?;
@@ -147,14 +148,20 @@ impl Cache {
         };
         let repository = Repository::open(&self.repository(), tree.as_ref())?;
         let (base, from) = self.base(source, tree.as_ref(), &repository, say)?;
-        let changes = changes(tree.as_ref(), build)?;
+        for submodule in repository.submodules(&base)? {
+            say(&format!("The submodule {submodule} is left out"));
+        }
+        let changes = changes(tree.as_ref(), &repository, build)?;
         let patched = match repository.apply(&base, &changes)? {
             Ok(patched) => patched,
             Err(unbuilt) => return Ok(Err(unbuilt)),
         };
         let Some(version) = repository.file(&patched, "Makefile")?.as_deref().and_then(version)
         else {
-            let path = build.tree.clone().unwrap_or_default();
+            let path = match source {
+                Source::Path(path) => path.clone(),
+                _ => build.tree.clone().unwrap_or_default(),
+            };
             let problem =
                 format!("{from} is not the source of a kernel: its Makefile has no VERSION");
             return Err(Error::Tree { path, problem });
@@ -201,7 +208,7 @@ impl Cache {
             (Source::Worktree, Some(tree)) => {
                 let root = tree.root()?;
                 say(&format!("Reading {}", root.display()));
-                let found = repository.snapshot(&root)?;
+                let found = repository.worktree(tree, &root)?;
                 Ok((found, format!("working tree {}", root.display())))
             }
             (Source::Path(path), _) => {
@@ -210,7 +217,7 @@ impl Cache {
                 let from = format!("source {}", path.display());
                 if path.is_dir() {
                     say(&format!("Reading {}", path.display()));
-                    return Ok((repository.snapshot(&path)?, from));
+                    return Ok((repository.directory(&path)?, from));
                 }
                 let sum = digest_of(&path)?;
                 Ok((self.archive(repository, &format!("sha256:{sum}"), say, |_| Ok(path))?, from))
@@ -267,7 +274,7 @@ impl Cache {
         let mut requested = Requested::default();
         match build.config.as_deref() {
             None => {}
-            Some(kernel) if kernel.starts_with("debian:") => {
+            Some(kernel) if kernel.starts_with("debian:") || self.get(kernel)?.is_some() => {
                 let kernel = self.obtain(kernel, say)?;
                 let Some(text) = crate::text(&kernel, "config")? else {
                     return Err(Error::Config(format!(
@@ -280,7 +287,13 @@ impl Cache {
                     .options
                     .extend(NOT_PACKAGED.map(|(name, value)| (name.into(), value.into())));
             }
-            Some(path) => requested.base = Some(text(Path::new(path))?),
+            Some(path) => {
+                let text = text(Path::new(path))?;
+                if kernelfiles::config::parse(&text).is_empty() {
+                    return Err(Error::Config(format!("{path}: it has no line CONFIG_NAME=VALUE")));
+                }
+                requested.base = Some(text);
+            }
         }
         for module in &build.modules {
             let options = config::of_module(module).ok_or_else(|| {
@@ -336,12 +349,17 @@ impl Cache {
 }
 
 /// The changes to a source: reverts, picks and patches, in this order.
-fn changes(tree: Option<&Tree>, build: &Build) -> Result<Vec<Patch>, Error> {
+fn changes(
+    tree: Option<&Tree>,
+    repository: &Repository,
+    build: &Build,
+) -> Result<Vec<Patch>, Error> {
     let mut changes = Vec::new();
     if let Some(tree) = tree {
         for (names, backwards) in [(&build.revert, true), (&build.pick, false)] {
             for name in names {
-                changes.push(tree.change(name, backwards)?);
+                let (ends, subject) = tree.change(name, backwards)?;
+                changes.push(Patch { subject, diff: repository.diff(&ends)? });
             }
         }
     }

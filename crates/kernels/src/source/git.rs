@@ -1,6 +1,7 @@
 //! Reads sources through git. The user's repository is only read: our own bare repository in the cache reads
 //! its objects (`objects/info/alternates`, gitrepository-layout(5)) and keeps what we add.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,16 +16,26 @@ use crate::assemble::digest;
 use crate::error::Doing;
 use crate::tool::{GIT, is_of_host};
 
-/// Variables that would direct git to another repository, or change what it prints.
-const VARIABLES: [&str; 8] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_CEILING_DIRECTORIES",
+/// Variables of git that are kept for the user's repository: they may say that it is safe to read.
+const KEPT: &str = "GIT_CONFIG";
+/// Files of a build in a source without git, which are left out.
+const BUILT: [&str; 16] = [
+    "**/*.o",
+    "**/*.a",
+    "**/*.ko",
+    "**/*.cmd",
+    "**/*.d",
+    "**/*.mod",
+    "**/*.mod.c",
+    "**/modules.order",
+    "include/config/**",
+    "include/generated/**",
+    "arch/*/include/generated/**",
+    ".config",
+    ".config.old",
+    "vmlinux*",
+    "System.map",
+    "Module.symvers",
 ];
 /// How often a directory that changes while it is read is read again.
 const READS: usize = 3;
@@ -47,7 +58,13 @@ impl Tree {
         let mut tree = Self { objects: PathBuf::new(), path };
         let objects = tree.ask(["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
         tree.objects = objects.into();
-        Ok(tree)
+        match tree.ask(["rev-parse", "--show-object-format"])?.as_str() {
+            "sha1" => Ok(tree),
+            other => {
+                Err(tree
+                    .wrong(format!("its objects are named by {other}, and only sha1 is possible")))
+            }
+        }
     }
 
     /// The directory of its files.
@@ -56,6 +73,42 @@ impl Tree {
     /// When it has none.
     pub fn root(&self) -> Result<PathBuf, Error> {
         self.ask(["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+    }
+
+    /// Copies the index with its time, by which git knows which files may have changed since.
+    fn copy_index(&self, directory: &Path, to: &Path) -> Result<(), Error> {
+        let path =
+            |name: &str| self.ask(["rev-parse", "--path-format=absolute", "--git-path", name]);
+        let index = PathBuf::from(path("index")?);
+        if !index.exists() {
+            let _ = fs::remove_file(to); // of another tree
+            return Ok(());
+        }
+        fs::copy(&index, to).doing("copy", &index)?;
+        let time = fs::metadata(&index).and_then(|index| index.modified()).doing("read", &index)?;
+        let copy = File::options().write(true).open(to);
+        copy.and_then(|copy| copy.set_modified(time)).doing("write", to)?;
+        // The other half of a split index.
+        let shared = PathBuf::from(self.ask(["rev-parse", "--shared-index-path"])?);
+        if let Some(name) = shared.file_name() {
+            let shared = self.path.join(&shared);
+            fs::copy(&shared, directory.join(name)).doing("copy", &shared)?;
+        }
+        Ok(())
+    }
+
+    /// The patterns of files that git ignores besides those of `.gitignore`.
+    fn excludes(&self) -> Result<Vec<u8>, Error> {
+        let own =
+            self.ask(["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
+        let home = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".config")));
+        let usual = home.map(|home| home.join("git/ignore"));
+        let named = self.ask(["config", "--path", "core.excludesFile"]).ok().map(PathBuf::from);
+        let mut patterns = fs::read(own).unwrap_or_default();
+        patterns.push(b'\n');
+        patterns.extend(named.or(usual).and_then(|path| fs::read(path).ok()).unwrap_or_default());
+        Ok(patterns)
     }
 
     /// The commit that a name means.
@@ -93,11 +146,11 @@ impl Tree {
         Ok((short.to_owned(), subject.to_owned()))
     }
 
-    /// The change of a commit as a patch, forwards or backwards.
+    /// The two ends of a commit's change, forwards or backwards, and what it is called.
     ///
     /// # Errors
     /// When the commit does not exist or is a merge.
-    pub fn change(&self, name: &str, backwards: bool) -> Result<Patch, Error> {
+    pub fn change(&self, name: &str, backwards: bool) -> Result<([String; 2], String), Error> {
         let commit = self.commit(name)?;
         let parents = self.ask(["log", "--no-walk", "--format=%P", &commit])?;
         let parents: Vec<&str> = parents.split_whitespace().collect();
@@ -107,14 +160,13 @@ impl Tree {
                 format!("the commit `{name}` has {number} parents, so its change is not one patch");
             return Err(self.wrong(problem));
         };
-        let ends = if backwards { [&*commit, parent] } else { [parent, &*commit] };
-        let diff =
-            ["diff-tree", "-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
-        let said =
-            GIT.output(self.command().args(diff).args(ends)).map_err(|error| self.failed(error))?;
         let (short, subject) = self.described(&commit)?;
         let verb = if backwards { "revert" } else { "pick" };
-        Ok(Patch { subject: format!("{verb} {short} (\"{subject}\")"), diff: said })
+        let mut ends = [parent.to_owned(), commit];
+        if backwards {
+            ends.reverse();
+        }
+        Ok((ends, format!("{verb} {short} (\"{subject}\")")))
     }
 
     /// The output of a command on the repository, without the end of the line.
@@ -126,7 +178,8 @@ impl Tree {
     /// A command that does not write into the repository, not even to fetch missing objects.
     fn command(&self) -> Command {
         let mut command = git();
-        command.arg("-C").arg(&self.path);
+        // A repository can name a program that tells which files have changed.
+        command.arg("-C").arg(&self.path).args(["-c", "core.fsmonitor=false"]);
         command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
         command
     }
@@ -145,8 +198,11 @@ impl Tree {
 
 fn git() -> Command {
     let mut command = GIT.command();
-    for variable in VARIABLES {
-        command.env_remove(variable);
+    for (variable, _) in env::vars_os() {
+        let name = variable.as_encoded_bytes();
+        if name.starts_with(b"GIT_") && !name.starts_with(KEPT.as_bytes()) {
+            command.env_remove(variable);
+        }
     }
     command.env("GIT_OPTIONAL_LOCKS", "0");
     command
@@ -167,7 +223,13 @@ impl Repository {
         let repository =
             Self { directory: directory.to_owned(), tree: tree.map(|tree| tree.path.clone()) };
         let info = directory.join("objects/info");
-        if !info.is_dir() {
+        // A damaged one is made anew: everything in it can be read again.
+        let is_whole =
+            info.is_dir() && repository.ask(None, ["rev-parse", "--is-bare-repository"]).is_ok();
+        if !is_whole {
+            if directory.exists() {
+                fs::remove_dir_all(directory).doing("clear", directory)?;
+            }
             fs::create_dir_all(directory).doing("create", directory)?;
             GIT.run(
                 repository
@@ -192,27 +254,36 @@ impl Repository {
         Ok(repository)
     }
 
-    /// The tree of the files in a directory as they are now, without those that git ignores. What is known of
-    /// the files is kept, so that the next reading is quick.
-    pub fn snapshot(&self, directory: &Path) -> Result<String, Error> {
+    /// The tree of the files in the user's working tree as they are now: those that git tracks, and those that
+    /// it does not ignore. What git knows of the files is taken from the user's index, so that only changed
+    /// ones are read.
+    pub fn worktree(&self, tree: &Tree, root: &Path) -> Result<String, Error> {
+        let index = self.directory.join("index-worktree");
+        tree.copy_index(&self.directory, &index)?;
+        let exclude = self.directory.join("info/exclude");
+        fs::create_dir_all(self.directory.join("info")).doing("create", &exclude)?;
+        fs::write(&exclude, tree.excludes()?).doing("write", &exclude)?;
+        // Edits of files that are assumed to be unchanged count too. It fails if a file has changed.
+        let mut refresh = self.add(&index, root, &["update-index", "-q", "--really-refresh"]);
+        GIT.try_run(&mut refresh)?.ok();
+        self.snapshot(root, &index, &["add", "-A", "."])
+    }
+
+    /// The tree of the files in a directory without git as they are now, without the files of a build. What
+    /// is known of the files is kept, so that the next reading is quick.
+    pub fn directory(&self, directory: &Path) -> Result<String, Error> {
         let name = digest(directory.as_os_str().as_encoded_bytes());
         let index = self.directory.join(format!("index-{}", &name[..16]));
+        let left_out = BUILT.map(|files| format!(":(top,exclude,glob){files}"));
+        let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
+        self.snapshot(directory, &index, &[&["add", "-A", "-f", "--", "."], &left_out[..]].concat())
+    }
+
+    fn snapshot(&self, directory: &Path, index: &Path, add: &[&str]) -> Result<String, Error> {
         let mut last = None;
         for _ in 0..READS {
-            let mut add = self.command(Some(&index));
-            add.arg("--work-tree").arg(directory);
-            // Large files are streamed into one pack, small ones would be a file each.
-            add.args([
-                "-c",
-                "core.bigFileThreshold=1",
-                "-c",
-                "core.compression=1",
-                "add",
-                "-A",
-                ".",
-            ]);
-            GIT.run(add.current_dir(directory))?;
-            let tree = self.ask(Some(&index), ["write-tree"])?;
+            GIT.run(&mut self.add(index, directory, add))?;
+            let tree = self.ask(Some(index), ["write-tree"])?;
             if last.as_ref() == Some(&tree) {
                 return Ok(tree);
             }
@@ -220,6 +291,31 @@ impl Repository {
         }
         let problem = "its files change while they are read".into();
         Err(Error::Tree { path: directory.to_owned(), problem })
+    }
+
+    /// A command that reads files of `directory` into an index.
+    fn add(&self, index: &Path, directory: &Path, arguments: &[&str]) -> Command {
+        let mut add = self.command(Some(index));
+        add.arg("--work-tree").arg(directory).current_dir(directory);
+        // Large files are streamed into one pack, small ones would be a file each.
+        add.args(["-c", "core.bigFileThreshold=1", "-c", "core.compression=1"]);
+        add.args(["-c", "core.untrackedCache=false"]).args(arguments);
+        add
+    }
+
+    /// The change between two commits as a patch.
+    pub fn diff(&self, [from, to]: &[String; 2]) -> Result<Vec<u8>, Error> {
+        let words = ["diff-tree", "-p", "--binary", "--full-index"];
+        let diff = GIT.output(self.command(None).args(words).args([from, to]));
+        diff.map_err(|error| self.incomplete(error))
+    }
+
+    /// The submodules of a tree, whose files it does not have.
+    pub fn submodules(&self, tree: &str) -> Result<Vec<String>, Error> {
+        let list =
+            self.ask(None, ["ls-tree", "-r", tree]).map_err(|error| self.incomplete(error))?;
+        let links = list.lines().filter(|line| line.starts_with("160000 "));
+        Ok(links.filter_map(|line| Some(line.split_once('\t')?.1.to_owned())).collect())
     }
 
     /// The tree of the files in an archive.
@@ -291,7 +387,12 @@ impl Repository {
             command.stdin(lock.try_clone().doing("start", Path::new(GIT.name))?);
             GIT.run(&mut command).map_err(|error| self.incomplete(error))
         };
-        work(&["read-tree", "--reset", "-u", tree])?;
+        let read = ["read-tree", "--reset", "-u", tree];
+        if work(&read).is_err() {
+            // The index may be damaged. Without it every file is written.
+            let _ = fs::remove_file(index);
+            work(&read)?;
+        }
         // A killed checkout leaves files that differ from the index.
         work(&["checkout-index", "--force", "--index", "--all", "--quiet"])?;
         work(&["clean", "-ffdxq", "-e", &format!("/{kept}")])?;
@@ -336,6 +437,7 @@ impl Repository {
         let mut command = git();
         command.arg("--git-dir").arg(&self.directory);
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command.env_remove("GIT_CONFIG_PARAMETERS").env_remove("GIT_CONFIG_COUNT");
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
         if let Some(index) = index {
             // A lock of the index is left from a killed git, because the lock of builds is held.

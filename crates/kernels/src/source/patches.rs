@@ -123,6 +123,14 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
     }
     if patches.iter().all(|patch| number_of(&patch.subject).is_some()) {
         patches.sort_by_key(|patch| number_of(&patch.subject));
+        let numbers: Vec<u32> = patches.iter().filter_map(|it| number_of(&it.subject)).collect();
+        if let Some(pair) = numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
+            let problem = match pair[0] == pair[1] {
+                true => format!("it has two patches with the number {}: keep one version", pair[0]),
+                false => format!("patch {} of the series is missing", pair[0] + 1),
+            };
+            return Err(wrong(path, &problem));
+        }
     }
     Ok(patches)
 }

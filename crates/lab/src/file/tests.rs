@@ -487,3 +487,11 @@ fn each_error_has_its_line_and_a_hint() {
     let complaints: Vec<_> = cases.iter().map(|text| complaint(text)).collect();
     insta::assert_snapshot!(complaints.join("\n"));
 }
+
+#[test]
+fn a_series_needs_patches() {
+    let text = "name = 'x'\nboots = 1\ntree = '.'\nmachine = { cpus = 1, memory = '512M' }\n\
+                variant = [{ kernel = 'git:v1', each = true }]\nworkload = [{ name = 'mprotect' }]\n";
+    let said = complaint(text);
+    assert!(said.contains("`each = true` needs patches"), "{said}");
+}

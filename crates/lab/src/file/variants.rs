@@ -51,6 +51,10 @@ pub(super) fn check_all(forms: Vec<VariantForm>, source: SourceForm<'_>) -> Chec
     for form in forms {
         let place = form.name.as_ref().map_or(form.kernel.span(), Spanned::span);
         let is_series = form.each;
+        if is_series && form.patches.is_empty() {
+            let hint = "list the patches of the series in `patches`, or leave `each` out";
+            return fault(place, "`each = true` needs patches", hint);
+        }
         let variant = form.check(source)?;
         let all = match is_series {
             true => build::each(&variant)
