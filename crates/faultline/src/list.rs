@@ -41,15 +41,12 @@ pub fn kernels(known: &[KnownKernel]) -> String {
 
 /// What was removed from the cache, or would be, one line each, and the sum.
 pub fn pruned(pruned: &[Pruned], dry_run: bool) -> String {
-    let verb = if dry_run { "Would free" } else { "Freed" };
+    let (head, verb) = if dry_run { ("TO REMOVE", "Would free") } else { ("REMOVED", "Freed") };
     let freed = format!("{verb} {}.\n", size(pruned.iter().map(|it| it.size).sum()));
     let rows = pruned.iter().map(|it| [it.name.clone(), size(it.size), it.origin.clone()]);
     match pruned.is_empty() {
         true => "Nothing to remove.\n".to_owned(),
-        false => {
-            columns([if dry_run { "TO REMOVE" } else { "REMOVED" }, "SIZE", "ORIGIN"], rows)
-                + &freed
-        }
+        false => columns([head, "SIZE", "ORIGIN"], rows) + &freed,
     }
 }
 
