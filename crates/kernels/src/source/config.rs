@@ -14,7 +14,7 @@ const MODULES: [(&str, &[&str]); 11] = [
     ("virtio_pci", &["VIRTIO_MENU", "VIRTIO_PCI"]),
     ("virtio_blk", &["VIRTIO_MENU", "VIRTIO_PCI", "BLK_DEV", "VIRTIO_BLK"]),
     ("nvme", &["BLK_DEV_NVME"]),
-    ("nd_pmem", &["ZONE_DEVICE", "BLK_DEV", "LIBNVDIMM", "BLK_DEV_PMEM"]),
+    ("nd_pmem", &PMEM),
     ("nfit", &["BLK_DEV", "LIBNVDIMM", "ACPI_NFIT"]),
     ("brd", &["BLK_DEV", "BLK_DEV_RAM"]),
     ("loop", &["BLK_DEV", "BLK_DEV_LOOP"]),
@@ -23,8 +23,23 @@ const MODULES: [(&str, &[&str]); 11] = [
     ("btrfs", &["BTRFS_FS"]),
     ("zram", &["BLK_DEV", "CRYPTO", "CRYPTO_LZO", "ZRAM_BACKEND_LZO", "ZSMALLOC", "ZRAM"]),
 ];
+/// The options of persistent memory. Kernels with LIBNVDIMM and BLK_DEV_PMEM alone (5.10, 7.3) found no disk.
+const PMEM: [&str; 12] = [
+    "SPARSEMEM_VMEMMAP",
+    "MEMORY_HOTPLUG",
+    "MEMORY_HOTREMOVE",
+    "ZONE_DEVICE",
+    "BLK_DEV",
+    "LIBNVDIMM",
+    "BLK_DEV_PMEM",
+    "BTT",
+    "NVDIMM_PFN",
+    "NVDIMM_DAX",
+    "DEV_DAX",
+    "FS_DAX",
+];
 /// Options of which only some versions have one, so that their absence is no error.
-const OF_SOME_VERSIONS: [&str; 3] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO", "ZONE_DEVICE"];
+const OF_SOME_VERSIONS: [&str; 2] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO"];
 
 /// Options and their values, in order.
 pub(crate) type Options = Vec<(String, String)>;
