@@ -33,6 +33,7 @@ use crate::record::salvage::salvage;
 use crate::run::watch::{Progress, Watch};
 use check::check_support;
 use context::RunContext;
+use obtain::Obtained;
 use plan::{Due, Plan};
 
 pub use check::{TooLarge, check, check_memory};
@@ -134,14 +135,14 @@ impl Lab {
         let kernels = &self.kernels(experiment, watch)?;
         let userspace = &self.userspace(experiment, watch)?;
         let mut out_of_tree = Vec::new();
-        for (kernel, unbuilt) in kernels.all.iter().zip(&kernels.unbuilt) {
+        for Obtained { kernel, unbuilt } in kernels {
             out_of_tree.push(match unbuilt {
                 Some(_) => OutOfTree::default(),
                 None => self.out_of_tree(kernel, experiment, watch)?,
             });
         }
-        check_support(experiment, &kernels.all, &out_of_tree)?;
-        let pinned = self.pinned(experiment, &kernels.all, userspace.as_ref())?;
+        check_support(experiment, kernels, &out_of_tree)?;
+        let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         let id = self.store.keep_experiment(&pinned)?;
         let failed_before = match options.retry_failed {
             true => 0,
@@ -162,7 +163,7 @@ impl Lab {
             ending,
         };
         if let Some(first) = plan.due.first() {
-            let is_built = |due: &&Due| kernels.unbuilt[due.slot.variant].is_none();
+            let is_built = |due: &&Due| kernels[due.slot.variant].unbuilt.is_none();
             let first = plan.due.iter().find(is_built).unwrap_or(first);
             let context = RunContext::new(
                 self,
@@ -223,12 +224,12 @@ impl Lab {
     fn pinned(
         &self,
         experiment: &Experiment,
-        kernels: &[Kernel],
+        kernels: &[Obtained],
         userspace: Option<&Userspace>,
     ) -> Result<Experiment, RunError> {
         let mut pinned = experiment.clone();
-        for (variant, kernel) in pinned.variants.iter_mut().zip(kernels) {
-            known::pin_kernel(variant, kernel);
+        for (variant, obtained) in pinned.variants.iter_mut().zip(kernels) {
+            known::pin_kernel(variant, &obtained.kernel);
         }
         known::pin_programs(&mut pinned)?;
         pinned.userspace_digest = userspace.map(|it| it.digest.clone()).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Checks an experiment for requirements that cannot be met, before anything boots.
 
-use model::{Bytes, Experiment, Kernel, Topology, Variant};
+use model::{Bytes, Experiment, Topology, Variant};
 
 use super::RunError;
+use super::obtain::Obtained;
 use crate::boot::out_of_tree::OutOfTree;
 
 /// The word of the command line that makes a kernel divide its memory into emulated nodes
@@ -59,14 +60,14 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
 /// When no kernel supports a workload.
 pub fn check_support(
     experiment: &Experiment,
-    kernels: &[Kernel],
+    kernels: &[Obtained],
     out_of_tree: &[OutOfTree],
 ) -> Result<(), RunError> {
     for used in &experiment.workloads {
         let missing: Option<Vec<String>> = kernels
             .iter()
             .zip(out_of_tree)
-            .map(|(kernel, out_of_tree)| {
+            .map(|(Obtained { kernel, .. }, out_of_tree)| {
                 Some(format!("{} {}", kernel.name, out_of_tree.missing(used)?))
             })
             .collect();

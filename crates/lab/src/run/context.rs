@@ -4,7 +4,7 @@ use kernels::Userspace;
 use machine::{Emulator, Engine, Exact};
 use model::{Experiment, Mode};
 
-use super::obtain::Kernels;
+use super::obtain::Obtained;
 use super::{Lab, RunError};
 use crate::boot::Bootable;
 use crate::boot::engine;
@@ -18,7 +18,7 @@ use crate::schedule::Slot;
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
-    kernels: &'a Kernels,
+    kernels: &'a [Obtained],
     /// The modules built for each of them.
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
@@ -38,7 +38,7 @@ impl<'a> RunContext<'a> {
     /// exact mode by reading the kernels' symbols.
     pub fn new(
         lab: &Lab,
-        (experiment, kernels): (&'a Experiment, &'a Kernels),
+        (experiment, kernels): (&'a Experiment, &'a [Obtained]),
         out_of_tree: Vec<OutOfTree>,
         userspace: Option<&'a Userspace>,
         first: usize,
@@ -48,7 +48,7 @@ impl<'a> RunContext<'a> {
         let execution = match experiment.mode {
             Mode::Exact => {
                 let mut codes = Vec::new();
-                for (kernel, unbuilt) in kernels.all.iter().zip(&kernels.unbuilt) {
+                for Obtained { kernel, unbuilt } in kernels {
                     codes.push(match unbuilt {
                         Some(_) => KernelCode::default(),
                         None => lab.kernel_code(kernel, &emulator, watch)?,
@@ -57,11 +57,11 @@ impl<'a> RunContext<'a> {
                 Execution::Exact(codes)
             }
             // Nothing boots.
-            Mode::Measured if kernels.unbuilt[first].is_some() => Execution::Measured(Engine::Tcg),
+            Mode::Measured if kernels[first].unbuilt.is_some() => Execution::Measured(Engine::Tcg),
             Mode::Measured => Execution::Measured(engine::choose(
                 experiment.machine.accel,
                 &emulator,
-                (&kernels.all[first], &lab.guest),
+                (&kernels[first].kernel, &lab.guest),
                 &lab.cache,
                 &lab.scratch,
                 &mut |line| watch(Progress::Remark(line)),
@@ -90,8 +90,8 @@ impl<'a> RunContext<'a> {
         Bootable {
             experiment: self.experiment,
             variant: &self.experiment.variants[slot.variant],
-            kernel: &self.kernels.all[slot.variant],
-            unbuilt: self.kernels.unbuilt[slot.variant].as_ref(),
+            kernel: &self.kernels[slot.variant].kernel,
+            unbuilt: self.kernels[slot.variant].unbuilt.as_ref(),
             out_of_tree: &self.out_of_tree[slot.variant],
             guest,
             userspace: self.userspace,

@@ -11,16 +11,16 @@ use crate::boot::out_of_tree;
 use crate::boot::{disks, userspace};
 use crate::run::watch::{Progress, Watch};
 
-/// The kernels of an experiment's variants, in order.
-pub struct Kernels {
-    /// The kernels. One that cannot be built has only a name and a digest.
-    pub all: Vec<Kernel>,
-    /// Why a kernel cannot be built.
-    pub unbuilt: Vec<Option<Unbuilt>>,
+/// The kernel of a variant.
+pub struct Obtained {
+    /// The kernel. If it cannot be built it has only a name and a digest.
+    pub kernel: Kernel,
+    /// Why it cannot be built.
+    pub unbuilt: Option<Unbuilt>,
 }
 
 impl Lab {
-    /// The kernels of an experiment.
+    /// The kernels of an experiment's variants, in order.
     ///
     /// # Errors
     /// When one is not available, or the host fails. A kernel that cannot be built is no error.
@@ -28,9 +28,9 @@ impl Lab {
         &self,
         experiment: &Experiment,
         watch: &mut Watch<'_>,
-    ) -> Result<Kernels, RunError> {
+    ) -> Result<Vec<Obtained>, RunError> {
         let mut known: BTreeMap<&str, Kernel> = BTreeMap::new();
-        let mut kernels = Kernels { all: Vec::new(), unbuilt: Vec::new() };
+        let mut kernels = Vec::new();
         for variant in &experiment.variants {
             let name = &*variant.kernel.name;
             let (kernel, unbuilt) = match (&variant.build, known.get(name)) {
@@ -51,8 +51,7 @@ impl Lab {
                     (kernel, None)
                 }
             };
-            kernels.all.push(kernel);
-            kernels.unbuilt.push(unbuilt);
+            kernels.push(Obtained { kernel, unbuilt });
         }
         Ok(kernels)
     }
