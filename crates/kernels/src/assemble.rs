@@ -2,7 +2,8 @@
 //! makes `modules.dep`.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{Kernel, TaskLayout};
@@ -118,6 +119,13 @@ impl Parts {
 /// SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
+}
+
+/// SHA-256 of a file of any size, in hexadecimal.
+pub(crate) fn file_digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// Extracts the `vmlinux` of a `bzImage` into `home`, if it has a PVH entry. Without one the kernel boots

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod git;
 pub(crate) mod make;
 pub(crate) mod patches;
+pub(crate) mod repository;
 
 use std::path::PathBuf;
 use std::str::FromStr;

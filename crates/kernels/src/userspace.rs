@@ -12,7 +12,6 @@ use std::time::SystemTime;
 
 use model::{Bytes, UserspaceLock};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::debian::Archive;
 use crate::error::Doing;
@@ -144,7 +143,7 @@ pub(crate) fn make(
         schema: SCHEMA,
         packages: lock.versions(),
         size,
-        digest: digest(&image).doing("read", &image)?,
+        digest: assemble::file_digest(&image).doing("read", &image)?,
         lock: Some(lock.clone()),
     };
     let path = home.join(RECORD);
@@ -163,13 +162,6 @@ pub fn is_name(word: &str) -> bool {
         && plain(bytes[0])
         && bytes.iter().all(|byte| plain(*byte) || b"+-.".contains(byte))
         && !word.ends_with('-')
-}
-
-/// SHA-256 of a file of any size, in hexadecimal.
-fn digest(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(format!("{:x}", hash.finalize()))
 }
 
 #[cfg(test)]

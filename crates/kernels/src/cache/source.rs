@@ -1,22 +1,21 @@
 //! Builds kernels from source, once for the same inputs.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use model::{Build, Kernel};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::{Cache, own, taken};
+use super::{Cache, own};
 use crate::aliases::Aliases;
-use crate::assemble::{Parts, digest};
+use crate::assemble::{Parts, digest, file_digest};
 use crate::error::Doing;
 use crate::own::MAX_CONFIG;
 use crate::source::config::{self, Requested};
-use crate::source::git::{Repository, Tree};
+use crate::source::git::Tree;
 use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
+use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt};
 use crate::{Error, debian, headers, input};
 
@@ -86,7 +85,7 @@ impl Cache {
         self.take(&workshop, prepared, build.headers, say).map(Ok)
     }
 
-    /// Moves a copy of what was built into the cache.
+    /// Copies the kernel that was built into the cache.
     fn take(
         &self,
         workshop: &Workshop<'_>,
@@ -120,11 +119,7 @@ impl Cache {
             parts.digests.insert(own::HEADERS.into(), sum);
             parts.headers = Some(to);
         }
-        let Prepared { name, origin, .. } = prepared;
-        if let Some(other) = self.read(&name)? {
-            return Err(taken(other));
-        }
-        self.keep(&stage, parts, name, origin, say)
+        self.keep(&stage, parts, prepared.name, prepared.origin, say)
     }
 
     /// Reads a source, applies its patches, and names the result.
@@ -219,7 +214,7 @@ impl Cache {
                     say(&format!("Reading {}", path.display()));
                     return Ok((repository.directory(&path)?, from));
                 }
-                let sum = digest_of(&path)?;
+                let sum = file_digest(&path).doing("read", &path)?;
                 Ok((self.archive(repository, &format!("sha256:{sum}"), say, |_| Ok(path))?, from))
             }
             (Source::Debian(series), _) => {
@@ -383,14 +378,6 @@ fn built_in(output: &Path, stage: &TempDir) -> Result<PathBuf, Error> {
     let order = directory.join("modules.order");
     fs::write(&order, "").doing("write", &order)?;
     Ok(directory)
-}
-
-/// SHA-256 of a large file.
-fn digest_of(path: &Path) -> Result<String, Error> {
-    let mut file = File::open(path).doing("read", path)?;
-    let mut sum = Sha256::new();
-    io::copy(&mut file, &mut sum).doing("read", path)?;
-    Ok(format!("{:x}", sum.finalize()))
 }
 
 /// The version in a kernel's Makefile, such as `6.12.3-rc1`.

@@ -1,4 +1,4 @@
-//! What the cache keeps on disk and when it was last used, and the removal of what can be made again.
+//! Tells the size and the last use of cached kernels, and removes kernels and files that can be made again.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};

@@ -38,7 +38,7 @@ const PMEM: [&str; 12] = [
     "DEV_DAX",
     "FS_DAX",
 ];
-/// Options of which only some versions have one, so that their absence is no error.
+/// Options that some versions lack. Their absence is not an error.
 const OF_SOME_VERSIONS: [&str; 2] = ["VIRTIO_MENU", "ZRAM_BACKEND_LZO"];
 
 /// Options and their values, in order.

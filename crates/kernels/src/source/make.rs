@@ -22,7 +22,7 @@ use crate::tool::{Tool, is_of_host};
 /// The output directory, below the source.
 pub(crate) const OUTPUT: &str = "output";
 /// What is set for every build.
-const FIXED: [(&str, &str); 7] = [
+const FIXED: [(&str, &str); 6] = [
     ("KBUILD_BUILD_TIMESTAMP", "Thu, 1 Jan 1970 00:00:00 +0000"),
     ("KBUILD_BUILD_USER", "faultline"),
     ("KBUILD_BUILD_HOST", "faultline"),
@@ -30,8 +30,6 @@ const FIXED: [(&str, &str); 7] = [
     // Otherwise a `+` is added in a repository.
     ("LOCALVERSION", ""),
     ("LC_ALL", "C"),
-    // With threads the order of BTF types would vary.
-    ("PAHOLE_FLAGS", ""),
 ];
 /// Steps of a clean build of the small configuration, until one was counted.
 const USUAL_STEPS: usize = 1500;
@@ -77,16 +75,20 @@ fn programs(compiler: &Compiler) -> Vec<(String, String)> {
     wanted
 }
 
+/// Whether a program is in PATH.
+fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|place| place.join(program).is_file())
+}
+
 /// Checks that everything for a build is installed.
 ///
 /// # Errors
 /// The names of all missing packages.
 pub(crate) fn check_programs(compiler: &Compiler) -> Result<(), Error> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let is_there = |name: &str| env::split_paths(&path).any(|place| place.join(name).is_file());
     let mut missing: Vec<String> = programs(compiler)
         .into_iter()
-        .filter(|(program, _)| !is_there(program))
+        .filter(|(program, _)| !is_installed(program))
         .map(|(_, package)| package)
         .collect();
     let headers = ["/usr/include/gelf.h", "/usr/include/libelf/gelf.h"];
@@ -237,10 +239,7 @@ impl Workshop<'_> {
         make.args(["--pdeathsig", "TERM", "--", "nice", "-n", "10", "make", "-C"]).arg(self.source);
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
-        let ccache = match Command::new("ccache").arg("--version").output() {
-            Ok(_) => "ccache ",
-            Err(_) => "",
-        };
+        let ccache = if is_installed("ccache") { "ccache " } else { "" };
         match self.compiler {
             Compiler::Gcc(suffix) => make.arg(format!("CC={ccache}gcc{suffix}")),
             Compiler::Llvm(suffix) => {
@@ -317,8 +316,8 @@ fn is_stopped(line: &str) -> bool {
 /// The output of a failed build.
 #[derive(Default)]
 struct Failed {
-    /// The first errors of a compiler or linker.
-    errors: Vec<String>,
+    /// The first error of a compiler or linker.
+    error: Option<String>,
     /// The first message about the host.
     of_host: Option<String>,
     last: VecDeque<String>,
@@ -329,8 +328,8 @@ impl Failed {
         let is_error = [" error: ", "undefined reference", ": error ", "ERROR: ", "syntax error"]
             .iter()
             .any(|words| line.contains(words));
-        if is_error && self.errors.len() < 3 {
-            self.errors.push(line.trim_start_matches("../").to_owned());
+        if self.error.is_none() && is_error {
+            self.error = Some(line.trim_start_matches("../").to_owned());
         }
         if self.of_host.is_none() && (is_of_host(line) || is_stopped(line)) {
             self.of_host = Some(line.to_owned());
@@ -342,8 +341,8 @@ impl Failed {
     }
 
     fn because(self, what: &str) -> Unbuilt {
-        let first = self.errors.first().cloned();
-        let first = first.or_else(|| self.last.iter().find(|line| line.contains("***")).cloned());
+        let first =
+            self.error.or_else(|| self.last.iter().find(|line| line.contains("***")).cloned());
         let first = first.unwrap_or_else(|| self.last.back().cloned().unwrap_or_default());
         let last: Vec<String> = self.last.into();
         Unbuilt(format!("{what}: {}\n{}", first.trim(), last.join("\n")))

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::git::git;
 use crate::compressed::Format;
 use crate::error::Doing;
 use crate::tool::GIT;
@@ -91,7 +92,7 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
     let (mailbox, mails) = (place("mailbox"), place("mails"));
     fs::write(&mailbox, bytes).doing("write", &mailbox)?;
     fs::create_dir(&mails).doing("create", &mails)?;
-    let mut split = GIT.command();
+    let mut split = git();
     split
         .args(["mailsplit", "-b", "-d6"])
         .arg(format!("-o{}", mails.display()))
@@ -110,7 +111,7 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
     for mail in 1..=number {
         let mail = mails.join(format!("{mail:06}"));
         let (message, diff) = (place("message"), place("diff"));
-        let mut info = GIT.command();
+        let mut info = git();
         info.args(["mailinfo", "-k", "--encoding=UTF-8"]).arg(&message).arg(&diff);
         info.stdin(fs::File::open(&mail).doing("read", &mail)?);
         let said = run(&mut info)?;
@@ -135,7 +136,7 @@ fn of_mails(path: &Path, bytes: &[u8]) -> Result<Vec<Patch>, Error> {
     Ok(patches)
 }
 
-/// Whether a file is a mail or a mailbox: it begins with a line `From ` or with headers, one of which is
+/// Whether a file is a mail or a mailbox. A mailbox begins with `From `. A mail begins with headers, among them
 /// `From:` or `Subject:`.
 fn is_mail(bytes: &[u8]) -> bool {
     if bytes.starts_with(b"From ") {
