@@ -41,7 +41,7 @@ struct Shape {
     scale: u32,
     size: MemorySize,
     mask: Register,
-    /// A second immediate; the bytes of what is no instruction.
+    /// A second immediate, or bytes that are not an instruction.
     rest: u64,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Own<'_, 'a> {
         Normal { shape, values }
     }
 
-    /// The first bytes of what is no instruction.
+    /// The first bytes, if they are not an instruction.
     fn raw(&self, it: &Instruction) -> u64 {
         let bytes = &self.piece.bytes[(it.ip() - self.piece.address) as usize..];
         bytes.iter().take(it.len().min(8)).fold(0, |raw, &byte| raw << 8 | u64::from(byte))

@@ -206,8 +206,8 @@ fn effects_need_figures_of_all_variants() {
     assert_eq!(effects(two_by_two(), boots(&[&a[..], b, c, &d[..3]])).effects.len(), 3);
 }
 
-/// Variants that do not differ, of which one scatters more: any of the three effects is called a change in at
-/// most 5 % of tables by blocks, and in at most 1 % by seeds, give or take 4 standard errors.
+/// The variants do not differ, but one scatters more. At most 5 % of tables by blocks and 1 % of tables by seeds
+/// may call any of the three effects a change, give or take 4 standard errors.
 #[test]
 fn false_effects_are_as_rare_as_stated() {
     const TABLES: usize = 5_000;
