@@ -428,3 +428,15 @@ fn a_mailbox_with_a_gap_or_two_versions_is_refused() {
         assert!(error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn a_submodule_that_is_left_out_is_named() {
+    let bench = Bench::new();
+    let commit = bench.git(&["rev-parse", "HEAD"]);
+    let link = format!("160000,{},mm/sub", commit.trim());
+    bench.git(&["update-index", "--add", "--cacheinfo", &link]);
+    bench.git(&["commit", "-q", "-m", "link"]);
+    bench.run("git:main", &bench.build()).unwrap();
+    let said = bench.said.borrow();
+    assert!(said.contains(&"The submodule mm/sub is left out".to_owned()), "{said:?}");
+}
