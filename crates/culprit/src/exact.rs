@@ -1,0 +1,476 @@
+//! The search in exact mode, in which a reading is certain within luck.
+//!
+//! First one step is assumed, and each kernel halves the commits that can be it, as `git bisect` does. If a
+//! reading has neither the level of the good end nor that of the bad end, there are more steps. Then the line of
+//! first parents is divided until each part without a change beyond luck, or each single commit, stands alone.
+//! A merge that holds a step is searched in the same way.
+
+use std::collections::BTreeMap;
+
+use fixedbitset::FixedBitSet;
+
+use crate::levels::{Levels, Stop};
+use crate::{History, Node};
+
+/// Changes below this share of the whole are not searched for, unless all are wanted.
+pub const SHARE: f64 = 0.1;
+
+/// A search in exact mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Exact<'a> {
+    /// The commits.
+    pub history: &'a History,
+    /// Figures by commit, one for each seed.
+    pub readings: &'a BTreeMap<Node, Vec<f64>>,
+    /// Commits that cannot be read: they do not build, or do not complete a boot.
+    pub unreadable: &'a FixedBitSet,
+    /// Smaller changes count as none.
+    pub least: f64,
+    /// Seeds of the two ends.
+    pub seeds: usize,
+    /// Search every step beyond luck, not only those of at least [`SHARE`] of the change.
+    pub all: bool,
+    /// Do not search inside merges.
+    pub first_parent: bool,
+}
+
+/// What a search asks for, or its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// So many seeds of this commit.
+    Read(Node, usize),
+    /// The ends do not differ beyond luck.
+    NoDifference,
+    /// Even the most seeds do not tell whether these commits differ.
+    Hidden(Node, Node),
+    /// An end cannot be read.
+    NoEnd(Node),
+    /// The steps, in the order of the history.
+    Found(Vec<Step>),
+}
+
+/// A change of the figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The commits that can be its cause: one, or several that cannot be told apart because commits among
+    /// them cannot be read, or because a merge is not searched.
+    pub commits: Vec<Node>,
+    /// The last commit that was read before it.
+    pub before: Node,
+    /// The first commit that was read after it.
+    pub after: Node,
+    /// By how much the figure rises.
+    pub change: f64,
+}
+
+/// Commits of which one is the step, if there is one.
+struct Range {
+    low: Node,
+    high: Node,
+    /// Does not contain `low`.
+    commits: FixedBitSet,
+}
+
+/// On which side of a step a commit lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Low,
+    High,
+    Neither,
+}
+
+impl Exact<'_> {
+    /// What is to be read next, or the answer.
+    pub fn next(&self) -> Next {
+        match self.search() {
+            Ok(next) => next,
+            Err(Stop::Read(node, seeds)) => Next::Read(node, seeds),
+            Err(Stop::Hidden(one, other)) => Next::Hidden(one, other),
+        }
+    }
+
+    fn search(&self) -> Result<Next, Stop> {
+        let (low, high) = (0, self.history.bad());
+        for end in [low, high] {
+            if self.unreadable.contains(end) {
+                return Ok(Next::NoEnd(end));
+            }
+            if self.readings.get(&end).is_none_or(|values| values.len() < self.seeds) {
+                return Err(Stop::Read(end, self.seeds));
+            }
+        }
+        if !self.levels().differ(low, high)? {
+            if self.levels().change(low, high)?.abs() <= self.least {
+                return Ok(Next::NoDifference);
+            }
+            return match self.levels().more(low, high) {
+                Stop::Hidden(..) => Ok(Next::NoDifference),
+                more => Err(more),
+            };
+        }
+        let mut range = Range { low, high, commits: self.history.between(low, high) };
+        let mut steps = Vec::new();
+        let single = if self.all { None } else { self.single(&mut range)? };
+        match single {
+            Some(step) => steps.push(step),
+            None => {
+                range = Range { low, high, commits: self.history.between(low, high) };
+                self.divide(&range, &mut steps)?;
+            }
+        }
+        Ok(Next::Found(steps))
+    }
+
+    fn levels(&self) -> Levels<'_> {
+        Levels { readings: self.readings, least: self.least, ends: self.seeds }
+    }
+
+    /// Assumes one step, and halves the commits that can be it. None if a reading does not fit.
+    fn single(&self, range: &mut Range) -> Result<Option<Step>, Stop> {
+        let ends = [range.low, range.high];
+        while range.commits.count_ones(..) > 1 {
+            let Some(node) = self.halving(&range.commits) else { break };
+            let own = self.history.ancestors(node);
+            match self.side(node, ends)? {
+                At::Low => {
+                    range.commits.difference_with(own);
+                    range.low = node;
+                }
+                At::High => {
+                    range.commits.intersect_with(own);
+                    range.high = node;
+                }
+                At::Neither => return Ok(None),
+            }
+        }
+        let commits: Vec<Node> = range.commits.ones().collect();
+        if let [commit] = commits[..] {
+            return self.verified(commit, ends, range);
+        }
+        let change = self.levels().change(range.low, range.high)?;
+        Ok(Some(Step { commits, before: range.low, after: range.high, change }))
+    }
+
+    /// The step at a commit, read there and at its parent. None if it is not the whole change.
+    fn verified(&self, commit: Node, ends: [Node; 2], range: &Range) -> Result<Option<Step>, Stop> {
+        let is_read = |node: Node| !self.unreadable.contains(node);
+        let parents = self.history.parents(commit);
+        let mut before = range.low;
+        for parent in parents.iter().copied().filter(|node| is_read(*node)) {
+            if self.side(parent, ends)? != At::Low {
+                return Ok(None);
+            }
+            before = parent;
+        }
+        if is_read(parents[0]) {
+            before = parents[0];
+        }
+        let after = if is_read(commit) { commit } else { range.high };
+        if self.side(after, ends)? != At::High {
+            return Ok(None);
+        }
+        let change = self.levels().change(before, after)?;
+        Ok(Some(Step { commits: vec![commit], before, after, change }))
+    }
+
+    /// The commit whose reading halves `commits` best. Of equal ones, one that is read already.
+    fn halving(&self, commits: &FixedBitSet) -> Option<Node> {
+        let all = commits.count_ones(..);
+        let share = |node: Node| {
+            let own = self.history.ancestors(node).intersection_count(commits);
+            own.min(all - own)
+        };
+        let nodes = commits.ones().filter(|node| !self.unreadable.contains(*node));
+        let ranked = nodes.map(|node| (share(node), self.readings.contains_key(&node), node));
+        ranked
+            .filter(|it| it.0 > 0)
+            .max_by_key(|it| (it.0, it.1, std::cmp::Reverse(it.2)))
+            .map(|it| it.2)
+    }
+
+    /// Whether a commit has the level of one end of a step or the other.
+    fn side(&self, node: Node, [low, high]: [Node; 2]) -> Result<At, Stop> {
+        if node == low || node == high {
+            return Ok(if node == low { At::Low } else { At::High });
+        }
+        let levels = self.levels();
+        // Where other commits of the range matter a little, the side is clear all the same.
+        let slack = 0.05 * levels.change(low, high)?.abs();
+        let is_near =
+            |end| Ok(levels.change(end, node)?.abs() <= levels.floor(end, node)?.max(slack));
+        match (is_near(low)?, is_near(high)?) {
+            (true, false) => Ok(At::Low),
+            (false, true) => Ok(At::High),
+            (false, false) => Ok(At::Neither),
+            (true, true) => Err(levels.more(node, low)),
+        }
+    }
+
+    /// Finds the steps along the first parents of a range.
+    fn divide(&self, range: &Range, steps: &mut Vec<Step>) -> Result<(), Stop> {
+        let mut line = self.history.line(range.high, &range.commits);
+        // Where the line leaves the range it has the level of the low end, unless it forked before.
+        line[0] = range.low;
+        self.divide_line(&line, steps)
+    }
+
+    fn divide_line(&self, line: &[Node], steps: &mut Vec<Step>) -> Result<(), Stop> {
+        let (low, high) = (line[0], line[line.len() - 1]);
+        let levels = self.levels();
+        let change = levels.change(low, high)?;
+        let whole = levels.change(0, self.history.bad())?;
+        if !self.all && change.abs() < SHARE * whole.abs() {
+            return Ok(());
+        }
+        if !levels.differ(low, high)? {
+            // More seeds only where a step of interest can be hidden.
+            if levels.floor(low, high)? > SHARE * whole.abs() {
+                return Err(levels.more(low, high));
+            }
+            return Ok(());
+        }
+        let inside = (1..line.len() - 1).filter(|place| !self.unreadable.contains(line[*place]));
+        match inside.min_by_key(|place| place.abs_diff(line.len() / 2)) {
+            Some(middle) => {
+                self.divide_line(&line[..=middle], steps)?;
+                self.divide_line(&line[middle..], steps)
+            }
+            None => self.edge(line, change, steps),
+        }
+    }
+
+    /// The step between two commits of a line that have no readable one between them.
+    fn edge(&self, line: &[Node], change: f64, steps: &mut Vec<Step>) -> Result<(), Stop> {
+        let (before, after) = (line[0], line[line.len() - 1]);
+        if let ([_, merge], [parent, tip]) = (line, self.history.parents(after))
+            && !self.first_parent
+            && let Some(inner) = self.branch(*merge, [*parent, *tip], change)?
+        {
+            steps.extend(inner);
+            return Ok(());
+        }
+        let commits = self.history.between(before, after);
+        let commits = match (line.len(), self.history.parents(after).len()) {
+            (2, 1) => vec![after],
+            _ => commits.ones().collect(),
+        };
+        steps.push(Step { commits, before, after, change });
+        Ok(())
+    }
+
+    /// The steps in the branch that a merge brought, or the merge itself if neither side has the change. None if
+    /// the branch has another change than the merge.
+    fn branch(
+        &self,
+        merge: Node,
+        [parent, tip]: [Node; 2],
+        change: f64,
+    ) -> Result<Option<Vec<Step>>, Stop> {
+        if self.unreadable.contains(tip) {
+            return Ok(None);
+        }
+        let mut common = self.history.ancestors(parent).clone();
+        common.intersect_with(self.history.ancestors(tip));
+        let fork = common.maximum().unwrap_or(0);
+        let mut commits = self.history.between(parent, merge);
+        commits.remove(merge);
+        if self.unreadable.contains(fork) || commits.is_clear() {
+            return Ok(None);
+        }
+        let levels = self.levels();
+        if !levels.differ(fork, tip)? {
+            return Ok(Some(vec![Step {
+                commits: vec![merge],
+                before: parent,
+                after: merge,
+                change,
+            }]));
+        }
+        let missing = (levels.change(fork, tip)? - change).abs();
+        if missing > 2.0 * levels.floor(fork, tip)?.max(0.05 * change.abs()) {
+            return Ok(None);
+        }
+        let mut range = Range { low: fork, high: tip, commits: commits.clone() };
+        if let Some(step) = self.single(&mut range)? {
+            return Ok(Some(vec![step]));
+        }
+        let mut steps = Vec::new();
+        self.divide(&Range { low: fork, high: tip, commits }, &mut steps)?;
+        Ok(Some(steps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A range with known steps. Each commit's figure is 1000 and the steps of all its ancestors.
+    struct World {
+        history: History,
+        steps: Vec<(Node, f64)>,
+        unreadable: Vec<Node>,
+        /// Half the spread of the seeds.
+        luck: f64,
+    }
+
+    impl World {
+        fn new(history: History, steps: &[(Node, f64)]) -> Self {
+            Self { history, steps: steps.to_vec(), unreadable: Vec::new(), luck: 0.0 }
+        }
+
+        fn figure(&self, node: Node, seed: usize) -> f64 {
+            let steps = self.steps.iter().filter(|step| self.history.has(node, step.0));
+            let luck = ((node * 7919 + seed * 104_729) % 1000) as f64 / 500.0 - 1.0;
+            1000.0 + steps.map(|step| step.1).sum::<f64>() + self.luck * luck
+        }
+
+        /// The answer, and how many commits were read.
+        fn search(&self, all: bool, first_parent: bool) -> (Next, usize) {
+            let mut unreadable = FixedBitSet::with_capacity(self.history.len());
+            unreadable.extend(self.unreadable.iter().copied());
+            let mut readings = BTreeMap::new();
+            loop {
+                let search = Exact {
+                    history: &self.history,
+                    readings: &readings,
+                    unreadable: &unreadable,
+                    least: 0.5,
+                    seeds: 3,
+                    all,
+                    first_parent,
+                };
+                match search.next() {
+                    Next::Read(node, seeds) => {
+                        let before = readings.get(&node).map_or(0, Vec::len);
+                        assert!(before < seeds && !unreadable.contains(node));
+                        readings
+                            .insert(node, (0..seeds).map(|seed| self.figure(node, seed)).collect());
+                    }
+                    answer => return (answer, readings.len()),
+                }
+            }
+        }
+
+        fn found(&self, all: bool) -> Vec<(Vec<Node>, f64)> {
+            match self.search(all, false).0 {
+                Next::Found(steps) => {
+                    steps.into_iter().map(|step| (step.commits, step.change)).collect()
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn each_single_step_is_found_with_about_log2_readings() {
+        for culprit in 1..=64 {
+            let world = World::new(History::linear(64), &[(culprit, 50.0)]);
+            let (answer, read) = world.search(false, false);
+            let step =
+                Step { commits: vec![culprit], before: culprit - 1, after: culprit, change: 50.0 };
+            assert_eq!(answer, Next::Found(vec![step]));
+            assert!(read <= 8, "{read} for {culprit}");
+        }
+    }
+
+    #[test]
+    fn luck_is_overcome_with_more_seeds() {
+        for culprit in 1..=32 {
+            let mut world = World::new(History::linear(32), &[(culprit, 50.0)]);
+            world.luck = 10.0;
+            let found = world.found(false);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].0, [culprit]);
+            assert!((found[0].1 - 50.0).abs() < 20.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn several_steps_and_offsetting_ones_are_found() {
+        let found = |steps: &[(Node, f64)], all| World::new(History::linear(64), steps).found(all);
+        let two = [(10, 30.0), (40, 20.0)];
+        assert_eq!(found(&two, false), [(vec![10], 30.0), (vec![40], 20.0)]);
+        let offsetting = [(20, 200.0), (41, -150.0)];
+        assert_eq!(found(&offsetting, false), [(vec![20], 200.0), (vec![41], -150.0)]);
+        let small = [(10, 100.0), (50, 4.0)];
+        assert_eq!(found(&small, false), [(vec![10], 100.0)]);
+        assert_eq!(found(&small, true), [(vec![10], 100.0), (vec![50], 4.0)]);
+    }
+
+    #[test]
+    fn equal_ends_have_no_culprit() {
+        let world = World::new(History::linear(64), &[(20, 200.0), (41, -200.0)]);
+        assert_eq!(world.search(false, false), (Next::NoDifference, 2));
+        let mut noisy = World::new(History::linear(64), &[(20, 1.0)]);
+        noisy.luck = 100.0;
+        assert_eq!(noisy.search(false, false).0, Next::NoDifference);
+    }
+
+    #[test]
+    fn commits_that_cannot_be_read_stay_possible() {
+        let mut world = World::new(History::linear(64), &[(30, 50.0)]);
+        world.unreadable = vec![29, 30, 31];
+        assert_eq!(world.found(false), [(vec![29, 30, 31, 32], 50.0)]);
+        assert_eq!(world.found(true), [(vec![29, 30, 31, 32], 50.0)]);
+        // One outside the stretch is found in spite of it.
+        world.steps = vec![(33, 50.0)];
+        assert_eq!(world.found(false), [(vec![33], 50.0)]);
+        world.unreadable = vec![0];
+        assert_eq!(world.search(false, false).0, Next::NoEnd(0));
+    }
+
+    /// A mainline of merges, each of which brings a branch of some commits.
+    fn merges(number: usize, commits: usize) -> History {
+        let mut parents = vec![vec![]];
+        let mut mainline = 0;
+        for _ in 0..number {
+            let mut tip = mainline;
+            for _ in 0..commits {
+                parents.push(vec![tip]);
+                tip = parents.len() - 1;
+            }
+            parents.push(vec![mainline]);
+            parents.push(vec![parents.len() - 1, tip]);
+            mainline = parents.len() - 1;
+        }
+        History::new(parents)
+    }
+
+    #[test]
+    fn culprits_in_branches_and_merges_are_found() {
+        let history = merges(8, 6);
+        for culprit in 1..history.len() {
+            let world = World::new(history.clone(), &[(culprit, 50.0)]);
+            let (answer, read) = world.search(false, false);
+            let Next::Found(steps) = answer else { panic!("{culprit}: {answer:?}") };
+            assert_eq!(steps[0].commits, [culprit]);
+            assert!(read <= 10, "{read} for {culprit}");
+            assert_eq!(world.found(true)[0].0, [culprit]);
+            // One in a branch and one on the mainline.
+            let both = World::new(history.clone(), &[(culprit, 50.0), (history.bad() - 1, 70.0)]);
+            let mut named: Vec<_> = both.found(false).into_iter().flat_map(|it| it.0).collect();
+            named.sort_unstable();
+            named.dedup();
+            let mut expected = vec![culprit, history.bad() - 1];
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(named, expected);
+        }
+    }
+
+    #[test]
+    fn first_parents_name_the_merge_and_its_branch() {
+        let world = World::new(merges(4, 3), &[(7, 50.0)]);
+        let Next::Found(steps) = world.search(true, true).0 else { panic!() };
+        assert_eq!(steps[0].commits, [6, 7, 8, 10]);
+    }
+
+    #[test]
+    fn a_merge_whose_sides_conflict_is_named_itself() {
+        // 0 - 1 - 3, 0 - 2 - 3: only the merge has the change.
+        let history = History::new(vec![vec![], vec![0], vec![0], vec![1, 2], vec![3]]);
+        let world = World::new(history, &[(3, 50.0)]);
+        assert_eq!(world.found(false), [(vec![3], 50.0)]);
+        assert_eq!(world.found(true), [(vec![3], 50.0)]);
+    }
+}

@@ -1,0 +1,87 @@
+//! The levels of commits in exact mode, and whether two of them differ beyond luck.
+
+use std::collections::BTreeMap;
+
+use stats::Estimate;
+
+use crate::Node;
+
+/// How often luck alone makes two equal levels look different, or a level look like another.
+const LEVEL: f64 = 0.001;
+/// The most seeds of one commit. Each boots a machine.
+pub const MOST_SEEDS: usize = 12;
+
+/// What is missing to continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// This many seeds of this commit are to be read.
+    Read(Node, usize),
+    /// Luck hides whether these levels differ, even with the most seeds.
+    Hidden(Node, Node),
+}
+
+/// Figures of commits, one for each seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Levels<'a> {
+    /// By commit.
+    pub readings: &'a BTreeMap<Node, Vec<f64>>,
+    /// Smaller differences count as none, whatever the seeds say.
+    pub least: f64,
+    /// The least number of seeds of the ends, whose spread holds for all.
+    pub ends: usize,
+}
+
+impl Levels<'_> {
+    /// The mean over the seeds of a commit.
+    pub fn level(&self, node: Node) -> Result<f64, Stop> {
+        let values = self.values(node)?;
+        Ok(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// By how much `after` lies above `before`.
+    pub fn change(&self, before: Node, after: Node) -> Result<f64, Stop> {
+        Ok(self.level(after)? - self.level(before)?)
+    }
+
+    /// The largest difference of two levels that luck is likely to cause: by Student's t, from the spread of
+    /// all commits' seeds together.
+    pub fn floor(&self, one: Node, other: Node) -> Result<f64, Stop> {
+        let number = |node| Ok::<f64, Stop>(self.values(node)?.len() as f64);
+        let (squares, df) = self.spread();
+        if df == 0.0 {
+            return Ok(f64::INFINITY);
+        }
+        let se = (squares / df * (number(one)?.recip() + number(other)?.recip())).sqrt();
+        Ok(Estimate { value: 0.0, se, df }.reach(1.0 - LEVEL).max(self.least))
+    }
+
+    /// Whether two levels differ beyond luck.
+    pub fn differ(&self, one: Node, other: Node) -> Result<bool, Stop> {
+        Ok(self.change(one, other)?.abs() > self.floor(one, other)?)
+    }
+
+    /// The next seeds that can tell two levels apart, or that there are no more.
+    pub fn more(&self, one: Node, other: Node) -> Stop {
+        let seeds = |node| self.readings.get(&node).map_or(0, Vec::len);
+        let fewer = if seeds(one) <= seeds(other) { one } else { other };
+        match seeds(fewer) {
+            MOST_SEEDS.. => Stop::Hidden(one, other),
+            number => Stop::Read(fewer, (2 * number).clamp(self.ends, MOST_SEEDS)),
+        }
+    }
+
+    fn values(&self, node: Node) -> Result<&[f64], Stop> {
+        self.readings.get(&node).map(Vec::as_slice).ok_or(Stop::Read(node, 1))
+    }
+
+    /// The sum of squares around each commit's mean, and its degrees of freedom.
+    fn spread(&self) -> (f64, f64) {
+        let mut sum = (0.0, 0.0);
+        for values in self.readings.values() {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            sum.0 += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            sum.1 += values.len() as f64 - 1.0;
+        }
+        sum
+    }
+}
