@@ -14,6 +14,9 @@ use crate::request::check_name;
 use crate::tool::DEPMOD;
 use crate::{Error, image};
 
+/// The file in a built kernel's directory that lists the files its build read.
+pub(crate) const INPUTS: &str = "inputs";
+
 /// The files of a kernel, before they are in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
@@ -29,6 +32,8 @@ pub(crate) struct Parts {
     pub headers: Option<PathBuf>,
     /// The `System.map`, if given.
     pub map: Option<PathBuf>,
+    /// The list of files of the source that the build read.
+    pub inputs: Option<PathBuf>,
     /// Where the fields of a task are, if known.
     pub tasks: Option<TaskLayout>,
     /// Whether it was built here from source.
@@ -97,6 +102,7 @@ impl Parts {
         let config = self.config.map(|from| place(&from, home, "config".into())).transpose()?;
         let headers = self.headers.map(|from| place(&from, home, "headers".into())).transpose()?;
         let map = self.map.map(|from| place(&from, home, "System.map".into())).transpose()?;
+        self.inputs.map(|from| place(&from, home, INPUTS.into())).transpose()?;
         let modules = self.modules.map(|from| install(&from, home, &self.release)).transpose()?;
         Ok(Kernel {
             name,

@@ -4,6 +4,7 @@
 //! kernels/NAME/kernel.json    the record, and beside it the files that it names
 //! kernels/NAME/sha256sums     the digests of all these files
 //! kernels/NAME/used           an empty file, modified whenever the kernel is obtained
+//! kernels/NAME/inputs         for a built kernel: the files that its build read
 //! kernels/NAME/headers/       for a kernel of the user's: headers to build modules with
 //! kernels/NAME/external/      modules built for it, by the digest of their sources
 //! userspace/DIGEST/           an image of packages, and its record `userspace.json`

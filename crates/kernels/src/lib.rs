@@ -29,6 +29,8 @@ pub use cache::{Cache, KnownKernel, KnownUserspace, Prune, Pruned, Renewed};
 pub use error::Error;
 pub use own::text;
 pub use request::{Files, Request};
+pub use source::history::{Change, Commit, History};
+pub use source::inputs::Inputs;
 pub use source::{Source, Unbuilt, subjects};
 pub use userspace::lock::settle as settle_lock;
 pub use userspace::{Mkfs, Userspace, is_name as is_package_name};

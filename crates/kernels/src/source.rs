@@ -3,6 +3,8 @@
 pub(crate) mod archive;
 pub(crate) mod config;
 pub(crate) mod git;
+pub(crate) mod history;
+pub(crate) mod inputs;
 pub(crate) mod make;
 pub(crate) mod patches;
 pub(crate) mod repository;

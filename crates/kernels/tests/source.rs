@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use kernels::{Cache, Files, Prune, Request, Source};
+use kernels::{Cache, Change, Files, History, Prune, Request, Source};
 use model::{Build, Kernel};
 use tempfile::TempDir;
 
@@ -439,4 +439,38 @@ fn a_submodule_that_is_left_out_is_named() {
     bench.run("git:main", &bench.build()).unwrap();
     let said = bench.said.borrow();
     assert!(said.contains(&"The submodule mm/sub is left out".to_owned()), "{said:?}");
+}
+
+#[test]
+fn the_history_of_a_range_has_its_commits_and_their_changes() {
+    let bench = Bench::new();
+    bench.git(&["checkout", "-q", "-b", "side"]);
+    bench.write("mm/new file.c", "1\n");
+    bench.commit("on the side");
+    bench.git(&["checkout", "-q", "main"]);
+    bench.write("mm/a.c", "1\nthree\n3\n4\n5\n6\n7\n8\n9\n");
+    bench.commit("third");
+    bench.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+    bench.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    let history = History::read(&bench.tree(), "v1", "HEAD").unwrap();
+    let subjects: Vec<&str> = history.commits.iter().map(|it| &*it.subject).collect();
+    assert_eq!((subjects[0], subjects[1]), ("first", "second"));
+    assert_eq!(subjects[4..], ["merge", "empty"]);
+    let side = subjects.iter().position(|it| *it == "on the side").unwrap();
+    let merge = &history.commits[4];
+    assert_eq!(merge.places, [5 - side, side]);
+    let changes = history.changes().unwrap();
+    let new = Change { path: "mm/new file.c".into(), is_new: true };
+    let edited = Change { path: "mm/a.c".into(), is_new: false };
+    assert_eq!(changes[side], [[new.clone()]]);
+    assert_eq!(changes[4], [vec![new], vec![edited]]);
+    assert_eq!((&changes[0], &changes[5]), (&vec![], &vec![vec![]]));
+    assert!(history.author(&merge.id).unwrap().ends_with(" a <a@b>"));
+
+    let wrong =
+        |good: &str, bad: &str| History::read(&bench.tree(), good, bad).unwrap_err().to_string();
+    assert!(wrong("HEAD", "HEAD").contains("are the same commit"));
+    let fork = wrong("HEAD~1^1", "side");
+    assert!(fork.contains("is not an ancestor of `side`; both come from "), "{fork}");
+    assert!(wrong("nothing", "side").contains("it has no commit `nothing`"));
 }

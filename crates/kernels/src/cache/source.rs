@@ -1,6 +1,7 @@
 //! Builds kernels from source, once for the same inputs.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use model::{Build, Kernel};
@@ -8,11 +9,12 @@ use tempfile::TempDir;
 
 use super::{Cache, own};
 use crate::aliases::Aliases;
-use crate::assemble::{Parts, digest, file_digest};
+use crate::assemble::{INPUTS, Parts, digest, file_digest};
 use crate::error::Doing;
 use crate::own::MAX_CONFIG;
 use crate::source::config::{self, Requested};
 use crate::source::git::Tree;
+use crate::source::inputs::Inputs;
 use crate::source::make::{self, OUTPUT, Workshop};
 use crate::source::patches::{self, Patch};
 use crate::source::repository::Repository;
@@ -104,7 +106,10 @@ impl Cache {
         };
         let release = output.join("include/config/kernel.release");
         let release = fs::read_to_string(&release).doing("read", &release)?.trim().to_owned();
+        let inputs = place(INPUTS);
+        fs::write(&inputs, Inputs::of_build(&output)?.text()).doing("write", &inputs)?;
         let mut parts = Parts {
+            inputs: Some(inputs),
             image: copy("vmlinux", "image")?,
             config: Some(copy(".config", "config")?),
             modules: Some(built_in(&output, &stage)?),
@@ -120,6 +125,18 @@ impl Cache {
             parts.headers = Some(to);
         }
         self.keep(&stage, parts, prepared.name, prepared.origin, say)
+    }
+
+    /// The files that the build of a kernel read; none if it was not built here.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn inputs(&self, kernel: &Kernel) -> Result<Inputs, Error> {
+        let path = self.home(&kernel.name).join(INPUTS);
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Inputs::default()),
+            text => Ok(Inputs::parse(&text.doing("read", &path)?)),
+        }
     }
 
     /// Reads a source, applies its patches, and names the result.

@@ -106,6 +106,31 @@ impl Tree {
         )
     }
 
+    /// Whether one commit is an ancestor of another.
+    pub fn is_ancestor(&self, one: &str, other: &str) -> Result<bool, Error> {
+        let mut command = self.command();
+        command.args(["merge-base", "--is-ancestor", one, other]);
+        match GIT.try_run(&mut command)? {
+            Ok(_) => Ok(true),
+            Err(output) if output.status.code() == Some(1) => Ok(false),
+            Err(output) => Err(self.failed(GIT.failed(&output))),
+        }
+    }
+
+    /// The best common ancestor of two commits, if there is one.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Error> {
+        let found = self.ask(["merge-base", one, other]);
+        Ok(found.ok().filter(|found| found.len() == 40))
+    }
+
+    /// Commits, a line each: the name, the parents and the subject, between tabs.
+    pub fn log(&self, which: &[&str]) -> Result<String, Error> {
+        let mut command = self.command();
+        command.args(["log", "--no-show-signature", "--no-color", "--no-decorate"]);
+        command.arg("--format=%H%x09%P%x09%s").args(which);
+        GIT.run(&mut command).map_err(|error| self.failed(error))
+    }
+
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &str) -> Result<String, Error> {
         self.ask(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])
@@ -143,13 +168,13 @@ impl Tree {
     }
 
     /// The output of a command on the repository, without the end of the line.
-    fn ask<const N: usize>(&self, arguments: [&str; N]) -> Result<String, Error> {
+    pub(super) fn ask<const N: usize>(&self, arguments: [&str; N]) -> Result<String, Error> {
         let said = GIT.run(self.command().args(arguments)).map_err(|error| self.failed(error))?;
         Ok(said.trim_end().to_owned())
     }
 
     /// A command that does not write into the repository, not even to fetch missing objects.
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = git();
         // A repository can name a program that tells which files have changed.
         command.arg("-C").arg(&self.path).args(["-c", "core.fsmonitor=false"]);

@@ -301,7 +301,7 @@ impl Repository {
 }
 
 /// Runs a command whose input is what `write` writes. Returns its output, and how writing ended.
-fn feed(
+pub(super) fn feed(
     mut command: Command,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
 ) -> Result<(Output, io::Result<()>), Error> {
