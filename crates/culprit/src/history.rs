@@ -20,17 +20,22 @@ impl History {
     /// # Panics
     /// When a parent does not come before its child, or a node other than 0 has no parent.
     pub fn new(parents: Vec<Vec<Node>>) -> Self {
-        let mut ancestors: Vec<FixedBitSet> = Vec::with_capacity(parents.len());
-        for (node, of_node) in parents.iter().enumerate() {
-            assert!(node == 0 || !of_node.is_empty(), "node {node} has no parent");
-            let mut own = FixedBitSet::with_capacity(parents.len());
-            own.insert(node);
-            for parent in of_node {
-                own.union_with(&ancestors[*parent]);
-            }
-            ancestors.push(own);
+        let mut history = Self { parents: Vec::new(), ancestors: Vec::new() };
+        parents.into_iter().for_each(|parents| history.push(parents));
+        history
+    }
+
+    /// Adds a commit, which becomes the bad end.
+    pub(crate) fn push(&mut self, parents: Vec<Node>) {
+        let node = self.len();
+        assert!(node == 0 || !parents.is_empty(), "node {node} has no parent");
+        let mut own = FixedBitSet::with_capacity(node + 1);
+        own.insert(node);
+        for parent in &parents {
+            own.union_with(&self.ancestors[*parent]);
         }
-        Self { parents, ancestors }
+        self.parents.push(parents);
+        self.ancestors.push(own);
     }
 
     /// A history of `commits` commits after the good end, without merges.

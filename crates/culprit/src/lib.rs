@@ -2,10 +2,12 @@
 //! read next is a function of the history and the readings so far, so an interrupted search continues by
 //! asking again.
 
+mod contract;
 mod exact;
 mod history;
 mod levels;
 
+pub use contract::Contracted;
 pub use exact::{Exact, Next, SHARE, Step};
 pub use history::{History, Node};
 pub use levels::MOST_SEEDS;
