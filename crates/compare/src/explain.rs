@@ -188,7 +188,7 @@ impl<'a> Span<'a> {
 }
 
 /// The profiles of a workload in some phases, of the iterations that count.
-fn profiles<'a>(
+pub(crate) fn profiles<'a>(
     boot: &'a Boot,
     used: &WorkloadUse,
     span: Span<'_>,

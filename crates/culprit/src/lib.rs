@@ -4,10 +4,12 @@
 
 mod contract;
 mod exact;
+mod findings;
 mod history;
 mod levels;
 
 pub use contract::Contracted;
 pub use exact::{Exact, Next, SHARE, Step};
+pub use findings::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 pub use history::{History, Node};
 pub use levels::MOST_SEEDS;

@@ -66,6 +66,11 @@ impl Source {
     }
 }
 
+/// What is said of a patch that cannot be applied.
+pub(crate) const NO_PATCH: &str = " does not apply: ";
+/// What is said of a patch whose changes are there.
+pub(crate) const NO_CHANGE: &str = " changes nothing: the source already has its changes";
+
 /// Why a kernel cannot be built: a patch does not apply, an option is not possible, or the compiler rejects
 /// it. The first line is a predicate after the kernel's name; the rest is the end of the build's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +80,11 @@ impl Unbuilt {
     /// The reason, as a predicate after the kernel's name.
     pub fn problem(&self) -> &str {
         self.0.lines().next().unwrap_or_default()
+    }
+
+    /// Whether a patch is the reason: it does not apply, or changes nothing.
+    pub fn is_of_patch(&self) -> bool {
+        [NO_PATCH, NO_CHANGE].iter().any(|words| self.problem().contains(words))
     }
 
     /// The end of the build's output; empty if nothing was compiled.

@@ -2,6 +2,7 @@
 //! stores it, and resumes interrupted runs. Other crates run VMs, find kernels and store boots.
 
 mod boot;
+mod culprit;
 pub mod file;
 mod record;
 mod results;
@@ -17,6 +18,7 @@ pub use boot::guest::{Guest, Libraries, NoGuest};
 pub use boot::inspect::{Inspection, InspectionError};
 pub use boot::job::JobError;
 pub use boot::userspace;
+pub use culprit::search::{Asked, Search};
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;
 pub use results::differences::{Difference, differences};

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use super::Unbuilt;
 use super::archive;
 use super::git::{Tree, git};
 use super::patches::Patch;
+use super::{NO_CHANGE, NO_PATCH, Unbuilt};
 use crate::Error;
 use crate::assemble::digest;
 use crate::error::Doing;
@@ -190,12 +190,11 @@ impl Repository {
                     true => said.lines().last().unwrap_or("git apply failed").trim().to_owned(),
                     false => places.join(", "),
                 };
-                return Ok(Err(Unbuilt(format!("{} does not apply: {place}", patch.subject))));
+                return Ok(Err(Unbuilt(format!("{}{NO_PATCH}{place}", patch.subject))));
             }
             let next = self.ask(Some(index), ["write-tree"])?;
             if next == last {
-                let why = "changes nothing: the source already has its changes";
-                return Ok(Err(Unbuilt(format!("{} {why}", patch.subject))));
+                return Ok(Err(Unbuilt(format!("{}{NO_CHANGE}", patch.subject))));
             }
             last = next;
         }

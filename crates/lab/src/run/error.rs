@@ -57,6 +57,14 @@ pub enum RunError {
         /// The reason.
         error: io::Error,
     },
+    /// The figure of a search is in no table.
+    #[error("no row is called `{name}`; there are: {known}")]
+    NoRow {
+        /// The name.
+        name: String,
+        /// The rows.
+        known: String,
+    },
     /// A kernel is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
@@ -106,7 +114,10 @@ impl RunError {
     /// Whether the cause is the experiment and not the host.
     pub fn is_the_users(&self) -> bool {
         match self {
-            Self::Program { .. } | Self::Nodes { .. } | Self::Unsupported { .. } => true,
+            Self::Program { .. }
+            | Self::NoRow { .. }
+            | Self::Nodes { .. }
+            | Self::Unsupported { .. } => true,
             Self::Kernel(error) => error.is_the_users(),
             Self::Boot(BootError::Disk(error)) => error.is_the_users(),
             _ => false,

@@ -62,6 +62,17 @@ impl Lab {
         Ok(self.cache.obtain(spec, &|line| watch.borrow_mut()(Progress::Remark(line)))?)
     }
 
+    /// Builds the kernel of a variant.
+    pub(crate) fn built(
+        &self,
+        experiment: &Experiment,
+        variant: &Variant,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Kernel, Unbuilt>, RunError> {
+        let build = variant.build.as_deref().cloned().unwrap_or_default();
+        self.build(experiment, variant, &build, watch)
+    }
+
     fn build(
         &self,
         experiment: &Experiment,

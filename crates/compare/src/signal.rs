@@ -1,0 +1,139 @@
+//! One figure of a boot, by which kernels are told apart in a search for a commit.
+
+use std::fmt;
+
+use model::{Experiment, Kept, Mode, WorkloadUse};
+
+use crate::explain::{Explanation, Identity, Section, Span, Subject, Tally, profiles};
+use crate::luck::RESOLUTION;
+use crate::{Comparison, Judging, Kind, Results, Row, Verdict, compare};
+
+/// A function is the signal if it has at least this share of its phase's change.
+const HALF: f64 = 0.5;
+
+/// A figure of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A row of means in a table of metrics, or a counter.
+    Row(String),
+    /// The kernel's instructions in a phase, or in the measured phases together.
+    Instructions(Option<String>),
+    /// A function's own instructions per entry in a phase, or in the measured phases together.
+    Function(String, Option<String>),
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = |phase: &Option<String>| match phase {
+            Some(phase) => format!(" in phase {phase}"),
+            None => String::new(),
+        };
+        match self {
+            Self::Row(row) => f.write_str(row),
+            Self::Instructions(at) => write!(f, "kernel instructions{}", phase(at)),
+            Self::Function(name, at) => write!(f, "instructions of {name} per entry{}", phase(at)),
+        }
+    }
+}
+
+impl Signal {
+    /// The figure of a boot; `None` if it has none, as that of a function that was not entered.
+    pub fn of_boot(&self, experiment: &Experiment, kept: &Kept) -> Option<f64> {
+        let used = experiment.workloads.first()?;
+        let tally = |phase: &Option<String>| {
+            let span = phase.as_deref().map_or(Span::Measured, Span::Phase);
+            Tally::of(profiles(&kept.boot, used, span))
+        };
+        match self {
+            Self::Row(name) => {
+                let comparison = of_one(experiment, kept);
+                rows(&comparison).find(|row| row.metric == *name)?.value(0)
+            }
+            Self::Instructions(phase) => {
+                Some(tally(phase).kernel as f64).filter(|instructions| *instructions > 0.0)
+            }
+            Self::Function(name, phase) => {
+                let executed = tally(phase).executed(Identity { name, module: "" });
+                let entries = executed.entries as f64;
+                (entries > 0.0).then(|| executed.instructions as f64 / entries)
+            }
+        }
+    }
+
+    /// Changes below this count as none, for a level of the figure. What an instruction more or less in a
+    /// function costs is certain; totals differ a little by what no seed draws.
+    pub fn least(&self, level: f64) -> f64 {
+        match self {
+            Self::Function(..) => 0.0,
+            Self::Row(_) | Self::Instructions(_) => RESOLUTION * level.abs(),
+        }
+    }
+
+    /// The names of all rows that a boot has.
+    pub fn rows(experiment: &Experiment, kept: &Kept) -> Vec<String> {
+        rows(&of_one(experiment, kept)).map(|row| row.metric.clone()).collect()
+    }
+
+    /// The row with the clearest verdict in measured mode, or the first that gets one.
+    pub fn of_comparison(comparison: &Comparison) -> Option<Self> {
+        let is_change = |it| matches!(it, Verdict::Regression | Verdict::Improvement);
+        let verdicts: Vec<_> = comparison.verdicts(1).collect();
+        let changed = verdicts.iter().filter(|(_, _, verdict)| is_change(*verdict));
+        let size = |row: &Row| row.cells[1].gain.unwrap_or(0.0).abs();
+        let largest = changed.max_by(|one, other| size(one.1).total_cmp(&size(other.1)));
+        largest.or(verdicts.first()).map(|(_, row, _)| Self::Row(row.metric.clone()))
+    }
+
+    /// In exact mode, what tells the two kernels of an explanation apart best, the best first: the function whose
+    /// cost holds most of the change of a phase, and the phase. `phase` restricts them to one.
+    pub fn of_explanation(
+        explanation: &Explanation,
+        used: &WorkloadUse,
+        phase: Option<&str>,
+    ) -> Vec<Self> {
+        let sections = explanation.phases.iter().filter(|section| {
+            section.phase.as_deref().is_some_and(|name| match phase {
+                Some(phase) => name == phase,
+                None => !name.is_empty() && !used.manifest.prepares(name),
+            })
+        });
+        let excess = |section: &Section| section.totals.kernel.excess();
+        let Some(section) = sections.max_by(|one, other| excess(one).total_cmp(&excess(other)))
+        else {
+            return vec![Self::Instructions(None)];
+        };
+        let change = section.totals.kernel.change();
+        let holds = |place: &usize| {
+            let contribution = &section.contributions[*place];
+            let (Subject::Function { name, module }, Some(calls)) =
+                (&contribution.subject, &contribution.calls)
+            else {
+                return None;
+            };
+            let by_cost = explanation.instructions(calls.split?.by_cost);
+            (module.is_empty() && by_cost / change >= HALF).then(|| name.clone())
+        };
+        let function = section.per_entry.iter().find_map(holds);
+        let function = function.map(|name| Self::Function(name, section.phase.clone()));
+        function.into_iter().chain([Self::Instructions(section.phase.clone())]).collect()
+    }
+}
+
+fn of_one(experiment: &Experiment, kept: &Kept) -> Comparison {
+    let mut own = experiment.clone();
+    own.variants.retain(|variant| variant.name == kept.boot.variant);
+    let kept = std::slice::from_ref(kept);
+    let results = Results::of(&own, kept);
+    compare(&results, 0, &Judging::of(&results))
+}
+
+/// Rows of means of metrics, and counters.
+fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
+    let is_exact = comparison.mode == Mode::Exact;
+    comparison.tables.iter().flat_map(move |table| {
+        table.rows.iter().filter(move |row| match table.kind {
+            Kind::Metrics => row.statistic.is_mean() && !(is_exact && row.cells[0].value.is_none()),
+            Kind::Duration | Kind::Counters => true,
+        })
+    })
+}

@@ -1,0 +1,183 @@
+//! The result of a search, for reports.
+
+use serde::Serialize;
+
+/// A commit of the range.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Commit {
+    /// Its name, 40 hexadecimal digits.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// Its place in the range: 0 is the good end.
+    pub place: usize,
+}
+
+impl Commit {
+    /// The name as kernel changelogs abbreviate it: 12 digits.
+    pub fn short(&self) -> &str {
+        self.id.get(..12).unwrap_or(&self.id)
+    }
+}
+
+/// A commit that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// The commit.
+    pub commit: Commit,
+    /// The figures of its boots, in order.
+    pub figures: Vec<f64>,
+    /// Why it has none: it does not build, or no boot of it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The commit whose kernel is the same to the byte, and whose boots count for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+}
+
+impl Tried {
+    /// The mean of its figures.
+    pub fn level(&self) -> Option<f64> {
+        let sum: f64 = self.figures.iter().sum();
+        (!self.figures.is_empty()).then(|| sum / self.figures.len() as f64)
+    }
+}
+
+/// A step of the figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    /// The commits that can be its cause, with their probabilities: 1 in exact mode if there is one.
+    pub commits: Vec<(Commit, f64)>,
+    /// The last commit tried before it.
+    pub before: Commit,
+    /// The first commit tried after it.
+    pub after: Commit,
+    /// The levels there.
+    pub levels: [f64; 2],
+    /// The date and the author of the only commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// The proof, if one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+}
+
+impl Culprit {
+    /// By how much the figure rises.
+    pub fn change(&self) -> f64 {
+        self.levels[1] - self.levels[0]
+    }
+
+    /// The only commit that can be the cause.
+    pub fn only(&self) -> Option<&Commit> {
+        match &self.commits[..] {
+            [(commit, _)] => Some(commit),
+            _ => None,
+        }
+    }
+}
+
+/// The culprit and its parent measured afresh, and the culprit reverted on the bad end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Proof {
+    /// The number of the experiment in the store.
+    pub experiment: i64,
+    /// The parent's name.
+    pub parent: String,
+    /// The change from parent to culprit.
+    pub step: Option<Change>,
+    /// The change from the bad end to the bad end without the culprit; the error is why that has no figure.
+    pub reverted: Result<Change, String>,
+    /// The functions whose code the culprit changes; the error is why they are not known.
+    pub functions: Result<Vec<String>, String>,
+}
+
+/// A difference between two kernels, each with several boots.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The levels.
+    pub levels: [f64; 2],
+    /// The largest difference that luck or noise is likely to cause; `None` if it is not known.
+    pub floor: Option<f64>,
+}
+
+impl Change {
+    /// By how much the figure rises.
+    pub fn change(&self) -> f64 {
+        self.levels[1] - self.levels[0]
+    }
+
+    /// Whether that is more than luck or noise causes.
+    pub fn is_beyond(&self) -> bool {
+        self.floor.is_some_and(|floor| self.change().abs() > floor)
+    }
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "ending", content = "detail")]
+pub enum Ending {
+    /// With steps.
+    Found,
+    /// The ends do not differ beyond luck or noise.
+    NoDifference,
+    /// Even the most boots do not tell whether two commits differ.
+    Hidden,
+    /// An end cannot be measured, and why.
+    NoEnd(String),
+    /// The budget is used up.
+    Budget,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Findings {
+    /// The repository, as it was named.
+    pub tree: String,
+    /// The ends, as they were named.
+    pub names: [String; 2],
+    /// The good end and the bad end.
+    pub ends: [Commit; 2],
+    /// The workload.
+    pub workload: String,
+    /// Whether instructions were counted.
+    pub exact: bool,
+    /// What was measured.
+    pub signal: String,
+    /// Commits in the range.
+    pub commits: usize,
+    /// How many of them change nothing that a build of such a kernel reads.
+    pub without_effect: usize,
+    /// The commits that were tried, in this order.
+    pub tried: Vec<Tried>,
+    /// Kernels built or taken from the cache, and boots that count.
+    pub kernels: usize,
+    /// Boots that count.
+    pub boots: usize,
+    /// How the search ended.
+    pub ending: Ending,
+    /// The largest difference between the ends that luck or noise is likely to cause.
+    pub floor: Option<f64>,
+    /// The steps, in the order of the history.
+    pub culprits: Vec<Culprit>,
+    /// An older kernel, which tells a regression from a return to what was: its name and level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<(String, Option<f64>)>,
+}
+
+impl Findings {
+    /// The levels of the two ends.
+    pub fn levels(&self) -> Option<[f64; 2]> {
+        let [good, bad] = self.ends.each_ref().map(|end| {
+            let tried = self.tried.iter().find(|tried| tried.commit.id == end.id)?;
+            tried.level()
+        });
+        Some([good?, bad?])
+    }
+
+    /// The part of the whole change that no step has.
+    pub fn rest(&self) -> Option<f64> {
+        let [good, bad] = self.levels()?;
+        Some(bad - good - self.culprits.iter().map(Culprit::change).sum::<f64>())
+    }
+}

@@ -1,0 +1,82 @@
+//! Searches the commit at which a figure changed. The search has no state of its own: each decision follows
+//! from the history and the figures so far, and kernels and boots are kept. So the same command continues an
+//! interrupted search.
+
+mod proof;
+pub mod search;
+mod seeker;
+mod trial;
+
+use std::cmp::Reverse;
+
+use ::culprit::{Culprit, Ending, Findings};
+use kernels::History;
+use model::Mode;
+
+use crate::run::watch::{Progress, Watch};
+use crate::run::{Lab, RunError};
+use search::Search;
+use seeker::Seeker;
+use trial::Trials;
+
+/// Culprits that are proven, the largest first.
+const PROVEN: usize = 3;
+
+impl Lab {
+    /// Searches the commit.
+    ///
+    /// # Errors
+    /// When the range is wrong or the host fails. A kernel that does not build or boot is no error.
+    pub fn culprit(
+        &mut self,
+        search: &Search,
+        watch: &mut Watch<'_>,
+    ) -> Result<Findings, RunError> {
+        let history = History::read(&search.tree, &search.good, &search.bad)?;
+        let commits = history.commits.len() - 1;
+        let [good, bad] = [&search.good, &search.bad];
+        let about = 3 + commits.ilog2();
+        let plan = format!("{commits} commits from {good} to {bad}: about {about} kernels to try");
+        watch(Progress::Remark(&plan));
+        let mut seeker = Seeker::new(Trials::new(self, search, &history))?;
+        let ending = seeker.seek(watch)?;
+        let Seeker { mut trials, signal, steps, without_effect, .. } = seeker;
+        let mut culprits = Vec::new();
+        for step in steps {
+            culprits.push(trials.culprit(&step, &signal)?);
+        }
+        if search.prove {
+            let mut largest: Vec<&mut Culprit> = culprits.iter_mut().collect();
+            largest.sort_by_key(|culprit| Reverse(culprit.change().abs().to_bits()));
+            for culprit in largest.into_iter().take(PROVEN) {
+                if let Some(place) = culprit.only().map(|commit| commit.place) {
+                    culprit.proof = proof::prove(&mut trials, place, &signal, watch)?;
+                }
+            }
+        }
+        let reference = match &search.reference {
+            None => None,
+            Some(name) => Some((name.clone(), trials.reference(name, &signal, watch)?)),
+        };
+        Ok(Findings {
+            tree: search.tree.display().to_string(),
+            names: [good.clone(), bad.clone()],
+            ends: [0, commits].map(|place| trials.commit(place)),
+            workload: search.experiment.workloads[0].manifest.name.clone(),
+            exact: search.experiment.mode == Mode::Exact,
+            signal: signal.to_string(),
+            commits,
+            without_effect,
+            kernels: trials.kernels(),
+            boots: trials.boots(),
+            tried: trials.tried(&signal),
+            floor: trials.floor(&signal),
+            ending: match ending {
+                Ending::Found if culprits.is_empty() => Ending::NoDifference,
+                ending => ending,
+            },
+            culprits,
+            reference,
+        })
+    }
+}

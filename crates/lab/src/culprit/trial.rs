@@ -1,0 +1,309 @@
+//! Builds and boots commits of a range, and reads the figure from their boots.
+
+use std::collections::BTreeMap;
+
+use ::culprit::{Culprit, Step, Tried};
+use compare::{Comparison, Difference, Judging, Results, Signal, compare};
+use kernels::{Commit, History, Inputs};
+use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant};
+use store::{Detail, ExperimentId};
+
+use crate::culprit::search::Search;
+use crate::run::watch::{Progress, Watch};
+use crate::run::{Lab, RunError, RunOptions};
+
+/// A commit that was tried.
+pub struct Trial {
+    /// Its kernel, or why there is none.
+    kernel: Result<Kernel, String>,
+    /// The experiment of its boots, with the kernel's digest.
+    experiment: Option<Experiment>,
+    /// Its complete boots.
+    boots: Vec<Kept>,
+    /// Why it has no figure.
+    problem: Option<String>,
+    /// The place of the commit whose kernel is the same to the byte.
+    same_as: Option<usize>,
+}
+
+/// The commits that were tried so far, by their place in the history.
+pub struct Trials<'a> {
+    /// The laboratory.
+    pub lab: &'a mut Lab,
+    /// What is searched.
+    pub search: &'a Search,
+    /// The range.
+    pub history: &'a History,
+    all: BTreeMap<usize, Trial>,
+    /// Their places, in the order in which they were first tried.
+    order: Vec<usize>,
+    /// The files that builds of these kernels read.
+    pub inputs: Inputs,
+}
+
+impl<'a> Trials<'a> {
+    /// The trials of a range, none so far.
+    pub fn new(lab: &'a mut Lab, search: &'a Search, history: &'a History) -> Self {
+        let (all, order, inputs) = Default::default();
+        Self { lab, search, history, all, order, inputs }
+    }
+
+    /// The place of the bad end.
+    pub fn bad(&self) -> usize {
+        self.history.commits.len() - 1
+    }
+
+    /// Builds the kernel of a commit.
+    pub fn build(&mut self, place: usize, watch: &mut Watch<'_>) -> Result<&Trial, RunError> {
+        if !self.all.contains_key(&place) {
+            let kernel = self.kernel(&self.history.commits[place], watch)?;
+            if let Ok(kernel) = &kernel {
+                self.inputs.extend(self.lab.cache.inputs(kernel)?);
+            }
+            let is_same = |trial: &Trial| match (&trial.kernel, &kernel) {
+                (Ok(one), Ok(other)) => trial.same_as.is_none() && one.digest == other.digest,
+                _ => false,
+            };
+            let same_as =
+                self.all.iter().find(|(_, trial)| is_same(trial)).map(|(place, _)| *place);
+            let problem = kernel.as_ref().err().cloned();
+            let trial = Trial { kernel, experiment: None, boots: Vec::new(), problem, same_as };
+            self.all.insert(place, trial);
+            self.order.push(place);
+        }
+        Ok(&self.all[&place])
+    }
+
+    /// Does `boots` boots of a commit, unless its kernel cannot be built or no boot of it was complete.
+    pub fn boot(
+        &mut self,
+        place: usize,
+        boots: u32,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), RunError> {
+        let same_as = self.build(place, watch)?.same_as;
+        let place = same_as.unwrap_or(place);
+        let trial = &self.all[&place];
+        let Ok(kernel) = &trial.kernel else { return Ok(()) };
+        if trial.problem.is_some() || trial.boots.len() >= boots as usize {
+            return Ok(());
+        }
+        let commit = &self.history.commits[place];
+        let experiment = self.experiment(&commit.id, kernel, boots);
+        match booted(self.lab, &experiment, watch) {
+            Ok((_, experiment, kept)) => {
+                let failed = kept.iter().find(|kept| !kept.boot.outcome.counts());
+                let problem = failed.map(|kept| kept.boot.outcome.to_string());
+                let trial = self.all.get_mut(&place).expect("it was built");
+                trial.boots = kept.into_iter().filter(|kept| kept.boot.outcome.counts()).collect();
+                trial.problem = problem.filter(|_| trial.boots.is_empty());
+                trial.experiment = Some(experiment);
+                Ok(())
+            }
+            Err(RunError::Unsupported { why, .. }) => {
+                self.all.get_mut(&place).expect("it was built").problem = Some(why);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The trial whose boots count for a commit.
+    pub fn trial(&self, place: usize) -> Option<&Trial> {
+        let trial = self.all.get(&place)?;
+        trial.same_as.map_or(Some(trial), |same| self.all.get(&same))
+    }
+
+    /// The figures of a commit's boots.
+    pub fn figures(&self, place: usize, signal: &Signal) -> Vec<f64> {
+        let Some(trial) = self.trial(place) else { return Vec::new() };
+        let Some(experiment) = &trial.experiment else { return Vec::new() };
+        trial.boots.iter().filter_map(|kept| signal.of_boot(experiment, kept)).collect()
+    }
+
+    /// Why a commit has no figure.
+    pub fn problem(&self, place: usize) -> Option<&str> {
+        self.trial(place)?.problem.as_deref()
+    }
+
+    /// Notes that a commit has no figure.
+    pub fn lacks(&mut self, place: usize, why: String) {
+        let place = self.all.get(&place).and_then(|trial| trial.same_as).unwrap_or(place);
+        if let Some(trial) = self.all.get_mut(&place) {
+            trial.problem = Some(why);
+        }
+    }
+
+    /// The two ends as one experiment.
+    pub fn ends(&self) -> (Experiment, Vec<Kept>) {
+        let mut experiment = self.search.experiment.clone();
+        let mut kept = Vec::new();
+        for (end, name) in [(0, "good"), (self.bad(), "bad")] {
+            let Some(trial) = self.trial(end) else { continue };
+            let Some(own) = &trial.experiment else { continue };
+            experiment.variants.push(Variant { name: name.into(), ..own.variants[0].clone() });
+            let mut boots = trial.boots.clone();
+            boots.iter_mut().for_each(|kept| kept.boot.variant = name.into());
+            kept.append(&mut boots);
+        }
+        (experiment, kept)
+    }
+
+    /// The comparison of the two ends.
+    pub fn comparison(&self) -> Comparison {
+        let (experiment, kept) = self.ends();
+        let results = Results::of(&experiment, &kept);
+        compare(&results, 0, &Judging::of(&results))
+    }
+
+    /// The row of this name.
+    ///
+    /// # Errors
+    /// When the good end has none; the error lists those that it has.
+    pub fn row(&self, name: &str) -> Result<Signal, RunError> {
+        let trial = self
+            .trial(0)
+            .and_then(|trial| Some((trial.experiment.as_ref()?, trial.boots.first()?)));
+        let Some((experiment, kept)) = trial else { return Ok(Signal::Row(name.into())) };
+        let known = Signal::rows(experiment, kept);
+        match known.iter().any(|row| row == name) {
+            true => Ok(Signal::Row(name.into())),
+            false => Err(RunError::NoRow { name: name.into(), known: known.join(", ") }),
+        }
+    }
+
+    /// The commit at a place.
+    pub fn commit(&self, place: usize) -> culprit::Commit {
+        let Commit { id, subject, .. } = self.history.commits[place].clone();
+        culprit::Commit { id, subject, place }
+    }
+
+    /// A step with its commits and levels.
+    pub fn culprit(&self, step: &Step, signal: &Signal) -> Result<Culprit, RunError> {
+        let level = |place| mean(&self.figures(place, signal)).unwrap_or(f64::NAN);
+        let share = 1.0 / step.commits.len() as f64;
+        let author = match step.commits[..] {
+            [only] => Some(self.history.author(&self.history.commits[only].id)?),
+            _ => None,
+        };
+        Ok(Culprit {
+            commits: step.commits.iter().map(|place| (self.commit(*place), share)).collect(),
+            before: self.commit(step.before),
+            after: self.commit(step.after),
+            levels: [level(step.before), level(step.after)],
+            author,
+            proof: None,
+        })
+    }
+
+    /// The level of another commit.
+    pub fn reference(
+        &mut self,
+        name: &str,
+        signal: &Signal,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<f64>, RunError> {
+        let mut experiment = self.search.experiment.clone();
+        experiment.name = format!("{}-reference", experiment.name);
+        experiment.variants = vec![Variant { name: name.into(), ..self.variant(name) }];
+        let (_, experiment, kept) = booted(self.lab, &experiment, watch)?;
+        let complete = kept.iter().filter(|kept| kept.boot.outcome.counts());
+        let figures: Vec<f64> =
+            complete.filter_map(|kept| signal.of_boot(&experiment, kept)).collect();
+        Ok(mean(&figures))
+    }
+
+    /// All trials in their order.
+    pub fn tried(&self, signal: &Signal) -> Vec<Tried> {
+        let tried = |place: &usize| Tried {
+            commit: self.commit(*place),
+            figures: self.figures(*place, signal),
+            problem: self.problem(*place).map(String::from),
+            same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
+        };
+        self.order.iter().map(tried).collect()
+    }
+
+    /// The largest difference between the ends that luck or noise is likely to cause.
+    pub fn floor(&self, signal: &Signal) -> Option<f64> {
+        let [good, bad] = [0, self.bad()].map(|end| self.figures(end, signal));
+        Difference::of(&good, &bad)?.floor
+    }
+
+    /// Number of kernels that were built or found in the cache.
+    pub fn kernels(&self) -> usize {
+        self.all.values().filter(|trial| trial.kernel.is_ok()).count()
+    }
+
+    /// Number of boots that count.
+    pub fn boots(&self) -> usize {
+        self.all.values().map(|trial| trial.boots.len()).sum()
+    }
+
+    /// The kernel of a commit: with the patches if they apply, otherwise without.
+    fn kernel(
+        &self,
+        commit: &Commit,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Kernel, String>, RunError> {
+        let number = self.all.len() + 1;
+        let short = &commit.id[..12];
+        watch(Progress::Remark(&format!("kernel {number}: {short} (\"{}\")", commit.subject)));
+        let built = self.lab.built(&self.search.experiment, &self.variant(&commit.id), watch)?;
+        let built = match built {
+            Err(unbuilt) if unbuilt.is_of_patch() => {
+                let mut plain = self.variant(&commit.id);
+                plain.build.as_mut().expect("it is built").patches.clear();
+                self.lab.built(&self.search.experiment, &plain, watch)?
+            }
+            built => built,
+        };
+        Ok(built.map_err(|unbuilt| {
+            watch(Progress::Remark(&format!("{short} {}", unbuilt.problem())));
+            unbuilt.problem().to_owned()
+        }))
+    }
+
+    /// A variant that is built from a commit.
+    pub fn variant(&self, commit: &str) -> Variant {
+        let build = self.search.build.clone();
+        Variant {
+            name: commit.get(..12).unwrap_or(commit).into(),
+            kernel: Pinned::from(format!("git:{commit}").as_str()),
+            build: Some(Box::new(build)),
+            ..self.search.variant.clone()
+        }
+    }
+
+    /// The experiment that boots one kernel. It is named by the commit, so that another search finds its boots.
+    fn experiment(&self, commit: &str, kernel: &Kernel, boots: u32) -> Experiment {
+        let mut experiment = self.search.experiment.clone();
+        experiment.name = format!("{}-{}", experiment.name, &commit[..12]);
+        let kernel = Pinned::from(&*kernel.name);
+        experiment.variants = vec![Variant { kernel, build: None, ..self.variant(commit) }];
+        experiment.boots = boots;
+        experiment
+    }
+}
+
+/// Runs an experiment, and reads it as it ran and its boots with what figures need.
+pub fn booted(
+    lab: &mut Lab,
+    experiment: &Experiment,
+    watch: &mut Watch<'_>,
+) -> Result<(ExperimentId, Experiment, Vec<Kept>), RunError> {
+    let summary = lab.run(experiment, RunOptions::default(), watch)?;
+    let stored = lab.store.experiment(summary.experiment)?;
+    let counters = [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
+    let detail = match experiment.mode {
+        Mode::Measured => Detail::Ends(&counters),
+        Mode::Exact => Detail::Profiles(&counters),
+    };
+    let mut kept = lab.store.boots(summary.experiment, detail)?;
+    kept.retain(|kept| !kept.superseded && kept.boot.replicate < experiment.boots);
+    Ok((summary.experiment, stored, kept))
+}
+
+fn mean(figures: &[f64]) -> Option<f64> {
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
+}
