@@ -80,6 +80,16 @@ enum At {
 }
 
 impl Exact<'_> {
+    /// The commits that can still be the step, if there is one step: what the readings so far left.
+    pub fn left(&self) -> usize {
+        let mut range = self.range();
+        if range.commits.count_ones(..) > 1 {
+            // It narrows the range until a reading is missing.
+            let _ = self.single(&mut range);
+        }
+        range.commits.count_ones(..)
+    }
+
     /// What is to be read next, or the answer.
     pub fn next(&self) -> Next {
         match self.search() {
@@ -108,17 +118,19 @@ impl Exact<'_> {
                 more => Err(more),
             };
         }
-        let mut range = Range { low, high, commits: self.history.between(low, high) };
         let mut steps = Vec::new();
-        let single = if self.all { None } else { self.single(&mut range)? };
+        let single = if self.all { None } else { self.single(&mut self.range())? };
         match single {
             Some(step) => steps.push(step),
-            None => {
-                range = Range { low, high, commits: self.history.between(low, high) };
-                self.divide(&range, &mut steps)?;
-            }
+            None => self.divide(&self.range(), &mut steps)?,
         }
         Ok(Next::Found(steps))
+    }
+
+    /// The whole range.
+    fn range(&self) -> Range {
+        let (low, high) = (0, self.history.bad());
+        Range { low, high, commits: self.history.between(low, high) }
     }
 
     fn levels(&self) -> Levels<'_> {

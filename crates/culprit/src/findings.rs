@@ -30,6 +30,8 @@ pub struct Tried {
     /// Why it has none: it does not build, or no boot of it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// How many commits could still be the culprit when it was chosen, if there is only one.
+    pub left: usize,
     /// The commit whose kernel is the same to the byte, and whose boots count for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,

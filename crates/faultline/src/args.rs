@@ -3,6 +3,7 @@
 mod beside;
 mod boots;
 mod build;
+mod culprit;
 mod names;
 mod results;
 
@@ -17,6 +18,7 @@ use crate::failure;
 pub use beside::beside_a_file;
 pub use boots::{AccelArg, BootsArg, ExactArgs, MachineArgs, ModeArg, SequentialArgs};
 pub use build::BuildArgs;
+pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
 pub use results::{
     CompareArgs, CoverArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs,
     ExportFormat, Format, Warmup,
@@ -74,6 +76,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show which functions hold the difference between two variants of exact mode, or what a counter means
     Explain(ExplainArgs),
+    /// Search the commit at which a figure changed, prove it by measuring it, its parent and its revert
+    Culprit(Box<CulpritArgs>),
     /// Show which functions' machine code differs between two kernels, addresses set aside
     Diff(DiffArgs),
     /// Show which of the functions that differ between two kernels the stored profiles of exact mode enter

@@ -52,6 +52,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Compare(args) => commands::compare::compare(store, &args),
         Command::Replay(args) => commands::replay::replay(store, &args),
         Command::Explain(args) => commands::explain::explain(store, &args),
+        Command::Culprit(args) => commands::culprit::culprit(store, &args),
         Command::Diff(args) => commands::diff::diff(&args),
         Command::Cover(args) => commands::diff::cover(store, &args),
         Command::Selftest(args) => commands::selftest::selftest(store, &args),

@@ -9,6 +9,7 @@ mod consistency;
 mod counter;
 mod cover;
 mod cross_check;
+mod culprit;
 mod document;
 mod effects;
 mod exact;
@@ -37,6 +38,7 @@ pub use brief::brief;
 pub use code::{code, code_json, listings, listings_json};
 pub use counter::counter;
 pub use cover::{cover, cover_json};
+pub use culprit::{bisect_log, culprit, culprit_json, culprit_mail, culprit_page};
 pub use explain::{explain, explain_html, explain_json};
 pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,

@@ -4,6 +4,7 @@ pub mod boot;
 pub mod build;
 pub mod chosen;
 pub mod compare;
+pub mod culprit;
 pub mod diff;
 pub mod edit;
 pub mod explain;

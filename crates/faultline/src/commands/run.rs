@@ -63,7 +63,7 @@ fn options(args: &RunArgs) -> RunOptions {
 
 /// Handles Ctrl-C: prints how many boots are in the store, and exits. The returned counter is theirs. The
 /// machines end with this process, and the next run stores what they recorded.
-fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
+pub fn on_interrupt() -> Result<Arc<AtomicUsize>, Failure> {
     let kept = Arc::new(AtomicUsize::new(0));
     let boots = Arc::clone(&kept);
     let end = move || {

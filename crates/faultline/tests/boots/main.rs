@@ -3,6 +3,7 @@
 mod balancing;
 mod common;
 mod counts;
+mod culprit;
 mod disks;
 mod exact;
 mod faults;

@@ -127,15 +127,15 @@ impl Cache {
         self.keep(&stage, parts, prepared.name, prepared.origin, say)
     }
 
-    /// The files that the build of a kernel read; none if it was not built here.
+    /// The files that the build of a kernel read; `None` if it was not built here.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn inputs(&self, kernel: &Kernel) -> Result<Inputs, Error> {
+    pub fn inputs(&self, kernel: &Kernel) -> Result<Option<Inputs>, Error> {
         let path = self.home(&kernel.name).join(INPUTS);
         match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Inputs::default()),
-            text => Ok(Inputs::parse(&text.doing("read", &path)?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            text => Ok(Some(Inputs::parse(&text.doing("read", &path)?))),
         }
     }
 

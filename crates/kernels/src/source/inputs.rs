@@ -72,14 +72,10 @@ impl Inputs {
         Self(text.lines().map(String::from).collect())
     }
 
-    /// Adds those of another build.
-    pub fn extend(&mut self, other: Self) {
+    /// These and those of another build.
+    pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
-    }
-
-    /// Whether there are none, because they are not known.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self
     }
 
     /// Whether a build of such a kernel can read a changed file. Kbuild notes C and assembler files and headers;

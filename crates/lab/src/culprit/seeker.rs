@@ -72,6 +72,7 @@ impl<'a> Seeker<'a> {
                 return Ok(Ending::Budget);
             }
             let place = self.place(node, &groups);
+            self.trials.left = self.left(&groups);
             self.trials.boot(place, boots as u32, watch)?;
             let has_figure = !self.trials.figures(place, &self.signal).is_empty();
             if self.trials.problem(place).is_some() || has_figure {
@@ -97,13 +98,23 @@ impl<'a> Seeker<'a> {
         let commits = &self.trials.history.commits;
         let parents: Vec<Vec<usize>> = commits.iter().map(|commit| commit.places.clone()).collect();
         let inputs = &self.trials.inputs;
-        let matters = |change| inputs.is_empty() || inputs.matter(change);
+        let matters = |change| inputs.as_ref().is_none_or(|inputs| inputs.matter(change));
         Contracted::new(&parents, |commit, parent| {
             !self.changes[commit][parent].iter().any(matters)
         })
     }
 
     fn next(&self, groups: &Contracted) -> Next {
+        self.with(groups, |search| search.next())
+    }
+
+    /// How many commits can still be the culprit.
+    fn left(&self, groups: &Contracted) -> usize {
+        self.with(groups, |search| search.left())
+    }
+
+    /// Asks the search with all figures so far.
+    fn with<T>(&self, groups: &Contracted, ask: impl FnOnce(&Exact<'_>) -> T) -> T {
         let mut readings = BTreeMap::new();
         let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
         for node in 0..groups.history.len() {
@@ -116,7 +127,7 @@ impl<'a> Seeker<'a> {
             }
         }
         let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
-        let search = Exact {
+        ask(&Exact {
             history: &groups.history,
             readings: &readings,
             unreadable: &unreadable,
@@ -124,8 +135,7 @@ impl<'a> Seeker<'a> {
             seeds: self.trials.search.experiment.boots as usize,
             all: self.trials.search.all,
             first_parent: self.trials.search.first_parent,
-        };
-        search.next()
+        })
     }
 
     /// The place of the commit that stands for a group: an end, or one that was tried already, or the first.

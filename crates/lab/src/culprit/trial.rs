@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ::culprit::{Culprit, Step, Tried};
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs};
-use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant};
+use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
 use store::{Detail, ExperimentId};
 
 use crate::culprit::search::Search;
@@ -22,6 +22,8 @@ pub struct Trial {
     boots: Vec<Kept>,
     /// Why it has no figure.
     problem: Option<String>,
+    /// How many commits could be the culprit when it was chosen.
+    left: usize,
     /// The place of the commit whose kernel is the same to the byte.
     same_as: Option<usize>,
 }
@@ -37,15 +39,18 @@ pub struct Trials<'a> {
     all: BTreeMap<usize, Trial>,
     /// Their places, in the order in which they were first tried.
     order: Vec<usize>,
-    /// The files that builds of these kernels read.
-    pub inputs: Inputs,
+    /// How many commits can still be the culprit.
+    pub left: usize,
+    /// The files that builds of these kernels read; `None` if that is not known of one of them.
+    pub inputs: Option<Inputs>,
 }
 
 impl<'a> Trials<'a> {
     /// The trials of a range, none so far.
     pub fn new(lab: &'a mut Lab, search: &'a Search, history: &'a History) -> Self {
-        let (all, order, inputs) = Default::default();
-        Self { lab, search, history, all, order, inputs }
+        let (all, order, inputs) = (BTreeMap::new(), Vec::new(), Some(Inputs::default()));
+        let left = history.commits.len() - 1;
+        Self { lab, search, history, all, order, left, inputs }
     }
 
     /// The place of the bad end.
@@ -58,7 +63,8 @@ impl<'a> Trials<'a> {
         if !self.all.contains_key(&place) {
             let kernel = self.kernel(&self.history.commits[place], watch)?;
             if let Ok(kernel) = &kernel {
-                self.inputs.extend(self.lab.cache.inputs(kernel)?);
+                let own = self.lab.cache.inputs(kernel)?;
+                self.inputs = self.inputs.take().zip(own).map(|(all, own)| all.and(own));
             }
             let is_same = |trial: &Trial| match (&trial.kernel, &kernel) {
                 (Ok(one), Ok(other)) => trial.same_as.is_none() && one.digest == other.digest,
@@ -67,7 +73,8 @@ impl<'a> Trials<'a> {
             let same_as =
                 self.all.iter().find(|(_, trial)| is_same(trial)).map(|(place, _)| *place);
             let problem = kernel.as_ref().err().cloned();
-            let trial = Trial { kernel, experiment: None, boots: Vec::new(), problem, same_as };
+            let (experiment, boots, left) = (None, Vec::new(), self.left);
+            let trial = Trial { kernel, experiment, boots, problem, left, same_as };
             self.all.insert(place, trial);
             self.order.push(place);
         }
@@ -219,6 +226,7 @@ impl<'a> Trials<'a> {
             commit: self.commit(*place),
             figures: self.figures(*place, signal),
             problem: self.problem(*place).map(String::from),
+            left: self.all[place].left,
             same_as: self.all[place].same_as.map(|same| self.history.commits[same].id.clone()),
         };
         self.order.iter().map(tried).collect()
@@ -248,7 +256,9 @@ impl<'a> Trials<'a> {
     ) -> Result<Result<Kernel, String>, RunError> {
         let number = self.all.len() + 1;
         let short = &commit.id[..12];
-        watch(Progress::Remark(&format!("kernel {number}: {short} (\"{}\")", commit.subject)));
+        let left = count(self.left, "commit");
+        let subject = &commit.subject;
+        watch(Progress::Remark(&format!("kernel {number}, {left} left: {short} (\"{subject}\")")));
         let built = self.lab.built(&self.search.experiment, &self.variant(&commit.id), watch)?;
         let built = match built {
             Err(unbuilt) if unbuilt.is_of_patch() => {

@@ -1,0 +1,117 @@
+//! Options of the search for a commit.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use model::{Compiler, Millis, Share};
+
+use super::boots::percent;
+use super::{MachineArgs, ModeArg, name_and_value};
+
+#[derive(Debug, Args)]
+pub struct CulpritArgs {
+    /// Git repository of kernels. Faultline only reads it
+    #[arg(long, value_name = "DIR")]
+    pub tree: PathBuf,
+    /// Commit before the change
+    #[arg(long, value_name = "COMMIT")]
+    pub good: String,
+    /// Commit after the change, a descendant of the good one
+    #[arg(long, value_name = "COMMIT")]
+    pub bad: String,
+    /// An older commit to measure too, which tells a regression from a return to what was
+    #[arg(long, value_name = "COMMIT")]
+    pub reference: Option<String>,
+    /// The workload
+    #[arg(long, default_value = "autonuma")]
+    pub workload: String,
+    /// Set a parameter of the workload; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub parameters: Vec<(String, String)>,
+    /// Iterations in each boot
+    #[arg(long, default_value_t = 1)]
+    pub iterations: u32,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Compare by time or by instructions
+    #[arg(long, value_enum, default_value_t = ModeArg::Exact)]
+    pub mode: ModeArg,
+    /// Boots of each end before the search; in exact mode each has a seed of its own [default: 3, or 5 in
+    /// measured mode]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub boots: Option<u32>,
+    #[command(flatten)]
+    pub figure: FigureArgs,
+    /// Find every step beyond luck, not only those of at least 10 % of the change
+    #[arg(long)]
+    pub all: bool,
+    /// Follow first parents only: the answer can be a merge with its branch
+    #[arg(long)]
+    pub first_parent: bool,
+    /// Patch that commits need to build or boot; left out where it does not apply; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub with_patch: Vec<PathBuf>,
+    /// Configuration: a file, or a kernel such as debian:6.12 [default: a small one for VMs]
+    #[arg(long, value_name = "FILE|KERNEL")]
+    pub kconfig: Option<String>,
+    /// File with options that replace those of the configuration; may be repeated
+    #[arg(long = "fragment", value_name = "FILE")]
+    pub fragments: Vec<PathBuf>,
+    /// Compiler: gcc, gcc-14, llvm or llvm-19 [default: gcc]
+    #[arg(long)]
+    pub compiler: Option<Compiler>,
+    /// Measured mode: how sure the answer is to be, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = percent)]
+    pub confidence: Share,
+    /// Try no further commit after this time, such as 2h [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Millis>,
+    /// Do not measure the culprit afresh, and do not revert it
+    #[arg(long)]
+    pub no_proof: bool,
+    /// Print the range and about how many kernels and boots it takes, and build nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write a log that `git bisect replay` reads
+    #[arg(long, value_name = "FILE")]
+    pub bisect_log: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = CulpritFormat::Text)]
+    pub format: CulpritFormat,
+    /// Write to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print only results, no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// The figure by which commits are told apart.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Figure [default: what tells the ends apart best]")]
+pub struct FigureArgs {
+    /// A row of means in the tables of `compare`
+    #[arg(long, value_name = "ROW", conflicts_with_all = ["counter", "phase", "function"])]
+    pub metric: Option<String>,
+    /// A counter
+    #[arg(long, value_name = "COUNTER", conflicts_with_all = ["phase", "function"])]
+    pub counter: Option<String>,
+    /// Exact mode: the kernel's instructions in this phase
+    #[arg(long)]
+    pub phase: Option<String>,
+    /// Exact mode: a function's own instructions per entry
+    #[arg(long)]
+    pub function: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CulpritFormat {
+    /// Plain text
+    Text,
+    /// A mail
+    Mail,
+    /// JSON
+    Json,
+    /// An HTML page with the figure along the commits
+    Html,
+}

@@ -1,0 +1,117 @@
+//! `faultline culprit`: searches the commit at which a figure changed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::culprit::Ending;
+use kernels::History;
+use lab::{Asked, Search};
+use model::{Build, Experiment, Mode, Variant};
+
+use super::run::{described, laboratory, on_interrupt, workload};
+use super::write_out;
+use crate::args::{CulpritArgs, CulpritFormat, FigureArgs, ModeArg};
+use crate::failure::{BOOTS_FAILED, Failure};
+use crate::progress::Display;
+
+/// Boots of each end before the search, by mode.
+const BOOTS: [u32; 2] = [3, 5];
+
+pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
+    let search = search(args)?;
+    lab::check(&search.experiment)?;
+    if args.dry_run {
+        return plan(args, &search);
+    }
+    let mut lab = laboratory(store)?;
+    let mut display = Display::new(args.quiet);
+    on_interrupt()?;
+    let found = lab.culprit(&search, &mut |progress| display.show(progress));
+    display.finish();
+    let found = found?;
+    let text = match args.format {
+        CulpritFormat::Text => report::culprit(&found),
+        CulpritFormat::Mail => report::culprit_mail(&found, &command()),
+        CulpritFormat::Json => report::culprit_json(&found),
+        CulpritFormat::Html => report::culprit_page(&found),
+    };
+    write_out(&text, args.output.as_deref())?;
+    if let Some(path) = &args.bisect_log {
+        fs::write(path, report::bisect_log(&found))
+            .map_err(|error| Failure::Host(format!("{}: {error}", path.display())))?;
+    }
+    Ok(match found.ending {
+        Ending::NoEnd(_) => ExitCode::from(BOOTS_FAILED),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn search(args: &CulpritArgs) -> Result<Search, Failure> {
+    let exact = args.mode == ModeArg::Exact;
+    let FigureArgs { metric, counter, phase, function } = &args.figure;
+    if !exact && (phase.is_some() || function.is_some()) {
+        return Err(Failure::Usage("--phase and --function need exact mode".into()));
+    }
+    let used = workload(&args.workload, &args.parameters, args.iterations)?;
+    let boots = args.boots.unwrap_or(BOOTS[usize::from(!exact)]);
+    let name = format!("culprit-{}", args.workload);
+    let described = described(name, Vec::new(), used, &args.machine, boots)?;
+    let mode = if exact { Mode::Exact } else { Mode::Measured };
+    Ok(Search {
+        tree: args.tree.clone(),
+        good: args.good.clone(),
+        bad: args.bad.clone(),
+        reference: args.reference.clone(),
+        experiment: Experiment { mode, ..described },
+        variant: Variant::default(),
+        build: Build {
+            tree: Some(args.tree.clone()),
+            patches: args.with_patch.clone(),
+            config: args.kconfig.clone(),
+            fragments: args.fragments.clone(),
+            compiler: args.compiler.clone().unwrap_or_default(),
+            ..Build::default()
+        },
+        asked: Asked {
+            metric: metric.clone(),
+            counter: counter.clone(),
+            phase: phase.clone(),
+            function: function.clone(),
+        },
+        all: args.all,
+        first_parent: args.first_parent,
+        confidence: args.confidence.0,
+        budget: args.budget.map(|budget| Duration::from_millis(budget.0)),
+        prove: !args.no_proof,
+    })
+}
+
+/// The command as it was given.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|word| report::shell_word(word.as_encoded_bytes()));
+    ["faultline".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints what a search would do.
+fn plan(args: &CulpritArgs, search: &Search) -> Result<ExitCode, Failure> {
+    let history = History::read(&search.tree, &search.good, &search.bad)?;
+    let commits = history.commits.len() - 1;
+    let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
+    let kernels = 3 + commits.ilog2();
+    let boots = search.experiment.boots;
+    let text = format!(
+        "{commits} commits from {} to {}, {merges} of them merges\nabout {kernels} kernels: the two ends, one \
+         for each halving, one with the culprit reverted; fewer if commits change nothing that is built\n\
+         {boots} boots of each end, then {}\n",
+        args.good,
+        args.bad,
+        match search.experiment.mode {
+            Mode::Exact => "1 or a few of each kernel",
+            Mode::Measured => "as many as the noise needs",
+        }
+    );
+    write_out(&text, None)?;
+    Ok(ExitCode::SUCCESS)
+}

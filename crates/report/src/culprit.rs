@@ -1,0 +1,281 @@
+//! What a search for a commit found: as text, mail, page and JSON, and as a log of `git bisect`.
+
+mod mail;
+mod page;
+
+use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
+use model::count;
+
+use crate::ascii::escape;
+pub use mail::{bisect_log, culprit_mail};
+pub use page::culprit_page;
+
+/// The functions that a proof names at most.
+const FUNCTIONS: usize = 8;
+/// The commits of a set that are listed at most.
+const LISTED: usize = 20;
+
+/// The findings as plain text: ASCII, without trailing spaces.
+pub fn culprit(found: &Findings) -> String {
+    let mut text = answer(found);
+    for culprit in &found.culprits {
+        text += &format!("\n{}", of_culprit(culprit, found));
+    }
+    text += &rest(found);
+    text += &reference(found);
+    text += &format!("\n{}\n{}", effort(found), table(found));
+    text
+}
+
+/// The findings as JSON.
+pub fn culprit_json(found: &Findings) -> String {
+    serde_json::to_string_pretty(found).expect("findings are plain data") + "\n"
+}
+
+/// The first lines.
+fn answer(found: &Findings) -> String {
+    let [good, bad] = found.names.each_ref().map(|name| escape(name));
+    let signal = escape(&found.signal);
+    let by = if found.exact { "luck" } else { "noise" };
+    let whole = match found.levels() {
+        Some(levels) => format!(
+            "{signal}: {} at {good}, {} at {bad} ({})",
+            value(levels[0]),
+            value(levels[1]),
+            percent(levels)
+        ),
+        None => format!("{signal}: no figure of both ends"),
+    };
+    let base = found.levels().map_or(0.0, |levels| levels[0]);
+    let floor =
+        found.floor.map_or(String::new(), |floor| format!(", {by} floor {}", like(floor, base)));
+    let answer = match &found.ending {
+        Ending::Found => match &found.culprits[..] {
+            [one] => match one.only() {
+                Some(_) => format!("Culprit: {}", name(one)),
+                None => name(one),
+            },
+            steps => format!("{} steps", steps.len()),
+        },
+        Ending::NoDifference => {
+            format!("The ends do not differ beyond {by}: there is no commit to find.")
+        }
+        Ending::Hidden => {
+            format!("Not found: {by} hides on which side a commit lies, even with the most boots.")
+        }
+        Ending::NoEnd(problem) => format!("Not found: {}", escape(problem)),
+        Ending::Budget => {
+            "Not found: the time budget is used up. Run the same command again to continue.".into()
+        }
+    };
+    format!("{answer}\n{whole}{floor}\n")
+}
+
+fn of_culprit(culprit: &Culprit, found: &Findings) -> String {
+    let mut text = match culprit.only() {
+        Some(commit) => format!("{}\n", named(commit)),
+        None => {
+            let mut text = format!("One of {}:\n", count(culprit.commits.len(), "commit"));
+            for (commit, _) in culprit.commits.iter().take(LISTED) {
+                text += &format!("  {}\n", named(commit));
+            }
+            if culprit.commits.len() > LISTED {
+                text += &format!("  and {} more\n", culprit.commits.len() - LISTED);
+            }
+            text
+        }
+    };
+    if let Some(author) = &culprit.author {
+        text += &format!("  {}\n", escape(author));
+    }
+    let share = found.levels().map(|[good, bad]| 100.0 * culprit.change() / (bad - good));
+    let share = share.filter(|_| found.culprits.len() > 1);
+    text += &format!(
+        "  {} before, {} after ({}{})\n",
+        value(culprit.levels[0]),
+        value(culprit.levels[1]),
+        percent(culprit.levels),
+        share.map_or(String::new(), |share| format!("; {share:.0} % of the whole change")),
+    );
+    if let Some(proof) = &culprit.proof {
+        text += &of_proof(proof, found.exact);
+    }
+    text
+}
+
+fn of_proof(proof: &Proof, exact: bool) -> String {
+    let by = if exact { "luck" } else { "noise" };
+    let line = |what: &str, change: &Change| {
+        let beyond = match change.floor {
+            None => "too few boots to judge".to_owned(),
+            Some(floor) => {
+                let word = if change.is_beyond() { "beyond" } else { "within" };
+                format!("{word} {by}, floor {}", like(floor, change.levels[0]))
+            }
+        };
+        let [before, after] = change.levels.map(value);
+        format!("    {what}: {before} -> {after} ({}; {beyond})\n", percent(change.levels))
+    };
+    let mut text = format!("  Measured afresh (experiment {}):\n", proof.experiment);
+    match &proof.step {
+        Some(step) => text += &line("its parent and it", step),
+        None => text += "    no figure of both it and its parent\n",
+    }
+    match &proof.reverted {
+        Ok(change) => {
+            text += &line("the bad end and that with it reverted", change);
+            if let Some(step) = &proof.step {
+                let back = -100.0 * change.change() / step.change();
+                text += &format!("    reverting it takes {back:.0} % of the step back\n");
+            }
+        }
+        Err(why) => text += &format!("    not reverted: {}\n", escape(why)),
+    }
+    text += &match &proof.functions {
+        Err(why) => format!("    which functions it changes is not known: {}\n", escape(why)),
+        Ok(functions) if functions.is_empty() => {
+            "    it changes the code of no function\n".to_owned()
+        }
+        Ok(functions) => {
+            let first: Vec<String> =
+                functions.iter().take(FUNCTIONS).map(|name| escape(name)).collect();
+            let more = functions.len().saturating_sub(FUNCTIONS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!(
+                "    it changes the code of {}: {}{more}\n",
+                count(functions.len(), "function"),
+                first.join(", ")
+            )
+        }
+    };
+    text
+}
+
+/// What no step has.
+fn rest(found: &Findings) -> String {
+    match (found.rest(), found.levels()) {
+        (Some(rest), Some([good, bad]))
+            if found.culprits.len() > 1 || rest.abs() > 0.05 * (bad - good).abs() =>
+        {
+            let hint =
+                if found.ending == Ending::Found { "; --all finds smaller steps" } else { "" };
+            format!(
+                "\nIn no step: {} ({:.0} % of the whole change{hint})\n",
+                value(rest),
+                100.0 * rest / (bad - good)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn reference(found: &Findings) -> String {
+    let Some((name, level)) = &found.reference else { return String::new() };
+    let name = escape(name);
+    let (Some(level), Some([good, bad])) = (level, found.levels()) else {
+        return format!("\nReference {name}: no figure\n");
+    };
+    let nearer = if (level - good).abs() < (level - bad).abs() { "good" } else { "bad" };
+    let meaning = match nearer {
+        "good" => "the bad end is worse or better than both",
+        _ => "the bad end returns to what was",
+    };
+    format!("\nReference {name}: {}, nearer to the {nearer} end: {meaning}\n", value(*level))
+}
+
+fn effort(found: &Findings) -> String {
+    let [good, bad] = found.names.each_ref().map(|name| escape(name));
+    let skipped = found.tried.iter().filter(|tried| tried.problem.is_some()).count();
+    let same = found.tried.iter().filter(|tried| tried.same_as.is_some()).count();
+    let mut text = format!(
+        "{} from {good} to {bad}: {} of them change nothing that is built; {}, {}",
+        count(found.commits, "commit"),
+        found.without_effect,
+        count(found.kernels, "kernel"),
+        count(found.boots, "boot"),
+    );
+    if same > 0 {
+        text += &format!("; {} the same as another", count(same, "kernel"));
+    }
+    if skipped > 0 {
+        text += &format!("; {} without a figure", count(skipped, "commit"));
+    }
+    text + "\n"
+}
+
+/// The commits that were tried, in the order of the history.
+fn table(found: &Findings) -> String {
+    let mut tried: Vec<&Tried> = found.tried.iter().collect();
+    tried.sort_by_key(|tried| tried.commit.place);
+    let rows: Vec<[String; 5]> = tried
+        .iter()
+        .map(|tried| {
+            let level = tried.level().map_or("-".into(), value);
+            let number = tried.figures.len().to_string();
+            let left = tried.left.to_string();
+            [tried.commit.place.to_string(), tried.commit.short().into(), level, number, left]
+        })
+        .collect();
+    let head = ["place", "commit", "level", "boots", "left"].map(String::from);
+    let width =
+        |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3, 4].map(width);
+    let line = |row: &[String; 5], last: &str| {
+        let [place, commit, level, boots, left] = row;
+        let [a, b, c, d, e] = widths;
+        format!("{place:>a$}  {commit:b$}  {level:>c$}  {boots:>d$}  {left:>e$}  {last}\n")
+    };
+    let mut text = line(&head, "subject");
+    for (row, tried) in rows.iter().zip(tried) {
+        let subject = escape(&tried.commit.subject);
+        text += line(row, &format!("{subject} {}", problem(tried))).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Why a commit has no figure of its own.
+fn problem(tried: &Tried) -> String {
+    match (&tried.problem, &tried.same_as) {
+        (Some(problem), _) => format!("[{}]", escape(problem)),
+        (None, Some(same)) => format!("[the same kernel as {}]", same.get(..12).unwrap_or(same)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The culprit, or how many commits can be.
+fn name(culprit: &Culprit) -> String {
+    match culprit.only() {
+        Some(commit) => named(commit),
+        None => format!("One of {}", count(culprit.commits.len(), "commit")),
+    }
+}
+
+fn named(commit: &Commit) -> String {
+    format!("{} (\"{}\")", commit.short(), escape(&commit.subject))
+}
+
+/// A figure with the digits that matter.
+fn value(value: f64) -> String {
+    match value.abs() {
+        1e5.. => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A difference with the digits of the figures that it is of.
+fn like(difference: f64, figure: f64) -> String {
+    match figure.abs() {
+        1e5.. => format!("{difference:.0}"),
+        _ => format!("{difference:.2}"),
+    }
+}
+
+fn percent([before, after]: [f64; 2]) -> String {
+    match (after - before) / before.abs() {
+        share if share.is_finite() => {
+            format!("{:.2} % {}", 100.0 * share.abs(), if share < 0.0 { "less" } else { "more" })
+        }
+        _ => format!("{} more", value(after - before)),
+    }
+}

@@ -1,0 +1,65 @@
+//! The findings as a mail, and as a log of `git bisect`.
+
+use culprit::{Commit, Culprit, Findings};
+
+use super::{culprit, percent};
+use crate::ascii::escape;
+
+/// The findings as a mail: subject, the answer, the commits tried, and the lines that trackers read.
+/// `command` repeats the search.
+pub fn culprit_mail(found: &Findings, command: &str) -> String {
+    let mut text = format!("Subject: {}\n\n{}", escape(&subject(found)), culprit(found));
+    text += &format!("\nTo reproduce:\n  {command}\n");
+    for commit in found.culprits.iter().filter_map(Culprit::only) {
+        let (short, id) = (commit.short(), &commit.id);
+        let subject = escape(&commit.subject);
+        text += &format!("\nFixes: {short} (\"{subject}\")\n#regzbot introduced: {id}\n");
+    }
+    text
+}
+
+fn subject(found: &Findings) -> String {
+    let (workload, signal) = (&found.workload, &found.signal);
+    match &found.culprits[..] {
+        [] => format!("{workload}: no commit found that changed {signal}"),
+        [step] => {
+            let since = match step.only() {
+                Some(commit) => format!("{} (\"{}\")", commit.short(), commit.subject),
+                None => format!("one of {} commits", step.commits.len()),
+            };
+            format!("{workload}: {} {signal} since {since}", percent(step.levels))
+        }
+        steps => format!("{workload}: {signal} changed in {} steps", steps.len()),
+    }
+}
+
+/// The commits that were tried as a log that `git bisect replay` reads (git-bisect(1)). A commit nearer to the
+/// level of the good end is good, others are bad, and those without a figure are skipped.
+pub fn bisect_log(found: &Findings) -> String {
+    let line = |word: &str, commit: &Commit| {
+        let subject = escape(&commit.subject);
+        format!("# {word}: [{0}] {subject}\ngit bisect {word} {0}\n", commit.id)
+    };
+    let [good, bad] = &found.ends;
+    let mut text = "git bisect start '--term-new=bad' '--term-old=good'\n".to_owned();
+    text += &(line("bad", bad) + &line("good", good));
+    let Some([low, high]) = found.levels() else { return text };
+    for tried in found.tried.iter().filter(|tried| !found.ends.contains(&tried.commit)) {
+        let word = match tried.level() {
+            None => "skip",
+            Some(level) if (level - low).abs() < (level - high).abs() => "good",
+            Some(_) => "bad",
+        };
+        text += &line(word, &tried.commit);
+    }
+    if let [step] = &found.culprits[..]
+        && let Some(commit) = step.only()
+    {
+        // Both were measured, though other commits may have told the answer.
+        if let Some(proof) = step.proof.as_ref().filter(|proof| proof.step.is_some()) {
+            text += &format!("git bisect bad {}\ngit bisect good {}\n", commit.id, proof.parent);
+        }
+        text += &format!("# first bad commit: [{}] {}\n", commit.id, escape(&commit.subject));
+    }
+    text
+}

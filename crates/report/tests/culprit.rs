@@ -1,0 +1,117 @@
+//! What a search for a commit found, as text, mail, page, JSON and log of `git bisect`.
+
+use culprit::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
+use insta::assert_snapshot;
+
+fn commit(place: usize, subject: &str) -> Commit {
+    Commit { id: format!("{place:02x}").repeat(20), subject: subject.into(), place }
+}
+
+fn tried(place: usize, subject: &str, figures: &[f64], left: usize) -> Tried {
+    let commit = commit(place, subject);
+    Tried { commit, figures: figures.into(), problem: None, left, same_as: None }
+}
+
+/// One culprit, proven, in a range of 64 commits.
+fn found() -> Findings {
+    let [good, bad] = [commit(1, "Linux 6.1"), commit(64, "last")];
+    let culprit = commit(40, "mm: add <b>work</b> to \u{1b}[31mthe fault path");
+    let subject = culprit.subject.clone();
+    let lost = Tried {
+        problem: Some("does not build: mm/a.c:1:2: error: broken".into()),
+        ..tried(33, "half a change", &[], 63)
+    };
+    let same = Tried { same_as: Some(good.id.clone()), ..tried(20, "comment", &[31.0], 32) };
+    Findings {
+        tree: "/home/user/linux".into(),
+        names: ["v6.1".into(), "HEAD".into()],
+        ends: [good.clone(), bad.clone()],
+        workload: "truncate".into(),
+        exact: true,
+        signal: "instructions of handle_mm_fault per entry in phase touch".into(),
+        commits: 63,
+        without_effect: 41,
+        tried: vec![
+            tried(1, "Linux 6.1", &[31.0, 31.5, 30.5], 63),
+            tried(64, "last", &[41.0, 41.5, 40.5], 63),
+            lost,
+            same,
+            tried(40, &subject, &[41.0], 2),
+        ],
+        kernels: 4,
+        boots: 7,
+        ending: Ending::Found,
+        floor: Some(0.75),
+        culprits: vec![Culprit {
+            commits: vec![(culprit, 1.0)],
+            before: commit(20, "comment"),
+            after: bad,
+            levels: [31.0, 41.0],
+            author: Some("2026-11-23 A U Thor <author@example.com>".into()),
+            proof: Some(Proof {
+                experiment: 12,
+                parent: commit(39, "").id,
+                step: Some(Change { levels: [31.0, 41.0], floor: Some(0.75) }),
+                reverted: Ok(Change { levels: [41.0, 31.25], floor: Some(0.75) }),
+                functions: Ok(vec!["handle_mm_fault".into()]),
+            }),
+        }],
+        reference: Some(("v5.15".into(), Some(40.8))),
+    }
+}
+
+#[test]
+fn a_proven_culprit() {
+    assert_snapshot!(report::culprit(&found()));
+    assert_snapshot!(report::culprit_mail(&found(), "faultline culprit --tree ~/linux"));
+    assert_snapshot!(report::bisect_log(&found()));
+}
+
+#[test]
+fn several_steps_and_sets_of_commits() {
+    let mut found = found();
+    let mut set = found.culprits[0].clone();
+    set.commits = (50..75).map(|place| (commit(place, "x"), 0.04)).collect();
+    set.levels = [41.0, 43.5];
+    (set.author, set.proof) = (None, None);
+    found.culprits[0].levels = [31.0, 37.0];
+    let proof = found.culprits[0].proof.as_mut().unwrap();
+    proof.reverted = Err("revert aaaaaaaaaaaa does not apply: mm/memory.c:12".into());
+    proof.step = Some(Change { levels: [31.0, 37.0], floor: None });
+    proof.functions = Ok(Vec::new());
+    found.culprits.push(set);
+    assert_snapshot!(report::culprit(&found));
+    assert!(report::culprit_mail(&found, "").starts_with("Subject: truncate: "));
+}
+
+#[test]
+fn searches_without_an_answer_say_why() {
+    let none = |ending| Findings { ending, culprits: Vec::new(), reference: None, ..found() };
+    let first = |ending| report::culprit(&none(ending)).lines().next().unwrap().to_owned();
+    let [same, hidden, end, budget] = [
+        Ending::NoDifference,
+        Ending::Hidden,
+        Ending::NoEnd("aaaa does not build".into()),
+        Ending::Budget,
+    ]
+    .map(first);
+    assert_eq!(same, "The ends do not differ beyond luck: there is no commit to find.");
+    assert!(hidden.starts_with("Not found: luck hides"), "{hidden}");
+    assert_eq!(end, "Not found: aaaa does not build");
+    assert!(budget.contains("Run the same command again"), "{budget}");
+}
+
+#[test]
+fn a_page_escapes_what_commits_say() {
+    let page = report::culprit_page(&found());
+    assert!(
+        page.contains("mm: add &lt;b&gt;work")
+            && !page.contains("<b>work")
+            && !page.contains('\u{1b}')
+    );
+    let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/culprit.html");
+    std::fs::write(path, &page).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&report::culprit_json(&found())).unwrap();
+    assert_eq!(json["culprits"][0]["commits"][0][0]["place"], 40);
+    assert_eq!(json["ending"]["ending"], "found");
+}
