@@ -410,6 +410,14 @@ mod tests {
     }
 
     #[test]
+    fn a_drift_has_no_culprit_unless_all_steps_are_wanted() {
+        let steps: Vec<(Node, f64)> = (1..=40).map(|node| (node, 2.0)).collect();
+        let world = World::new(History::linear(40), &steps);
+        assert_eq!(world.found(false), []);
+        assert_eq!(world.found(true).len(), 40);
+    }
+
+    #[test]
     fn equal_ends_have_no_culprit() {
         let world = World::new(History::linear(64), &[(20, 200.0), (41, -200.0)]);
         assert_eq!(world.search(false, false), (Next::NoDifference, 2));

@@ -121,6 +121,8 @@ impl Change {
 pub enum Ending {
     /// With steps.
     Found,
+    /// The ends differ, but no step has a tenth of the change: it drifts.
+    Drift,
     /// The ends do not differ beyond luck or noise.
     NoDifference,
     /// Even the most boots do not tell whether two commits differ.

@@ -82,6 +82,22 @@ impl History {
         between
     }
 
+    /// The commits that `high` has and `low` does not, as a range of their own after `low`; and the node of each
+    /// in this history.
+    pub fn part(&self, low: Node, high: Node) -> (Self, Vec<Node>) {
+        let mut part = Self::new(vec![Vec::new()]);
+        let mut nodes = vec![low];
+        let mut places = vec![0; self.len()];
+        for node in self.between(low, high).ones() {
+            let mut parents: Vec<Node> = self.parents[node].iter().map(|it| places[*it]).collect();
+            parents.dedup();
+            places[node] = part.len();
+            part.push(parents);
+            nodes.push(node);
+        }
+        (part, nodes)
+    }
+
     /// The first parents from `node` down to the first one outside `within`, which comes first.
     pub fn line(&self, node: Node, within: &FixedBitSet) -> Vec<Node> {
         let mut line = vec![node];
@@ -115,6 +131,17 @@ mod tests {
         assert!(history.has(6, 3) && history.has(3, 3) && !history.has(2, 3));
         assert_eq!(history.between(2, 5).ones().collect::<Vec<_>>(), [3, 4, 5]);
         assert_eq!((history.len(), history.bad()), (7, 6));
+    }
+
+    #[test]
+    fn a_part_is_a_range_of_its_own() {
+        let (part, nodes) = merged().part(2, 5);
+        assert_eq!(nodes, [2, 3, 4, 5]);
+        assert_eq!(
+            (part.parents(1), part.parents(2), part.parents(3)),
+            (&[0][..], &[1][..], &[0, 2][..])
+        );
+        assert_eq!(merged().part(0, 6).0.len(), 7);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod trial;
 
 use std::cmp::Reverse;
 
-use ::culprit::{Culprit, Ending, Findings};
+use ::culprit::{Culprit, Findings};
 use kernels::History;
 use model::Mode;
 
@@ -71,10 +71,7 @@ impl Lab {
             boots: trials.boots(),
             tried: trials.tried(&signal),
             floor: trials.floor(&signal),
-            ending: match ending {
-                Ending::Found if culprits.is_empty() => Ending::NoDifference,
-                ending => ending,
-            },
+            ending,
             culprits,
             reference,
         })

@@ -57,6 +57,11 @@ fn answer(found: &Findings) -> String {
             },
             steps => format!("{} steps", steps.len()),
         },
+        Ending::Drift => {
+            "No single commit: the figure drifts, and no step has 10 % of the change. --all lists \
+                          smaller steps."
+                .into()
+        }
         Ending::NoDifference => {
             format!("The ends do not differ beyond {by}: there is no commit to find.")
         }

@@ -65,7 +65,8 @@ impl<'a> Seeker<'a> {
                 Next::NoEnd(_) => unreachable!("the ends were read"),
                 Next::Found(steps) => {
                     self.steps = steps.iter().map(|step| self.in_history(step, &groups)).collect();
-                    return Ok(Ending::Found);
+                    let is_drift = self.steps.is_empty();
+                    return Ok(if is_drift { Ending::Drift } else { Ending::Found });
                 }
             };
             if self.trials.search.budget.is_some_and(|budget| self.begun.elapsed() >= budget) {
