@@ -470,6 +470,7 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     let wrong =
         |good: &str, bad: &str| History::read(&bench.tree(), good, bad).unwrap_err().to_string();
     assert!(wrong("HEAD", "HEAD").contains("are the same commit"));
+    assert!(wrong("HEAD", "v1").ends_with("`v1` is an ancestor of `HEAD`: exchange the two ends"));
     let fork = wrong("HEAD~1^1", "side");
     assert!(fork.contains("is not an ancestor of `side`; both come from "), "{fork}");
     assert!(wrong("nothing", "side").contains("it has no commit `nothing`"));

@@ -23,22 +23,22 @@ use trial::Trials;
 const PROVEN: usize = 3;
 
 impl Lab {
-    /// Searches the commit.
+    /// Searches the commit in the history from the good to the bad end.
     ///
     /// # Errors
-    /// When the range is wrong or the host fails. A kernel that does not build or boot is no error.
+    /// When the host fails. A kernel that does not build or boot is no error.
     pub fn culprit(
         &mut self,
         search: &Search,
+        history: &History,
         watch: &mut Watch<'_>,
     ) -> Result<Findings, RunError> {
-        let history = History::read(&search.tree, &search.good, &search.bad)?;
         let commits = history.commits.len() - 1;
         let [good, bad] = [&search.good, &search.bad];
         let about = 3 + commits.ilog2();
         let plan = format!("{commits} commits from {good} to {bad}: about {about} kernels to try");
         watch(Progress::Remark(&plan));
-        let mut seeker = Seeker::new(Trials::new(self, search, &history))?;
+        let mut seeker = Seeker::new(Trials::new(self, search, history))?;
         let ending = seeker.seek(watch)?;
         let Seeker { mut trials, signal, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();

@@ -22,13 +22,14 @@ const BOOTS: [u32; 2] = [3, 5];
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
     let search = search(args)?;
     lab::check(&search.experiment)?;
+    let history = History::read(&search.tree, &search.good, &search.bad)?;
     if args.dry_run {
-        return plan(args, &search);
+        return plan(args, &search, &history);
     }
     let mut lab = laboratory(store)?;
     let mut display = Display::new(args.quiet);
     on_interrupt()?;
-    let found = lab.culprit(&search, &mut |progress| display.show(progress));
+    let found = lab.culprit(&search, &history, &mut |progress| display.show(progress));
     display.finish();
     let found = found?;
     let text = match args.format {
@@ -95,8 +96,7 @@ fn command() -> String {
 }
 
 /// Prints what a search would do.
-fn plan(args: &CulpritArgs, search: &Search) -> Result<ExitCode, Failure> {
-    let history = History::read(&search.tree, &search.good, &search.bad)?;
+fn plan(args: &CulpritArgs, search: &Search, history: &History) -> Result<ExitCode, Failure> {
     let commits = history.commits.len() - 1;
     let merges = history.commits.iter().filter(|commit| commit.parents.len() > 1).count();
     let kernels = 3 + commits.ilog2();

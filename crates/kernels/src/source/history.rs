@@ -51,6 +51,10 @@ impl History {
             return Err(tree.wrong(format!("`{good}` and `{bad}` are the same commit")));
         }
         if !tree.is_ancestor(&first, &last)? {
+            if tree.is_ancestor(&last, &first)? {
+                let problem = format!("`{bad}` is an ancestor of `{good}`: exchange the two ends");
+                return Err(tree.wrong(problem));
+            }
             let fork = match tree.merge_base(&first, &last)? {
                 Some(fork) => format!("; both come from {}: use it as the good end", &fork[..12]),
                 None => String::new(),
