@@ -3,13 +3,15 @@
 //! asking again.
 
 mod contract;
-mod exact;
+pub mod exact;
 mod findings;
 mod history;
 mod levels;
+pub mod posterior;
 
 pub use contract::Contracted;
-pub use exact::{Exact, Next, SHARE, Step};
+pub use exact::{Exact, SHARE, Step};
 pub use findings::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 pub use history::{History, Node};
 pub use levels::MOST_SEEDS;
+pub use posterior::{Noisy, Weighed};
