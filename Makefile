@@ -94,6 +94,7 @@ bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
 	$(CARGO) run --locked --release -p bench-exact
 	$(CARGO) run --locked --release -p bench-stats-calibration
+	$(CARGO) run --locked --release -p bench-culprit
 	$(CARGO) build --locked --release -p faultline
 	$(CARGO) run --locked --release -p bench-compare
 	$(CARGO) run --locked --release -p bench-luck -- $(FAULTLINE) target/luck.db
