@@ -170,7 +170,9 @@ impl Noisy<'_> {
         let best = choice::best(self, &evidence, posterior, &high);
         let refine = refining(read, values, &high, differs).and_then(|counts| self.end(counts));
         let bits = best.map_or(0.5, |best| best.1);
-        match refine.or(best.map(|best| best.0)) {
+        // Without a kernel that tells commits apart, the ends remain to be told apart.
+        let doubt = || (differs < self.confidence).then(|| self.end(counts)).flatten();
+        match refine.or(best.map(|best| best.0)).or_else(doubt) {
             Some(node) => (Next::Read(node), bits),
             None => (self.stuck(posterior), bits),
         }

@@ -127,6 +127,17 @@ fn commits_that_cannot_be_read_stay_possible() {
 }
 
 #[test]
+fn a_single_commit_is_the_step_only_if_the_ends_differ() {
+    let range = Range::linear(1);
+    let mut readings = of(0, &[1.0, 1.4, 2.1]);
+    readings.extend(of(1, &[2.3, 2.6, 3.2]));
+    let weighed = range.weigh(&readings);
+    assert!((0.5..0.95).contains(&weighed.differs), "{}", weighed.differs);
+    assert_eq!(weighed.next, Next::Read(0));
+    assert_eq!(range.search(1, 5.0, 1).0, Next::Found(vec![1]));
+}
+
+#[test]
 fn weights_decide_between_commits_that_cannot_be_read() {
     let mut range = Range::linear(16);
     range.unreadable.insert(5);
