@@ -1,6 +1,7 @@
 //! Searches in simulated ranges: ours, and that of `git bisect run`.
 
-use culprit::{Next, Node, Noisy};
+use culprit::posterior::Next;
+use culprit::{Node, Noisy};
 use fastrand::Rng;
 
 use crate::world::World;

@@ -7,6 +7,7 @@ pub mod exact;
 mod findings;
 mod history;
 mod levels;
+pub mod measured;
 pub mod posterior;
 
 pub use contract::Contracted;
@@ -14,4 +15,5 @@ pub use exact::{Exact, SHARE, Step};
 pub use findings::{Change, Commit, Culprit, Ending, Findings, Proof, Tried};
 pub use history::{History, Node};
 pub use levels::MOST_SEEDS;
+pub use measured::{Likely, Measured};
 pub use posterior::{Noisy, Weighed};

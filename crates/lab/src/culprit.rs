@@ -16,7 +16,7 @@ use model::Mode;
 use crate::run::watch::{Progress, Watch};
 use crate::run::{Lab, RunError};
 use search::Search;
-use seeker::Seeker;
+use seeker::{Found, Seeker};
 use trial::Trials;
 
 /// Culprits that are proven, the largest first.
@@ -42,8 +42,20 @@ impl Lab {
         let ending = seeker.seek(watch)?;
         let Seeker { mut trials, signal, steps, without_effect, .. } = seeker;
         let mut culprits = Vec::new();
-        for step in steps {
-            culprits.push(trials.culprit(&step, &signal)?);
+        for Found { commits, ends: [before, after], levels } in steps {
+            let author = match commits[..] {
+                [(only, _)] => Some(trials.author(only)?),
+                _ => None,
+            };
+            let named = commits.into_iter().map(|(place, share)| (trials.commit(place), share));
+            culprits.push(Culprit {
+                commits: named.collect(),
+                before: trials.commit(before),
+                after: trials.commit(after),
+                levels,
+                author,
+                proof: None,
+            });
         }
         if search.prove {
             let mut largest: Vec<&mut Culprit> = culprits.iter_mut().collect();
@@ -70,7 +82,7 @@ impl Lab {
             kernels: trials.kernels(),
             boots: trials.boots(),
             tried: trials.tried(&signal),
-            floor: trials.floor(&signal),
+            floor: trials.change(&signal).and_then(|change| change.floor),
             ending,
             culprits,
             reference,

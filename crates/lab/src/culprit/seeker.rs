@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ::culprit::{Contracted, Ending, Exact, Next, Step};
+use ::culprit::{Contracted, Ending, Exact, Measured, exact, measured};
 use compare::{Signal, VariantBoots, explain};
 use fixedbitset::FixedBitSet;
 use kernels::Change;
@@ -14,14 +14,34 @@ use crate::boot::code::code_difference;
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
+/// What a boot costs, and a boot with the build of a kernel that has few files to compile.
+const COSTS: [f64; 2] = [1.0, 2.0];
+
+/// A step, by places in the history.
+pub struct Found {
+    /// The commits that can be its cause, with their probabilities.
+    pub commits: Vec<(usize, f64)>,
+    /// The commits around it that were read.
+    pub ends: [usize; 2],
+    /// The levels there.
+    pub levels: [f64; 2],
+}
+
+/// What comes next.
+enum Next {
+    Try(usize, u32),
+    End(Ending),
+    Found(Vec<Found>),
+}
+
 /// A search under way.
 pub struct Seeker<'a> {
     /// The commits tried so far.
     pub trials: Trials<'a>,
     /// The figure that tells the kernels apart.
     pub signal: Signal,
-    /// The answer: the steps, by places in the history.
-    pub steps: Vec<Step>,
+    /// The answer.
+    pub steps: Vec<Found>,
     /// Commits that change nothing that a build reads.
     pub without_effect: usize,
     /// The files that each commit changes against each parent.
@@ -58,23 +78,20 @@ impl<'a> Seeker<'a> {
         loop {
             let groups = self.groups();
             self.without_effect = self.trials.history.commits.len() - groups.groups.len();
-            let (node, boots) = match self.next(&groups) {
-                Next::Read(node, boots) => (node, boots),
-                Next::NoDifference => return Ok(Ending::NoDifference),
-                Next::Hidden(..) => return Ok(Ending::Hidden),
-                Next::NoEnd(_) => unreachable!("the ends were read"),
+            let (place, boots) = match self.next(&groups) {
+                Next::Try(place, boots) => (place, boots),
+                Next::End(ending) => return Ok(ending),
+                Next::Found(steps) if steps.is_empty() => return Ok(Ending::Drift),
                 Next::Found(steps) => {
-                    self.steps = steps.iter().map(|step| self.in_history(step, &groups)).collect();
-                    let is_drift = self.steps.is_empty();
-                    return Ok(if is_drift { Ending::Drift } else { Ending::Found });
+                    self.steps = steps;
+                    return Ok(Ending::Found);
                 }
             };
             if self.trials.search.budget.is_some_and(|budget| self.begun.elapsed() >= budget) {
                 return Ok(Ending::Budget);
             }
-            let place = self.place(node, &groups);
             self.trials.left = self.left(&groups);
-            self.trials.boot(place, boots as u32, watch)?;
+            self.trials.boot(place, boots, watch)?;
             let has_figure = !self.trials.figures(place, &self.signal).is_empty();
             if self.trials.problem(place).is_some() || has_figure {
                 continue;
@@ -105,28 +122,56 @@ impl<'a> Seeker<'a> {
         })
     }
 
+    fn is_exact(&self) -> bool {
+        self.trials.search.experiment.mode == Mode::Exact
+    }
+
     fn next(&self, groups: &Contracted) -> Next {
-        self.with(groups, |search| search.next())
+        let place = |node| self.place(node, groups);
+        if self.is_exact() {
+            return match self.exact(groups, |search| search.next()) {
+                exact::Next::Read(node, boots) => Next::Try(place(node), boots as u32),
+                exact::Next::NoDifference => Next::End(Ending::NoDifference),
+                exact::Next::Hidden(..) => Next::End(Ending::Hidden),
+                exact::Next::NoEnd(_) => unreachable!("the ends were read"),
+                exact::Next::Found(steps) => {
+                    Next::Found(steps.iter().map(|step| self.of_step(step, groups)).collect())
+                }
+            };
+        }
+        if self.trials.change(&self.signal).is_none_or(|change| change.beyond_luck() != Some(true))
+        {
+            return Next::End(Ending::NoDifference);
+        }
+        match self.measured(groups, |search| search.next()) {
+            measured::Next::Read(node) => {
+                let boots = self.trials.figures(place(node), &self.signal).len();
+                Next::Try(place(node), boots as u32 + 1)
+            }
+            measured::Next::Found(steps) if steps.is_empty() => Next::End(Ending::NoDifference),
+            measured::Next::Found(steps) => {
+                let found = |step: measured::Likely| Found {
+                    // The others of a group change nothing.
+                    commits: step.commits.iter().map(|it| (groups.groups[it.0][0], it.1)).collect(),
+                    ends: step.ends.map(place),
+                    levels: step.levels,
+                };
+                Next::Found(steps.into_iter().map(found).collect())
+            }
+        }
     }
 
     /// How many commits can still be the culprit.
     fn left(&self, groups: &Contracted) -> usize {
-        self.with(groups, |search| search.left())
+        match self.is_exact() {
+            true => self.exact(groups, |search| search.left()),
+            false => self.measured(groups, |search| search.likeliest().len()),
+        }
     }
 
-    /// Asks the search with all figures so far.
-    fn with<T>(&self, groups: &Contracted, ask: impl FnOnce(&Exact<'_>) -> T) -> T {
-        let mut readings = BTreeMap::new();
-        let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
-        for node in 0..groups.history.len() {
-            let place = self.place(node, groups);
-            let figures = self.trials.figures(place, &self.signal);
-            if self.trials.problem(place).is_some() {
-                unreadable.insert(node);
-            } else if !figures.is_empty() {
-                readings.insert(node, figures);
-            }
-        }
+    /// Asks the search of exact mode with all figures so far.
+    fn exact<T>(&self, groups: &Contracted, ask: impl FnOnce(&Exact<'_>) -> T) -> T {
+        let (readings, unreadable) = self.readings(groups);
         let base = readings.get(&0).map_or(0.0, |figures| figures[0]);
         ask(&Exact {
             history: &groups.history,
@@ -139,6 +184,38 @@ impl<'a> Seeker<'a> {
         })
     }
 
+    /// Asks the search of measured mode with all figures so far.
+    fn measured<T>(&self, groups: &Contracted, ask: impl FnOnce(&Measured<'_>) -> T) -> T {
+        let (readings, unreadable) = self.readings(groups);
+        let each = |(node, figures): (usize, Vec<f64>)| {
+            figures.into_iter().map(move |figure| (node, figure)).collect::<Vec<_>>()
+        };
+        let is_built = |node| self.trials.trial(self.place(node, groups)).is_some();
+        ask(&Measured {
+            history: &groups.history,
+            readings: &readings.into_iter().flat_map(each).collect::<Vec<_>>(),
+            unreadable: &unreadable,
+            cost: &|node| COSTS[usize::from(!is_built(node))],
+            confidence: self.trials.search.confidence,
+        })
+    }
+
+    /// The figures of each group, and the groups without one.
+    fn readings(&self, groups: &Contracted) -> (BTreeMap<usize, Vec<f64>>, FixedBitSet) {
+        let mut readings = BTreeMap::new();
+        let mut unreadable = FixedBitSet::with_capacity(groups.history.len());
+        for node in 0..groups.history.len() {
+            let place = self.place(node, groups);
+            let figures = self.trials.figures(place, &self.signal);
+            if self.trials.problem(place).is_some() {
+                unreadable.insert(node);
+            } else if !figures.is_empty() {
+                readings.insert(node, figures);
+            }
+        }
+        (readings, unreadable)
+    }
+
     /// The place of the commit that stands for a group: an end, or one that was tried already, or the first.
     fn place(&self, node: usize, groups: &Contracted) -> usize {
         let own = &groups.groups[node];
@@ -149,13 +226,14 @@ impl<'a> Seeker<'a> {
         *tried.unwrap_or(&own[0])
     }
 
-    fn in_history(&self, step: &Step, groups: &Contracted) -> Step {
-        Step {
+    fn of_step(&self, step: &exact::Step, groups: &Contracted) -> Found {
+        let share = 1.0 / step.commits.len() as f64;
+        let ends = [step.before, step.after].map(|node| self.place(node, groups));
+        Found {
             // The others of a group change nothing.
-            commits: step.commits.iter().map(|node| groups.groups[*node][0]).collect(),
-            before: self.place(step.before, groups),
-            after: self.place(step.after, groups),
-            change: step.change,
+            commits: step.commits.iter().map(|node| (groups.groups[*node][0], share)).collect(),
+            ends,
+            levels: ends.map(|end| self.trials.level(end, &self.signal)),
         }
     }
 

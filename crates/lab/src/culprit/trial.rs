@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::culprit::{Culprit, Step, Tried};
+use ::culprit::Tried;
 use compare::{Comparison, Difference, Judging, Results, Signal, compare};
 use kernels::{Commit, History, Inputs};
 use model::{Experiment, Kept, Kernel, Mode, Pinned, Source, Variant, count};
@@ -185,22 +185,14 @@ impl<'a> Trials<'a> {
         culprit::Commit { id, subject, place }
     }
 
-    /// A step with its commits and levels.
-    pub fn culprit(&self, step: &Step, signal: &Signal) -> Result<Culprit, RunError> {
-        let level = |place| mean(&self.figures(place, signal)).unwrap_or(f64::NAN);
-        let share = 1.0 / step.commits.len() as f64;
-        let author = match step.commits[..] {
-            [only] => Some(self.history.author(&self.history.commits[only].id)?),
-            _ => None,
-        };
-        Ok(Culprit {
-            commits: step.commits.iter().map(|place| (self.commit(*place), share)).collect(),
-            before: self.commit(step.before),
-            after: self.commit(step.after),
-            levels: [level(step.before), level(step.after)],
-            author,
-            proof: None,
-        })
+    /// The level of a commit.
+    pub fn level(&self, place: usize, signal: &Signal) -> f64 {
+        mean(&self.figures(place, signal)).unwrap_or(f64::NAN)
+    }
+
+    /// The author of a commit.
+    pub fn author(&self, place: usize) -> Result<String, RunError> {
+        Ok(self.history.author(&self.history.commits[place].id)?)
     }
 
     /// The level of another commit.
@@ -232,10 +224,10 @@ impl<'a> Trials<'a> {
         self.order.iter().map(tried).collect()
     }
 
-    /// The largest difference between the ends that luck or noise is likely to cause.
-    pub fn floor(&self, signal: &Signal) -> Option<f64> {
+    /// The difference between the ends.
+    pub fn change(&self, signal: &Signal) -> Option<Difference> {
         let [good, bad] = [0, self.bad()].map(|end| self.figures(end, signal));
-        Difference::of(&good, &bad)?.floor
+        Difference::of(&good, &bad)
     }
 
     /// Number of kernels that were built or found in the cache.

@@ -1,0 +1,170 @@
+//! The search in measured mode: one step by its probability, and if the readings do not fit one, both halves.
+
+use fixedbitset::FixedBitSet;
+
+use crate::posterior::{self, Noisy, Weighed};
+use crate::{History, Node};
+
+/// A kernel is on a side of a step with at least this probability.
+const SURE: f64 = 0.98;
+
+/// A search in measured mode.
+pub struct Measured<'a> {
+    /// The commits.
+    pub history: &'a History,
+    /// The commit of each boot and its figure.
+    pub readings: &'a [(Node, f64)],
+    /// Commits that cannot be read.
+    pub unreadable: &'a FixedBitSet,
+    /// What a reading of a commit costs, in any unit.
+    pub cost: &'a dyn Fn(Node) -> f64,
+    /// The probability that an answer is to have.
+    pub confidence: f64,
+}
+
+/// What a search asks for, or its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// One more boot of this commit.
+    Read(Node),
+    /// The steps, in the order of the history; none if there is none.
+    Found(Vec<Likely>),
+}
+
+/// A change of the figure, at a commit that is likely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Likely {
+    /// The commits that hold the step with the wanted probability, the likeliest first, with theirs.
+    pub commits: Vec<(Node, f64)>,
+    /// The ends of the part of the history in which it was searched.
+    pub ends: [Node; 2],
+    /// The mean figure of the commits surely without it, and of those surely with it.
+    pub levels: [f64; 2],
+}
+
+impl Measured<'_> {
+    /// What is to be read next, or the answer.
+    pub fn next(&self) -> Next {
+        match self.within(0, self.history.bad()) {
+            Ok(steps) => Next::Found(steps),
+            Err(node) => Next::Read(node),
+        }
+    }
+
+    /// The commits that hold the step with the wanted probability, if there is one step.
+    pub fn likeliest(&self) -> Vec<(Node, f64)> {
+        self.weighed(0, self.history.bad()).0.likeliest(self.confidence)
+    }
+
+    /// The steps between two commits; the error is what is to be read.
+    fn within(&self, low: Node, high: Node) -> Result<Vec<Likely>, Node> {
+        let (weighed, part, nodes) = self.weighed(low, high);
+        match weighed.next {
+            posterior::Next::Read(node) => Err(nodes[node]),
+            posterior::Next::NoDifference => Ok(Vec::new()),
+            posterior::Next::Found(_) => Ok(vec![self.likely(&weighed, &part, &nodes)]),
+            posterior::Next::Misfit => match self.middle(low, high) {
+                Some(middle) => {
+                    let mut steps = self.within(low, middle)?;
+                    steps.extend(self.within(middle, high)?);
+                    Ok(steps)
+                }
+                None => Ok(vec![self.likely(&weighed, &part, &nodes)]),
+            },
+        }
+    }
+
+    /// The readings between two commits weighed; with the part of the history and its nodes in the whole.
+    fn weighed(&self, low: Node, high: Node) -> (Weighed, History, Vec<Node>) {
+        let (part, nodes) = self.history.part(low, high);
+        let mut unreadable = FixedBitSet::with_capacity(nodes.len());
+        unreadable.extend((0..nodes.len()).filter(|it| self.unreadable.contains(nodes[*it])));
+        let place =
+            |(node, figure): &(Node, f64)| Some((nodes.iter().position(|it| it == node)?, *figure));
+        let readings: Vec<(Node, f64)> = self.readings.iter().filter_map(place).collect();
+        let noisy = Noisy {
+            history: &part,
+            readings: &readings,
+            unreadable: &unreadable,
+            prior: &[],
+            cost: &|node| (self.cost)(nodes[node]),
+            confidence: self.confidence,
+        };
+        (noisy.weigh(), part, nodes)
+    }
+
+    fn likely(&self, weighed: &Weighed, part: &History, nodes: &[Node]) -> Likely {
+        let mut sides = [Vec::new(), Vec::new()];
+        for (node, figure) in self.readings {
+            let Some(place) = nodes.iter().position(|it| it == node) else { continue };
+            let has = part.ancestors(place).ones().map(|commit| weighed.posterior[commit]);
+            match has.sum::<f64>() {
+                SURE.. => sides[1].push(*figure),
+                share if share <= 1.0 - SURE => sides[0].push(*figure),
+                _ => {}
+            }
+        }
+        let commits = weighed.likeliest(self.confidence).into_iter();
+        Likely {
+            commits: commits.map(|(commit, share)| (nodes[commit], share)).collect(),
+            ends: [nodes[0], nodes[part.bad()]],
+            levels: sides.map(|side| side.iter().sum::<f64>() / side.len() as f64),
+        }
+    }
+
+    /// The readable commit in the middle of the line of first parents.
+    fn middle(&self, low: Node, high: Node) -> Option<Node> {
+        let line = self.history.line(high, &self.history.between(low, high));
+        let inside = &line[1..line.len() - 1];
+        let places = (0..inside.len()).filter(|place| !self.unreadable.contains(inside[*place]));
+        places.min_by_key(|place| place.abs_diff(inside.len() / 2)).map(|place| inside[place])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A range in which each commit's boots scatter about 100 and its steps, with a standard deviation of 1.
+    fn search(commits: usize, steps: &[(Node, f64)]) -> (Vec<Likely>, usize) {
+        let history = History::linear(commits);
+        let unreadable = FixedBitSet::with_capacity(history.len());
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut readings: Vec<(Node, f64)> = Vec::new();
+        loop {
+            let measured = Measured {
+                history: &history,
+                readings: &readings,
+                unreadable: &unreadable,
+                cost: &|_| 1.0,
+                confidence: 0.95,
+            };
+            match measured.next() {
+                Next::Found(found) => return (found, readings.len()),
+                Next::Read(node) => {
+                    // Twelve uniform deviates less six: nearly normal.
+                    let noise: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+                    let steps = steps.iter().filter(|(step, _)| history.has(node, *step));
+                    readings.push((node, 100.0 + steps.map(|step| step.1).sum::<f64>() + noise));
+                }
+            }
+            assert!(readings.len() < 400, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn one_step_is_found_with_its_levels() {
+        let (found, read) = search(64, &[(20, 4.0)]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].commits[0].0, 20);
+        assert!(found[0].commits[0].1 > 0.9 && read < 60, "{read} {found:?}");
+        assert!((found[0].levels[1] - found[0].levels[0] - 4.0).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn two_steps_are_searched_in_halves() {
+        let (found, read) = search(64, &[(10, 6.0), (50, 6.0)]);
+        let commits: Vec<Node> = found.iter().map(|step| step.commits[0].0).collect();
+        assert_eq!(commits, [10, 50], "{read} {found:?}");
+    }
+}
