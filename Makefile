@@ -79,6 +79,7 @@ check-long: guest plugin python lint
 
 lint: deny
 	$(CARGO) fmt --all --check
+	rustfmt --check crates/guest/src/workloads/*.rs crates/guest/src/workloads/*/mod.rs
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 # Licences and duplicate versions of the crates that we depend on, and known vulnerabilities.

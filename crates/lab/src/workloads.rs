@@ -6,8 +6,7 @@ use std::path::Path;
 use flight::event::MAX_CUTS;
 use flight::job::PROGRAMS_PATH;
 use flight::protocol::{MAX_NAME, is_metric};
-use guest::workloads as built_in_programs;
-use model::{INSTRUCTIONS, Machine, Manifest, Pinned, Swap, WorkloadUse};
+use model::{Disk, INSTRUCTIONS, Machine, Manifest, Pinned, Swap, WorkloadUse};
 
 use crate::file::text;
 
@@ -15,21 +14,8 @@ use crate::file::text;
 /// iteration are cuts, and so is each phase in it.
 pub const MOST_ITERATIONS: u32 = MAX_CUTS as u32 / 2;
 
-/// The built-in manifests.
-const BUILT_IN: &[&str] = &[
-    include_str!("../../../workloads/autonuma.toml"),
-    include_str!("../../../workloads/bonnie.toml"),
-    include_str!("../../../workloads/fault.toml"),
-    include_str!("../../../workloads/mprotect.toml"),
-    include_str!("../../../workloads/nas.toml"),
-    include_str!("../../../workloads/pagealloc.toml"),
-    include_str!("../../../workloads/paralleldd.toml"),
-    include_str!("../../../workloads/pgbench.toml"),
-    include_str!("../../../workloads/stutter.toml"),
-    include_str!("../../../workloads/tiobench.toml"),
-    include_str!("../../../workloads/truncate.toml"),
-    include_str!("../../../workloads/xfsrepair.toml"),
-];
+/// The built-in manifests, the files in `workloads/`.
+const BUILT_IN: &[&str] = include!(concat!(env!("OUT_DIR"), "/manifests.rs"));
 
 /// Why a manifest or its parameters cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -66,7 +52,15 @@ pub enum WorkloadError {
         /// The workload's name.
         workload: String,
     },
-    /// The workload would reject the value of a parameter.
+    /// The workload needs a file system, and the disk has none.
+    #[error("workload `{workload}` needs a disk with a file system, and disk {disk} has none")]
+    RawDisk {
+        /// The workload's name.
+        workload: String,
+        /// The number of the disk.
+        disk: usize,
+    },
+    /// The value of a parameter is not of its type, or is too large for the disk.
     #[error("workload `{workload}` cannot have {parameter} = \"{value}\"")]
     Value {
         /// The workload's name.
@@ -76,14 +70,6 @@ pub enum WorkloadError {
         /// Its value.
         value: String,
         /// The allowed values.
-        why: String,
-    },
-    /// The workload would reject its command or the machine.
-    #[error("workload `{workload}` cannot run: {why}")]
-    Refused {
-        /// The workload's name.
-        workload: String,
-        /// Why.
         why: String,
     },
 }
@@ -101,8 +87,10 @@ impl WorkloadError {
                 return "add a [[machine.disk]], such as size = \"4G\", filesystem = \"xfs\""
                     .into();
             }
+            Self::RawDisk { .. } => {
+                return "give it one, such as filesystem = \"xfs\"".into();
+            }
             Self::Value { why, .. } => return why.clone(),
-            Self::Refused { .. } => return String::new(),
         };
         match nearest(wanted, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -120,32 +108,47 @@ pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option
         .map(|(_, name)| name)
 }
 
-/// Checks for errors that a workload would report in the guest, so that nothing is booted for them. Built-in
-/// workloads check their own command line; for others only placeholders are checked.
+/// Checks the command and the parameters, so that nothing is booted for a wrong one. What a manifest cannot
+/// say, the workload checks in the guest.
 ///
 /// # Errors
 /// With the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
-    let command = command_of(used, machine)?;
-    built_in_programs::check(&command, machine).map_err(|error| refusal(&used.manifest, &error))
-}
-
-/// Translates a built-in program's message about its options into one about a manifest's parameters.
-fn refusal(manifest: &Manifest, error: &built_in_programs::WorkloadError) -> WorkloadError {
-    let workload = manifest.name.clone();
-    if let built_in_programs::WorkloadError::Option(refused) = error {
-        let is_meant = |name: &String| name.replace('_', "-") == refused.option;
-        let mut all = manifest.parameters.iter();
-        if let Some((parameter, value)) = all.find(|(name, _)| is_meant(name)) {
-            let why = match *value == refused.value {
-                true => refused.why.clone(),
-                false => format!("{}: {}", refused.value, refused.why),
-            };
-            let (parameter, value) = (parameter.clone(), value.clone());
-            return WorkloadError::Value { workload, parameter, value, why };
+    command_of(used, machine)?;
+    let manifest = &used.manifest;
+    // The user's programs have other values of these.
+    let pattern = manifest.binaries.as_ref().filter(|_| used.programs().next().is_some());
+    let is_free = |name: &str| pattern.is_some_and(|it| it.contains(&format!("{{{name}}}")));
+    for (name, parameter) in &manifest.parameters {
+        let refused = |why: String| WorkloadError::Value {
+            workload: manifest.name.clone(),
+            parameter: name.clone(),
+            value: parameter.value.clone(),
+            why,
+        };
+        if !is_free(name) {
+            parameter.check(machine.topology.cpus()).map_err(|(wrong, allowed)| {
+                let of_several = if wrong == parameter.value { "" } else { &format!("{wrong}: ") };
+                refused(
+                    format!("{of_several}use {allowed}. {}", parameter.meaning).trim_end().into(),
+                )
+            })?;
+        }
+        let (Some(times), Some((number, disk))) = (parameter.disk, disk(machine)) else { continue };
+        let Some(format) = &disk.format else {
+            return Err(WorkloadError::RawDisk { workload: manifest.name.clone(), disk: number });
+        };
+        let percent: f64 = parameter.value.parse().unwrap_or_default();
+        let wanted = (machine.topology.memory().0 as f64 * times * percent / 100.0) as u64;
+        if wanted > disk.size.0 && !format.options.contains("compress") {
+            let wanted = wanted.div_ceil(1 << 20);
+            let has = disk.size.0 >> 20;
+            return Err(refused(format!(
+                "that takes {wanted} MiB of disk {number}, which has {has}"
+            )));
         }
     }
-    WorkloadError::Refused { workload, why: error.to_string() }
+    Ok(())
 }
 
 /// The command of a workload, with the paths of the user's own programs.
@@ -231,7 +234,7 @@ pub fn set_parameters(
 ) -> Result<(), WorkloadError> {
     for (parameter, value) in values {
         match manifest.parameters.get_mut(&parameter) {
-            Some(place) => *place = value,
+            Some(parameter) => parameter.value = value,
             None => {
                 return Err(WorkloadError::Parameter {
                     workload: manifest.name.clone(),
@@ -257,17 +260,12 @@ pub fn command(
 ) -> Result<Vec<String>, WorkloadError> {
     let topology = &machine.topology;
     let value = |placeholder: &str| match placeholder {
-        "disk" => {
-            let taken = machine.swap.as_ref().and_then(Swap::taken);
-            let mut disks = machine.disks.iter().enumerate();
-            let free = disks.find(|(number, _)| Some(*number) != taken);
-            free.map(|(number, disk)| disk.place(number))
-        }
+        "disk" => disk(machine).map(|(number, disk)| disk.place(number)),
         "cpus" => Some(topology.cpus().to_string()),
         "nodes" => Some(topology.nodes.len().to_string()),
         "memory" => Some(topology.memory().0.to_string()),
         "program" => Some(program.unwrap_or_default().to_owned()),
-        name => manifest.parameters.get(name).cloned(),
+        name => manifest.parameters.get(name).map(|it| it.value.clone()),
     };
     let fill = |word: &String| {
         let workload = manifest.name.clone();
@@ -283,6 +281,12 @@ pub fn command(
         command.splice(..command.len().min(1), [program.to_owned()]);
     }
     Ok(command)
+}
+
+/// The disk of workloads: the first that is not swap.
+fn disk(machine: &Machine) -> Option<(usize, &Disk)> {
+    let taken = machine.swap.as_ref().and_then(Swap::taken);
+    machine.disks.iter().enumerate().find(|(number, _)| Some(*number) != taken)
 }
 
 /// Replaces each `{name}` in `word` by its value; an unknown name is the error. Braces around anything but a
@@ -312,8 +316,7 @@ fn fill(word: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
 
 #[cfg(test)]
 mod tests {
-    use flight::job::WORKLOADS_PATH;
-    use model::{Accel, Bytes, Disk, DiskKind, Limits, Millis, Topology};
+    use model::{Accel, Bytes, DiskKind, FileSystem, Format, Limits, Millis, Topology};
 
     use super::*;
 
@@ -337,35 +340,70 @@ mod tests {
         let (name, _) = manifest.parameters.first_key_value().unwrap();
         let name = name.clone();
         set_parameters(&mut manifest, [(name.clone(), "7".into())].into()).unwrap();
-        assert_eq!(manifest.parameters[&name], "7");
+        assert_eq!(manifest.parameters[&name].value, "7");
         let wrong = set_parameters(&mut manifest, [("no-such".into(), "7".into())].into());
         assert!(matches!(wrong, Err(WorkloadError::Parameter { .. })));
         assert!(matches!(find("autonum"), Err(WorkloadError::Unknown { .. })));
     }
 
+    /// What is wrong with a value of a parameter on a machine with this disk.
+    fn told(name: &str, parameter: &str, value: &str, disk: Disk) -> Option<String> {
+        let mut manifest = find(name).unwrap();
+        set_parameters(&mut manifest, [(parameter.into(), value.into())].into()).unwrap();
+        let used = WorkloadUse::new(manifest, 1, Millis(1));
+        let error = check(&used, &machine(vec![disk])).err()?;
+        Some(format!("{error}: {}", error.hint()))
+    }
+
+    fn formatted(filesystem: FileSystem, options: &str) -> Disk {
+        let (mount, options) = ("/mnt/disk0".into(), options.into());
+        let format = Format { filesystem, mkfs: Vec::new(), mount, options, digest: None };
+        Disk { kind: DiskKind::VirtioBlk, size: Bytes::mib(8192), format: Some(format) }
+    }
+
     #[test]
     fn invalid_parameters_are_found_before_the_boot() {
-        let told = |manifest: Manifest, program: Option<&str>| {
+        let ext4 = || formatted(FileSystem::Ext4, "");
+        for (name, parameter, value, hint) in [
+            ("autonuma", "share", "50", "use a number above 0, at most 45. Memory of one process"),
+            ("autonuma", "interval", "0", "use a whole number, 1 or more. Milliseconds"),
+            ("bonnie", "chunk", "1000", "use a power of two from 256 to 1048576. Bytes"),
+            ("bonnie", "size", "401", "that takes 8213 MiB of disk 0, which has 8192"),
+            ("fault", "fault", "sneeze", "use one of panic, hang, exit, garbage, sleep. What"),
+            ("nas", "benchmarks", "ep,ft", "ft: use one of nothing, ep, is, cg, mg, lu; several"),
+            ("nas", "threads", "5000", "use a whole number from 1 to 4096, or nothing. Threads"),
+            ("pagealloc", "cpu", "4", "use one of the machine's CPUs 0 to 3. The CPU"),
+            ("stutter", "file", "201", "that takes 8233 MiB of disk 0, which has 8192"),
+            ("xfsrepair", "size", "5x", "use a whole number, alone or with s, b, k, m, g, t or p."),
+        ] {
+            let told = told(name, parameter, value, ext4()).unwrap();
+            let expected =
+                format!("workload `{name}` cannot have {parameter} = \"{value}\": {hint}");
+            assert!(told.starts_with(&expected), "{told}");
+        }
+        assert_eq!(told("stutter", "file", "200", ext4()), None);
+        assert_eq!(told("bonnie", "size", "401", formatted(FileSystem::Btrfs, "compress")), None);
+        let raw = Disk { format: None, ..ext4() };
+        for name in ["truncate", "xfsrepair"] {
+            let expected = format!(
+                "workload `{name}` needs a disk with a file system, and disk 0 has none: give it one, \
+                 such as filesystem = \"xfs\""
+            );
+            assert_eq!(told(name, "rounds", "3", raw.clone()), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_users_programs_have_values_of_their_own() {
+        let told = |parameter: &str, program: Option<&str>| {
+            let mut manifest = find("nas").unwrap();
+            set_parameters(&mut manifest, [(parameter.into(), "ft".into())].into()).unwrap();
             let program = program.map(Into::into);
             let used = WorkloadUse { program, ..WorkloadUse::new(manifest, 1, Millis(1)) };
-            let error = check(&used, &machine(Vec::new())).err()?;
-            Some(format!("{error}: {}", error.hint()))
+            check(&used, &machine(Vec::new())).is_err()
         };
-        let mut manifest = find("nas").unwrap();
-        assert_eq!(told(manifest.clone(), None), None);
-        manifest.parameters.insert("benchmarks".into(), "ep,ft".into());
-        let all = "not one of ep, is, cg, mg, lu";
-        let expected = format!("workload `nas` cannot have benchmarks = \"ep,ft\": ft: {all}");
-        assert_eq!(told(manifest.clone(), None), Some(expected));
-        // If the parameter has another name, the message has the option's name.
-        manifest.parameters = [("which".into(), "ft".into())].into();
-        manifest.command =
-            [WORKLOADS_PATH, "nas", "--benchmarks", "{which}"].map(str::to_owned).into();
-        let told_of_option = told(manifest.clone(), None).unwrap();
-        let expected = format!("workload `nas` cannot run: --benchmarks ft: {all}: ");
-        assert_eq!(told_of_option, expected);
-        // A user's program is not ours to check.
-        assert_eq!(told(manifest, Some("bin/own")), None);
+        assert!(told("benchmarks", None) && !told("benchmarks", Some("bin/ft.S.x")));
+        assert!(told("threads", None) && told("threads", Some("bin/ft.S.x")));
     }
 
     #[test]

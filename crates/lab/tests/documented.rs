@@ -28,8 +28,12 @@ const EXPERIMENTS: [&str; 4] = [
     "name = 'x'\nboots = 3\nmachine = { cpus = 2, memory = '1G' }\nmatrix = { kernel = ['6.1'] }\n\
      workload = [{ name = 'mprotect' }]\n",
 ];
-const MANIFEST: &str = "name = 'x'\ndescription = ''\ncommand = ['true']\n\
-                        metrics = [{ name = 'a', unit = 's', mean = 'amean' }]\n";
+const MANIFESTS: [&str; 2] = [
+    "name = 'x'\ndescription = ''\ncommand = ['true']\n\
+     metrics = [{ name = 'a', unit = 's', mean = 'amean' }]\n",
+    "name = 'x'\ndescription = ''\ncommand = []\nmetrics = []\n\
+     parameters = { NAME = { default = '', kind = 'text' } }\n",
+];
 
 /// A row of a page.
 struct Row {
@@ -142,5 +146,5 @@ fn the_page_has_every_key_of_a_manifest() {
     let read = |text: &str| -> Result<Manifest, String> {
         toml::from_str(text).map_err(|error| error.message().to_owned())
     };
-    Page { name: "own-workload.md", files: &[MANIFEST], read }.check();
+    Page { name: "own-workload.md", files: &MANIFESTS, read }.check();
 }

@@ -9,6 +9,7 @@ mod build;
 mod disk;
 mod experiment;
 mod kept;
+mod parameter;
 mod pinned;
 mod profile;
 mod quantity;
@@ -28,6 +29,7 @@ pub use experiment::{
     Source, Step, Variant, WorkloadUse,
 };
 pub use kept::{BootId, Kept, NoBootId};
+pub use parameter::{Kind, Parameter};
 pub use pinned::Pinned;
 pub use profile::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, Accesses, Count, Function, INSTRUCTIONS, Instructions,

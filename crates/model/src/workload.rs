@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Parameter;
+
 /// Prefix of a workload's note that lists figures which it could not measure. Their names follow.
 pub const TOO_QUICK: &str = "too quick to be measured: ";
 
@@ -104,9 +106,9 @@ pub struct Manifest {
     /// and is dropped if there is none. If the command has no `{program}`, the user's program replaces its
     /// first word.
     pub command: Vec<String>,
-    /// Parameters and their defaults.
+    /// Parameters.
     #[serde(default)]
-    pub parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, Parameter>,
     /// Phases that only prepare the measurement or clean up after it; an empty name stands for time outside
     /// any phase, a `*` for anything. Tables of counters leave them out by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -143,8 +145,10 @@ impl Manifest {
             unit: metric.unit.clone(),
             ..Metric::default()
         };
+        let parameters = self.parameters.iter();
         Self {
             description: String::new(),
+            parameters: parameters.map(|(name, it)| (name.clone(), it.as_run())).collect(),
             preparation: Vec::new(),
             nodes: 0,
             metrics: self.metrics.iter().map(as_run).collect(),

@@ -71,7 +71,7 @@ pub fn plan(
     for used in workloads {
         let parameters = used.manifest.parameters.iter();
         let parameters: Vec<String> =
-            parameters.map(|(name, value)| format!("{name}={value}")).collect();
+            parameters.map(|(name, it)| format!("{name}={}", it.value)).collect();
         let words = format!("{} {}", used.manifest.name, parameters.join(" "));
         let iterations = count(used.iterations as usize, "iteration");
         let _ = writeln!(text, "workload: {}, {iterations}", escape(words.trim()));

@@ -89,8 +89,8 @@ fn show_experiment(store: &Store, named: Option<&str>) -> Result<String, Failure
             warmup => format!(", after {warmup} of warm-up"),
         };
         let _ = writeln!(text, "workload {}: {iterations}{warmup}", escape(&used.manifest.name));
-        for (name, value) in &used.manifest.parameters {
-            let _ = writeln!(text, "  {} = {}", escape(name), escape(value));
+        for (name, parameter) in &used.manifest.parameters {
+            let _ = writeln!(text, "  {} = {}", escape(name), escape(&parameter.value));
         }
     }
     let boots = store.boots(id, Detail::Summary)?;

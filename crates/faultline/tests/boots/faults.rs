@@ -283,9 +283,12 @@ fn an_invalid_parameter_is_reported_before_any_boot() {
     let said = bench.run(&experiment("t", workload)).expect(2);
     assert!(said.err.contains("workload `autonuma` cannot have share = \"60\""), "{}", said.err);
     assert!(said.err.contains("x.toml:11:"), "{}", said.err);
-    assert!(said.err.contains("at most 45 percent"), "{}", said.err);
+    assert!(said.err.contains("a number above 0, at most 45"), "{}", said.err);
     for (set, told) in [
-        (&["--set", "scale=fast"][..], "`autonuma` cannot have scale = \"fast\": not a number"),
+        (
+            &["--set", "scale=fast"][..],
+            "`autonuma` cannot have scale = \"fast\": use a number above 0",
+        ),
         (&["--set", "scal=1"], "`autonuma` has no parameter `scal`: did you mean `scale`?"),
         (&["--workload", "pgbench"], "`pgbench` needs a disk, and the machine has none"),
         (&["--nodes", "1"], "`autonuma` needs 2 NUMA nodes, but variant"),

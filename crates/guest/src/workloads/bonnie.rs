@@ -10,22 +10,20 @@
 
 use std::path::PathBuf;
 
-use benchmarks::bonnie::{TESTS, measured};
-use benchmarks::number;
-use model::Machine;
-
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, share_of, value_of,
+    While, Workload, WorkloadError, above_zero, files, options, refused, share_of, value_of,
 };
+use benchmarks::bonnie::{TESTS, measured};
+use benchmarks::number;
 
 /// The version of the line of figures (`bon_csv2html.1`; bonnie++ 1.98 and 2.00).
 const FORMAT: &str = "1.98";
 /// Figures in such a line.
 const FIELDS: usize = 50;
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// The file's size in percent of the machine's memory.
     size: f64,
@@ -37,7 +35,7 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             directory: PathBuf::new(),
@@ -72,6 +70,27 @@ impl Options {
         }
     }
 
+    /// Runs both parts.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        let mut results = Vec::new();
+        for (phase, arguments) in self.parts() {
+            files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+            reporter.phase(phase)?;
+            let output = self.bonnie(arguments).run()?;
+            results.extend(figures(&output.text).map_err(|problem| ProgramError::Garbage {
+                program: "bonnie++".into(),
+                problem,
+            })?);
+            reporter.phase("")?;
+        }
+        if results.is_empty() {
+            return Err(WorkloadError::Child("bonnie++ was given nothing to do".into()));
+        }
+        report(&results, reporter)
+    }
+}
+
+impl Options {
     /// The file's size in MiB.
     fn mib(&self) -> u64 {
         share_of(self.memory, self.size) >> 20
@@ -93,34 +112,6 @@ impl Options {
         let program = program.args([format!("-f{}", self.characters)]).args(part);
         program.args(["-d"]).args([&self.directory])
     }
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let wanted = (&*options.directory, options.mib() << 20);
-    fits_on_disk(("size", options.size), wanted, machine)
-}
-
-/// Runs both parts.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    let mut results = Vec::new();
-    for (phase, arguments) in options.parts() {
-        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
-        reporter.phase(phase)?;
-        let output = options.bonnie(arguments).run()?;
-        results.extend(
-            figures(&output.text)
-                .map_err(|problem| ProgramError::Garbage { program: "bonnie++".into(), problem })?,
-        );
-        reporter.phase("")?;
-    }
-    if results.is_empty() {
-        return Err(WorkloadError::Child("bonnie++ was given nothing to do".into()));
-    }
-    report(&results, &mut reporter)
 }
 
 fn report(tests: &[Test], reporter: &mut Reporter) -> Result<(), WorkloadError> {

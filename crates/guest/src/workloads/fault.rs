@@ -20,19 +20,18 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use model::Machine;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, refused, value_of, within};
+use super::{While, Workload, WorkloadError, refused, value_of, within};
 use crate::sys::run_first;
 
 /// The metric of all samples: the number of samples before it.
 const METRIC: &str = "Count";
 
-/// The kind of fault.
-enum Fault {
+/// The command line: the kind of fault.
+pub enum Options {
     Panic,
     Hang,
     Exit(u8),
@@ -40,7 +39,7 @@ enum Fault {
     Sleep(u32),
 }
 
-impl Fault {
+impl Workload for Options {
     fn parse(mut arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let fault = arguments.value()?.to_string_lossy().into_owned();
         let mut argument = || -> Result<String, WorkloadError> {
@@ -55,27 +54,20 @@ impl Fault {
             _ => return Err(refused("fault", fault, "panic, hang, exit, garbage or sleep")),
         })
     }
-}
 
-/// Whether there is such a fault.
-pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
-    Fault::parse(arguments).map(|_| ())
-}
-
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let fault = Fault::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    reporter.phase("before")?;
-    for count in 0..10 {
-        reporter.sample(METRIC, f64::from(count))?;
-    }
-    reporter.phase("fault")?;
-    match fault {
-        Fault::Panic => fs::write("/proc/sysrq-trigger", "c").while_("/proc/sysrq-trigger"),
-        Fault::Hang => hang(),
-        Fault::Exit(status) => process::exit(status.into()),
-        Fault::Garbage => reporter.line("\u{1}\u{fffd} what?".into()),
-        Fault::Sleep(seconds) => sleep(seconds, &mut reporter),
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        reporter.phase("before")?;
+        for count in 0..10 {
+            reporter.sample(METRIC, f64::from(count))?;
+        }
+        reporter.phase("fault")?;
+        match *self {
+            Self::Panic => fs::write("/proc/sysrq-trigger", "c").while_("/proc/sysrq-trigger"),
+            Self::Hang => hang(),
+            Self::Exit(status) => process::exit(status.into()),
+            Self::Garbage => reporter.line("\u{1}\u{fffd} what?".into()),
+            Self::Sleep(seconds) => sleep(seconds, reporter),
+        }
     }
 }
 

@@ -1,33 +1,18 @@
 //! The built-in workloads, a file or directory each. `WORKLOAD [OPTION...]` runs one, which reports by the
 //! metric protocol like a user's own program.
 
-mod autonuma;
-mod bonnie;
-mod fault;
 mod files;
-mod mprotect;
-mod nas;
-mod pagealloc;
-mod paralleldd;
-mod pgbench;
 pub mod program;
 mod reporter;
-mod stutter;
-mod tiobench;
-mod truncate;
-mod xfsrepair;
 
 use std::any::Any;
 use std::fmt::Display;
 use std::io;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
-use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use flight::job::WORKLOADS_PATH;
-use model::Machine;
-
+use self::reporter::Reporter;
 use crate::reason;
 
 /// Why a workload failed. The agent records the printed message.
@@ -188,80 +173,54 @@ fn list<T: FromStr<Err: Display + 'static>>(
 /// The largest amount ([`above_zero`]). Larger ones are typing errors.
 const MOST: f64 = 1e5;
 
-/// Checks that `directory` has a file system on a disk for a workload that writes files, with space for so
-/// many bytes. `option` and its value determine that number. The file system's own overhead is not known in
-/// advance.
-fn fits_on_disk(
-    (option, value): (&str, impl Display),
-    (directory, bytes): (&Path, u64),
-    machine: &Machine,
-) -> Result<(), WorkloadError> {
-    let mut disks = machine.disks.iter().enumerate();
-    let disk = disks.find(|(number, disk)| Path::new(&disk.place(*number)) == directory);
-    let Some((number, disk)) = disk else { return Ok(()) };
-    let Some(format) = &disk.format else {
-        let why = format!("it needs a disk with a file system, but disk {number} has none");
-        return Err(WorkloadError::Arguments(why));
-    };
-    if bytes <= disk.size.0 || format.options.contains("compress") {
-        return Ok(());
-    }
-    let why = format!(
-        "that takes {} MiB of disk {number}, which has {}",
-        bytes.div_ceil(1 << 20),
-        disk.size.0 >> 20
-    );
-    Err(refused(option, value, why))
+/// A built-in workload by its command line.
+trait Workload: Sized {
+    /// The names under which it starts its own processes, and their main functions.
+    const PARTS: &[(&str, Main)] = &[];
+
+    /// Reads the command line.
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError>;
+
+    /// Runs an iteration.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError>;
 }
 
-/// The main function of a workload, or of a part of one.
+/// The main function of a process.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
-/// A function that checks for values that a workload would reject, or that cannot work on a machine.
-type Check = fn(lexopt::Parser, &Machine) -> Result<(), WorkloadError>;
+
+fn start<W: Workload>(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+    W::parse(arguments)?.run(&mut Reporter::from_environment()?)
+}
 
 macro_rules! workloads {
     ($($name:ident)*) => {
         /// The workloads by name.
-        const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), $name::main)),*];
-        /// Their checks, in a separate table so that the host, which only calls these, does not link the
-        /// workloads.
-        const CHECKS: &[(&str, Check)] = &[$((stringify!($name), $name::check)),*];
+        const WORKLOADS: &[(&str, Main)] = &[$((stringify!($name), start::<$name::Options>)),*];
+        /// The processes that each workload starts.
+        const PARTS: &[&[(&str, Main)]] = &[$($name::Options::PARTS),*];
+        /// Functions that only read the command lines.
+        #[cfg(test)]
+        const PARSERS: &[(&str, Main)] = &[
+            $((stringify!($name), |arguments| $name::Options::parse(arguments).map(drop))),*
+        ];
     };
 }
-workloads! {
-    autonuma bonnie fault mprotect nas pagealloc paralleldd pgbench stutter tiobench truncate xfsrepair
-}
-/// Parts of workloads that run as separate processes.
-const PARTS: &[(&str, Main)] = &[
-    (autonuma::PROCESS, autonuma::process_main),
-    (stutter::COPY, stutter::copy_main),
-    (stutter::HOG, stutter::hog_main),
-];
+include!(concat!(env!("OUT_DIR"), "/workloads.rs"));
 
-/// Parses the command line of a built-in workload like the workload itself does, and compares it with the
-/// machine. Other programs are not checked.
-///
-/// # Errors
-/// The workload's own error.
-pub fn check(command: &[String], machine: &Machine) -> Result<(), WorkloadError> {
-    match command {
-        [program, name, arguments @ ..] if program == WORKLOADS_PATH => {
-            let check = named(name, CHECKS)?;
-            check(lexopt::Parser::from_args(arguments), machine)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Runs the workload that the command line names.
+/// Runs the workload, or the process of one, that the command line names.
 pub fn main() -> ExitCode {
     let mut arguments = lexopt::Parser::from_env();
-    let name = arguments.value().map_err(WorkloadError::from);
-    let main = name.and_then(|name| {
+    let ran = arguments.value().map_err(WorkloadError::from).and_then(|name| {
         let name = name.to_string_lossy();
-        named(&name, PARTS).or_else(|_| named(&name, WORKLOADS))
+        let known = WORKLOADS.iter().chain(PARTS.iter().copied().flatten());
+        let Some((_, main)) = known.clone().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = WORKLOADS.iter().map(|(name, _)| *name).collect();
+            let problem = format!("{name} is not a workload: {}", known.join(", "));
+            return Err(WorkloadError::Arguments(problem));
+        };
+        main(arguments)
     });
-    match main.and_then(|main| main(arguments)) {
+    match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -270,22 +229,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The element of a table for the workload with this name.
-fn named<T: Copy>(name: &str, table: &[(&str, T)]) -> Result<T, WorkloadError> {
-    let found = table.iter().find(|(known, _)| *known == name);
-    found.map(|(_, it)| *it).ok_or_else(|| {
-        let known: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
-        WorkloadError::Arguments(format!("{name} is not a workload: {}", known.join(", ")))
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs;
     use std::path::Path;
 
     use flight::job::WORKLOADS_PATH;
-    use model::{Accel, Bytes, Disk, DiskKind, FileSystem, Format, Machine, Manifest, Topology};
+    use model::{Kind, Manifest, Parameter};
+    use rustix::thread::CpuSet;
 
     /// A built-in manifest, and its command's arguments after the workload's name, as for a machine
     /// with 4 CPUs, 2 nodes, 2 GiB and a disk.
@@ -293,7 +245,8 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads").join(name);
         let text = fs::read_to_string(path.with_extension("toml")).unwrap();
         let manifest: Manifest = toml::from_str(&text).unwrap();
-        let mut parameters = manifest.parameters.clone();
+        let values = manifest.parameters.iter().map(|(name, it)| (name.clone(), it.value.clone()));
+        let mut parameters: BTreeMap<String, String> = values.collect();
         let machine = [
             ("cpus", "4"),
             ("nodes", "2"),
@@ -335,88 +288,55 @@ mod tests {
         assert_eq!(error, "--threads 0: a number from 1 to 9");
     }
 
+    /// Whether a workload accepts its command line with this value of a parameter.
+    fn accepts(name: &str, parameter: &str, value: &str) -> bool {
+        let (manifest, mut arguments) = manifest(name);
+        let place = format!("{{{parameter}}}");
+        let place = manifest.command.iter().position(|word| *word == place).unwrap() - 2;
+        arguments[place] = value.to_owned();
+        let (_, parse) = super::PARSERS.iter().find(|(known, _)| *known == name).unwrap();
+        parse(lexopt::Parser::from_args(arguments)).is_ok()
+    }
+
     #[test]
-    fn commands_are_checked_like_the_workloads_read_them() {
+    fn workloads_accept_their_defaults_and_only_what_their_manifests_allow() {
         for (name, _) in super::WORKLOADS {
-            let machine = machine(8192, FileSystem::Xfs);
-            assert!(super::check(&command(name, &[]), &machine).is_ok(), "{name}");
-        }
-        let told = |name: &str, changes: &[(&str, &str)]| {
-            let refused = super::check(&command(name, changes), &machine(8192, FileSystem::Ext4));
-            refused.unwrap_err().to_string()
-        };
-        for (name, option, value, why) in [
-            ("autonuma", "share", "50", "both processes have to fit on one node"),
-            ("autonuma", "interval", "0", "1 or more"),
-            ("bonnie", "chunk", "1000", "a power of two from 256"),
-            ("bonnie", "size", "401", "that takes 8212 MiB of disk 0, which has 8192"),
-            ("fault", "fault", "sneeze", "panic, hang, exit, garbage or sleep"),
-            ("mprotect", "share", "91", "at most 90"),
-            ("nas", "class", "E", "not one of S, W, A, B, C, D"),
-            ("nas", "benchmarks", "ft", "not one of ep, is, cg, mg, lu"),
-            ("nas", "threads", "5000", "from 1 to 4096"),
-            ("pagealloc", "cpu", "4", "the machine has CPUs 0 to 3"),
-            ("pagealloc", "orders", "0,11", "from 0 to 10"),
-            ("paralleldd", "readers", "1,x", "a number from 1 to 4096"),
-            ("paralleldd", "size", "500", "that takes 10240 MiB of disk 0, which has 8192"),
-            ("pgbench", "transactions", "write", "read-only or read-write"),
-            ("pgbench", "size", "500", "of disk 0, which has 8192"),
-            ("stutter", "hog", "95", "the hog and a probe of 128 MiB"),
-            ("stutter", "file", "201", "that takes 8233 MiB of disk 0, which has 8192"),
-            ("tiobench", "random", "15", "an operation for each of 16 threads"),
-            ("tiobench", "size", "401", "that takes 8213 MiB of disk 0, which has 8192"),
-            ("truncate", "rounds", "0", "from 1 to"),
-            ("truncate", "files", "100001", "from 1 to 100000"),
-            ("xfsrepair", "size", "17592186044416", "ext4 has files below 16 TiB: use xfs"),
-            ("xfsrepair", "ag-stride", "none", "a whole number, such as -1"),
-        ] {
-            let told = told(name, &[(option, value)]);
-            let wrong = value.rsplit(',').next().unwrap();
-            assert!(told.starts_with(&format!("--{option} {wrong}: ")), "{name}: {told}");
-            assert!(told.contains(why), "{name}: {told}");
-        }
-        let mut raw = machine(8192, FileSystem::Ext4);
-        raw.disks[0].format = None;
-        let on_raw = command("truncate", &[("directory", "/dev/disk0")]);
-        let told = super::check(&on_raw, &raw).unwrap_err().to_string();
-        assert_eq!(told, "it needs a disk with a file system, but disk 0 has none");
-        let mut compressed = machine(64, FileSystem::Btrfs);
-        compressed.disks[0].format.as_mut().unwrap().options = "compress=zstd".into();
-        assert!(super::check(&command("bonnie", &[]), &compressed).is_ok());
-        assert!(super::check(&["/bin/anything".into(), "--at-all".into()], &raw).is_ok());
-    }
-
-    /// The command of a manifest, with other values of some options or words.
-    fn command(name: &str, changes: &[(&str, &str)]) -> Vec<String> {
-        let mut arguments = manifest(name).1;
-        for (option, value) in changes {
-            let before = arguments.iter().position(|word| *word == format!("--{option}"));
-            let place = before.map_or(0, |place| place + 1);
-            arguments[place] = (*value).to_owned();
-        }
-        [WORKLOADS_PATH, name].map(String::from).into_iter().chain(arguments).collect()
-    }
-
-    /// The machine of [`manifest`], with a disk of so many MiB.
-    fn machine(disk: u64, filesystem: FileSystem) -> Machine {
-        let (mount, options) = ("/mnt/disk0".into(), String::new());
-        let format = Format { filesystem, mkfs: Vec::new(), mount, options, digest: None };
-        let size = Bytes::mib(disk);
-        Machine {
-            topology: Topology::even(4, Bytes::mib(2048), 2).unwrap(),
-            disks: vec![Disk { kind: DiskKind::VirtioBlk, size, format: Some(format) }],
-            accel: Accel::Tcg,
-            ..Machine::default()
+            for (parameter, typed) in manifest(name).0.parameters {
+                let place = format!("{name}: {parameter}");
+                assert!(!typed.meaning.is_empty() && typed.kind != Kind::Text, "{place}");
+                assert!(
+                    typed.check(4).is_ok() && accepts(name, &parameter, &typed.value),
+                    "{place}"
+                );
+                let bounds = [typed.least, typed.above, typed.most];
+                let near = bounds.into_iter().flatten().flat_map(|it| [it - 1.0, it, it + 1.0]);
+                let others =
+                    ["", "x", "-1", "0", "1.5", "3", "1,x", "1,2,3", "nan", "1e300", "64mb"];
+                let values =
+                    others.map(str::to_owned).into_iter().chain(near.map(|it| it.to_string()));
+                let mut refused = 0;
+                for value in values.chain([u128::MAX.to_string()]) {
+                    let typed = Parameter { value, ..typed.clone() };
+                    if typed.check(CpuSet::MAX_CPU as u32).is_err() {
+                        assert!(
+                            !accepts(name, &parameter, &typed.value),
+                            "{place} = {}",
+                            typed.value
+                        );
+                        refused += 1;
+                    }
+                }
+                assert!(refused > 3, "{place}");
+            }
         }
     }
 
     #[test]
-    fn manifests_have_no_open_placeholders() {
+    fn manifests_name_parameters_after_options() {
         for (name, _) in super::WORKLOADS {
             let (manifest, arguments) = manifest(name);
             assert_eq!(manifest.name, *name);
             assert!(arguments.iter().all(|word| !word.contains('{')), "{arguments:?}");
-            // Errors name the parameter after its option.
             for pair in manifest.command.windows(2) {
                 if let Some(option) = pair[0].strip_prefix("--") {
                     let placeholder = pair[1].replace('_', "-");
@@ -424,6 +344,28 @@ mod tests {
                     assert!(own || pair[1] == "{disk}", "{pair:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn values_that_do_not_go_together_are_refused_with_a_reason() {
+        for (name, option, value, why) in [
+            ("nas", "class", "E", "not one of S, W, A, B, C, D"),
+            ("autonuma", "passes", "1,2", "four numbers above 0"),
+            ("stutter", "hog", "95", "the hog and a probe of 128 MiB"),
+            ("tiobench", "random", "15", "an operation for each of 16 threads"),
+            ("mprotect", "share", "0.00001", "less than a page"),
+            ("truncate", "share", "0.00001", "not a page for each of 64 files"),
+            ("bonnie", "size", "0.00001", "that is no MiB"),
+            ("pagealloc", "share", "0.00001", "no batch is small enough"),
+        ] {
+            let mut arguments = manifest(name).1;
+            let place = arguments.iter().position(|word| *word == format!("--{option}")).unwrap();
+            arguments[place + 1] = value.to_owned();
+            let (_, parse) = super::PARSERS.iter().find(|(known, _)| *known == name).unwrap();
+            let told = parse(lexopt::Parser::from_args(arguments)).unwrap_err().to_string();
+            assert!(told.starts_with(&format!("--{option} {value}: ")), "{name}: {told}");
+            assert!(told.contains(why), "{name}: {told}");
         }
     }
 }

@@ -10,12 +10,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use model::Machine;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, options, refused, share_of, value_of, within};
+use super::{
+    While, Workload, WorkloadError, above_zero, options, refused, share_of, value_of, within,
+};
 use crate::clock::boot_time;
 use crate::words::Words;
 
@@ -23,14 +24,14 @@ use crate::words::Words;
 const PAGE: usize = 4096;
 
 /// The command line.
-struct Options {
+pub struct Options {
     /// Size of the mapping, in percent of the machine's memory.
     share: f64,
     rounds: u32,
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self { share: 12.5, rounds: 5, memory: 0 };
         options(arguments, |name, value| {
@@ -51,39 +52,34 @@ impl Options {
         Ok(found)
     }
 
+    /// Fills, then protects and restores, once per round.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        reporter.phase("fill")?;
+        let words = shared(self.pages()).while_("mapping shared memory")?;
+        words.iter().step_by(PAGE / size_of::<u64>()).for_each(|word| word.store(1, Relaxed));
+        for _ in 0..self.rounds {
+            for (phase, flags) in [
+                ("protect", MprotectFlags::READ),
+                ("restore", MprotectFlags::READ | MprotectFlags::WRITE),
+            ] {
+                reporter.phase(phase)?;
+                let start = Instant::now();
+                words.protect(flags).while_(phase)?;
+                let elapsed = start.elapsed();
+                let ended = boot_time();
+                let each = elapsed.as_nanos() as f64 / self.pages() as f64;
+                reporter.timed(phase, "", each, ended)?;
+            }
+        }
+        // The exit of the process is not part of the last phase.
+        reporter.phase("")
+    }
+}
+
+impl Options {
     fn pages(&self) -> usize {
         share_of(self.memory, self.share) as usize / PAGE
     }
-}
-
-/// Checks the options.
-pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
-    Options::parse(arguments).map(drop)
-}
-
-/// Fills, then protects and restores, once per round.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    reporter.phase("fill")?;
-    let words = shared(options.pages()).while_("mapping shared memory")?;
-    words.iter().step_by(PAGE / size_of::<u64>()).for_each(|word| word.store(1, Relaxed));
-    for _ in 0..options.rounds {
-        for (phase, flags) in [
-            ("protect", MprotectFlags::READ),
-            ("restore", MprotectFlags::READ | MprotectFlags::WRITE),
-        ] {
-            reporter.phase(phase)?;
-            let start = Instant::now();
-            words.protect(flags).while_(phase)?;
-            let elapsed = start.elapsed();
-            let ended = boot_time();
-            let each = elapsed.as_nanos() as f64 / options.pages() as f64;
-            reporter.timed(phase, "", each, ended)?;
-        }
-    }
-    // The exit of the process is not part of the last phase.
-    reporter.phase("")
 }
 
 /// A shared mapping of so many pages.

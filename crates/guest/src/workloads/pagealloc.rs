@@ -10,13 +10,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use model::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, WorkloadError, above_zero, list_within, options, refused, value_of, within};
+use super::{
+    While, Workload, WorkloadError, above_zero, list_within, options, refused, value_of, within,
+};
 use crate::clock::boot_time;
 
 /// The module's control file.
@@ -26,7 +27,7 @@ const MAX_ORDER: u32 = 10;
 const MAX_BATCH: u64 = 16384;
 
 /// The command line.
-struct Options {
+pub struct Options {
     orders: Vec<u32>,
     batches: Vec<u64>,
     /// Pages of a round.
@@ -39,7 +40,7 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             orders: vec![0],
@@ -58,7 +59,7 @@ impl Options {
                 "batches" => found.batches = list_within(name, value, 1, MAX_BATCH)?,
                 "pages" => found.pages = within(name, value, 1, 1 << 24)?,
                 "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
-                "warm-up" => found.warm_up = value_of(name, value)?,
+                "warm-up" => found.warm_up = within(name, value, 0, 1_000_000)?,
                 "share" => found.share = above_zero(name, value)?,
                 "cpu" => found.cpu = within(name, value, 0, CpuSet::MAX_CPU - 1)?,
                 "memory" => found.memory = value_of(name, value)?,
@@ -74,6 +75,31 @@ impl Options {
         Ok(found)
     }
 
+    /// Times every batch of every order.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        pin(self.cpu).while_(format!("running on CPU {}", self.cpu))?;
+        for &order in &self.orders {
+            let batches = self.batches.iter().map(|&blocks| Batch { order, blocks });
+            let (fitting, large): (Vec<_>, Vec<_>) = batches.partition(|batch| self.fits(*batch));
+            for &batch in &fitting {
+                if !time(batch, self, Path::new(RUN), reporter)? {
+                    reporter.note(&format!("{}: not enough memory", batch.name()))?;
+                }
+            }
+            if let [first, ..] = large[..] {
+                let share = self.share;
+                reporter.note(&format!(
+                    "{} batches from {} on are left out: more than {share} % of memory",
+                    large.len(),
+                    first.name()
+                ))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Options {
     /// Blocks of the smallest batch.
     fn least(&self) -> u64 {
         self.batches.iter().copied().min().unwrap_or(1)
@@ -103,42 +129,6 @@ struct Batch {
 struct Round {
     alloc: f64,
     free: f64,
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let cpus = machine.topology.cpus() as usize;
-    if options.cpu >= cpus {
-        let why = format!("the machine has CPUs 0 to {}", cpus - 1);
-        return Err(refused("cpu", options.cpu, why));
-    }
-    Ok(())
-}
-
-/// Times every batch of every order.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    pin(options.cpu).while_(format!("running on CPU {}", options.cpu))?;
-    for &order in &options.orders {
-        let batches = options.batches.iter().map(|&blocks| Batch { order, blocks });
-        let (fitting, large): (Vec<_>, Vec<_>) = batches.partition(|batch| options.fits(*batch));
-        for &batch in &fitting {
-            if !time(batch, &options, Path::new(RUN), &mut reporter)? {
-                reporter.note(&format!("{}: not enough memory", batch.name()))?;
-            }
-        }
-        if let [first, ..] = large[..] {
-            let share = options.share;
-            reporter.note(&format!(
-                "{} batches from {} on are left out: more than {share} % of memory",
-                large.len(),
-                first.name()
-            ))?;
-        }
-    }
-    Ok(())
 }
 
 /// Pins this process, and the kernel's work for it, to one CPU.

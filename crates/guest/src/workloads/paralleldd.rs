@@ -10,16 +10,14 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::Machine;
-
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, files, fits_on_disk, list_within, options, share_of,
-    value_of, within,
+    While, Workload, WorkloadError, above_zero, files, list_within, options, share_of, value_of,
+    within,
 };
 
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// Bytes of the file, in percent of the machine's memory.
     size: f64,
@@ -29,7 +27,7 @@ struct Options {
     cpus: usize,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             directory: PathBuf::new(),
@@ -58,6 +56,24 @@ impl Options {
         Ok(found)
     }
 
+    /// Writes the file, then reads it with each number of readers.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        let path = self.directory.join("source");
+        reporter.phase("create")?;
+        files::create(&path, self.bytes()).while_(path.display().to_string())?;
+        for &readers in &self.readers {
+            files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+            reporter.phase(&readers.to_string())?;
+            let reading = format!("reading {}", path.display());
+            for elapsed in read(&path, readers, self).while_(reading)? {
+                reporter.sample("Elapsd", elapsed.as_secs_f64())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Options {
     fn bytes(&self) -> u64 {
         share_of(self.memory, self.size)
     }
@@ -68,31 +84,6 @@ impl Options {
 fn steps(cpus: usize) -> Vec<usize> {
     let steps = [1, 3, 5, 7, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&readers| readers < cpus).chain([cpus]).collect()
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let wanted = (&*options.directory, options.bytes());
-    fits_on_disk(("size", options.size), wanted, machine)
-}
-
-/// Writes the file, then reads it with each number of readers.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    let path = options.directory.join("source");
-    reporter.phase("create")?;
-    files::create(&path, options.bytes()).while_(path.display().to_string())?;
-    for &readers in &options.readers {
-        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
-        reporter.phase(&readers.to_string())?;
-        let reading = format!("reading {}", path.display());
-        for elapsed in read(&path, readers, &options).while_(reading)? {
-            reporter.sample("Elapsd", elapsed.as_secs_f64())?;
-        }
-    }
-    Ok(())
 }
 
 /// Runs so many reader threads, and returns the time of each.

@@ -18,20 +18,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::Machine;
-
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, share_of, value_of,
+    Main, While, Workload, WorkloadError, above_zero, files, options, refused, share_of, value_of,
     within,
 };
 use crate::clock::boot_time;
 use crate::words::Words;
 
 /// The name under which this workload starts the process that holds memory.
-pub const HOG: &str = "stutter-hog";
+const HOG: &str = "stutter-hog";
 /// The name under which this workload starts the process that copies.
-pub const COPY: &str = "stutter-copy";
+const COPY: &str = "stutter-copy";
 /// The pause between two probes, as in the original program.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The largest probe in MiB.
@@ -40,7 +38,7 @@ const MAX_PROBE: usize = 1 << 20;
 const PAGE: usize = 4096;
 
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// Bytes that the hog holds, in percent of the machine's memory.
     hog: f64,
@@ -51,7 +49,9 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
+    const PARTS: &[(&str, Main)] = &[(HOG, hog), (COPY, copy)];
+
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found =
             Self { directory: PathBuf::new(), hog: 75.0, file: 200.0, probe: 128 << 20, memory: 0 };
@@ -77,62 +77,53 @@ impl Options {
         Ok(found)
     }
 
+    /// Holds memory, copies a file, and measures mmap(2) meanwhile.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        let [source, target] = ["source", "target"].map(|name| self.directory.join(name));
+        reporter.phase("create")?;
+        files::create(&source, self.share(self.file)).while_(source.display().to_string())?;
+        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+
+        reporter.phase("fill")?;
+        let mut hog = start(HOG, [self.share(self.hog).to_string()]).while_("starting the hog")?;
+        wait_for_word(&mut hog).while_("waiting for the hog")?;
+
+        reporter.phase("copy")?;
+        let begun = Instant::now();
+        let mut copy = start(COPY, [&source, &target]).while_("starting the copy")?;
+        let mut probes = Vec::new();
+        let status = loop {
+            let probe = probe(self.probe).while_("mapping memory")?;
+            probes.push((probe, boot_time()));
+            if let Some(status) = copy.try_wait().while_("waiting for the copy")? {
+                break status;
+            }
+            thread::sleep(PAUSE);
+        };
+        let copied = begun.elapsed();
+        reporter.phase("")?;
+        if !status.success() {
+            return Err(WorkloadError::Child(format!("the copy: {status}")));
+        }
+        match hog.try_wait().while_("looking at the hog")? {
+            Some(status) => return Err(WorkloadError::Child(format!("the hog: {status}"))),
+            None => drop(hog.stdin.take()),
+        }
+        hog.wait().while_("waiting for the hog")?;
+        for path in [source, target] {
+            fs::remove_file(&path).while_(path.display().to_string())?;
+        }
+        for (probe, ended) in probes {
+            reporter.timed("mmap", "", 1e3 * probe.as_secs_f64(), ended)?;
+        }
+        reporter.sample("Copy", copied.as_secs_f64())
+    }
+}
+
+impl Options {
     fn share(&self, percent: f64) -> u64 {
         share_of(self.memory, percent)
     }
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let both = 2 * options.share(options.file);
-    let wanted = (&*options.directory, both);
-    fits_on_disk(("file", options.file), wanted, machine)
-}
-
-/// Holds memory, copies a file, and measures mmap(2) meanwhile.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    let [source, target] = ["source", "target"].map(|name| options.directory.join(name));
-    reporter.phase("create")?;
-    files::create(&source, options.share(options.file)).while_(source.display().to_string())?;
-    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
-
-    reporter.phase("fill")?;
-    let mut hog =
-        start(HOG, [options.share(options.hog).to_string()]).while_("starting the hog")?;
-    wait_for_word(&mut hog).while_("waiting for the hog")?;
-
-    reporter.phase("copy")?;
-    let begun = Instant::now();
-    let mut copy = start(COPY, [&source, &target]).while_("starting the copy")?;
-    let mut probes = Vec::new();
-    let status = loop {
-        let probe = probe(options.probe).while_("mapping memory")?;
-        probes.push((probe, boot_time()));
-        if let Some(status) = copy.try_wait().while_("waiting for the copy")? {
-            break status;
-        }
-        thread::sleep(PAUSE);
-    };
-    let copied = begun.elapsed();
-    reporter.phase("")?;
-    if !status.success() {
-        return Err(WorkloadError::Child(format!("the copy: {status}")));
-    }
-    match hog.try_wait().while_("looking at the hog")? {
-        Some(status) => return Err(WorkloadError::Child(format!("the hog: {status}"))),
-        None => drop(hog.stdin.take()),
-    }
-    hog.wait().while_("waiting for the hog")?;
-    for path in [source, target] {
-        fs::remove_file(&path).while_(path.display().to_string())?;
-    }
-    for (probe, ended) in probes {
-        reporter.timed("mmap", "", 1e3 * probe.as_secs_f64(), ended)?;
-    }
-    reporter.sample("Copy", copied.as_secs_f64())
 }
 
 /// Maps memory, writes a word of each page, unmaps it, and returns the time.
@@ -170,7 +161,7 @@ fn wait_for_word(process: &mut Child) -> io::Result<()> {
 }
 
 /// Touches so many bytes, reports that, and holds them until its input ends.
-pub fn hog_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+fn hog(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let bytes = value_of(HOG, &arguments.value()?.to_string_lossy())?;
     let words = Words::anonymous(bytes).while_("mapping memory")?;
     touch(&words);
@@ -180,7 +171,7 @@ pub fn hog_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
 }
 
 /// Copies a file to the disk.
-pub fn copy_main(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
+fn copy(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
     let mut source = File::open(arguments.value()?).while_("the file to copy")?;
     let mut target = File::create(arguments.value()?).while_("the copy")?;
     let mut buffer = vec![0; files::BLOCK];

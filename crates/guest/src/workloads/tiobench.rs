@@ -12,13 +12,13 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use model::{Machine, TOO_QUICK};
+use model::TOO_QUICK;
 use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, files, fits_on_disk, list_within, options, refused, share_of,
+    While, Workload, WorkloadError, above_zero, files, list_within, options, refused, share_of,
     value_of,
 };
 
@@ -33,7 +33,7 @@ const SHORTEST: u64 = 50;
 const THREADS: u64 = 1024;
 
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// Bytes of all files together, in percent of the machine's memory.
     size: f64,
@@ -44,7 +44,7 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             directory: PathBuf::new(),
@@ -82,6 +82,42 @@ impl Options {
         Ok(found)
     }
 
+    /// Runs all tests with each number of threads.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        reporter.phase("potential")?;
+        let potential = potential(self)?;
+        reporter.phase("")?;
+        reporter.sample("PotentialReadSpeed", potential)?;
+        for &threads in &self.threads {
+            let mut rates = Vec::new();
+            for test in TESTS {
+                reporter.phase(&format!("{}-{threads}", test.name))?;
+                let output = Program::new("fio").args(test.arguments(threads, self)).run()?;
+                let rate = rate(&output.text, test, threads * test.work(threads, self))
+                    .map_err(|problem| ProgramError::Garbage { program: "fio".into(), problem })?;
+                rates.push((test.name, rate));
+            }
+            reporter.phase("")?;
+            for (name, rate) in &rates {
+                if let Some(rate) = rate {
+                    reporter.labelled(&format!("{name}-MB/sec"), &threads.to_string(), *rate)?;
+                }
+            }
+            let quick = rates.iter().filter(|(_, rate)| rate.is_none());
+            let quick: Vec<String> = quick.map(|(name, _)| format!("{name}-{threads}")).collect();
+            if !quick.is_empty() {
+                reporter.note(&format!("{TOO_QUICK}{}", quick.join(", ")))?;
+            }
+            for thread in 0..threads {
+                let path = self.directory.join(format!("tiobench.{thread}"));
+                fs::remove_file(&path).while_(path.display().to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Options {
     /// Bytes of all files together.
     fn total(&self) -> u64 {
         share_of(self.memory, self.size)
@@ -146,49 +182,6 @@ impl Test {
         arguments.extend(always.split_whitespace().map(str::to_owned));
         arguments
     }
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let wanted = (&*options.directory, options.total());
-    fits_on_disk(("size", options.size), wanted, machine)
-}
-
-/// Runs all tests with each number of threads.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    reporter.phase("potential")?;
-    let potential = potential(&options)?;
-    reporter.phase("")?;
-    reporter.sample("PotentialReadSpeed", potential)?;
-    for &threads in &options.threads {
-        let mut rates = Vec::new();
-        for test in TESTS {
-            reporter.phase(&format!("{}-{threads}", test.name))?;
-            let output = Program::new("fio").args(test.arguments(threads, &options)).run()?;
-            let rate = rate(&output.text, test, threads * test.work(threads, &options))
-                .map_err(|problem| ProgramError::Garbage { program: "fio".into(), problem })?;
-            rates.push((test.name, rate));
-        }
-        reporter.phase("")?;
-        for (name, rate) in &rates {
-            if let Some(rate) = rate {
-                reporter.labelled(&format!("{name}-MB/sec"), &threads.to_string(), *rate)?;
-            }
-        }
-        let quick = rates.iter().filter(|(_, rate)| rate.is_none());
-        let quick: Vec<String> = quick.map(|(name, _)| format!("{name}-{threads}")).collect();
-        if !quick.is_empty() {
-            reporter.note(&format!("{TOO_QUICK}{}", quick.join(", ")))?;
-        }
-        for thread in 0..threads {
-            let path = options.directory.join(format!("tiobench.{thread}"));
-            fs::remove_file(&path).while_(path.display().to_string())?;
-        }
-    }
-    Ok(())
 }
 
 /// The rate of one reader, in megabytes per second.

@@ -12,11 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use model::Machine;
-
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, fits_on_disk, options, refused, share_of, value_of, within,
+    While, Workload, WorkloadError, above_zero, options, refused, share_of, value_of, within,
 };
 use crate::clock::boot_time;
 use crate::sys::own_time;
@@ -26,7 +24,7 @@ use crate::words::Words;
 const PAGE: usize = 4096;
 
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     files: u64,
     /// Bytes of all files together, in percent of the machine's memory.
@@ -35,7 +33,7 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found =
             Self { directory: PathBuf::new(), files: 64, share: 50.0, rounds: 1, memory: 0 };
@@ -60,49 +58,42 @@ impl Options {
         Ok(found)
     }
 
+    /// Fills and truncates, once per round.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        for _ in 0..self.rounds {
+            reporter.phase("fill")?;
+            let nodes = shadow_nodes();
+            let files = (0..self.files).map(|number| {
+                let path = self.directory.join(format!("file{number}"));
+                fill(&path, self.pages()).while_(path.display().to_string())
+            });
+            let files: Vec<File> = files.collect::<Result<_, _>>()?;
+            if let (Some(before), Some(after)) = (nodes, shadow_nodes()) {
+                reporter.note(&format!(
+                    "{} files of {} pages; tree nodes with shadow entries: {before}, then {after}",
+                    self.files,
+                    self.pages()
+                ))?;
+            }
+            reporter.phase("truncate")?;
+            let (start, before) = (Instant::now(), own_time());
+            for file in &files {
+                file.set_len(0).while_("truncating")?;
+            }
+            let (elapsed, spent) = (start.elapsed(), own_time().since(before));
+            let ended = boot_time();
+            reporter.timed("Elapsed", "", elapsed.as_secs_f64(), ended)?;
+            reporter.timed("System", "", spent.system, ended)?;
+        }
+        Ok(())
+    }
+}
+
+impl Options {
     /// Pages of one file.
     fn pages(&self) -> usize {
         share_of(self.memory, self.share) as usize / self.files as usize / PAGE
     }
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    // Holes take no room.
-    fits_on_disk(("files", options.files), (&options.directory, 0), machine)
-}
-
-/// Fills and truncates, once per round.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    for _ in 0..options.rounds {
-        reporter.phase("fill")?;
-        let nodes = shadow_nodes();
-        let files = (0..options.files).map(|number| {
-            let path = options.directory.join(format!("file{number}"));
-            fill(&path, options.pages()).while_(path.display().to_string())
-        });
-        let files: Vec<File> = files.collect::<Result<_, _>>()?;
-        if let (Some(before), Some(after)) = (nodes, shadow_nodes()) {
-            reporter.note(&format!(
-                "{} files of {} pages; tree nodes with shadow entries: {before}, then {after}",
-                options.files,
-                options.pages()
-            ))?;
-        }
-        reporter.phase("truncate")?;
-        let (start, before) = (Instant::now(), own_time());
-        for file in &files {
-            file.set_len(0).while_("truncating")?;
-        }
-        let (elapsed, spent) = (start.elapsed(), own_time().since(before));
-        let ended = boot_time();
-        reporter.timed("Elapsed", "", elapsed.as_secs_f64(), ended)?;
-        reporter.timed("System", "", spent.system, ended)?;
-    }
-    Ok(())
 }
 
 /// Makes a sparse file whose pages have all been in the page cache, and are reclaimed.

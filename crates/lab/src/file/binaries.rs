@@ -56,9 +56,9 @@ pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
 /// value matches any word.
 fn names(pattern: &str, manifest: &Manifest) -> Vec<String> {
     let mut names = vec![pattern.to_owned()];
-    for (parameter, value) in &manifest.parameters {
-        let place = format!("{{{parameter}}}");
-        let values = value.split(',').map(str::trim).filter(|value| !value.is_empty());
+    for (name, parameter) in &manifest.parameters {
+        let place = format!("{{{name}}}");
+        let values = parameter.value.split(',').map(str::trim).filter(|value| !value.is_empty());
         let values: Vec<&str> = values.collect();
         let values = if values.is_empty() { &[ANY][..] } else { &values };
         if pattern.contains(&place) {
@@ -113,7 +113,7 @@ mod tests {
         fs::create_dir(directory.path().join("mg.S.x")).unwrap();
         let mut manifest = workloads::find("nas").unwrap();
         for (name, value) in [("benchmarks", benchmarks), ("class", class)] {
-            *manifest.parameters.get_mut(name).unwrap() = value.to_owned();
+            manifest.parameters.get_mut(name).unwrap().value = value.to_owned();
         }
         let found = find(&manifest, directory.path()).map_err(|(problem, hint)| {
             format!("{problem}: {hint}").replace(directory.path().to_str().unwrap(), "DIR")

@@ -233,8 +233,9 @@ fn as_built_in(manifest: &Manifest) -> Option<(String, Table)> {
         known && Manifest { name, parameters, ..built_in.clone() } == *manifest
     };
     let built_in = workloads::built_in().into_iter().find(same)?;
-    let own = manifest.parameters.iter().filter(|(name, own)| built_in.parameters[*name] != **own);
-    let parameters = own.map(|(name, own)| (name.clone(), own.as_str().into())).collect();
+    let defaults = &built_in.parameters;
+    let own = manifest.parameters.iter().filter(|(name, own)| defaults[*name].value != own.value);
+    let parameters = own.map(|(name, own)| (name.clone(), own.value.as_str().into())).collect();
     Some((built_in.name, parameters))
 }
 

@@ -20,23 +20,19 @@ use std::thread;
 use std::time::Instant;
 use std::{env, io};
 
-use model::Machine;
-
 use self::convergence::{Convergence, Placement};
 use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{While, WorkloadError, list, refused, value_of};
+use super::{Main, While, Workload, WorkloadError, list, refused, value_of};
 use crate::sys::children_time;
 
-pub use self::process::main as process_main;
-
 /// The name under which this workload starts its own processes.
-pub const PROCESS: &str = "autonuma-process";
+const PROCESS: &str = "autonuma-process";
 
 /// The command line.
-struct Options {
+pub struct Options {
     programs: Vec<Program>,
     work: Work,
     first_node: usize,
@@ -49,17 +45,18 @@ struct Options {
     memory: u64,
 }
 
-impl Options {
-    /// Reads the command line. `topology` provides defaults.
-    fn parse(arguments: lexopt::Parser, topology: &Topology) -> Result<Self, WorkloadError> {
+impl Workload for Options {
+    const PARTS: &[(&str, Main)] = &[(PROCESS, process::main)];
+
+    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut options = Self {
             programs: Program::ALL.into(),
             work: Work::default(),
             first_node: 0,
             bound: vec![Program::Numa01, Program::Numa01ThreadLocal],
             interval: NonZeroU64::MIN.saturating_add(999),
-            cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
-            memory: topology.nodes.iter().map(|node| node.memory).sum(),
+            cpus: 1,
+            memory: 0,
         };
         super::options(arguments, |name, value| {
             match name {
@@ -79,23 +76,15 @@ impl Options {
         options.work.check()?;
         Ok(options)
     }
-}
 
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
-    // The kernel's command line may change the number of nodes.
-    Options::parse(arguments, &Topology { nodes: Vec::new() }).map(|_| ())
-}
-
-/// Runs the programs one after the other.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let topology = Topology::of_this_machine().while_("/sys/devices/system/node")?;
-    let options = Options::parse(arguments, &topology)?;
-    let mut reporter = Reporter::from_environment()?;
-    for &program in &options.programs {
-        run(program, &options, &topology, &mut reporter)?;
+    /// Runs the programs one after the other.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        let topology = Topology::of_this_machine().while_("/sys/devices/system/node")?;
+        for &program in &self.programs {
+            run(program, self, &topology, reporter)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn run(
@@ -213,7 +202,7 @@ mod tests {
 
     fn options(arguments: &[&str]) -> Result<Options, String> {
         let parser = lexopt::Parser::from_args(arguments);
-        Options::parse(parser, &topology()).map_err(|error| error.to_string())
+        Options::parse(parser).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -25,12 +25,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use model::Machine;
-
 use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
-use super::{WorkloadError, list, options, refused, value_of, within};
+use super::{Workload, WorkloadError, list, options, refused, value_of, within};
 
 /// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
@@ -133,7 +131,7 @@ struct Outcome {
 }
 
 /// The command line.
-struct Options {
+pub struct Options {
     /// The requested benchmarks; empty for all that fit into memory.
     benchmarks: Vec<Benchmark>,
     class: Class,
@@ -144,7 +142,7 @@ struct Options {
     programs: Vec<PathBuf>,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             benchmarks: Vec::new(),
@@ -182,6 +180,23 @@ impl Options {
         Ok(found)
     }
 
+    /// Runs the benchmarks one after the other, or the user's own programs.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        if !self.programs.is_empty() {
+            return own::run(&self.programs, self.threads, reporter);
+        }
+        let (fitting, others) = self.fitting()?;
+        for why in others {
+            reporter.note(&why)?;
+        }
+        for benchmark in fitting {
+            run(benchmark, self.class, self.threads, reporter)?;
+        }
+        Ok(())
+    }
+}
+
+impl Options {
     /// The benchmarks to run, and why others are not run.
     fn fitting(&self) -> Result<(Vec<Benchmark>, Vec<String>), WorkloadError> {
         let why_not = |benchmark: Benchmark| {
@@ -211,32 +226,6 @@ impl Options {
             false => Ok((fitting, others)),
         }
     }
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, _: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    if options.programs.is_empty() {
-        options.fitting()?;
-    }
-    Ok(())
-}
-
-/// Runs the benchmarks one after the other, or the user's own programs.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    if !options.programs.is_empty() {
-        return own::run(&options.programs, options.threads, &mut reporter);
-    }
-    let (fitting, others) = options.fitting()?;
-    for why in others {
-        reporter.note(&why)?;
-    }
-    for benchmark in fitting {
-        run(benchmark, options.class, options.threads, &mut reporter)?;
-    }
-    Ok(())
 }
 
 fn run(

@@ -21,12 +21,10 @@ use std::time::{Duration, SystemTime};
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
-use super::{
-    While, WorkloadError, above_zero, fits_on_disk, list_within, options, refused, within,
-};
+use super::{While, Workload, WorkloadError, above_zero, list_within, options, refused, within};
 use crate::clock::boot_time;
 use log::{Log, Rate};
-use model::{Machine, count};
+use model::count;
 use server::Server;
 
 /// Bytes of a table of accounts and its index for each unit of pgbench's scale, which is 100000
@@ -48,7 +46,7 @@ const LONGEST: u32 = 3600;
 const PATIENCE: u32 = 300;
 
 /// The command line.
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// Bytes of the database, in percent of the machine's memory.
     size: f64,
@@ -62,7 +60,7 @@ struct Options {
     cpus: u32,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self {
             directory: PathBuf::new(),
@@ -99,6 +97,36 @@ impl Options {
         Ok(found)
     }
 
+    /// Makes the database, and runs each number of clients.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        reporter.phase("init")?;
+        let most = self.clients.iter().copied().max().unwrap_or(1);
+        let server = Server::start(&self.directory.join("pgbench"), self.memory, most)?;
+        server.pgbench(["-i", "-q", "-s", &self.scale().to_string()]).run()?;
+        server.checkpoint()?;
+        for &clients in &self.clients {
+            if self.warmup > 0 {
+                reporter.phase(&format!("warmup-{clients}"))?;
+                let program = server.pgbench(self.arguments(clients, self.warmup));
+                program.limit(limit(self.warmup)).run()?;
+            }
+            let before = server.commits()?;
+            reporter.phase(&format!("steady-{clients}"))?;
+            let prefix = server.place().join(format!("log{clients}"));
+            let log = ["-l".to_owned(), format!("--log-prefix={}", prefix.display())];
+            let arguments = self.arguments(clients, self.steady).into_iter().chain(log);
+            let output = server.pgbench(arguments).limit(limit(self.steady)).run()?;
+            reporter.phase("")?;
+            let log = read_logs(server.place(), &format!("log{clients}."))?;
+            let told = agreed(&output, &log, server.commits()? - before).map_err(garbage)?;
+            reporter.note(&format!("{}: {told}", count(clients as usize, "client")))?;
+            report(reporter, clients, log, self.steady)?;
+        }
+        server.stop()
+    }
+}
+
+impl Options {
     /// pgbench's scale of the database.
     fn scale(&self) -> u64 {
         ((self.memory as f64 * self.size / 100.0 / UNIT).round() as u64).max(1)
@@ -118,44 +146,6 @@ impl Options {
 fn steps(most: u32) -> Vec<u32> {
     let steps = [1, 5, 12, 21].into_iter().chain((30..).step_by(18));
     steps.take_while(|&clients| clients < most).chain([most]).collect()
-}
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let accounts = (options.scale() as f64 * UNIT) as u64;
-    let wanted = (&*options.directory, accounts);
-    fits_on_disk(("size", options.size), wanted, machine)
-}
-
-/// Makes the database, and runs each number of clients.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    reporter.phase("init")?;
-    let most = options.clients.iter().copied().max().unwrap_or(1);
-    let server = Server::start(&options.directory.join("pgbench"), options.memory, most)?;
-    server.pgbench(["-i", "-q", "-s", &options.scale().to_string()]).run()?;
-    server.checkpoint()?;
-    for &clients in &options.clients {
-        if options.warmup > 0 {
-            reporter.phase(&format!("warmup-{clients}"))?;
-            let program = server.pgbench(options.arguments(clients, options.warmup));
-            program.limit(limit(options.warmup)).run()?;
-        }
-        let before = server.commits()?;
-        reporter.phase(&format!("steady-{clients}"))?;
-        let prefix = server.place().join(format!("log{clients}"));
-        let log = ["-l".to_owned(), format!("--log-prefix={}", prefix.display())];
-        let arguments = options.arguments(clients, options.steady).into_iter().chain(log);
-        let output = server.pgbench(arguments).limit(limit(options.steady)).run()?;
-        reporter.phase("")?;
-        let log = read_logs(server.place(), &format!("log{clients}."))?;
-        let told = agreed(&output, &log, server.commits()? - before).map_err(garbage)?;
-        reporter.note(&format!("{}: {told}", count(clients as usize, "client")))?;
-        report(&mut reporter, clients, log, options.steady)?;
-    }
-    server.stop()
 }
 
 /// The time limit of a pgbench run of so many seconds.

@@ -18,13 +18,12 @@ mod image;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::{FileSystem, Machine};
 use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
 use super::{
-    While, WorkloadError, above_zero, files, fits_on_disk, options, refused, value_of, within,
+    While, Workload, WorkloadError, above_zero, files, options, refused, value_of, within,
 };
 use cache::Cache;
 use image::Mounted;
@@ -35,7 +34,7 @@ const BUCKETS: u64 = 101_073;
 
 /// The command line.
 #[derive(Debug, Default)]
-struct Options {
+pub struct Options {
     directory: PathBuf,
     /// Bytes of the image.
     size: u64,
@@ -54,7 +53,7 @@ struct Options {
     damage: u32,
 }
 
-impl Options {
+impl Workload for Options {
     fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
         let mut found = Self { spread: 1, rounds: 1, ..Self::default() };
         let (mut memory, mut cpus, mut per_mib) = (0u64, 1, 1.0);
@@ -105,6 +104,56 @@ impl Options {
         Ok(found)
     }
 
+    /// Fills the image and repairs it.
+    fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError> {
+        let [image, place] = ["image", "files"].map(|name| self.directory.join(name));
+        reporter.phase("create")?;
+        image::make(&image, self.size, &self.log)?;
+        let mounted = Mounted::new(&image, &place, MountFlags::empty())?;
+        let empty = mounted.inodes()?;
+
+        reporter.phase("fsmark")?;
+        fill(self, &place, reporter)?;
+        reporter.phase("")?;
+        let full = mounted.inodes()?;
+        if full < empty + self.total() {
+            return Err(WorkloadError::Child(format!(
+                "fs_mark reported {} files, but {} more inodes are in use",
+                self.total(),
+                full.saturating_sub(empty)
+            )));
+        }
+        mounted.unmount()?;
+        if self.damage > 0 {
+            let groups = image::damage(&image, self.damage).while_("damaging the image")?;
+            match look(&image).run() {
+                Err(ProgramError::Failed { .. }) => {}
+                Ok(_) => {
+                    return Err(WorkloadError::Child(
+                        "xfs_repair -n finds no damage in the damaged image".into(),
+                    ));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            reporter
+                .note(&format!("damaged: the header of inodes in {groups} allocation groups"))?;
+        }
+        files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
+
+        reporter.phase("xfsrepair")?;
+        repair(self, &image, reporter)?;
+        reporter.phase("check")?;
+        verify(&image, &place, full)?;
+        reporter.phase("")?;
+        reporter.note(&format!(
+            "{} files; after the repair xfs_repair -n finds no damage, and all {full} inodes exist",
+            self.total()
+        ))?;
+        fs::remove_file(&image).while_(image.display().to_string())
+    }
+}
+
+impl Options {
     /// Number of files of all threads in all rounds.
     fn total(&self) -> u64 {
         self.files * self.rounds * self.threads
@@ -149,72 +198,6 @@ fn size(name: &str, text: &str) -> Result<u64, WorkloadError> {
     };
     let bytes = number.parse().ok().and_then(|number: u64| number.checked_mul(1 << shift));
     bytes.ok_or_else(|| refused(name, text, "too large"))
-}
-
-/// The largest file of ext4 (<https://docs.kernel.org/filesystems/ext4/overview.html>: 2^32 blocks of 4
-/// KiB).
-const EXT4_FILE: u64 = 16 << 40;
-
-/// Checks the options, as far as possible without running.
-pub fn check(arguments: lexopt::Parser, machine: &Machine) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut disks = machine.disks.iter().flat_map(|disk| &disk.format);
-    let format = disks.find(|format| Path::new(&format.mount) == options.directory);
-    if format.is_some_and(|it| it.filesystem == FileSystem::Ext4) && options.size >= EXT4_FILE {
-        let why = "ext4 has files below 16 TiB: use xfs for the disk";
-        return Err(refused("size", options.size, why));
-    }
-    // How much of the image is allocated shows when it is made.
-    fits_on_disk(("size", options.size), (&options.directory, 0), machine)
-}
-
-/// Fills the image and repairs it.
-pub fn main(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    let options = Options::parse(arguments)?;
-    let mut reporter = Reporter::from_environment()?;
-    let [image, place] = ["image", "files"].map(|name| options.directory.join(name));
-    reporter.phase("create")?;
-    image::make(&image, options.size, &options.log)?;
-    let mounted = Mounted::new(&image, &place, MountFlags::empty())?;
-    let empty = mounted.inodes()?;
-
-    reporter.phase("fsmark")?;
-    fill(&options, &place, &mut reporter)?;
-    reporter.phase("")?;
-    let full = mounted.inodes()?;
-    if full < empty + options.total() {
-        return Err(WorkloadError::Child(format!(
-            "fs_mark reported {} files, but {} more inodes are in use",
-            options.total(),
-            full.saturating_sub(empty)
-        )));
-    }
-    mounted.unmount()?;
-    if options.damage > 0 {
-        let groups = image::damage(&image, options.damage).while_("damaging the image")?;
-        match look(&image).run() {
-            Err(ProgramError::Failed { .. }) => {}
-            Ok(_) => {
-                return Err(WorkloadError::Child(
-                    "xfs_repair -n finds no damage in the damaged image".into(),
-                ));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        reporter.note(&format!("damaged: the header of inodes in {groups} allocation groups"))?;
-    }
-    files::drop_caches().while_("/proc/sys/vm/drop_caches")?;
-
-    reporter.phase("xfsrepair")?;
-    repair(&options, &image, &mut reporter)?;
-    reporter.phase("check")?;
-    verify(&image, &place, full)?;
-    reporter.phase("")?;
-    reporter.note(&format!(
-        "{} files; after the repair xfs_repair -n finds no damage, and all {full} inodes exist",
-        options.total()
-    ))?;
-    fs::remove_file(&image).while_(image.display().to_string())
 }
 
 /// Creates the files.
