@@ -124,7 +124,6 @@ pub fn explain(
     let denominator = sides.denominator();
     let names = phases.iter().filter_map(|section| section.phase.clone());
     let preparation = names.filter(|phase| used.manifest.prepares(phase)).collect();
-    let unmarked = None;
     Explanation {
         workload,
         base,
@@ -135,7 +134,7 @@ pub fn explain(
         measured,
         phases,
         preparation,
-        unmarked,
+        unmarked: None,
     }
 }
 

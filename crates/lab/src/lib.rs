@@ -11,7 +11,7 @@ pub mod schedule;
 pub mod sequential;
 pub mod workloads;
 
-pub use boot::code::{CodeError, Vmlinux, code_difference};
+pub use boot::code::{CodeError, Vmlinux};
 pub use boot::disks::{DiskError, MkfsError};
 pub use boot::error::BootError;
 pub use boot::guest::{Guest, Libraries, NoGuest};
@@ -22,6 +22,7 @@ pub use culprit::search::{Asked, Search};
 pub use results::analysis::{Analysis, AnalysisError, Question, place_of};
 pub use results::coverage::coverage;
 pub use results::differences::{Difference, differences};
+pub use results::explanation::{self, Explained};
 pub use run::replay::ReplayError;
 pub use run::watch::{Progress, Replayed, Watch};
 pub use run::{

@@ -4,3 +4,4 @@ pub mod across;
 pub mod analysis;
 pub mod coverage;
 pub mod differences;
+pub mod explanation;

@@ -27,8 +27,13 @@ impl Contribution {
 
 impl Explanation {
     /// Marks the kernel's functions by the difference between the code of the two kernels, and ranks those
-    /// whose code differs first by instructions per entry. Modules are not marked.
-    pub fn mark_code(&mut self, difference: &Difference) {
+    /// whose code differs first by instructions per entry. Modules are not marked. Without the difference,
+    /// notes why it is not known.
+    pub fn with_code(mut self, difference: Result<Difference, String>) -> Self {
+        let difference = match difference {
+            Ok(difference) => difference,
+            Err(why) => return Self { unmarked: Some(why), ..self },
+        };
         let changes = difference.changes();
         let code = |it: &Contribution| match &it.subject {
             Subject::Function { name, module } if module.is_empty() => {
@@ -46,6 +51,7 @@ impl Explanation {
             let Section { per_entry, contributions, .. } = section;
             per_entry.sort_by_key(|&place| !contributions[place].is_cause());
         }
+        self
     }
 }
 
@@ -79,10 +85,11 @@ mod tests {
                 ("other", "", 1, 1),
             ])
         };
-        let mut explanation = explained(&[boot(40, 20_000)], &[boot(80, 25_000)]);
+        let explanation = explained(&[boot(40, 20_000)], &[boot(80, 25_000)]);
         let all = |explanation: &Explanation| explanation.all.clone().unwrap();
         assert_eq!(dearer(&all(&explanation)), ["often", "rarely"]);
-        explanation.mark_code(&difference(&[("rarely", Change::Changed)], &["often"]));
+        let explanation =
+            explanation.with_code(Ok(difference(&[("rarely", Change::Changed)], &["often"])));
         assert_eq!(dearer(&all(&explanation)), ["rarely", "often"]);
         assert_eq!(dearer(&explanation.phases[0]), ["rarely", "often"]);
         let marks = all(&explanation).contributions.into_iter();
@@ -102,9 +109,9 @@ mod tests {
     #[test]
     fn new_code_and_code_that_is_gone_are_causes() {
         let [base, new] = [[("early", "", 1, 10)], [("late", "", 1, 10)]];
-        let mut explanation = explained(&[executed(&base)], &[executed(&new)]);
-        explanation
-            .mark_code(&difference(&[("late", Change::New), ("early", Change::Gone)], &["f"]));
+        let difference = difference(&[("late", Change::New), ("early", Change::Gone)], &["f"]);
+        let explanation =
+            explained(&[executed(&base)], &[executed(&new)]).with_code(Ok(difference));
         let all = explanation.all.unwrap();
         let code = |name: &str| {
             let it = all.contributions.iter().find(|it| it.subject.to_string() == name).unwrap();

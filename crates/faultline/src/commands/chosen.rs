@@ -1,6 +1,6 @@
 //! Finds the experiment that a name means.
 
-use model::Outcome;
+use model::{Mode, Outcome};
 use report::escape;
 use store::{ExperimentId, ExperimentRow, Store};
 
@@ -66,6 +66,24 @@ pub fn with_results(rows: &[ExperimentRow]) -> Option<ExperimentId> {
         eprintln!("experiment {} has no complete boot: experiment {id} ({name}) is used", last.id);
     }
     Some(taken.id)
+}
+
+/// The latest experiment of exact mode with both variants and a complete boot.
+pub fn latest_exact(store: &Store, variants: [&str; 2]) -> Result<ExperimentId, Failure> {
+    let mut rows = Vec::new();
+    for row in store.experiments()? {
+        let has = |name: &&str| row.variants.iter().any(|variant| variant == name);
+        if variants.iter().all(has) && store.experiment(row.id)?.mode == Mode::Exact {
+            rows.push(row);
+        }
+    }
+    let [base, new] = variants;
+    with_results(&rows).ok_or_else(|| {
+        Failure::Usage(format!(
+            "no experiment of exact mode has both `{base}` and `{new}`: `faultline list` shows \
+             experiments and their variants"
+        ))
+    })
 }
 
 /// The previous experiment of the same name.

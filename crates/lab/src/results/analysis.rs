@@ -42,11 +42,47 @@ pub enum AnalysisError {
         known: Vec<String>,
     },
     /// No workload has the requested phase.
-    #[error("no workload has a phase `{}`{}", .0.asked, match &*.0.known {
-        [] => ": the workloads have no phases".to_owned(),
-        known => format!("; there are: {}", known.join(", ")),
-    })]
+    #[error("no workload has a phase `{}`{}", .0.asked, phases("the workloads have", &.0.known))]
     NoPhase(NoPhase),
+    /// The workload does not have the requested phase.
+    #[error("{workload} has no phase `{asked}`{}", phases("it has", .known))]
+    NoPhaseOf {
+        /// The workload.
+        workload: String,
+        /// The phase.
+        asked: String,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// No workload has the requested name, or none of several is named.
+    #[error("{}{}", match asked {
+        Some(asked) => format!("there is no workload `{asked}`; there are: "),
+        None => "name one of the workloads with --workload: ".to_owned(),
+    }, .known.join(", "))]
+    NoWorkload {
+        /// The name.
+        asked: Option<String>,
+        /// The existing ones.
+        known: Vec<String>,
+    },
+    /// The experiment has no profiles.
+    #[error(
+        "experiment {0} ran in measured mode, which does not count instructions: run it with --mode exact"
+    )]
+    NotCounted(ExperimentId),
+    /// A variant has no boot with a profile of the workload.
+    #[error(
+        "`{variant}` has no complete boot with a profile of {workload}: `faultline show {experiment}` shows \
+         why, `faultline run` continues the experiment"
+    )]
+    NoProfile {
+        /// The variant.
+        variant: String,
+        /// The workload.
+        workload: String,
+        /// The experiment.
+        experiment: ExperimentId,
+    },
     /// The experiments did not run the same workloads on the same machine.
     #[error("experiments {} cannot be compared:\n  {}", numbers(.ids), .differences.join("\n  "))]
     Different {
@@ -58,6 +94,14 @@ pub enum AnalysisError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+/// The phases that there are, after the name of one that is not.
+fn phases(whose: &str, known: &[String]) -> String {
+    match known {
+        [] => format!(": {whose} no phases"),
+        known => format!("; there are: {}", known.join(", ")),
+    }
 }
 
 /// The result of comparing experiments.
@@ -158,7 +202,7 @@ impl Analysis {
 }
 
 /// Reads experiments as one, with the given detail of their boots.
-fn read(
+pub(super) fn read(
     store: &Store,
     ids: &[ExperimentId],
     detail: impl Fn(Mode) -> Detail<'static>,

@@ -7,7 +7,7 @@ use super::{explained, kernels, text};
 
 /// The explanation of the two kernels, in which the code of these functions differs.
 fn marked(causes: &[&str]) -> Explanation {
-    let (mut explanation, _) = explained(&kernels::old(), &kernels::new());
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
     let all = explanation.all.as_ref().unwrap().contributions.iter();
     let names = all.filter_map(|it| match &it.subject {
         Subject::Function { name, .. } => Some(name.clone()),
@@ -23,8 +23,7 @@ fn marked(causes: &[&str]) -> Explanation {
         added: 0,
     };
     let functions = differ.into_iter().map(function).collect();
-    explanation.mark_code(&Difference { functions, same: same.into_iter().collect() });
-    explanation
+    explanation.with_code(Ok(Difference { functions, same: same.into_iter().collect() }))
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! Explains the difference between two stored variants of exact mode. Text, page and JSON are made from the
+//! result.
+
+use compare::{Explanation, Headline, Paths, VariantBoots, explain, headlines, paths};
+use kernels::Cache;
+use model::{Experiment, Kept, Source, WorkloadUse};
+use store::{Detail, ExperimentId, Store};
+
+use crate::boot::code::code_difference;
+use crate::results::analysis::{AnalysisError, place_of, read};
+
+/// The sources whose counters are attributed.
+const COUNTED: [&str; 1] = [Source::Vmstat.name()];
+
+/// Which difference is to be explained.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The names of the baseline and of the other variant.
+    pub variants: [String; 2],
+    /// The workload; `None` for the only one.
+    pub workload: Option<String>,
+    /// The phase; `None` for the measured phases together.
+    pub phase: Option<String>,
+}
+
+/// The explanation of a difference, and the boots that it is of.
+pub struct Explained {
+    /// The explanation.
+    pub explanation: Explanation,
+    phase: Option<String>,
+    used: WorkloadUse,
+    experiment: Experiment,
+    places: [usize; 2],
+    kept: Vec<Kept>,
+}
+
+impl Explained {
+    /// Explains a difference. Functions are marked by their code if the cache has both kernels.
+    ///
+    /// # Errors
+    /// See [`AnalysisError`].
+    pub fn of(store: &Store, asked: Difference) -> Result<Self, AnalysisError> {
+        let Difference { experiment: id, variants, workload, phase } = asked;
+        let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;
+        if experiment.mode.is_measured() {
+            return Err(AnalysisError::NotCounted(id));
+        }
+        let places = [place_of(&experiment, &variants[0])?, place_of(&experiment, &variants[1])?];
+        let used = used(&experiment, workload.as_deref())?.clone();
+        let [base, new] = sides(&experiment, places, &kept);
+        let kernels = places.map(|place| &experiment.variants[place].kernel);
+        let cache = Cache::open().map_err(|error| error.to_string());
+        let code = cache.and_then(|cache| code_difference(&cache, kernels));
+        let explanation = explain(&base, &new, &used, experiment.boots).with_code(code);
+        check(&explanation, id, phase.as_deref())?;
+        Ok(Self { explanation, phase, used, experiment, places, kept })
+    }
+
+    /// Where the instructions of each measured phase went.
+    pub fn headlines(&self) -> Vec<Headline> {
+        headlines(&self.explanation, &self.used, |phase| self.of_phase(Some(phase)))
+    }
+
+    /// The call paths of the phase that was asked for.
+    pub fn paths(&self) -> Paths {
+        self.of_phase(self.phase.as_deref())
+    }
+
+    fn of_phase(&self, phase: Option<&str>) -> Paths {
+        let [base, new] = sides(&self.experiment, self.places, &self.kept);
+        paths(&base, &new, &self.used, phase)
+    }
+}
+
+fn sides<'a>(
+    experiment: &'a Experiment,
+    places: [usize; 2],
+    kept: &'a [Kept],
+) -> [VariantBoots<'a>; 2] {
+    places.map(|place| VariantBoots::of(&experiment.variants[place], kept))
+}
+
+fn used<'a>(
+    experiment: &'a Experiment,
+    asked: Option<&str>,
+) -> Result<&'a WorkloadUse, AnalysisError> {
+    let found = match (asked, experiment.workloads.as_slice()) {
+        (None, [only]) => Some(only),
+        (None, _) => None,
+        (Some(asked), all) => all.iter().find(|used| used.manifest.name == asked),
+    };
+    let known = || experiment.workloads.iter().map(|used| used.manifest.name.clone()).collect();
+    found.ok_or_else(|| AnalysisError::NoWorkload {
+        asked: asked.map(str::to_owned),
+        known: known(),
+    })
+}
+
+/// Checks that there is something to show.
+fn check(
+    explanation: &Explanation,
+    experiment: ExperimentId,
+    phase: Option<&str>,
+) -> Result<(), AnalysisError> {
+    let workload = explanation.workload.clone();
+    if explanation.all.is_none() {
+        let lacking = [&explanation.base, &explanation.new].into_iter().find(|it| it.seeds == 0);
+        let variant = lacking.map_or(String::new(), |side| side.name.clone());
+        return Err(AnalysisError::NoProfile { variant, workload, experiment });
+    }
+    if explanation.section(phase).is_none() {
+        let phases = explanation.phases.iter().flat_map(|section| section.phase.clone());
+        return Err(AnalysisError::NoPhaseOf {
+            workload,
+            asked: phase.unwrap_or_default().to_owned(),
+            known: phases.filter(|it| !it.is_empty()).collect(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Manifest, Millis, Mode, Variant};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_explained_is_refused_with_what_there_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("store.db")).unwrap();
+        let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
+        let used = |name: &str| {
+            WorkloadUse::new(Manifest { name: name.into(), ..Manifest::default() }, 1, Millis(1))
+        };
+        let mut experiment = Experiment {
+            name: "x".into(),
+            mode: Mode::Exact,
+            variants: ["old", "new"].map(named).into(),
+            workloads: ["fault", "nas"].map(used).into(),
+            boots: 1,
+            ..Experiment::default()
+        };
+        let exact = store.keep_experiment(&experiment).unwrap();
+        experiment.mode = Mode::Measured;
+        let measured = store.keep_experiment(&experiment).unwrap();
+        for (experiment, new, workload, told) in [
+            (measured, "new", None, "experiment 2 ran in measured mode, which does not count"),
+            (exact, "newer", None, "there is no variant `newer`; there are: old, new"),
+            (exact, "new", None, "name one of the workloads with --workload: fault, nas"),
+            (exact, "new", Some("ns"), "there is no workload `ns`; there are: fault, nas"),
+            (
+                exact,
+                "new",
+                Some("nas"),
+                "`old` has no complete boot with a profile of nas: `faultl",
+            ),
+        ] {
+            let variants = ["old", new].map(str::to_owned);
+            let workload = workload.map(str::to_owned);
+            let asked = Difference { experiment, variants, workload, phase: None };
+            let error = Explained::of(&store, asked).err().unwrap().to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+}
