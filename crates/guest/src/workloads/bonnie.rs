@@ -12,9 +12,7 @@ use std::path::PathBuf;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, files, options, refused, share_of, value_of,
-};
+use super::{Given, While, Workload, WorkloadError, files, refused, share_of};
 use benchmarks::bonnie::{TESTS, measured};
 use benchmarks::number;
 
@@ -36,27 +34,15 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self {
-            directory: PathBuf::new(),
-            size: 200.0,
-            chunk: 8192,
-            characters: 0,
-            files: 1,
-            memory: 0,
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let found = Self {
+            directory: given.text("directory")?.into(),
+            size: given.above_zero("size")?,
+            chunk: given.value("chunk")?,
+            characters: given.value("characters")?,
+            files: given.value("files")?,
+            memory: given.value("memory")?,
         };
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "size" => found.size = above_zero(name, value)?,
-                "chunk" => found.chunk = value_of(name, value)?,
-                "characters" => found.characters = value_of(name, value)?,
-                "files" => found.files = value_of(name, value)?,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
         if !(256..=1 << 20).contains(&found.chunk) || !found.chunk.is_power_of_two() {
             let why = "a power of two from 256 bytes to 1 MiB";
             return Err(refused("chunk", found.chunk, why));
@@ -206,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::{manifest, options};
 
     /// Printed by version 2.00a with `-s 128 -n 2:1000:10:4`.
     const ALL: &str = "1.98,2.00a,vm,1,1795277408,128M,,8192,5,1153,34,177225,34,+++++,+++,2263,\
@@ -219,8 +205,8 @@ mod tests {
 
     #[test]
     fn the_manifest_gives_options_and_declares_what_is_reported() {
-        let (manifest, arguments) = manifest("bonnie");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("bonnie");
+        let options: Options = options("bonnie", &[]).unwrap();
         let commands = options.parts().map(|(_, part)| {
             let program = options.bonnie(part);
             let words = program.command().get_args().map(|word| word.to_string_lossy());
@@ -233,9 +219,6 @@ mod tests {
         let rates = TESTS.iter().map(|test| test.name);
         let reported: Vec<_> = ["latency"].into_iter().chain(rates).chain(["CPU"]).collect();
         assert_eq!(declared, reported);
-        for wrong in [["--size", "1"], ["--chunk", "1"]] {
-            assert!(Options::parse(lexopt::Parser::from_args(wrong)).is_err());
-        }
     }
 
     #[test]

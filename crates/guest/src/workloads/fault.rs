@@ -24,7 +24,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{While, Workload, WorkloadError, refused, value_of, within};
+use super::{Given, While, Workload, WorkloadError, refused, value_of, within};
 use crate::sys::run_first;
 
 /// The metric of all samples: the number of samples before it.
@@ -40,17 +40,14 @@ pub enum Options {
 }
 
 impl Workload for Options {
-    fn parse(mut arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let fault = arguments.value()?.to_string_lossy().into_owned();
-        let mut argument = || -> Result<String, WorkloadError> {
-            Ok(arguments.value()?.to_string_lossy().into_owned())
-        };
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let (fault, argument) = (given.word()?, given.word()?);
         Ok(match fault.as_str() {
             "panic" => Self::Panic,
             "hang" => Self::Hang,
-            "exit" => Self::Exit(value_of("argument", &argument()?)?),
+            "exit" => Self::Exit(value_of("argument", &argument)?),
             "garbage" => Self::Garbage,
-            "sleep" => Self::Sleep(within("argument", &argument()?, 0, 1_000_000)?),
+            "sleep" => Self::Sleep(within("argument", &argument, 0, 1_000_000)?),
             _ => return Err(refused("fault", fault, "panic, hang, exit, garbage or sleep")),
         })
     }

@@ -6,6 +6,7 @@ pub mod program;
 mod reporter;
 
 use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::io;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
@@ -85,22 +86,75 @@ impl<T> While<T> for io::Result<T> {
     }
 }
 
-/// Passes each option and its value to `set`, which returns false for an unknown option.
-fn options(
-    mut arguments: lexopt::Parser,
-    mut set: impl FnMut(&str, &str) -> Result<bool, WorkloadError>,
-) -> Result<(), WorkloadError> {
-    while let Some(argument) = arguments.next()? {
-        let lexopt::Arg::Long(name) = argument else {
-            return Err(argument.unexpected().into());
-        };
-        let name = name.to_owned();
-        let value = arguments.value()?.to_string_lossy().into_owned();
-        if !set(&name, &value)? {
-            return Err(WorkloadError::Arguments(format!("--{name} is not an option")));
+/// What a command line gives: options, each with a value, and other words.
+#[derive(Default)]
+struct Given {
+    options: BTreeMap<String, String>,
+    words: VecDeque<String>,
+}
+
+impl Given {
+    fn read(mut arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+        let mut given = Self::default();
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                lexopt::Arg::Long(name) => {
+                    let name = name.to_owned();
+                    let value = arguments.value()?.to_string_lossy().into_owned();
+                    given.options.insert(name, value);
+                }
+                lexopt::Arg::Value(word) => {
+                    given.words.push_back(word.to_string_lossy().into_owned());
+                }
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(given)
+    }
+
+    /// The next word.
+    fn word(&mut self) -> Result<String, WorkloadError> {
+        self.words.pop_front().ok_or_else(|| WorkloadError::Arguments("a word is missing".into()))
+    }
+
+    /// The value of an option.
+    fn text(&mut self, name: &str) -> Result<String, WorkloadError> {
+        let value = self.options.remove(name);
+        value.ok_or_else(|| WorkloadError::Arguments(format!("--{name} is missing")))
+    }
+
+    /// The value of an option unless it is empty.
+    fn optional(&mut self, name: &str) -> Result<Option<String>, WorkloadError> {
+        Ok(Some(self.text(name)?).filter(|value| !value.is_empty()))
+    }
+
+    fn value<T: FromStr<Err: Display + 'static>>(
+        &mut self,
+        name: &str,
+    ) -> Result<T, WorkloadError> {
+        value_of(name, &self.text(name)?)
+    }
+
+    fn within<T>(&mut self, name: &str, least: T, most: T) -> Result<T, WorkloadError>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        within(name, &self.text(name)?, least, most)
+    }
+
+    /// The value of an option in percent of the machine's memory, or another amount above zero.
+    fn above_zero(&mut self, name: &str) -> Result<f64, WorkloadError> {
+        above_zero(name, &self.text(name)?)
+    }
+
+    /// Refuses what was not asked for.
+    fn end(self) -> Result<(), WorkloadError> {
+        let options = self.options.into_keys().map(|name| format!("--{name}"));
+        match options.chain(self.words).next() {
+            None => Ok(()),
+            Some(other) => Err(WorkloadError::Arguments(format!("{other} is not an option"))),
         }
     }
-    Ok(())
 }
 
 /// The value of an option.
@@ -178,8 +232,8 @@ trait Workload: Sized {
     /// The names under which it starts its own processes, and their main functions.
     const PARTS: &[(&str, Main)] = &[];
 
-    /// Reads the command line.
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError>;
+    /// Takes what it knows of the command line.
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError>;
 
     /// Runs an iteration.
     fn run(&self, reporter: &mut Reporter) -> Result<(), WorkloadError>;
@@ -188,8 +242,16 @@ trait Workload: Sized {
 /// The main function of a process.
 type Main = fn(lexopt::Parser) -> Result<(), WorkloadError>;
 
+/// Reads the command line of a workload.
+fn read<W: Workload>(arguments: lexopt::Parser) -> Result<W, WorkloadError> {
+    let mut given = Given::read(arguments)?;
+    let workload = W::parse(&mut given)?;
+    given.end()?;
+    Ok(workload)
+}
+
 fn start<W: Workload>(arguments: lexopt::Parser) -> Result<(), WorkloadError> {
-    W::parse(arguments)?.run(&mut Reporter::from_environment()?)
+    read::<W>(arguments)?.run(&mut Reporter::from_environment()?)
 }
 
 macro_rules! workloads {
@@ -201,7 +263,7 @@ macro_rules! workloads {
         /// Functions that only read the command lines.
         #[cfg(test)]
         const PARSERS: &[(&str, Main)] = &[
-            $((stringify!($name), |arguments| $name::Options::parse(arguments).map(drop))),*
+            $((stringify!($name), |arguments| read::<$name::Options>(arguments).map(drop))),*
         ];
     };
 }
@@ -271,6 +333,19 @@ mod tests {
         (manifest, arguments)
     }
 
+    /// The options of a workload for the command line of its manifest, with other values of some options.
+    pub fn options<W: super::Workload>(
+        name: &str,
+        changes: &[(&str, &str)],
+    ) -> Result<W, super::WorkloadError> {
+        let mut arguments = manifest(name).1;
+        for (option, value) in changes {
+            let place = arguments.iter().position(|word| *word == format!("--{option}")).unwrap();
+            arguments[place + 1] = (*value).to_owned();
+        }
+        super::read(lexopt::Parser::from_args(arguments))
+    }
+
     #[test]
     fn invalid_values_are_described_in_plain_words() {
         let told =
@@ -288,14 +363,14 @@ mod tests {
         assert_eq!(error, "--threads 0: a number from 1 to 9");
     }
 
-    /// Whether a workload accepts its command line with this value of a parameter.
-    fn accepts(name: &str, parameter: &str, value: &str) -> bool {
+    /// What a workload says to its command line with this value of a parameter.
+    fn read(name: &str, parameter: &str, value: &str) -> Result<(), super::WorkloadError> {
         let (manifest, mut arguments) = manifest(name);
         let place = format!("{{{parameter}}}");
         let place = manifest.command.iter().position(|word| *word == place).unwrap() - 2;
         arguments[place] = value.to_owned();
         let (_, parse) = super::PARSERS.iter().find(|(known, _)| *known == name).unwrap();
-        parse(lexopt::Parser::from_args(arguments)).is_ok()
+        parse(lexopt::Parser::from_args(arguments))
     }
 
     #[test]
@@ -305,7 +380,7 @@ mod tests {
                 let place = format!("{name}: {parameter}");
                 assert!(!typed.meaning.is_empty() && typed.kind != Kind::Text, "{place}");
                 assert!(
-                    typed.check(4).is_ok() && accepts(name, &parameter, &typed.value),
+                    typed.check(4).is_ok() && read(name, &parameter, &typed.value).is_ok(),
                     "{place}"
                 );
                 let bounds = [typed.least, typed.above, typed.most];
@@ -319,7 +394,7 @@ mod tests {
                     let typed = Parameter { value, ..typed.clone() };
                     if typed.check(CpuSet::MAX_CPU as u32).is_err() {
                         assert!(
-                            !accepts(name, &parameter, &typed.value),
+                            read(name, &parameter, &typed.value).is_err(),
                             "{place} = {}",
                             typed.value
                         );
@@ -359,11 +434,7 @@ mod tests {
             ("bonnie", "size", "0.00001", "that is no MiB"),
             ("pagealloc", "share", "0.00001", "no batch is small enough"),
         ] {
-            let mut arguments = manifest(name).1;
-            let place = arguments.iter().position(|word| *word == format!("--{option}")).unwrap();
-            arguments[place + 1] = value.to_owned();
-            let (_, parse) = super::PARSERS.iter().find(|(known, _)| *known == name).unwrap();
-            let told = parse(lexopt::Parser::from_args(arguments)).unwrap_err().to_string();
+            let told = read(name, option, value).unwrap_err().to_string();
             assert!(told.starts_with(&format!("--{option} {value}: ")), "{name}: {told}");
             assert!(told.contains(why), "{name}: {told}");
         }

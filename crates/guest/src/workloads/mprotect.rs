@@ -14,9 +14,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::MprotectFlags;
 
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, options, refused, share_of, value_of, within,
-};
+use super::{Given, While, Workload, WorkloadError, refused, share_of};
 use crate::clock::boot_time;
 use crate::words::Words;
 
@@ -32,17 +30,12 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self { share: 12.5, rounds: 5, memory: 0 };
-        options(arguments, |name, value| {
-            match name {
-                "share" => found.share = above_zero(name, value)?,
-                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let found = Self {
+            share: given.above_zero("share")?,
+            rounds: given.within("rounds", 1, 1_000_000)?,
+            memory: given.value("memory")?,
+        };
         if found.share > 90.0 {
             return Err(refused("share", found.share, "at most 90: the mapping has to fit"));
         }
@@ -92,11 +85,11 @@ fn shared(pages: usize) -> std::io::Result<Words> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::options;
 
     #[test]
     fn the_manifest_gives_options() {
-        let options = Options::parse(lexopt::Parser::from_args(manifest("mprotect").1)).unwrap();
+        let options = options::<Options>("mprotect", &[]).unwrap();
         assert_eq!((options.share, options.rounds), (12.5, 5));
         assert!(options.pages() > 0);
     }

@@ -15,9 +15,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, list_within, options, refused, value_of, within,
-};
+use super::{Given, While, Workload, WorkloadError, list_within, refused};
 use crate::clock::boot_time;
 
 /// The module's control file.
@@ -41,34 +39,22 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self {
-            orders: vec![0],
-            batches: (0..=MAX_BATCH.ilog2()).map(|power| 1 << power).collect(),
-            pages: 4096,
-            rounds: 7,
-            warm_up: 2,
-            share: 10.0,
-            cpu: 0,
-            memory: 0,
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let batches = given.optional("batches")?;
+        let all = || (0..=MAX_BATCH.ilog2()).map(|power| 1 << power).collect();
+        let found = Self {
+            orders: list_within("orders", &given.text("orders")?, 0, MAX_ORDER)?,
+            batches: batches
+                .map_or_else(|| Ok(all()), |it| list_within("batches", &it, 1, MAX_BATCH))?,
+            pages: given.within("pages", 1, 1 << 24)?,
+            rounds: given.within("rounds", 1, 1_000_000)?,
+            warm_up: given.within("warm-up", 0, 1_000_000)?,
+            share: given.above_zero("share")?,
+            cpu: given.within("cpu", 0, CpuSet::MAX_CPU - 1)?,
+            memory: given.value("memory")?,
         };
-        options(arguments, |name, value| {
-            match name {
-                "orders" => found.orders = list_within(name, value, 0, MAX_ORDER)?,
-                "batches" if value.is_empty() => {}
-                "batches" => found.batches = list_within(name, value, 1, MAX_BATCH)?,
-                "pages" => found.pages = within(name, value, 1, 1 << 24)?,
-                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
-                "warm-up" => found.warm_up = within(name, value, 0, 1_000_000)?,
-                "share" => found.share = above_zero(name, value)?,
-                "cpu" => found.cpu = within(name, value, 0, CpuSet::MAX_CPU - 1)?,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
         let mut all = found.orders.iter().map(|&order| Batch { order, blocks: found.least() });
-        if found.memory > 0 && !all.any(|batch| found.fits(batch)) {
+        if !all.any(|batch| found.fits(batch)) {
             let why = "no batch is small enough for so little memory";
             return Err(refused("share", found.share, why));
         }
@@ -204,11 +190,11 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::options;
 
     #[test]
     fn the_manifest_gives_options() {
-        let options = Options::parse(lexopt::Parser::from_args(manifest("pagealloc").1)).unwrap();
+        let options = options::<Options>("pagealloc", &[]).unwrap();
         assert_eq!(options.orders, [0, 1]);
         assert_eq!((options.batches[0], options.batches.len()), (1, 15));
         assert_eq!(options.batches.last(), Some(&MAX_BATCH));
@@ -221,21 +207,6 @@ mod tests {
         let times = [(0, 1), (0, 4096), (0, 16384), (10, 1), (10, 4), (10, 8)]
             .map(|(order, blocks)| options.times(batch(order, blocks)));
         assert_eq!(times, [4096, 1, 1, 4, 1, 1]);
-    }
-
-    #[test]
-    fn invalid_options_are_errors() {
-        for arguments in [
-            ["--orders", "11"],
-            ["--batches", "0"],
-            ["--batches", "16385"],
-            ["--pages", "0"],
-            ["--rounds", "0"],
-            ["--share", "-1"],
-            ["--cpu", "100000"],
-        ] {
-            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err(), "{arguments:?}");
-        }
     }
 
     #[test]

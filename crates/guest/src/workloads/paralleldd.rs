@@ -11,10 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, files, list_within, options, share_of, value_of,
-    within,
-};
+use super::{Given, While, Workload, WorkloadError, files, list_within, share_of};
 
 /// The command line.
 pub struct Options {
@@ -24,36 +21,19 @@ pub struct Options {
     block: usize,
     readers: Vec<usize>,
     memory: u64,
-    cpus: usize,
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self {
-            directory: PathBuf::new(),
-            size: 200.0,
-            block: files::BLOCK,
-            readers: Vec::new(),
-            memory: 0,
-            cpus: 1,
-        };
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "size" => found.size = above_zero(name, value)?,
-                "block" => found.block = within(name, value, 512, 1 << 30)?,
-                "readers" if value.is_empty() => {}
-                "readers" => found.readers = list_within(name, value, 1, 4096)?,
-                "memory" => found.memory = value_of(name, value)?,
-                "cpus" => found.cpus = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        if found.readers.is_empty() {
-            found.readers = steps(found.cpus);
-        }
-        Ok(found)
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let (readers, cpus) = (given.optional("readers")?, given.value("cpus")?);
+        Ok(Self {
+            directory: given.text("directory")?.into(),
+            size: given.above_zero("size")?,
+            block: given.within("block", 512, 1 << 30)?,
+            readers: readers
+                .map_or_else(|| Ok(steps(cpus)), |it| list_within("readers", &it, 1, 4096))?,
+            memory: given.value("memory")?,
+        })
     }
 
     /// Writes the file, then reads it with each number of readers.
@@ -108,12 +88,12 @@ fn read(path: &Path, readers: usize, options: &Options) -> io::Result<Vec<Durati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::{manifest, options};
 
     #[test]
     fn the_manifest_gives_options() {
-        let (manifest, arguments) = manifest("paralleldd");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("paralleldd");
+        let options: Options = options("paralleldd", &[]).unwrap();
         assert_eq!((options.bytes(), &*options.readers), (4 << 30, &[1, 3, 4][..]));
         // Readers are reported in the order of their threads, which is not an order of time.
         assert!(manifest.metrics.iter().all(|metric| metric.concurrent));
@@ -130,8 +110,8 @@ mod tests {
     fn every_reader_reads_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("source");
-        let arguments = ["--memory", "100000", "--size", "200", "--block", "512"];
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let given = [("memory", "100000"), ("size", "200"), ("block", "512")];
+        let options: Options = options("paralleldd", &given).unwrap();
         files::create(&path, options.bytes()).unwrap();
         assert_eq!(read(&path, 3, &options).unwrap().len(), 3);
         files::create(&path, 1).unwrap();

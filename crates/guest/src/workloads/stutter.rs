@@ -19,10 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::reporter::Reporter;
-use super::{
-    Main, While, Workload, WorkloadError, above_zero, files, options, refused, share_of, value_of,
-    within,
-};
+use super::{Given, Main, While, Workload, WorkloadError, files, refused, share_of, value_of};
 use crate::clock::boot_time;
 use crate::words::Words;
 
@@ -52,20 +49,14 @@ pub struct Options {
 impl Workload for Options {
     const PARTS: &[(&str, Main)] = &[(HOG, hog), (COPY, copy)];
 
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found =
-            Self { directory: PathBuf::new(), hog: 75.0, file: 200.0, probe: 128 << 20, memory: 0 };
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "hog" => found.hog = within(name, value, 0.0, 95.0)?,
-                "file" => found.file = above_zero(name, value)?,
-                "probe" => found.probe = within(name, value, 1, MAX_PROBE)? << 20,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let found = Self {
+            directory: given.text("directory")?.into(),
+            hog: given.within("hog", 0.0, 95.0)?,
+            file: given.above_zero("file")?,
+            probe: given.within("probe", 1, MAX_PROBE)? << 20,
+            memory: given.value("memory")?,
+        };
         let most = found.memory as f64 * 0.95;
         if found.share(found.hog) as f64 + found.probe as f64 > most {
             let (probe, memory) = (found.probe >> 20, found.memory >> 20);
@@ -186,26 +177,14 @@ fn copy(mut arguments: lexopt::Parser) -> Result<(), WorkloadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
-
-    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
-        Options::parse(lexopt::Parser::from_args(arguments))
-    }
+    use crate::workloads::tests::{manifest, options};
 
     #[test]
     fn the_manifest_gives_options() {
-        let (manifest, arguments) = manifest("stutter");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("stutter");
+        let options: Options = options("stutter", &[]).unwrap();
         assert_eq!((options.share(options.hog), options.probe), (3 << 29, 128 << 20));
         assert_eq!(manifest.metrics[0].rows, model::Rows::Distribution);
-    }
-
-    #[test]
-    fn too_much_memory_is_an_error() {
-        assert!(parse(&["--memory", "1073741824"]).is_ok());
-        assert!(parse(&["--memory", "1073741824", "--hog", "90"]).is_err());
-        assert!(parse(&["--memory", "1073741824", "--probe", "0"]).is_err());
-        assert!(parse(&["--memory", "1073741824", "--hog", "-1"]).is_err());
     }
 
     #[test]

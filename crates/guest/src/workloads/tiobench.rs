@@ -17,10 +17,7 @@ use serde::Deserialize;
 
 use super::program::{Program, ProgramError};
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, files, list_within, options, refused, share_of,
-    value_of,
-};
+use super::{Given, While, Workload, WorkloadError, files, list_within, refused, share_of};
 
 /// The megabyte of all figures, as in tiobench.
 const MEGABYTE: f64 = (1 << 20) as f64;
@@ -45,27 +42,15 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self {
-            directory: PathBuf::new(),
-            size: 200.0,
-            block: 4096,
-            random: 4000,
-            threads: vec![1, 2, 4, 8, 16],
-            memory: 0,
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let found = Self {
+            directory: given.text("directory")?.into(),
+            size: given.above_zero("size")?,
+            block: given.value("block")?,
+            random: given.value("random")?,
+            threads: list_within("threads", &given.text("threads")?, 1, THREADS)?,
+            memory: given.value("memory")?,
         };
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "size" => found.size = above_zero(name, value)?,
-                "block" => found.block = value_of(name, value)?,
-                "random" => found.random = value_of(name, value)?,
-                "threads" => found.threads = list_within(name, value, 1, THREADS)?,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
         if !(512..=1 << 20).contains(&found.block) || !found.block.is_power_of_two() {
             let why = "a power of two from 512 bytes to 1 MiB";
             return Err(refused("block", found.block, why));
@@ -250,19 +235,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::workloads::tests::manifest;
-
-    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
-        Options::parse(lexopt::Parser::from_args(arguments))
-    }
+    use crate::workloads::tests::{manifest, options};
 
     /// What fio 3.33 printed, shortened.
     const PRINTED: &str = include_str!("tiobench/fio-3.33.json");
 
     #[test]
     fn the_manifest_gives_options_and_rows() {
-        let (manifest, arguments) = manifest("tiobench");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("tiobench");
+        let options: Options = options("tiobench", &[]).unwrap();
         assert_eq!((options.total(), options.bytes(16)), (4 << 30, 256 << 20));
         assert_eq!(options.threads, [1, 2, 4, 8, 16]);
         let names: Vec<_> = manifest.metrics.iter().map(|metric| metric.name.as_str()).collect();
@@ -280,22 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused() {
-        assert!(parse(&["--memory", "1073741824"]).is_ok());
-        for wrong in [
-            &["--memory", "4096"][..],
-            &["--memory", "1073741824", "--threads", "0"],
-            &["--memory", "1073741824", "--threads", "2000"],
-            &["--memory", "1073741824", "--block", "1000"],
-            &["--memory", "1073741824", "--random", "15"],
-        ] {
-            assert!(parse(wrong).is_err(), "{wrong:?}");
-        }
-    }
-
-    #[test]
     fn work_is_shared_by_the_threads() {
-        let options = parse(&["--memory", "1000000000", "--directory", "/mnt/a"]).unwrap();
+        let given = [("memory", "1000000000"), ("directory", "/mnt/a")];
+        let options: Options = options("tiobench", &given).unwrap();
         let [write, _, _, random] = TESTS;
         assert_eq!(write.work(16, &options), 124_997_632);
         assert_eq!(random.work(16, &options), 250 * 4096);

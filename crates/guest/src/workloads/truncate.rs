@@ -13,9 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, options, refused, share_of, value_of, within,
-};
+use super::{Given, While, Workload, WorkloadError, refused, share_of};
 use crate::clock::boot_time;
 use crate::sys::own_time;
 use crate::words::Words;
@@ -34,20 +32,14 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found =
-            Self { directory: PathBuf::new(), files: 64, share: 50.0, rounds: 1, memory: 0 };
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "files" => found.files = within(name, value, 1, 100_000)?,
-                "share" => found.share = above_zero(name, value)?,
-                "rounds" => found.rounds = within(name, value, 1, 1_000_000)?,
-                "memory" => found.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let found = Self {
+            directory: given.text("directory")?.into(),
+            files: given.within("files", 1, 100_000)?,
+            share: given.above_zero("share")?,
+            rounds: given.within("rounds", 1, 1_000_000)?,
+            memory: given.value("memory")?,
+        };
         if found.pages() == 0 {
             let why = format!(
                 "of {} bytes that is not a page for each of {} files",
@@ -118,20 +110,13 @@ fn shadow_nodes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::options;
 
     #[test]
     fn the_manifest_gives_options() {
-        let options = Options::parse(lexopt::Parser::from_args(manifest("truncate").1)).unwrap();
+        let options = options::<Options>("truncate", &[]).unwrap();
         assert_eq!((options.files, options.pages()), (64, 4096));
         assert_eq!(options.directory, Path::new("/mnt/disk0"));
-    }
-
-    #[test]
-    fn what_would_measure_nothing_is_refused() {
-        for arguments in [["--memory", "4096"], ["--files", "0"], ["--rounds", "0"]] {
-            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_err());
-        }
     }
 
     #[test]

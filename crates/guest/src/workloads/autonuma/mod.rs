@@ -25,7 +25,7 @@ use self::process::Plan;
 use self::program::{Program, Work};
 use self::topology::Topology;
 use super::reporter::Reporter;
-use super::{Main, While, Workload, WorkloadError, list, refused, value_of};
+use super::{Given, Main, While, Workload, WorkloadError, list, refused};
 use crate::sys::children_time;
 
 /// The name under which this workload starts its own processes.
@@ -48,31 +48,20 @@ pub struct Options {
 impl Workload for Options {
     const PARTS: &[(&str, Main)] = &[(PROCESS, process::main)];
 
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut options = Self {
-            programs: Program::ALL.into(),
-            work: Work::default(),
-            first_node: 0,
-            bound: vec![Program::Numa01, Program::Numa01ThreadLocal],
-            interval: NonZeroU64::MIN.saturating_add(999),
-            cpus: 1,
-            memory: 0,
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let options = Self {
+            programs: list("programs", &given.text("programs")?)?,
+            work: Work {
+                passes: given.value("passes")?,
+                scale: given.value("scale")?,
+                share: given.value("share")?,
+            },
+            first_node: given.value("first-node")?,
+            bound: list("bound", &given.text("bound")?)?,
+            interval: given.value("interval")?,
+            cpus: given.value("cpus")?,
+            memory: given.value("memory")?,
         };
-        super::options(arguments, |name, value| {
-            match name {
-                "programs" => options.programs = list(name, value)?,
-                "passes" => options.work.passes = value_of(name, value)?,
-                "scale" => options.work.scale = value_of(name, value)?,
-                "share" => options.work.share = value_of(name, value)?,
-                "first-node" => options.first_node = value_of(name, value)?,
-                "bound" => options.bound = list(name, value)?,
-                "interval" => options.interval = value_of(name, value)?,
-                "cpus" => options.cpus = value_of(name, value)?,
-                "memory" => options.memory = value_of(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
         options.work.check()?;
         Ok(options)
     }
@@ -191,7 +180,7 @@ fn forward(process: usize, output: ChildStdout, sender: &mpsc::Sender<(usize, Op
 mod tests {
     use super::topology::Node;
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::options;
 
     const GIB: u64 = 1 << 30;
 
@@ -200,16 +189,9 @@ mod tests {
         Topology { nodes: vec![node(0, GIB - (60 << 20)), node(1, GIB)] }
     }
 
-    fn options(arguments: &[&str]) -> Result<Options, String> {
-        let parser = lexopt::Parser::from_args(arguments);
-        Options::parse(parser).map_err(|error| error.to_string())
-    }
-
     #[test]
     fn the_manifest_gives_options_that_fit_its_machine() {
-        let (_, arguments) = manifest("autonuma");
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let options = options(&arguments).unwrap();
+        let options: Options = options("autonuma", &[]).unwrap();
         assert_eq!(options.programs, Program::ALL);
         assert_eq!((options.cpus, options.memory), (4, 2 * GIB));
         let plan = Program::Numa01.plan(&options.work, 4, GIB);
@@ -218,10 +200,11 @@ mod tests {
 
     #[test]
     fn invalid_options_are_named() {
-        let told = |arguments: &[&str]| options(arguments).err().unwrap();
-        assert_eq!(told(&["--pass", "1"]), "--pass is not an option");
-        assert!(told(&["--programs", "NUMA3"]).starts_with("--programs NUMA3: not one of NUMA01,"));
-        assert!(told(&["--share", "50"]).contains("both processes have to fit"));
+        let told = |option: &str, value: &str| {
+            options::<Options>("autonuma", &[(option, value)]).err().unwrap().to_string()
+        };
+        assert!(told("programs", "NUMA3").starts_with("--programs NUMA3: not one of NUMA01,"));
+        assert!(told("share", "50").contains("both processes have to fit"));
         let plan = Program::Numa01.plan(&Work { share: 45.0, ..Work::default() }, 4, 2 * GIB);
         let room = |node| check_room(Program::Numa01, &plan, node, &topology()).unwrap_err();
         assert!(room(0).to_string().contains("use a smaller --share"));
@@ -231,7 +214,7 @@ mod tests {
     #[test]
     fn one_node_is_an_error() {
         let topology = Topology { nodes: topology().nodes[..1].into() };
-        let options = options(&[]).unwrap();
+        let options = options("autonuma", &[]).unwrap();
         let mut reporter = Reporter::from_environment().unwrap();
         let error = run(Program::Numa02, &options, &topology, &mut reporter).unwrap_err();
         assert_eq!(error.to_string(), "this machine has 1 NUMA node, but NUMA02 needs 2 or more");

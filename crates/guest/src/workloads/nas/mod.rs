@@ -28,7 +28,7 @@ use std::str::FromStr;
 use self::stages::{Stages, Taken};
 use self::team::Team;
 use super::reporter::Reporter;
-use super::{Workload, WorkloadError, list, options, refused, value_of, within};
+use super::{Given, Workload, WorkloadError, list, refused, value_of, within};
 
 /// The share of the machine's memory that a benchmark may use, in percent. The kernel needs the rest.
 const ROOM: u64 = 85;
@@ -143,39 +143,24 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let programs =
+            given.optional("program")?.map_or(Ok(Vec::new()), |it| list("program", &it))?;
+        let (benchmarks, class) = (given.optional("benchmarks")?, given.text("class")?);
+        let cpus = given.value("cpus")?;
         let mut found = Self {
             benchmarks: Vec::new(),
             class: Class::S,
-            threads: 0,
-            memory: 0,
-            programs: Vec::new(),
+            threads: given
+                .optional("threads")?
+                .map_or(Ok(cpus), |it| within("threads", &it, 1, MOST_THREADS))?,
+            memory: given.value("memory")?,
+            programs,
         };
-        let (mut cpus, mut benchmarks, mut class) = (1, String::new(), None);
-        options(arguments, |name, value| {
-            match name {
-                "benchmarks" | "threads" | "program" if value.is_empty() => {}
-                "benchmarks" => benchmarks = value.to_owned(),
-                "class" => class = Some(value.to_owned()),
-                "threads" => found.threads = within(name, value, 1, MOST_THREADS)?,
-                "cpus" => cpus = value_of(name, value)?,
-                "memory" => found.memory = value_of(name, value)?,
-                "program" => found.programs = list(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
         // The user's programs may have other benchmarks and classes.
         if found.programs.is_empty() {
-            if !benchmarks.is_empty() {
-                found.benchmarks = list("benchmarks", &benchmarks)?;
-            }
-            if let Some(class) = class {
-                found.class = value_of("class", &class)?;
-            }
-        }
-        if found.threads == 0 {
-            found.threads = cpus;
+            found.benchmarks = benchmarks.map_or(Ok(Vec::new()), |it| list("benchmarks", &it))?;
+            found.class = value_of("class", &class)?;
         }
         Ok(found)
     }
@@ -264,7 +249,7 @@ mod tests {
     use std::io::read_to_string;
 
     use super::*;
-    use crate::workloads::tests::manifest;
+    use crate::workloads::tests::{manifest, options};
 
     /// Runs a benchmark with verification, and returns the lines it reports.
     fn lines(benchmark: Benchmark, class: Class, threads: usize) -> Vec<String> {
@@ -325,8 +310,8 @@ mod tests {
 
     #[test]
     fn the_manifest_gives_options_and_all_metrics() {
-        let (manifest, arguments) = manifest("nas");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("nas");
+        let options: Options = options("nas", &[]).unwrap();
         assert_eq!((options.class, options.threads, options.programs.len()), (Class::S, 4, 0));
         assert_eq!(options.fitting().unwrap(), (Benchmark::ALL.into(), Vec::new()));
         for benchmark in Benchmark::ALL {
@@ -340,17 +325,9 @@ mod tests {
     #[test]
     fn benchmarks_that_do_not_fit_are_left_out_or_errors() {
         let told = |benchmarks: &str, class: &str, memory: &str| {
-            let arguments = [
-                "--benchmarks",
-                benchmarks,
-                "--class",
-                class,
-                "--memory",
-                memory,
-                "--threads",
-                "2",
-            ];
-            let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+            let given = [("benchmarks", benchmarks), ("class", class), ("memory", memory)];
+            let options: Options =
+                options("nas", &[&given[..], &[("threads", "2")]].concat()).unwrap();
             options.fitting().map_err(|error| error.to_string())
         };
         let (fitting, others) = told("", "D", "34359738368").unwrap();
@@ -370,25 +347,13 @@ mod tests {
 
     #[test]
     fn a_users_programs_may_be_other_benchmarks() {
-        let arguments = ["--benchmarks", "ft,cg", "--program", "/p/nas/ft.S.x,/p/nas/cg.S.x"];
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let given = [("benchmarks", "ft,cg"), ("program", "/p/nas/ft.S.x,/p/nas/cg.S.x")];
         for class in ["", "E", "S,A"] {
-            let arguments = arguments.into_iter().chain(["--class", class]);
-            assert!(Options::parse(lexopt::Parser::from_args(arguments)).is_ok(), "{class}");
+            let given = [&given[..], &[("class", class)]].concat();
+            assert!(options::<Options>("nas", &given).is_ok(), "{class}");
         }
+        let options: Options = options("nas", &given).unwrap();
         let expected = ["/p/nas/ft.S.x", "/p/nas/cg.S.x"].map(PathBuf::from);
         assert_eq!((options.programs, options.benchmarks), (expected.into(), Vec::new()));
-    }
-
-    #[test]
-    fn invalid_options_are_named() {
-        let told = |arguments: [&str; 2]| {
-            let options = Options::parse(lexopt::Parser::from_args(arguments));
-            options.err().unwrap().to_string()
-        };
-        assert!(told(["--benchmarks", "ft"]).starts_with("--benchmarks ft: not one of ep,"));
-        assert!(told(["--class", "E"]).starts_with("--class E: not one of S,"));
-        assert!(told(["--class", ""]).starts_with("--class : not one of S,"));
-        assert_eq!(told(["--threads", "5000"]), "--threads 5000: a number from 1 to 4096");
     }
 }

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use super::program::{Output, ProgramError};
 use super::reporter::Reporter;
-use super::{While, Workload, WorkloadError, above_zero, list_within, options, refused, within};
+use super::{Given, While, Workload, WorkloadError, list_within, refused};
 use crate::clock::boot_time;
 use log::{Log, Rate};
 use model::count;
@@ -61,40 +61,23 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self {
-            directory: PathBuf::new(),
-            size: 50.0,
-            script: "select-only",
-            clients: Vec::new(),
-            warmup: 6,
-            steady: 24,
-            memory: 0,
-            cpus: 1,
-        };
-        options(arguments, |name, value| {
-            match (name, value) {
-                ("directory", _) => found.directory = value.into(),
-                ("size", _) => found.size = above_zero(name, value)?,
-                ("transactions", "read-only") => found.script = "select-only",
-                ("transactions", "read-write") => found.script = "tpcb-like",
-                ("transactions", _) => {
-                    return Err(refused(name, value, "read-only or read-write"));
-                }
-                ("clients", "") => {}
-                ("clients", _) => found.clients = list_within(name, value, 1, 1000)?,
-                ("warmup", _) => found.warmup = within(name, value, 0, LONGEST)?,
-                ("steady", _) => found.steady = within(name, value, 1, LONGEST)?,
-                ("memory", _) => found.memory = within(name, value, 1, u64::MAX)?,
-                ("cpus", _) => found.cpus = within(name, value, 1, u32::MAX / 2)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        if found.clients.is_empty() {
-            found.clients = steps(2 * found.cpus);
-        }
-        Ok(found)
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let (clients, cpus) = (given.optional("clients")?, given.within("cpus", 1, u32::MAX / 2)?);
+        Ok(Self {
+            directory: given.text("directory")?.into(),
+            size: given.above_zero("size")?,
+            script: match &*given.text("transactions")? {
+                "read-only" => "select-only",
+                "read-write" => "tpcb-like",
+                other => return Err(refused("transactions", other, "read-only or read-write")),
+            },
+            clients: clients
+                .map_or_else(|| Ok(steps(2 * cpus)), |it| list_within("clients", &it, 1, 1000))?,
+            warmup: given.within("warmup", 0, LONGEST)?,
+            steady: given.within("steady", 1, LONGEST)?,
+            memory: given.within("memory", 1, u64::MAX)?,
+            cpus,
+        })
     }
 
     /// Makes the database, and runs each number of clients.
@@ -231,16 +214,12 @@ mod tests {
 
     use super::*;
     use crate::sys::CpuTime;
-    use crate::workloads::tests::manifest;
-
-    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
-        Options::parse(lexopt::Parser::from_args(arguments))
-    }
+    use crate::workloads::tests::{manifest, options};
 
     #[test]
     fn the_manifest_gives_options() {
-        let (manifest, arguments) = manifest("pgbench");
-        let options = Options::parse(lexopt::Parser::from_args(arguments)).unwrap();
+        let (manifest, _) = manifest("pgbench");
+        let options: Options = options("pgbench", &[]).unwrap();
         assert_eq!((options.clients.as_slice(), options.script), (&[1, 5, 8][..], "select-only"));
         // 1 GiB of the 2: about 15 MB for each unit.
         assert_eq!(options.scale(), 69);
@@ -258,26 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused() {
-        let all = ["--memory", "1000000000", "--cpus", "2", "--transactions", "read-write"];
-        let options = parse(&all).unwrap();
-        assert_eq!(
-            options.arguments(4, 24).join(" "),
-            "-n -b tpcb-like -c 4 -j 2 -T 24 --random-seed=1"
-        );
-        for wrong in [
-            ["--clients", "0"],
-            ["--clients", "1,x"],
-            ["--steady", "0"],
-            ["--steady", "3601"],
-            ["--warmup", "3601"],
-            ["--transactions", "some"],
-            ["--size", "-1"],
-            ["--cpus", "0"],
-            ["--memory", "0"],
-        ] {
-            assert!(parse(&[&all[..], &wrong].concat()).is_err(), "{wrong:?}");
-        }
+    fn the_options_become_pgbenchs() {
+        let given = [("cpus", "2"), ("transactions", "read-write")];
+        let options: Options = options("pgbench", &given).unwrap();
+        let expected = "-n -b tpcb-like -c 4 -j 2 -T 24 --random-seed=1";
+        assert_eq!(options.arguments(4, 24).join(" "), expected);
     }
 
     #[test]

@@ -22,9 +22,7 @@ use rustix::mount::MountFlags;
 
 use super::program::{Output, Program, ProgramError};
 use super::reporter::Reporter;
-use super::{
-    While, Workload, WorkloadError, above_zero, files, options, refused, value_of, within,
-};
+use super::{Given, While, Workload, WorkloadError, files, refused, value_of, within};
 use cache::Cache;
 use image::Mounted;
 
@@ -33,7 +31,6 @@ const GIB: u64 = 1 << 30;
 const BUCKETS: u64 = 101_073;
 
 /// The command line.
-#[derive(Debug, Default)]
 pub struct Options {
     directory: PathBuf,
     /// Bytes of the image.
@@ -54,54 +51,44 @@ pub struct Options {
 }
 
 impl Workload for Options {
-    fn parse(arguments: lexopt::Parser) -> Result<Self, WorkloadError> {
-        let mut found = Self { spread: 1, rounds: 1, ..Self::default() };
-        let (mut memory, mut cpus, mut per_mib) = (0u64, 1, 1.0);
-        let (mut bhash, mut stride) = (String::new(), String::new());
-        options(arguments, |name, value| {
-            match name {
-                "directory" => found.directory = value.into(),
-                "size" => found.size = size(name, value)?,
-                "log" => {
-                    size(name, value)?;
-                    found.log = value.to_owned();
+    fn parse(given: &mut Given) -> Result<Self, WorkloadError> {
+        let (memory, cpus) = (given.value::<u64>("memory")?, given.value("cpus")?);
+        let threads = given.optional("threads")?;
+        let threads = threads.map_or(Ok(cpus), |it| within("threads", &it, 1, 1024))?;
+        let rounds = given.within("rounds", 1, 10_000)?;
+        let all = memory as f64 / f64::from(1 << 20) * given.above_zero("files")?;
+        let log = given.text("log")?;
+        size("log", &log)?;
+        let mut suboptions = Vec::new();
+        if let Some(bhash) = given.optional("bhash")? {
+            let buckets = match &*bhash {
+                // Below its minimum the program would use its own default.
+                "memory" => {
+                    (u128::from(BUCKETS) * u128::from(memory) / u128::from(16 * GIB)).max(64)
                 }
-                "threads" if value.is_empty() => {}
-                "threads" => found.threads = within(name, value, 1, 1024)?,
-                "files" => per_mib = above_zero(name, value)?,
-                "spread" => found.spread = within(name, value, 1, u64::MAX)?,
-                "rounds" => found.rounds = within(name, value, 1, 10_000)?,
-                "bytes" => found.bytes = value_of(name, value)?,
-                "bhash" => bhash = value.to_owned(),
-                "ag-stride" => stride = value.to_owned(),
-                "damage" => found.damage = value_of(name, value)?,
-                "memory" => memory = value_of(name, value)?,
-                "cpus" => cpus = value_of(name, value)?,
-                _ => return Ok(false),
+                // xfs_repair accepts anything without a message.
+                number => value_of::<u64>("bhash", number)?.into(),
+            };
+            suboptions.push(format!("bhash={buckets}"));
+        }
+        if let Some(stride) = given.optional("ag-stride")? {
+            if stride.parse::<i64>().is_err() {
+                return Err(refused("ag-stride", stride, "a whole number, such as -1"));
             }
-            Ok(true)
-        })?;
-        if found.threads == 0 {
-            found.threads = cpus;
+            suboptions.push(format!("ag_stride={stride}"));
         }
-        if !["", "memory"].contains(&bhash.as_str()) {
-            // xfs_repair accepts anything without a message.
-            value_of::<u64>("bhash", &bhash)?;
-        }
-        if !stride.is_empty() && stride.parse::<i64>().is_err() {
-            return Err(refused("ag-stride", stride, "a whole number, such as -1"));
-        }
-        let all = memory as f64 / f64::from(1 << 20) * per_mib;
-        found.files = ((all / (found.threads * found.rounds) as f64).round() as u64).max(1);
-        if bhash == "memory" {
-            // Below its minimum the program would use its own default.
-            let share = u128::from(BUCKETS) * u128::from(memory) / u128::from(16 * GIB);
-            bhash = share.max(64).to_string();
-        }
-        let given = [("bhash", bhash), ("ag_stride", stride)];
-        let given = given.iter().filter(|(_, value)| !value.is_empty());
-        found.suboptions = given.map(|(name, value)| format!("{name}={value}")).collect();
-        Ok(found)
+        Ok(Self {
+            directory: given.text("directory")?.into(),
+            size: size("size", &given.text("size")?)?,
+            log,
+            threads,
+            files: ((all / (threads * rounds) as f64).round() as u64).max(1),
+            spread: given.within("spread", 1, u64::MAX)?,
+            rounds,
+            bytes: given.value("bytes")?,
+            suboptions,
+            damage: given.value("damage")?,
+        })
     }
 
     /// Fills the image and repairs it.
@@ -282,15 +269,11 @@ fn garbage(program: &str) -> impl Fn(String) -> ProgramError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::tests::manifest;
-
-    fn parse(arguments: &[&str]) -> Result<Options, WorkloadError> {
-        Options::parse(lexopt::Parser::from_args(arguments))
-    }
+    use crate::workloads::tests::options;
 
     #[test]
     fn the_manifest_gives_options() {
-        let options = Options::parse(lexopt::Parser::from_args(manifest("xfsrepair").1)).unwrap();
+        let options = options::<Options>("xfsrepair", &[]).unwrap();
         assert_eq!((options.size, options.threads, options.total()), (500 << 40, 4, 40_960));
         assert_eq!(options.suboptions, ["bhash=12634", "ag_stride=-1"]);
         let program = format!("{:?}", options.fs_mark(Path::new("/mnt/disk0/files")).command());
@@ -301,42 +284,18 @@ mod tests {
     #[test]
     fn the_report_is_its_own_proportion() {
         let memory = (16 * GIB).to_string();
-        let options = parse(&[
-            "--memory",
-            &memory,
-            "--threads",
-            "8",
-            "--files",
-            "1562.5",
-            "--rounds",
-            "32",
-            "--bhash",
-            "memory",
-        ]);
-        let options = options.unwrap();
+        let given = [("memory", &*memory), ("threads", "8"), ("files", "1562.5"), ("rounds", "32")];
+        let options: Options =
+            options("xfsrepair", &[&given[..], &[("ag-stride", "")]].concat()).unwrap();
         assert_eq!((options.files, options.total()), (100_000, 25_600_000));
         assert_eq!(options.suboptions, ["bhash=101073"]);
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        for arguments in [
-            ["--size", "1x"],
-            ["--size", "99999999p"],
-            ["--size", "t"],
-            ["--size", "99999999999999999999"],
-            ["--log", ""],
-            ["--log", "64mb"],
-            ["--log", "+64m"],
-            ["--log", "64m,version=1"],
-            ["--spread", "0"],
-            ["--files", "-1"],
-            ["--bhash", "x"],
-            ["--ag-stride", "x"],
-            ["--rounds", "0"],
-            ["--threads", "2000"],
-        ] {
-            assert!(parse(&arguments).is_err(), "{arguments:?}");
+        for wrong in ["1x", "99999999p", "t", "99999999999999999999", "", "64mb", "+64m", "64m,v=1"]
+        {
+            assert!(size("size", wrong).is_err(), "{wrong}");
         }
         assert_eq!(size("size", "500t").unwrap(), 549_755_813_888_000);
         assert_eq!(size("size", "4096").unwrap(), 4096);
@@ -346,7 +305,7 @@ mod tests {
     fn a_log_is_as_long_as_mkfs_says() {
         // mkfs.xfs 6.1 makes logs of 16384 blocks of 4096 bytes of each.
         for text in ["64M", "64m", "16384b", "16384B", "131072s", "65536k", "67108864"] {
-            assert_eq!(parse(&["--log", text]).unwrap().log, text);
+            assert_eq!(options::<Options>("xfsrepair", &[("log", text)]).unwrap().log, text);
             assert_eq!(size("log", text).unwrap(), 64 << 20, "{text}");
         }
     }
