@@ -98,10 +98,7 @@ pub(crate) enum Place<'a> {
 
 impl<'a> Image<'a> {
     /// Reads a `vmlinux`. If it has no symbol table, `symbols` are its functions, and names of data are not
-    /// known.
-    ///
-    /// # Errors
-    /// When the file is damaged, or its functions are not known.
+    /// known. Fails when the file is damaged, or its functions are not known.
     pub fn read(vmlinux: &'a [u8], symbols: &Symbols) -> Result<Self, Error> {
         let header = FileHeader64::<Endianness>::parse(vmlinux)?;
         let endian = header.endian()?;

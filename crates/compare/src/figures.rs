@@ -79,10 +79,8 @@ impl BootFigures {
     /// between blocks. Otherwise both sides are taken as independent ([`independent`]).
     ///
     /// The choice depends on the blocks alone: taking the smaller of both p-values would give false alarms
-    /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`).
-    ///
-    /// # Errors
-    /// Why there is no evidence: too few boots, or figures that can't be compared.
+    /// in 6 to 10 % of cases where blocks do not differ (`bench/README.md`). The error says why there is no
+    /// evidence: too few boots, or figures that can't be compared.
     pub fn against(&self, new: &Self, judging: &Judging) -> Result<Evidence, NoEvidence> {
         let [base, new] = &[self, new].map(|side| side.counted(judging));
         if !(base.lacking.is_empty() && new.lacking.is_empty()) {

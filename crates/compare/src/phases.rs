@@ -17,10 +17,7 @@ pub struct NoPhase {
 }
 
 /// The experiment of these boots with other phases in its tables of counters than its workloads choose: only
-/// those `asked` for, or all phases if that is `all`.
-///
-/// # Errors
-/// When no workload has a phase that is asked for.
+/// those `asked` for, or all phases if that is `all`. Fails when no workload has a phase that is asked for.
 pub fn with_phases<'a>(
     experiment: &Experiment,
     boots: impl IntoIterator<Item = &'a Boot>,

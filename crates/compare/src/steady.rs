@@ -128,10 +128,8 @@ impl Steady {
     }
 
     /// The share of a chunk that counts: what came after the last left-out sample that ended during it;
-    /// nothing if no counted sample ended then.
-    ///
-    /// # Errors
-    /// Why that is unknown: [`Part::Untimed`], [`Part::Unsampled`] or [`Part::Mixed`].
+    /// nothing if no counted sample ended then. The error says why that is unknown: [`Part::Untimed`],
+    /// [`Part::Unsampled`] or [`Part::Mixed`].
     pub fn share(&self, kept: KeptBoot<'_>, chunk: &Chunk) -> Result<Share, Part> {
         let ends = self.ends.get(&(kept.id, chunk.iteration));
         let (Some(ends), [first, .., last]) = (ends, &chunk.times[..]) else {

@@ -60,10 +60,7 @@ pub struct Export<W: Write + Send> {
 }
 
 impl<W: Write + Send> Export<W> {
-    /// Begins a file.
-    ///
-    /// # Errors
-    /// When `out` fails.
+    /// Begins a file. Fails when `out` fails.
     pub fn new(format: Format, rows: Rows, filter: Filter, out: W) -> io::Result<Self> {
         let columns = match rows {
             Rows::Samples => [&BOOT, samples::COLUMNS, &MACHINE, &[samples::COUNT]].concat(),
@@ -72,10 +69,7 @@ impl<W: Write + Send> Export<W> {
         Ok(Self { rows, filter, sink: Sink::new(format, columns, out)? })
     }
 
-    /// Writes the rows of a boot. `name` is the experiment's name in the output.
-    ///
-    /// # Errors
-    /// When the output fails.
+    /// Writes the rows of a boot. `name` is the experiment's name in the output. Fails when the output fails.
     pub fn boot(&mut self, experiment: &Experiment, kept: &Kept) -> io::Result<()> {
         match self.rows {
             Rows::Samples => samples::write(&mut self.sink, &self.filter, experiment, kept),
@@ -83,10 +77,7 @@ impl<W: Write + Send> Export<W> {
         }
     }
 
-    /// Ends the file, which is incomplete without this.
-    ///
-    /// # Errors
-    /// When the output fails.
+    /// Ends the file, which is incomplete without this. Fails when the output fails.
     pub fn finish(self) -> io::Result<()> {
         self.sink.finish()
     }

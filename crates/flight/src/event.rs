@@ -119,18 +119,12 @@ pub struct Usage {
 pub struct EventError(#[from] postcard::Error);
 
 impl Event {
-    /// Encodes this event as the payload of a frame.
-    ///
-    /// # Errors
-    /// A well-formed event causes none.
+    /// Encodes this event as the payload of a frame. A well-formed event causes no error.
     pub fn encode(&self) -> Result<Vec<u8>, EventError> {
         Ok(postcard::to_stdvec(self)?)
     }
 
-    /// Decodes the payload of an event's frame.
-    ///
-    /// # Errors
-    /// When the bytes are not an event.
+    /// Decodes the payload of an event's frame. Fails when the bytes are not an event.
     pub fn decode(payload: &[u8]) -> Result<Self, EventError> {
         Ok(postcard::from_bytes(payload)?)
     }

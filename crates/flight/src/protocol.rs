@@ -51,9 +51,7 @@ pub enum LineError {
 }
 
 /// Parses one line, without its newline, into the event that records it. The caller must skip empty lines.
-///
-/// # Errors
-/// When it is no line of the protocol.
+/// Fails when it is no line of the protocol.
 pub fn parse(line: &[u8]) -> Result<Event, LineError> {
     let text = std::str::from_utf8(line).map_err(|_| LineError::Text)?.trim();
     if text.len() > MAX_LINE {

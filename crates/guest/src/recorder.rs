@@ -76,18 +76,13 @@ impl Recorder {
         self.words.len() * WORD
     }
 
-    /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. Nothing is recorded after `Bye`.
-    ///
-    /// # Errors
-    /// When only the space reserved for `Failed` and `Bye` is left.
+    /// Records an event at `time`, nanoseconds of `CLOCK_BOOTTIME`. Nothing is recorded after `Bye`. Fails
+    /// when only the space reserved for `Failed` and `Bye` is left.
     pub fn event(&self, time: u64, event: &Event) -> Result<(), RecordError> {
         self.record_event(&mut self.lock(), time, event)
     }
 
-    /// Records a sampled file at `time`.
-    ///
-    /// # Errors
-    /// When there is no space for series.
+    /// Records a sampled file at `time`. Fails when there is no space for series.
     pub fn series(&self, time: u64, record: &Record<'_>) -> Result<(), RecordError> {
         let mut state = self.lock();
         let mut payload = std::mem::take(&mut state.payload);

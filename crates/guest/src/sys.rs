@@ -63,10 +63,7 @@ fn time_of(who: c_int) -> CpuTime {
 }
 
 /// Waits for a child. Returns how it ended, and the CPU time of it and of its own children that it waited for
-/// (wait4(2)).
-///
-/// # Errors
-/// When it is not a child, or was already waited for.
+/// (wait4(2)). Fails when it is not a child, or was already waited for.
 pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     let pid = child.id().cast_signed();
     let mut status = 0;
@@ -84,10 +81,8 @@ pub fn wait_with_time(child: &Child) -> io::Result<(ExitStatus, CpuTime)> {
     Ok((ExitStatus::from_raw(status), CpuTime::of(&usage)))
 }
 
-/// Makes a program start with `root` as its root and working directory (chroot(2)).
-///
-/// # Errors
-/// When the path contains a zero byte.
+/// Makes a program start with `root` as its root and working directory (chroot(2)). Fails when the path
+/// contains a zero byte.
 pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
     let root = CString::new(root.as_os_str().as_bytes())?;
     let enter = move || {
@@ -103,10 +98,7 @@ pub fn chroot(command: &mut Command, root: &Path) -> io::Result<()> {
 const NODES: usize = 128;
 
 /// Makes the memory that this thread touches first come from `node`, or from the default policy
-/// (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`).
-///
-/// # Errors
-/// When the kernel has no such node or no NUMA.
+/// (set_mempolicy(2), `MPOL_BIND` and `MPOL_DEFAULT`). Fails when the kernel has no such node or no NUMA.
 pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
     const WORD: usize = c_ulong::BITS as usize;
     let mut mask = [0 as c_ulong; NODES / WORD];
@@ -128,10 +120,8 @@ pub fn bind_memory(node: Option<usize>) -> io::Result<()> {
 }
 
 /// The node of the page of each word: its number, or a negative errno for a page that is not present
-/// (move_pages(2) without nodes, which moves nothing and does not change page tables).
-///
-/// # Errors
-/// When the kernel has no such call.
+/// (move_pages(2) without nodes, which moves nothing and does not change page tables). Fails when the kernel
+/// has no such call.
 pub fn nodes_of<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> io::Result<Vec<c_int>> {
     let pages: Vec<*const c_void> =
         words.into_iter().map(|word| ptr::from_ref(word).cast()).collect();
@@ -151,10 +141,8 @@ pub fn nodes_of<'a>(words: impl IntoIterator<Item = &'a AtomicU64>) -> io::Resul
     check(result).map(|()| status)
 }
 
-/// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7), `SCHED_FIFO`).
-///
-/// # Errors
-/// When this process is not permitted to.
+/// Gives this thread the highest real-time priority: it runs until it sleeps (sched(7), `SCHED_FIFO`). Fails
+/// when this process is not permitted to.
 pub fn run_first() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 99 };
     // SAFETY: the pointer is to a whole sched_param; 0 is the calling thread.
@@ -167,19 +155,14 @@ const LOOP_CLR_FD: c_ulong = 0x4c01;
 const LOOP_CTL_GET_FREE: c_ulong = 0x4c82;
 
 /// The number of an unused loop device; the kernel creates one if needed. `control` is `/dev/loop-control`.
-///
-/// # Errors
-/// When the kernel has no unused one.
+/// Fails when the kernel has no unused one.
 pub fn free_loop_device(control: &File) -> io::Result<c_int> {
     // SAFETY: this call takes no argument.
     let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
     check(number.into()).map(|()| number)
 }
 
-/// Attaches a file to a loop device.
-///
-/// # Errors
-/// When the device is in use, or the file cannot back it.
+/// Attaches a file to a loop device. Fails when the device is in use, or the file cannot back it.
 pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
     // SAFETY: the argument is the number of a descriptor, which is open.
     let result = unsafe {
@@ -192,28 +175,20 @@ pub fn attach_loop_device(device: &File, file: &File) -> io::Result<()> {
     check(result.into())
 }
 
-/// Detaches the file of a loop device when it is no longer used.
-///
-/// # Errors
-/// When no file is attached.
+/// Detaches the file of a loop device when it is no longer used. Fails when no file is attached.
 pub fn detach_loop_device(device: &File) -> io::Result<()> {
     // SAFETY: this call takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD as _) }.into())
 }
 
-/// Enables a swap file or device (swapon(2)).
-///
-/// # Errors
-/// When it is not a swap space, or the kernel cannot use it.
+/// Enables a swap file or device (swapon(2)). Fails when it is not a swap space, or the kernel cannot use it.
 pub fn swap_on(path: &CStr) -> io::Result<()> {
     // SAFETY: the pointer is to a string that ends with a zero.
     check(unsafe { libc::swapon(path.as_ptr(), 0) }.into())
 }
 
-/// Disables a swap file or device, which pages its contents in (swapoff(2)).
-///
-/// # Errors
-/// When it was not in use, or memory is too small for the contents.
+/// Disables a swap file or device, which pages its contents in (swapoff(2)). Fails when it was not in use, or
+/// memory is too small for the contents.
 pub fn swap_off(path: &CStr) -> io::Result<()> {
     // SAFETY: the pointer is to a string that ends with a zero.
     check(unsafe { libc::swapoff(path.as_ptr()) }.into())

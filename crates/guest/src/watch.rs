@@ -73,20 +73,15 @@ impl Watch {
         Self { recorder, root: root.into(), sources }
     }
 
-    /// Opens the files to sample and records their list.
-    ///
-    /// # Errors
-    /// When the recorder is full.
+    /// Opens the files to sample and records their list. Fails when the recorder is full.
     pub fn open(&self, sources: &[Source]) -> Result<(), RecordError> {
         let sampler = &mut self.lock().sampler;
         sampler.open(&self.root, sources);
         self.recorder.event(boot_time(), &Event::Files(sampler.files()))
     }
 
-    /// Samples at every `interval` in its own thread, until the machine ends.
-    ///
-    /// # Errors
-    /// When the kernel cannot start a thread.
+    /// Samples at every `interval` in its own thread, until the machine ends. Fails when the kernel cannot
+    /// start a thread.
     pub fn tick_every(self: &Arc<Self>, interval: Duration) -> io::Result<()> {
         let watch = self.clone();
         let mut ticks = Ticks::every(interval.max(MIN_INTERVAL));
@@ -109,9 +104,7 @@ impl Watch {
     }
 
     /// Records an event now. It waits for a running sample, so that frames are in the order of their times.
-    ///
-    /// # Errors
-    /// When the recorder is full, or the event exceeds a limit of a boot.
+    /// Fails when the recorder is full, or the event exceeds a limit of a boot.
     pub fn event(&self, event: &Event) -> Result<(), RecordError> {
         let mut ordered = self.lock();
         ordered.tally.admit(event)?;
@@ -119,10 +112,8 @@ impl Watch {
     }
 
     /// Records every file and then the event, with the same time. The profile is cut before and after, so
-    /// that this work is in no phase of it.
-    ///
-    /// # Errors
-    /// When the recorder is full, or there are more cuts than a boot may have.
+    /// that this work is in no phase of it. Fails when the recorder is full, or there are more cuts than a
+    /// boot may have.
     pub fn cut(&self, event: &Event) -> Result<(), RecordError> {
         let mut sources = self.lock();
         sources.tally.admit(event)?;

@@ -15,10 +15,7 @@ pub struct Words(MmapRaw);
 
 impl Words {
     /// Maps a file for reading and writing, shared with everyone who maps it: a recorder's PCI resource, or a
-    /// file on a disk.
-    ///
-    /// # Errors
-    /// When the file is empty or cannot be mapped.
+    /// file on a disk. Fails when the file is empty or cannot be mapped.
     pub fn shared(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() < 8 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing to map"));
@@ -26,29 +23,21 @@ impl Words {
         Ok(Self(MmapRaw::map_raw(file)?))
     }
 
-    /// Maps private zeroed memory, not yet backed by pages.
-    ///
-    /// # Errors
-    /// When the kernel does not have that much address space.
+    /// Maps private zeroed memory, not yet backed by pages. Fails when the kernel does not have that much
+    /// address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }
 
     /// Makes the kernel reclaim the pages, as it would when short of memory (madvise(2), `MADV_PAGEOUT`,
-    /// since Linux 5.4).
-    ///
-    /// # Errors
-    /// When the kernel does not support it.
+    /// since Linux 5.4). Fails when the kernel does not support it.
     pub fn page_out(&self) -> io::Result<()> {
         // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes.
         Ok(unsafe { madvise(self.0.as_mut_ptr().cast(), self.0.len(), Advice::LinuxPageOut) }?)
     }
 
     /// Changes the protection of the pages (mprotect(2)). A write to read-only pages ends the process by a
-    /// signal.
-    ///
-    /// # Errors
-    /// When the kernel rejects it.
+    /// signal. Fails when the kernel rejects it.
     pub fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
         // SAFETY: this is the whole mapping, which lives as long as `self`; no byte of it changes, and
         // nothing else is in its pages.
@@ -72,10 +61,7 @@ impl Deref for Words {
 pub struct HalfWords(MmapRaw);
 
 impl HalfWords {
-    /// Maps so many bytes.
-    ///
-    /// # Errors
-    /// When the kernel does not have that much address space.
+    /// Maps so many bytes. Fails when the kernel does not have that much address space.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         Ok(Self(MmapOptions::new().len(bytes).map_anon()?.into()))
     }

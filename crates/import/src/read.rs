@@ -51,10 +51,8 @@ pub fn read(bytes: &[u8]) -> Document {
 
 /// The same for a text of any length, mail by mail. Each mail is passed to `each` with the tables found in
 /// it. Only one mail is in memory, so the text is read twice: unambiguous names over one table help to split
-/// names over others that have run together.
-///
-/// # Errors
-/// When `source` can't be read, or a mail is larger than [`MAX_MAIL`]: says where it begins.
+/// names over others that have run together. Fails when `source` can't be read, or a mail is larger than
+/// [`MAX_MAIL`]: says where it begins.
 pub fn read_mails(
     source: &mut (impl BufRead + Seek),
     each: impl FnMut(Document),

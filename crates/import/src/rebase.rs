@@ -22,10 +22,8 @@ pub enum NoBaseline {
 /// old comparison and are removed; so are the values of columns that are changes, unless the baseline stays
 /// the first column. `assume` is the direction of rows without one.
 ///
-/// `name` is a column's whole name, a part of only one column's name, or `#2` for the second column.
-///
-/// # Errors
-/// When no column, or more than one, matches.
+/// `name` is a column's whole name, a part of only one column's name, or `#2` for the second column. Fails
+/// when no column, or more than one, matches.
 pub fn rebase(table: &Table, name: &str, assume: Option<Better>) -> Result<Table, NoBaseline> {
     let mut table = table.clone();
     for row in &mut table.rows {

@@ -65,10 +65,8 @@ struct Record {
 }
 
 impl Cache {
-    /// The user's cache: `$XDG_CACHE_HOME/faultline`, or `$HOME/.cache/faultline`.
-    ///
-    /// # Errors
-    /// When neither variable holds an absolute path.
+    /// The user's cache: `$XDG_CACHE_HOME/faultline`, or `$HOME/.cache/faultline`. Fails when neither
+    /// variable holds an absolute path.
     pub fn open() -> Result<Self, Error> {
         location(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")).map(Self::at)
     }
@@ -86,19 +84,15 @@ impl Cache {
     /// Adds a kernel and returns it as it is in the cache. `say` gets a line for each long step.
     ///
     /// The version by which a Debian kernel was requested becomes its alias, and refers to the same kernel
-    /// until it is added again.
-    ///
-    /// # Errors
-    /// When the kernel is not available, or another one has its name. Then the cache is unchanged.
+    /// until it is added again. Fails when the kernel is not available, or another one has its name. Then the
+    /// cache is unchanged.
     pub fn add(&self, request: &Request, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         let _lock = self.lock(say)?;
         self.add_locked(request, say)
     }
 
-    /// The kernel with this name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`).
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// The kernel with this name or alias (`6.1`, `debian:6.1`, `6.1.0-56-cloud-amd64`). Fails when the cache
+    /// cannot be read.
     pub fn get(&self, name: &str) -> Result<Option<Kernel>, Error> {
         if let Some(kernel) = self.read(name)? {
             return Ok(Some(kernel));
@@ -110,10 +104,7 @@ impl Cache {
         }
     }
 
-    /// All kernels, sorted by release.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// All kernels, sorted by release. Fails when the cache cannot be read.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let directory = self.kernels();
         let mut kernels = Vec::new();
@@ -133,10 +124,8 @@ impl Cache {
         Ok(kernels)
     }
 
-    /// Removes a kernel, by its name or an alias.
-    ///
-    /// # Errors
-    /// When there is no such kernel; the error lists the existing ones.
+    /// Removes a kernel, by its name or an alias. Fails when there is no such kernel; the error lists the
+    /// existing ones.
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let Some(kernel) = self.get(name)? else {
@@ -159,10 +148,8 @@ impl Cache {
     /// The kernel that `spec` names. If the cache has it by name or alias, no network is needed. Otherwise it
     /// is added (`debian:6.1`, `6.1`, `newest`, a path to a `.deb`).
     ///
-    /// The files of a cached kernel are checked, because it will be booted.
-    ///
-    /// # Errors
-    /// When the kernel is missing and cannot be added, or is damaged.
+    /// The files of a cached kernel are checked, because it will be booted. Fails when the kernel is missing
+    /// and cannot be added, or is damaged.
     pub fn obtain(&self, spec: &str, say: &dyn Fn(&str)) -> Result<Kernel, Error> {
         if let Some(kernel) = self.get(spec)? {
             self.check(&kernel.name, say)?;
@@ -191,10 +178,8 @@ impl Cache {
         checksums::check(&home, name)
     }
 
-    /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive.
-    ///
-    /// # Errors
-    /// When the cache does not have it, and `spec` names neither a kernel of Debian nor an existing file.
+    /// Whether [`Cache::obtain`] would fetch this kernel from Debian's archive. Fails when the cache does not
+    /// have it, and `spec` names neither a kernel of Debian nor an existing file.
     pub fn would_fetch(&self, spec: &str) -> Result<bool, Error> {
         if self.get(spec)?.is_some() {
             return Ok(false);
@@ -205,10 +190,7 @@ impl Cache {
         }
     }
 
-    /// A static busybox, for a shell in a guest; fetched on first use.
-    ///
-    /// # Errors
-    /// When it cannot be fetched.
+    /// A static busybox, for a shell in a guest; fetched on first use. Fails when it cannot be fetched.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
         let tools = self.root.join("tools");
         let path = tools.join("busybox");

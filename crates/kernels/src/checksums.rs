@@ -44,10 +44,8 @@ pub(crate) fn exist(home: &Path) -> bool {
     home.join(SUMS).exists()
 }
 
-/// Checks that no file of a kernel has changed since it was added.
-///
-/// # Errors
-/// The first file that is missing or differs.
+/// Checks that no file of a kernel has changed since it was added. The error is the first file that is
+/// missing or differs.
 pub(crate) fn check(home: &Path, name: &str) -> Result<(), Error> {
     let path = home.join(SUMS);
     let text = fs::read_to_string(&path).doing("read", &path)?;

@@ -34,10 +34,8 @@ impl Format {
     }
 
     /// Unpacks `bytes`. Anything after the packed data is ignored, because the kernel's build appends the
-    /// unpacked size (`size_append` in `scripts/Makefile.lib`).
-    ///
-    /// # Errors
-    /// When the data are damaged or unpack to more than `limit` bytes.
+    /// unpacked size (`size_append` in `scripts/Makefile.lib`). Fails when the data are damaged or unpack to
+    /// more than `limit` bytes.
     pub fn unpack(self, bytes: &[u8], limit: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Gzip => read(flate2::read::GzDecoder::new(bytes), limit),

@@ -39,10 +39,8 @@ const NEEDED: [&str; 5] = [
     "scripts/mod/modpost",
 ];
 
-/// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy.
-///
-/// # Errors
-/// When they belong to another kernel, or no modules can be built with them.
+/// Copies the headers of the kernel `release` from `from` into `to`. Returns the digest of the copy. Fails
+/// when they belong to another kernel, or no modules can be built with them.
 pub(crate) fn keep(from: &Path, to: &Path, release: &str) -> Result<String, Error> {
     check(from, release)?;
     let mut copy = Copy { from, files: 0, bytes: 0 };

@@ -82,10 +82,8 @@ pub fn is_elf(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF")
 }
 
-/// Extracts the uncompressed `vmlinux` from a `bzImage`.
-///
-/// # Errors
-/// When the file is not a `bzImage`, has an unknown compression, or is damaged.
+/// Extracts the uncompressed `vmlinux` from a `bzImage`. Fails when the file is not a `bzImage`, has an
+/// unknown compression, or is damaged.
 pub fn extract(bzimage: &[u8]) -> Result<Vec<u8>, Error> {
     let payload = payload(bzimage)?;
     let vmlinux = Format::of(payload).ok_or(Error::UnknownFormat)?.unpack(payload, LIMIT)?;
@@ -108,10 +106,8 @@ fn payload(bzimage: &[u8]) -> Result<&[u8], Error> {
 }
 
 /// Checks that a file is a kernel that can be booted here, and that it is complete and undamaged as far as
-/// its headers and checksum tell.
-///
-/// # Errors
-/// When it is not a kernel, is for another machine, truncated, damaged, or a `vmlinux` without PVH entry.
+/// its headers and checksum tell. Fails when it is not a kernel, is for another machine, truncated, damaged,
+/// or a `vmlinux` without PVH entry.
 pub fn check(file: &[u8]) -> Result<(), Error> {
     if let Some((_, _, machine)) = FOREIGN.iter().find(|(offset, magic, _)| {
         part(file, *offset, magic.len()).is_ok_and(|bytes| bytes == *magic)

@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::error::Doing;
 
-/// Reads a regular file of at most `limit` bytes.
-///
-/// # Errors
-/// When it does not exist, cannot be opened, is not a regular file, or is larger. It is not read then.
+/// Reads a regular file of at most `limit` bytes. Fails when it does not exist, cannot be opened, is not a
+/// regular file, or is larger. It is not read then.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let wrong = |problem| Error::NoKernel { path: path.to_owned(), problem };
     let unreadable = |error| wrong(format!("cannot be read: {error}"));
@@ -33,10 +31,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The absolute path of a package that the user names.
-///
-/// # Errors
-/// When it does not exist.
+/// The absolute path of a package that the user names. Fails when it does not exist.
 pub(crate) fn package(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|error| {
         let problem = format!("cannot be read: {error}; name a .deb that is there, or debian:6.1");

@@ -71,10 +71,7 @@ impl Error {
 }
 
 impl Module {
-    /// The module's bytes, decompressed (gzip, xz, zstd).
-    ///
-    /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// The module's bytes, decompressed (gzip, xz, zstd). Fails when the file cannot be read or is damaged.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         let failed = |error| Error::Read { path: self.path.clone(), error };
         let bytes = fs::read(&self.path).map_err(failed)?;
@@ -85,10 +82,7 @@ impl Module {
     }
 
     /// The release of the kernel for which it was built, from the start of its `vermagic`; `None` if it has
-    /// no `vermagic`.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// no `vermagic`. Fails when the file cannot be read or is damaged.
     pub fn release(&self) -> Result<Option<String>, Error> {
         let bytes = self.read()?;
         let magic = bytes.split(|&byte| byte == 0).find_map(|it| it.strip_prefix(VERMAGIC));
@@ -98,10 +92,7 @@ impl Module {
     }
 
     /// Whether the kernel's own build made it. A module built out of tree has no `intree=Y` among its strings
-    /// (`scripts/mod/modpost.c`), and taints the kernel.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// (`scripts/mod/modpost.c`), and taints the kernel. Fails when the file cannot be read or is damaged.
     pub fn is_in_tree(&self) -> Result<bool, Error> {
         let bytes = self.read()?;
         Ok(bytes.split(|&byte| byte == 0).any(|string| string == IN_TREE))
@@ -112,10 +103,8 @@ impl Module {
 /// dashes equal underscores. Built-in modules are left out.
 ///
 /// `modprobe --show-depends` is not used: in kmod 30 it leaves out most modules of a list of soft
-/// dependencies, such as `xxhash_generic` of btrfs, and a guest cannot load them later.
-///
-/// # Errors
-/// When the kernel has no such module, or its lists cannot be read.
+/// dependencies, such as `xxhash_generic` of btrfs, and a guest cannot load them later. Fails when the kernel
+/// has no such module, or its lists cannot be read.
 pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module>, Error> {
     let Some(first) = wanted.first() else {
         return Ok(Vec::new());
@@ -156,10 +145,7 @@ pub fn choose<S: AsRef<str>>(kernel: &Kernel, wanted: &[S]) -> Result<Vec<Module
     Ok(choice.modules)
 }
 
-/// Whether a kernel has a module as a file.
-///
-/// # Errors
-/// When the kernel's list cannot be read.
+/// Whether a kernel has a module as a file. Fails when the kernel's list cannot be read.
 pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
     let Some(directory) = &kernel.modules else {
         return Ok(false);
@@ -169,10 +155,7 @@ pub fn has(kernel: &Kernel, module: &str) -> Result<bool, Error> {
 }
 
 /// The modules of `wanted` that a kernel has neither built in nor as a file. Empty if it was added without
-/// modules, because then they are unknown.
-///
-/// # Errors
-/// When the kernel's lists cannot be read.
+/// modules, because then they are unknown. Fails when the kernel's lists cannot be read.
 pub fn lacking<'a>(kernel: &Kernel, wanted: &[&'a str]) -> Result<Vec<&'a str>, Error> {
     let Some(directory) = &kernel.modules else {
         return Ok(Vec::new());

@@ -75,10 +75,8 @@ impl Source {
     }
 
     /// Builds the module in the directory `place` with the headers of a kernel, whose programs can run on
-    /// this host. Returns its file, or the compiler's message if the source does not fit the kernel.
-    ///
-    /// # Errors
-    /// When the host cannot build it: any failure except errors of a working compiler in the source itself.
+    /// this host. Returns its file, or the compiler's message if the source does not fit the kernel. Fails
+    /// when the host cannot build it: any failure except errors of a working compiler in the source itself.
     pub(crate) fn build(
         &self,
         headers: &Path,

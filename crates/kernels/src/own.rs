@@ -223,10 +223,7 @@ pub(crate) fn check_modules(directory: &Path, release: &str) -> Result<(), Error
 }
 
 /// The text of a user's file (`config` or `map`), unchanged; for a packaged kernel, its configuration. `None`
-/// if the kernel has no such file.
-///
-/// # Errors
-/// When it cannot be read, or has changed since it was added.
+/// if the kernel has no such file. Fails when it cannot be read, or has changed since it was added.
 pub fn text(kernel: &Kernel, part: &str) -> Result<Option<String>, Error> {
     let path = if part == "map" { &kernel.map } else { &kernel.config };
     let Some(path) = path else { return Ok(None) };

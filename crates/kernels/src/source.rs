@@ -93,10 +93,8 @@ impl Unbuilt {
     }
 }
 
-/// The subjects of patches, in the order in which they are applied.
-///
-/// # Errors
-/// When a file cannot be read or has no patch.
+/// The subjects of patches, in the order in which they are applied. Fails when a file cannot be read or has
+/// no patch.
 pub fn subjects(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
     Ok(patches::read(paths)?.into_iter().map(|patch| patch.subject).collect())
 }

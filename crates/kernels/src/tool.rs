@@ -39,10 +39,8 @@ impl Tool {
         command
     }
 
-    /// Runs `command` to its end and returns its output as it is.
-    ///
-    /// # Errors
-    /// When the program is not installed or fails.
+    /// Runs `command` to its end and returns its output as it is. Fails when the program is not installed or
+    /// fails.
     pub fn output(&self, command: &mut Command) -> Result<Vec<u8>, Error> {
         let output = self.start(command)?;
         match output.status.success() {
@@ -58,18 +56,14 @@ impl Tool {
         })
     }
 
-    /// Runs `command` to its end and returns its output as text.
-    ///
-    /// # Errors
-    /// When the program is not installed or fails.
+    /// Runs `command` to its end and returns its output as text. Fails when the program is not installed or
+    /// fails.
     pub fn run(&self, command: &mut Command) -> Result<String, Error> {
         self.try_run(command)?.map_err(|failed| self.failed(&failed))
     }
 
-    /// Like [`Tool::run`], but a failure is returned as the output of the program.
-    ///
-    /// # Errors
-    /// When the program is not installed.
+    /// Like [`Tool::run`], but a failure is returned as the output of the program. Fails when the program is
+    /// not installed.
     pub fn try_run(&self, command: &mut Command) -> Result<Result<String, Output>, Error> {
         let output = self.start(command)?;
         Ok(match output.status.success() {

@@ -56,10 +56,8 @@ pub struct Bootable<'a> {
 
 impl Bootable<'_> {
     /// Boots once in `directory`, which holds the recording until it is stored. `doing` receives short
-    /// descriptions of what the boot does.
-    ///
-    /// # Errors
-    /// When the host fails. Failures of the variant or the guest are outcomes of the boot.
+    /// descriptions of what the boot does. Fails when the host fails. Failures of the variant or the guest
+    /// are outcomes of the boot.
     pub fn boot(
         &self,
         slot: Slot,
@@ -76,10 +74,8 @@ impl Bootable<'_> {
         }
     }
 
-    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`.
-    ///
-    /// # Errors
-    /// When the host fails.
+    /// Boots with the initramfs that [`Bootable::prepare`] returned for `directory`. Fails when the host
+    /// fails.
     pub fn start(
         &self,
         slot: Slot,
@@ -126,10 +122,7 @@ impl Bootable<'_> {
     }
 
     /// Makes `directory` and the images of the disks in it. Returns the initramfs, or the reason why this
-    /// variant can have none.
-    ///
-    /// # Errors
-    /// When the host fails.
+    /// variant can have none. Fails when the host fails.
     pub fn prepare(&self, directory: &Path) -> Result<Result<Vec<u8>, JobError>, BootError> {
         fs::create_dir_all(directory).map_err(in_file(directory))?;
         let contents = disks::make(&self.experiment.machine.disks, directory, &self.guest.mkfs)?;

@@ -145,10 +145,8 @@ pub fn exact_name(name: &str) -> String {
     format!("{name}-exact")
 }
 
-/// Checks the name of an experiment.
-///
-/// # Errors
-/// Why the name is not allowed: it is no name at all, or is the number of an experiment or a boot.
+/// Checks the name of an experiment. The error says why the name is not allowed: it is no name at all, or is
+/// the number of an experiment or a boot.
 pub fn check_name(name: &str) -> Result<(), String> {
     if !is_name(name) {
         return Err(format!("the name of an experiment {NO_NAME}"));
@@ -173,10 +171,7 @@ fn is_name(name: &str) -> bool {
 
 /// Reads an experiment from a file's text. Paths in it are relative to the file's directory. If `mode` is
 /// exact, an experiment of measured mode is read as one of exact mode, with a name of its own
-/// ([`exact_name`]) and the default number of seeds.
-///
-/// # Errors
-/// With the line and the key at fault, and a hint.
+/// ([`exact_name`]) and the default number of seeds. The error has the line and the key at fault, and a hint.
 pub fn parse(path: &Path, text: &str, mode: Option<Mode>) -> Result<Experiment, Box<FileError>> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let form: Result<FileForm, Fault> = toml::from_str(text).map_err(|error| Fault {

@@ -99,10 +99,8 @@ pub enum Ending {
     Unjudged,
 }
 
-/// Takes the lock on a scratch directory. Only one run at a time may use the store beside it.
-///
-/// # Errors
-/// When another run holds the lock, or the directory cannot be written.
+/// Takes the lock on a scratch directory. Only one run at a time may use the store beside it. Fails when
+/// another run holds the lock, or the directory cannot be written.
 pub fn lock(scratch: &Path) -> Result<File, RunError> {
     let path = scratch.join("lock");
     let failed = |error| RunError::Scratch { path: path.clone(), error };
@@ -116,11 +114,8 @@ pub fn lock(scratch: &Path) -> Result<File, RunError> {
 }
 
 impl Lab {
-    /// Does the boots of the experiment that are not done yet.
-    ///
-    /// # Errors
-    /// When the host fails (disk, emulator, package archive), or a verified boot is not exact. Failures of a
-    /// variant are results.
+    /// Does the boots of the experiment that are not done yet. Fails when the host fails (disk, emulator,
+    /// package archive), or a verified boot is not exact. Failures of a variant are results.
     pub fn run(
         &mut self,
         experiment: &Experiment,

@@ -109,10 +109,7 @@ pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option
 }
 
 /// Checks the command and the parameters, so that nothing is booted for a wrong one. What a manifest cannot
-/// say, the workload checks in the guest.
-///
-/// # Errors
-/// With the parameter at fault, if there is one.
+/// say, the workload checks in the guest. The error has the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
     command_of(used, machine)?;
     let manifest = &used.manifest;
@@ -172,10 +169,7 @@ pub fn built_in() -> Vec<Manifest> {
     BUILT_IN.iter().map(|text| read(text)).collect()
 }
 
-/// The built-in manifest with this name.
-///
-/// # Errors
-/// When there is none.
+/// The built-in manifest with this name. Fails when there is none.
 pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
     let mut all = built_in();
     match all.iter().position(|manifest| manifest.name == name) {
@@ -187,10 +181,8 @@ pub fn find(name: &str) -> Result<Manifest, WorkloadError> {
     }
 }
 
-/// Reads the manifest in a user's file.
-///
-/// # Errors
-/// When it cannot be read or has an invalid name; the message begins with the file's name.
+/// Reads the manifest in a user's file. Fails when it cannot be read or has an invalid name; the message
+/// begins with the file's name.
 pub fn read(path: &Path) -> Result<Manifest, String> {
     let told = |problem: String| format!("{}: {}", path.display(), problem.trim_end());
     let text = text::read(path).map_err(|error| told(error.to_string()))?;
@@ -199,10 +191,8 @@ pub fn read(path: &Path) -> Result<Manifest, String> {
     Ok(manifest)
 }
 
-/// Checks the names of a manifest's metrics and packages.
-///
-/// # Errors
-/// A problem and a hint, if one is invalid.
+/// Checks the names of a manifest's metrics and packages. The error is a problem and a hint, if one is
+/// invalid.
 pub fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
     let mut metrics = manifest.metrics.iter().map(|metric| &*metric.name);
     if let Some(wrong) = metrics.find(|name| !is_metric(name) || *name == INSTRUCTIONS) {
@@ -224,10 +214,7 @@ pub fn check_names(manifest: &Manifest) -> Result<(), (String, String)> {
     }
 }
 
-/// Sets parameters of a manifest.
-///
-/// # Errors
-/// When the manifest does not have one of them.
+/// Sets parameters of a manifest. Fails when the manifest does not have one of them.
 pub fn set_parameters(
     manifest: &mut Manifest,
     values: BTreeMap<String, String>,
@@ -249,10 +236,7 @@ pub fn set_parameters(
 
 /// The command of a manifest for this machine, with placeholders filled in. `program` is the path of a user's
 /// own program in the guest. It replaces `{program}`, or the first word if the command does not have that
-/// placeholder.
-///
-/// # Errors
-/// When a placeholder has no value.
+/// placeholder. Fails when a placeholder has no value.
 pub fn command(
     manifest: &Manifest,
     machine: &Machine,

@@ -21,18 +21,13 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// The `qemu-system-x86_64` in the search path.
-    ///
-    /// # Errors
-    /// When there is none, it is too old, or it lacks the device for memory shared with the host.
+    /// The `qemu-system-x86_64` in the search path. Fails when there is none, it is too old, or it lacks the
+    /// device for memory shared with the host.
     pub fn find() -> Result<Self, Error> {
         Self::at(Path::new(PROGRAM))
     }
 
-    /// The QEMU at `path`, or with this name in the search path.
-    ///
-    /// # Errors
-    /// As with [`Emulator::find`].
+    /// The QEMU at `path`, or with this name in the search path. Fails as [`Emulator::find`] does.
     pub fn at(path: &Path) -> Result<Self, Error> {
         let said = ask(path, ["--version"])?;
         let said = String::from_utf8_lossy(&said.stdout);

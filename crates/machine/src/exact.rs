@@ -55,10 +55,8 @@ pub struct Switch {
 }
 
 impl Exact {
-    /// Whether this host can run `vm` exactly.
-    ///
-    /// # Errors
-    /// When QEMU is too old, the host's threads serve a disk, or one of our libraries is missing.
+    /// Whether this host can run `vm` exactly. Fails when QEMU is too old, the host's threads serve a disk,
+    /// or one of our libraries is missing.
     pub(crate) fn check(&self, vm: &Vm<'_>) -> Result<(), Error> {
         let modest = vm.topology.cpus() == 1 && self.plugin.is_none();
         if vm.emulator.major() < OLDEST_MAJOR && !modest {

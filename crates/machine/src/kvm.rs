@@ -47,10 +47,8 @@ struct Answer {
 
 impl Probe<'_> {
     /// The engine for `accel`. [`Accel::Auto`] is KVM if a guest starts under it, else emulation. In that
-    /// case `say` gets a line with the reason.
-    ///
-    /// # Errors
-    /// When KVM was requested by name and does not work, or the probe's own files cannot be used.
+    /// case `say` gets a line with the reason. Fails when KVM was requested by name and does not work, or the
+    /// probe's own files cannot be used.
     pub fn choose(
         &self,
         accel: Accel,
@@ -85,8 +83,7 @@ impl Probe<'_> {
         Ok(Engine::Tcg)
     }
 
-    /// # Errors
-    /// One of the three errors about KVM, if it does not work.
+    /// The error is one of the three about KVM, if it does not work.
     fn try_kvm(&self, device: &Path, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         File::options().read(true).write(true).open(device).map_err(Error::NoKvm)?;
         let host = host(self.emulator);

@@ -42,10 +42,8 @@ const NEVER: Millis = Millis(u64::MAX);
 
 /// Runs a machine to its end, and passes each event to `watch` soon after the guest recorded it. Returns
 /// within the limits, whatever guest and emulator do. QEMU has ended then, unless a remark of the ending says
-/// otherwise. If faultline ends first, QEMU is killed.
-///
-/// # Errors
-/// When the host cannot run it. Failures after the start are endings.
+/// otherwise. If faultline ends first, QEMU is killed. Fails when the host cannot run it. Failures after the
+/// start are endings.
 pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
     let mut command = tied(vm.emulator.path());
     if let Engine::Exact(exact) = vm.engine {
@@ -64,10 +62,7 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
 
 /// Runs a machine interactively, with its console on our standard input and output. C-a x ends it, C-a c
 /// switches to QEMU's monitor. Only the boot limit applies. Any successful exit of QEMU counts as
-/// [`How::PoweredOff`].
-///
-/// # Errors
-/// See [`run`]. Exact machines are also an error.
+/// [`How::PoweredOff`]. Fails as [`run`] does, and for exact machines.
 pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
     if matches!(vm.engine, Engine::Exact(_)) {
         return Err(Error::ExactTerminal);

@@ -32,10 +32,7 @@ impl Tail {
         Self { file, copy: Vec::new(), offset: 0, sequence: 0 }
     }
 
-    /// Passes every new complete frame to `each`.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
+    /// Passes every new complete frame to `each`. Fails when the file cannot be read.
     pub fn read(&mut self, mut each: impl FnMut(&Frame<'_>)) -> io::Result<()> {
         while let Some(run) = self.next_run()? {
             Frames::resume(run.bytes, run.sequence).for_each(|frame| each(&frame));
@@ -85,10 +82,7 @@ struct Run<'a> {
 }
 
 /// A machine's recording: the bytes of its log up to the end of the last complete frame, for
-/// [`flight::log::Frames`]. Empty if the machine had no recorder.
-///
-/// # Errors
-/// When the file cannot be read.
+/// [`flight::log::Frames`]. Empty if the machine had no recorder. Fails when the file cannot be read.
 pub fn read_log(directory: &Path) -> io::Result<Vec<u8>> {
     let file = match File::open(directory.join(RECORDER_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -29,10 +29,8 @@ impl<R: Read> Blocks<R> {
     }
 
     /// The next lines; only the last of them may lack its end. `None` when there are no more. What could be
-    /// read before an error is returned first.
-    ///
-    /// # Errors
-    /// When the rest can't be read, is too long, or has too long a line.
+    /// read before an error is returned first. Fails when the rest can't be read, is too long, or has too
+    /// long a line.
     pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
         self.buffer.copy_within(self.given..self.filled, 0);
         self.filled -= self.given;

@@ -47,10 +47,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// The directory at `path`.
-    ///
-    /// # Errors
-    /// When there is none.
+    /// The directory at `path`. Fails when there is none.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         match path.is_dir() {
@@ -64,10 +61,8 @@ impl Root {
         &self.path
     }
 
-    /// The contents of `directory`, which is this one or one below it.
-    ///
-    /// # Errors
-    /// When it can't be listed, or has more entries than anybody's logs have.
+    /// The contents of `directory`, which is this one or one below it. Fails when it can't be listed, or has
+    /// more entries than anybody's logs have.
     pub fn list(&self, directory: &Path) -> io::Result<Listing> {
         let mut listing = Listing::default();
         let mut entries = Vec::new();
@@ -114,10 +109,7 @@ fn stem(name: &str) -> &str {
     PACKED.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// A file, unpacked according to its first bytes, because names may be wrong.
-///
-/// # Errors
-/// When it can't be opened.
+/// A file, unpacked according to its first bytes, because names may be wrong. Fails when it can't be opened.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -133,10 +125,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(reader))
 }
 
-/// A file whole and unpacked.
-///
-/// # Errors
-/// When it can't be read, is damaged, or is longer than `limit`.
+/// A file whole and unpacked. Fails when it can't be read, is damaged, or is longer than `limit`.
 pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
@@ -146,10 +135,7 @@ pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// SHA-256 of a file as stored.
-///
-/// # Errors
-/// When it can't be read.
+/// SHA-256 of a file as stored. Fails when it can't be read.
 pub fn digest(path: &Path) -> io::Result<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; PIECE];

@@ -74,10 +74,7 @@ pub struct Layout {
     pub passed_over: PassedOver,
 }
 
-/// Finds the runs in `root`.
-///
-/// # Errors
-/// When a directory can't be listed.
+/// Finds the runs in `root`. Fails when a directory can't be listed.
 pub fn find(root: &Root) -> io::Result<Layout> {
     let mut finder = Finder { root, directories: 0 };
     let listing = root.list(root.path())?;

@@ -135,10 +135,8 @@ pub struct RunSummary {
 }
 
 impl Directory {
-    /// Reads all small files in the directory at `path`: everything but monitors.
-    ///
-    /// # Errors
-    /// When it, or a directory in it, can't be read, or no run is in it.
+    /// Reads all small files in the directory at `path`: everything but monitors. Fails when it, or a
+    /// directory in it, can't be read, or no run is in it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
         let root = Root::open(path).map_err(unreadable)?;

@@ -123,10 +123,8 @@ impl Parameter {
         self.value.as_str().into()
     }
 
-    /// Checks the value for a machine with so many CPUs.
-    ///
-    /// # Errors
-    /// The wrong part of the value and what is allowed.
+    /// Checks the value for a machine with so many CPUs. The error is the wrong part of the value, and what
+    /// is allowed.
     pub fn check(&self, cpus: u32) -> Result<(), (String, String)> {
         let allowed = || self.allowed(cpus);
         if self.words.contains(&self.value) {

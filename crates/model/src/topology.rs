@@ -74,10 +74,8 @@ fn refuse<T>(
 }
 
 impl Topology {
-    /// Divides `cpus` and `memory` evenly over `nodes`. Remainders of CPUs go to the first nodes.
-    ///
-    /// # Errors
-    /// When there are more nodes than CPUs, or a node's share of memory is not whole blocks.
+    /// Divides `cpus` and `memory` evenly over `nodes`. Remainders of CPUs go to the first nodes. Fails when
+    /// there are more nodes than CPUs, or a node's share of memory is not whole blocks.
     pub fn even(cpus: u32, memory: Bytes, nodes: u32) -> Result<Self, TopologyError> {
         if nodes == 0 {
             return refuse("nodes", "a machine needs at least one node".into(), "use 1 or more");
@@ -147,10 +145,7 @@ impl Topology {
         self.nodes[from].distances.get(to).copied().unwrap_or(custom)
     }
 
-    /// Checks that the topology is valid.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with it.
+    /// Checks that the topology is valid. The error is the first thing that is wrong with it.
     pub fn check(&self) -> Result<(), TopologyError> {
         if self.nodes.is_empty() || self.nodes.len() > MAX_NODES {
             let problem = format!("{} nodes", self.nodes.len());

@@ -67,10 +67,8 @@ struct LineDocument<'a> {
     same: bool,
 }
 
-/// The difference as JSON. The format is stable: keys may be added without a new version.
-///
-/// # Errors
-/// None that its types can cause.
+/// The difference as JSON. The format is stable: keys may be added without a new version. Its types cause no
+/// error.
 pub fn code_json([base, new]: [&str; 2], difference: &Difference) -> serde_json::Result<String> {
     let functions = difference.functions.iter().map(function).collect();
     let same = difference.same.len();
@@ -99,10 +97,7 @@ pub fn word(change: Change) -> &'static str {
     }
 }
 
-/// The listings of one function as JSON, in a stable format as well.
-///
-/// # Errors
-/// None that its types can cause.
+/// The listings of one function as JSON, in a stable format as well. Its types cause no error.
 pub fn listings_json([base, new]: [&str; 2], listings: &[Listing]) -> serde_json::Result<String> {
     let pieces = listings.iter().map(piece).collect();
     let document = ListingsDocument { schema: SCHEMA, base, new, pieces };

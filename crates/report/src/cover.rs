@@ -48,10 +48,8 @@ struct EnteredDocument<'a> {
     entries: u64,
 }
 
-/// The coverage as JSON. The format is stable: keys may be added without a new version.
-///
-/// # Errors
-/// None that its types can cause.
+/// The coverage as JSON. The format is stable: keys may be added without a new version. Its types cause no
+/// error.
 pub fn cover_json([base, new]: [&str; 2], coverage: &Coverage) -> serde_json::Result<String> {
     let workloads = coverage.workloads.iter().map(workload).collect();
     let functions = coverage.functions.iter().map(function).collect();

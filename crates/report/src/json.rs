@@ -115,10 +115,7 @@ struct RowDocument<'a> {
 }
 
 /// The comparison as one JSON object, figures in full precision. `baseline` is null only if there is no
-/// variant.
-///
-/// # Errors
-/// None that a comparison can cause.
+/// variant. No comparison causes an error.
 pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let variants = comparison.variants.iter();
     let document = Document {

@@ -21,10 +21,7 @@ struct Document<'a> {
     selftest: &'a SelfTest,
 }
 
-/// The self-test as JSON.
-///
-/// # Errors
-/// None that its types can cause.
+/// The self-test as JSON. Its types cause no error.
 pub fn json(selftest: &SelfTest) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&Document { schema: SCHEMA, selftest })? + "\n")
 }

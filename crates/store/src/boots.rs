@@ -33,20 +33,16 @@ pub enum Detail<'a> {
 }
 
 impl Store {
-    /// Keeps a boot with all its data, or nothing of it. When this returns, the boot is on disk.
-    ///
-    /// # Errors
-    /// When this replicate of the variant was kept before and was neither interrupted nor superseded
+    /// Keeps a boot with all its data, or nothing of it. When this returns, the boot is on disk. Fails when
+    /// this replicate of the variant was kept before and was neither interrupted nor superseded
     /// ([`Store::keep_instead`]), when the disk is full, or when the store fails otherwise. Boots kept before
     /// remain unchanged.
     pub fn keep_boot(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.keep_boot_with(experiment, boot, &[])
     }
 
-    /// [`Store::keep_boot`] for a boot some or all of whose chunks are in `series`.
-    ///
-    /// # Errors
-    /// As for [`Store::keep_boot`].
+    /// [`Store::keep_boot`] for a boot some or all of whose chunks are in `series`. Fails as
+    /// [`Store::keep_boot`] does.
     pub fn keep_boot_with(
         &mut self,
         experiment: ExperimentId,
@@ -57,18 +53,13 @@ impl Store {
     }
 
     /// [`Store::keep_boot`] for a boot that will be repeated. It remains as evidence, but does not count as
-    /// done.
-    ///
-    /// # Errors
-    /// As for [`Store::keep_boot`].
+    /// done. Fails as [`Store::keep_boot`] does.
     pub fn keep_aside(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.write(|transaction| keep(transaction, experiment, boot, &[], true))
     }
 
-    /// Variant and replicate of the boots that are done: all except interrupted and superseded ones.
-    ///
-    /// # Errors
-    /// When the store fails.
+    /// Variant and replicate of the boots that are done: all except interrupted and superseded ones. Fails
+    /// when the store fails.
     pub fn done(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
             let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
@@ -78,10 +69,8 @@ impl Store {
     }
 
     /// All boots of an experiment in the order in which they were kept. A replicate that was interrupted or
-    /// superseded and then repeated occurs more than once.
-    ///
-    /// # Errors
-    /// When a requested part is damaged, or the store fails.
+    /// superseded and then repeated occurs more than once. Fails when a requested part is damaged, or the
+    /// store fails.
     pub fn boots(&self, experiment: ExperimentId, detail: Detail) -> Result<Vec<Kept>, Error> {
         self.read(|transaction| {
             let boots = ExperimentSums::read(transaction, experiment)?.boots;
@@ -90,10 +79,7 @@ impl Store {
     }
 
     /// Passes the boots of [`Store::boots`] to `each`, one at a time, so that only one is in memory. The
-    /// first error of `each` ends this and is returned as the inner result.
-    ///
-    /// # Errors
-    /// As for [`Store::boots`].
+    /// first error of `each` ends this and is returned as the inner result. Fails as [`Store::boots`] does.
     pub fn each_boot<E>(
         &self,
         experiment: ExperimentId,
@@ -110,10 +96,8 @@ impl Store {
         })
     }
 
-    /// One boot with all its parts.
-    ///
-    /// # Errors
-    /// When no boot has this number, a part of it is damaged, or the store fails.
+    /// One boot with all its parts. Fails when no boot has this number, a part of it is damaged, or the store
+    /// fails.
     pub fn boot(&self, id: BootId) -> Result<Kept, Error> {
         self.read(|transaction| {
             let (_, entry) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
@@ -121,10 +105,7 @@ impl Store {
         })
     }
 
-    /// The experiment that a boot belongs to.
-    ///
-    /// # Errors
-    /// When there is no such boot, or the store fails.
+    /// The experiment that a boot belongs to. Fails when there is no such boot, or the store fails.
     pub fn experiment_of(&self, id: BootId) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
             let (experiment, _) = StoreSums::read(transaction)?.find_boot(transaction, id)?;
@@ -132,10 +113,7 @@ impl Store {
         })
     }
 
-    /// Variant and replicate of the failed boots of an experiment.
-    ///
-    /// # Errors
-    /// When the store fails.
+    /// Variant and replicate of the failed boots of an experiment. Fails when the store fails.
     pub fn failed(&self, experiment: ExperimentId) -> Result<Vec<(String, u32)>, Error> {
         self.read(|transaction| {
             let boots = ExperimentSums::read(transaction, experiment)?.boots.into_iter();
@@ -144,10 +122,8 @@ impl Store {
         })
     }
 
-    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts.
-    ///
-    /// # Errors
-    /// As for [`Store::keep_boot`], and when the row of the failed boot is damaged.
+    /// Keeps a boot in place of a failed one. The failed one remains as evidence, and no longer counts. Fails
+    /// as [`Store::keep_boot`] does, and when the row of the failed boot is damaged.
     pub fn keep_instead(&mut self, experiment: ExperimentId, boot: &Boot) -> Result<BootId, Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, experiment)?;

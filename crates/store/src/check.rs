@@ -33,10 +33,8 @@ pub struct Lost {
 }
 
 impl Store {
-    /// Verifies the structure of the file and every checksum.
-    ///
-    /// # Errors
-    /// When the store fails for another reason than damage.
+    /// Verifies the structure of the file and every checksum. Fails when the store fails for another reason
+    /// than damage.
     pub fn check(&self) -> Result<Checked, Error> {
         self.read(|transaction| {
             let mut checked = Checked::default();

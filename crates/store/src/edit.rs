@@ -13,10 +13,8 @@ const PARTS: [&str; 7] =
 
 impl Store {
     /// Removes an experiment with all its boots. Their numbers are not used again. The file keeps its size;
-    /// the freed space is reused.
-    ///
-    /// # Errors
-    /// When no experiment has this number, or the store fails. Then nothing is removed.
+    /// the freed space is reused. Fails when no experiment has this number, or the store fails. Then nothing
+    /// is removed.
     pub fn remove_experiment(&mut self, id: ExperimentId) -> Result<(), Error> {
         self.write(|transaction| {
             let mut store = StoreSums::read(transaction)?;
@@ -43,11 +41,8 @@ impl Store {
     }
 
     /// Renames an experiment. The same definition with the new name is then this experiment: a run of it
-    /// continues with its boots.
-    ///
-    /// # Errors
-    /// When no experiment has this number, it is damaged, another experiment has this name and the same
-    /// definition, or the store fails.
+    /// continues with its boots. Fails when no experiment has this number, it is damaged, another experiment
+    /// has this name and the same definition, or the store fails.
     pub fn rename_experiment(&mut self, id: ExperimentId, name: &str) -> Result<(), Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, id)?;
@@ -74,10 +69,8 @@ impl Store {
         })
     }
 
-    /// Replaces the remark on an experiment. An empty remark removes it.
-    ///
-    /// # Errors
-    /// When no experiment has this number, it is damaged, or the store fails.
+    /// Replaces the remark on an experiment. An empty remark removes it. Fails when no experiment has this
+    /// number, it is damaged, or the store fails.
     pub fn note_experiment(&mut self, id: ExperimentId, note: &str) -> Result<(), Error> {
         self.write(|transaction| {
             let mut sums = ExperimentSums::read(transaction, id)?;

@@ -62,11 +62,8 @@ impl Store {
     /// experiment has looks it keeps them: a later definition may change the margin, but not turn looks off.
     /// A lock of its user space is kept until another one is given. How figures are read
     /// ([`WorkloadUse::as_run`](model::WorkloadUse::as_run), [`Variant::as_run`](model::Variant::as_run)) is taken from the latest definition. Any other
-    /// change makes another experiment.
-    ///
-    /// # Errors
-    /// When the definition has no JSON form (it has a path that is not UTF-8), an experiment with the same
-    /// name is damaged, or the store fails.
+    /// change makes another experiment. Fails when the definition has no JSON form (it has a path that is not
+    /// UTF-8), an experiment with the same name is damaged, or the store fails.
     pub fn keep_experiment(&mut self, experiment: &Experiment) -> Result<ExperimentId, Error> {
         self.write(|transaction| {
             let unkeepable =
@@ -103,10 +100,7 @@ impl Store {
         })
     }
 
-    /// All experiments, most recent last.
-    ///
-    /// # Errors
-    /// When a definition is damaged, or the store fails.
+    /// All experiments, most recent last. Fails when a definition is damaged, or the store fails.
     pub fn experiments(&self) -> Result<Vec<ExperimentRow>, Error> {
         self.read(|transaction| {
             let store = StoreSums::read(transaction)?;
@@ -120,9 +114,7 @@ impl Store {
     }
 
     /// Checks that all boots of an experiment exist and have the listed outcomes. Their parts are not read.
-    ///
-    /// # Errors
-    /// When a boot is missing or has another outcome, or the store fails.
+    /// Fails when a boot is missing or has another outcome, or the store fails.
     pub fn check_listed(&self, id: ExperimentId) -> Result<(), Error> {
         self.read(|transaction| {
             let sql = "SELECT outcome, superseded FROM boots WHERE id = ? AND experiment = ?";
@@ -139,10 +131,8 @@ impl Store {
         })
     }
 
-    /// The definition of an experiment, with the largest requested number of boots.
-    ///
-    /// # Errors
-    /// When no experiment has this number, its definition is damaged, or the store fails.
+    /// The definition of an experiment, with the largest requested number of boots. Fails when no experiment
+    /// has this number, its definition is damaged, or the store fails.
     pub fn experiment(&self, id: ExperimentId) -> Result<Experiment, Error> {
         self.read(|transaction| {
             let sums = ExperimentSums::read(transaction, id)?;
@@ -151,10 +141,7 @@ impl Store {
     }
 
     /// The bytes that the boots of each experiment occupy in the file, without texts that boots share and
-    /// SQLite's own structures. Experiments without boots are left out.
-    ///
-    /// # Errors
-    /// When the store fails.
+    /// SQLite's own structures. Experiments without boots are left out. Fails when the store fails.
     pub fn sizes(&self) -> Result<BTreeMap<ExperimentId, u64>, Error> {
         self.read(|transaction| {
             let mut statement = transaction.prepare(SIZES)?;
@@ -164,10 +151,8 @@ impl Store {
     }
 
     /// Finds the most recent experiment with this name, or the one with this number. `NAME~2` is the second
-    /// most recent one with that name, and so on.
-    ///
-    /// # Errors
-    /// When there is none, with the existing names; or when the store fails.
+    /// most recent one with that name, and so on. Fails when there is none, with the existing names; or when
+    /// the store fails.
     pub fn find_experiment(&self, name_or_id: &str) -> Result<ExperimentId, Error> {
         self.read(|transaction| {
             let store = StoreSums::read(transaction)?;

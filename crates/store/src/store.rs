@@ -29,11 +29,8 @@ pub struct Store {
 
 impl Store {
     /// Opens the store at `path`. A missing file is created with its directories; a file of an older
-    /// version is migrated.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or created, belongs to another program, or has a newer schema than this
-    /// program. Such files remain unchanged.
+    /// version is migrated. Fails when the file cannot be opened or created, belongs to another program, or
+    /// has a newer schema than this program. Such files remain unchanged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let connection = connect(path).map_err(|trouble| {
             let trouble = match trouble {
@@ -46,11 +43,9 @@ impl Store {
         Ok(Self { path: path.into(), connection, is_frozen: false, file: identity(path) })
     }
 
-    /// Opens the store at `path` for reading, even if it cannot be written.
-    ///
-    /// # Errors
-    /// As for [`Store::open`]. If the file cannot be written, also when it has an older version, or a
-    /// write-ahead log that cannot be read without writing.
+    /// Opens the store at `path` for reading, even if it cannot be written. Fails as [`Store::open`] does. If
+    /// the file cannot be written, also when it has an older version, or a write-ahead log that cannot be
+    /// read without writing.
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let (connection, is_frozen) =
             connect_to_read(path).map_err(|trouble| Error::Store { path: path.into(), trouble })?;
@@ -63,10 +58,7 @@ impl Store {
     }
 
     /// The default location: `faultline/faultline.db` below `$XDG_DATA_HOME`, or below `$HOME/.local/share`
-    /// (XDG Base Directory Specification).
-    ///
-    /// # Errors
-    /// When neither variable names a directory.
+    /// (XDG Base Directory Specification). Fails when neither variable names a directory.
     pub fn default_path() -> Result<PathBuf, Error> {
         data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
             .map(|data| data.join("faultline/faultline.db"))

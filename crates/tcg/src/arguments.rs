@@ -36,10 +36,8 @@ pub enum ArgumentError {
 }
 
 impl Arguments {
-    /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`.
-    ///
-    /// # Errors
-    /// When an argument is unknown or invalid.
+    /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`. Fails when an argument
+    /// is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
         let (mut nodes, mut switch, mut stacks) = (Vec::new(), None, false);
         for word in words {

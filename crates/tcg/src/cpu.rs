@@ -31,10 +31,8 @@ static CPUS: [AtomicPtr<c_void>; MAX_CPUS as usize] =
 static LAST: (AtomicPtr<c_void>, AtomicUsize) =
     (AtomicPtr::new(ptr::null_mut()), AtomicUsize::new(0));
 
-/// Records the variable's value for the CPU `number`, which this thread runs now.
-///
-/// # Errors
-/// When QEMU does not have the variable, or has a thread for each CPU.
+/// Records the variable's value for the CPU `number`, which this thread runs now. Fails when QEMU does not
+/// have the variable, or has a thread for each CPU.
 pub fn learn(number: usize) -> Result<(), CpuError> {
     // SAFETY: the name ends with 0. For a thread-local variable, this is the calling thread's.
     let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"current_cpu".as_ptr()) };

@@ -85,10 +85,7 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 
 impl Profiler {
-    /// Starts to count for `cpus` CPUs, and to write to `path`.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
+    /// Starts to count for `cpus` CPUs, and to write to `path`. Fails when the file cannot be written.
     pub fn new(arguments: &Arguments, path: &Path, cpus: u16) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
         let scope = Scope { cpus, nodes, stacks: arguments.stacks };

@@ -32,11 +32,9 @@ pub enum ProfileError {
 /// Reads a profile up to its end, or to the first torn frame.
 ///
 /// The result takes at most 32 bytes of memory for each byte read. One frame ([`crate::frame::MAX_PAYLOAD`])
-/// is decoded at a time, into at most 72 bytes for each byte.
-///
-/// # Errors
-/// When it has no start, complete frames have invalid content, or there are more than [`MAX_BYTES`]. A caller
-/// need not read more than one byte beyond that.
+/// is decoded at a time, into at most 72 bytes for each byte. Fails when it has no start, complete frames
+/// have invalid content, or there are more than [`MAX_BYTES`]. A caller need not read more than one byte
+/// beyond that.
 pub fn read(bytes: &[u8]) -> Result<Profile, ProfileError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProfileError::Long);

@@ -17,28 +17,19 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Starts a profile in `out`, which should be unbuffered: buffered data is lost when the machine is
-    /// killed.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// killed. Fails when it cannot be written.
     pub fn new(out: W, scope: Scope) -> io::Result<Self> {
         let mut writer = Self { out, sequence: 0, room: MAX_BYTES };
         writer.record(&Record::Start(VERSION, scope))?;
         Ok(writer)
     }
 
-    /// Writes a tick of the current slice.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes a tick of the current slice. Fails when it cannot be written.
     pub fn tick(&mut self, tick: Tick) -> io::Result<()> {
         self.record(&Record::Tick(tick))
     }
 
-    /// Writes new nodes, before the first slice that refers to them.
-    ///
-    /// # Errors
-    /// When they cannot be written.
+    /// Writes new nodes, before the first slice that refers to them. Fails when they cannot be written.
     pub fn nodes(&mut self, nodes: &[CallSite]) -> io::Result<()> {
         for chunk in nodes.chunks(CHUNK) {
             let mut before = 0;
@@ -50,10 +41,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the counts of a slice that has ended. Its ticks were written before.
-    ///
-    /// # Errors
-    /// When they cannot be written.
+    /// Writes the counts of a slice that has ended. Its ticks were written before. Fails when they cannot be
+    /// written.
     pub fn slice(&mut self, slice: &Phase) -> io::Result<()> {
         for (number, cpu) in (0..).zip(&slice.cpus) {
             self.cpu(number, cpu)?;
@@ -70,10 +59,7 @@ impl<W: Write> Writer<W> {
         self.record(&Record::Cut)
     }
 
-    /// Ends the profile: the machine ended.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Ends the profile: the machine ended. Fails when it cannot be written.
     pub fn end(mut self) -> io::Result<()> {
         self.record(&Record::End)
     }

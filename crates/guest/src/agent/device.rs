@@ -30,10 +30,8 @@ pub enum DeviceError {
     },
 }
 
-/// Finds the device below `sys`, which is `/sys` except in tests, enables it and maps it.
-///
-/// # Errors
-/// When there is no such device, or the kernel does not permit its use.
+/// Finds the device below `sys`, which is `/sys` except in tests, enables it and maps it. Fails when there is
+/// no such device, or the kernel does not permit its use.
 pub fn map(sys: &Path) -> Result<Words, DeviceError> {
     let device = find(&sys.join("bus/pci/devices")).ok_or(DeviceError::Absent)?;
     // Only a driver would have enabled its memory.

@@ -120,10 +120,8 @@ fn as_what(Mount { filesystem, options, .. }: &Mount) -> String {
     format!(" as {filesystem}{with}{options}")
 }
 
-/// Makes a disk ready for use.
-///
-/// # Errors
-/// When it does not appear, has another size, or cannot be filled or mounted.
+/// Makes a disk ready for use. Fails when it does not appear, has another size, or cannot be filled or
+/// mounted.
 pub fn set_up(disk: &Disk) -> Result<(), DiskError> {
     let name = await_name(Path::new("/"), disk, PATIENCE)?;
     check_size(Path::new("/"), &name, disk)?;
@@ -156,9 +154,7 @@ fn is_full(place: &Path) -> io::Result<bool> {
 }
 
 /// Unmounts the file systems of these disks in reverse order. After a failure it continues with the others.
-///
-/// # Errors
-/// The first failure.
+/// The error is the first failure.
 pub fn unmount_all(disks: &[Disk]) -> Result<(), DiskError> {
     let mounts = disks.iter().rev().filter_map(|disk| disk.mount.as_ref());
     let mut unmounted = Ok(());

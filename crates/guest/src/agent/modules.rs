@@ -19,10 +19,7 @@ pub struct ModuleError {
 }
 
 /// Loads a module. It is not an error if the module is already loaded, or if the kernel rejects an optional
-/// one.
-///
-/// # Errors
-/// When the file does not exist, or the kernel rejects it.
+/// one. Fails when the file does not exist, or the kernel rejects it.
 pub fn load(module: &Module) -> Result<(), ModuleError> {
     let failed = |error| ModuleError { path: module.path.clone(), error };
     let file = File::open(&module.path).map_err(failed)?;

@@ -28,11 +28,8 @@ pub struct MountError {
     error: io::Error,
 }
 
-/// Mounts the pseudo file systems.
-///
-/// # Errors
-/// When one that the agent itself needs cannot be mounted. Others are skipped, because a kernel may lack
-/// them.
+/// Mounts the pseudo file systems. Fails when one that the agent itself needs cannot be mounted. Others are
+/// skipped, because a kernel may lack them.
 pub fn mount_all() -> Result<(), MountError> {
     for (kind, place, needed) in MOUNTS {
         // If the directory cannot be made, mounting reports it.

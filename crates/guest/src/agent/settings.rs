@@ -41,10 +41,8 @@ pub enum SettingError {
     },
 }
 
-/// Applies one setting below `root`, which is `/` except in tests.
-///
-/// # Errors
-/// When this kernel does not have it or rejects the value.
+/// Applies one setting below `root`, which is `/` except in tests. Fails when this kernel does not have it or
+/// rejects the value.
 pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     let path = setting.file();
     let (name, home, value) = match setting {

@@ -7,10 +7,8 @@ use std::process::Command;
 
 use flight::job::SHELL_PATH;
 
-/// Runs a shell on the serial console and waits for its end. The shell has busybox's tools.
-///
-/// # Errors
-/// When there is no shell in the guest, or no console.
+/// Runs a shell on the serial console and waits for its end. The shell has busybox's tools. Fails when there
+/// is no shell in the guest, or no console.
 pub fn run() -> io::Result<()> {
     let names = Command::new(SHELL_PATH).args(["--install", "-s", "/bin"]).status()?;
     if !names.success() {

@@ -28,11 +28,8 @@ pub struct SwapError {
     error: io::Error,
 }
 
-/// Makes a swap space and enables it.
-///
-/// # Errors
-/// When the kernel lacks the compression algorithm, there is no space for the file, or the kernel rejects the
-/// swap space.
+/// Makes a swap space and enables it. Fails when the kernel lacks the compression algorithm, there is no
+/// space for the file, or the kernel rejects the swap space.
 pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     match swap {
         Swap::File { path, size } => make_file(path, size.0).map_err(at(path, "make the file"))?,
@@ -50,10 +47,7 @@ pub fn set_up(swap: &Swap) -> Result<(), SwapError> {
     name.and_then(|name| sys::swap_on(&name)).map_err(at(path, "enable it"))
 }
 
-/// Disables it, which reads its contents back into memory.
-///
-/// # Errors
-/// When memory has no room for the contents.
+/// Disables it, which reads its contents back into memory. Fails when memory has no room for the contents.
 pub fn end(swap: &Swap) -> Result<(), SwapError> {
     let path = device(swap);
     let name = CString::new(path).map_err(io::Error::from);

@@ -29,10 +29,8 @@ pub struct UserspaceError {
     error: io::Error,
 }
 
-/// Makes the root, with the mounted disks.
-///
-/// # Errors
-/// When a mount fails, such as that of a disk where the image has files.
+/// Makes the root, with the mounted disks. Fails when a mount fails, such as that of a disk where the image
+/// has files.
 pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     make(root)?;
@@ -60,10 +58,8 @@ pub fn enter(job: &Job) -> Result<(), UserspaceError> {
     Ok(())
 }
 
-/// Unmounts the disks. The data of a file system is complete on its disk only when it is mounted nowhere.
-///
-/// # Errors
-/// The first failure. Unmounting continues with the others.
+/// Unmounts the disks. The data of a file system is complete on its disk only when it is mounted nowhere. The
+/// error is the first failure; unmounting continues with the others.
 pub fn leave(job: &Job) -> Result<(), UserspaceError> {
     let root = Path::new(USERSPACE_PATH);
     let mut left = Ok(());

@@ -43,10 +43,7 @@ pub struct Child {
 
 impl Child {
     /// Starts a program in its own process group, with its own root if one is given. Its standard output and
-    /// standard error go into one pipe.
-    ///
-    /// # Errors
-    /// When the program does not exist or cannot be started.
+    /// standard error go into one pipe. Fails when the program does not exist or cannot be started.
     pub fn start(command: &[String], root: Option<&Path>) -> io::Result<Self> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));

@@ -146,10 +146,8 @@ struct Test {
     latency: f64,
 }
 
-/// Reads the line of figures, except of tests that were skipped.
-///
-/// # Errors
-/// Why there is no such line, or which figure cannot be read.
+/// Reads the line of figures, except of tests that were skipped. The error says why there is no such line, or
+/// which figure cannot be read.
 fn figures(text: &str) -> Result<Vec<Test>, String> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(line), None) = (lines.next(), lines.next()) else {

@@ -165,10 +165,8 @@ impl Program {
         &self.command
     }
 
-    /// Runs it to its end. Background processes that it leaves continue to run.
-    ///
-    /// # Errors
-    /// When it cannot be started, fails, takes too long or prints too much. Its process group is killed then.
+    /// Runs it to its end. Background processes that it leaves continue to run. Fails when it cannot be
+    /// started, fails, takes too long or prints too much. Its process group is killed then.
     pub fn run(self) -> Result<Output, ProgramError> {
         let program = self.name;
         let start = Instant::now();

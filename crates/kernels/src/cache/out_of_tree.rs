@@ -22,10 +22,8 @@ enum Headers<'a> {
 
 impl Cache {
     /// Our own module, built on first use for a kernel of the cache; or the reason why it cannot be built, as
-    /// a predicate after the kernel's name.
-    ///
-    /// # Errors
-    /// When the host lacks a compiler or space, or the archive cannot be reached.
+    /// a predicate after the kernel's name. Fails when the host lacks a compiler or space, or the archive
+    /// cannot be reached.
     pub fn out_of_tree(
         &self,
         kernel: &Kernel,

@@ -49,10 +49,8 @@ struct Prepared {
 
 impl Cache {
     /// The kernel that is built from a source, from the cache if the same was built before. The inner error
-    /// is why it cannot be built, which is a result.
-    ///
-    /// # Errors
-    /// When the source or a patch cannot be read, the request is invalid, or the host fails.
+    /// is why it cannot be built, which is a result. Fails when the source or a patch cannot be read, the
+    /// request is invalid, or the host fails.
     pub fn build(
         &self,
         source: &Source,

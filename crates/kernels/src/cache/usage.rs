@@ -54,10 +54,7 @@ pub struct Pruned {
 }
 
 impl Cache {
-    /// All kernels with their use of the disk, sorted by release.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// All kernels with their use of the disk, sorted by release. Fails when the cache cannot be read.
     pub fn known(&self) -> Result<Vec<KnownKernel>, Error> {
         let kernels = self.list()?.into_iter();
         let known = kernels.map(|kernel| {
@@ -74,10 +71,8 @@ impl Cache {
     }
 
     /// Removes kernels that were built from source and not used for long, and files of builds that can be
-    /// made again. Packaged kernels and the user's images stay.
-    ///
-    /// # Errors
-    /// When the cache cannot be read, or files cannot be removed.
+    /// made again. Packaged kernels and the user's images stay. Fails when the cache cannot be read, or files
+    /// cannot be removed.
     pub fn prune(&self, prune: &Prune, say: &dyn Fn(&str)) -> Result<Vec<Pruned>, Error> {
         if prune.dry_run {
             return self.prunable(prune);

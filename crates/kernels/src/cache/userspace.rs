@@ -38,10 +38,8 @@ pub struct Renewed {
 
 impl Cache {
     /// An image of these Debian packages and their dependencies. Once it is made, these packages refer to it
-    /// until it is renewed, and no network is needed. `mkfs` makes the file system.
-    ///
-    /// # Errors
-    /// When the packages are not available, or the image cannot be made. Then the cache is unchanged.
+    /// until it is renewed, and no network is needed. `mkfs` makes the file system. Fails when the packages
+    /// are not available, or the image cannot be made. Then the cache is unchanged.
     pub fn userspace(
         &self,
         packages: &[String],
@@ -52,9 +50,7 @@ impl Cache {
     }
 
     /// The image of a lock, which has the same bytes each time. If the cache has it, no network is needed.
-    ///
-    /// # Errors
-    /// When a package is no longer available, or the image cannot be made.
+    /// Fails when a package is no longer available, or the image cannot be made.
     pub fn userspace_of_lock(
         &self,
         lock: &UserspaceLock,
@@ -64,19 +60,13 @@ impl Cache {
         self.maker(&|| Archive::open(&self.apt()), mkfs, say).of_lock(lock)
     }
 
-    /// The image with this SHA-256, if the cache has it.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// The image with this SHA-256, if the cache has it. Fails when the cache cannot be read.
     pub fn userspace_of_digest(&self, digest: &str) -> Result<Option<Userspace>, Error> {
         Ok(self.images(&|_| ())?.into_iter().find(|image| image.digest == digest))
     }
 
     /// The lock of these packages: that of their image in the cache, or else of the packages in the current
-    /// archive.
-    ///
-    /// # Errors
-    /// When the archive does not have all of them.
+    /// archive. Fails when the archive does not have all of them.
     pub fn userspace_lock(
         &self,
         packages: &[String],
@@ -90,10 +80,8 @@ impl Cache {
         Archive::open(&self.apt())?.resolve(&wanted.names(), DAY, say)
     }
 
-    /// The lock of an old image, from its SHA-256 and its packages as `name=version`.
-    ///
-    /// # Errors
-    /// When the cache does not have the image and the archive does not have all of the packages.
+    /// The lock of an old image, from its SHA-256 and its packages as `name=version`. Fails when the cache
+    /// does not have the image and the archive does not have all of the packages.
     pub fn userspace_lock_again(
         &self,
         digest: &str,
@@ -109,10 +97,7 @@ impl Cache {
         }
     }
 
-    /// All images, most recent last. Damaged ones are reported.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
+    /// All images, most recent last. Damaged ones are reported. Fails when the cache cannot be read.
     pub fn userspaces(&self, say: &dyn Fn(&str)) -> Result<Vec<KnownUserspace>, Error> {
         let named = self.named()?;
         let mut images = self.images(say)?;
@@ -125,10 +110,8 @@ impl Cache {
     }
 
     /// Makes new images from the current archive, for these packages or, if none are given, for all packages
-    /// that refer to an image. Old images remain. Damaged ones are reported and remain.
-    ///
-    /// # Errors
-    /// When these packages have no image yet, or are not available. Images that were already renewed remain.
+    /// that refer to an image. Old images remain. Damaged ones are reported and remain. Fails when these
+    /// packages have no image yet, or are not available. Images that were already renewed remain.
     pub fn renew_userspaces(
         &self,
         packages: &[String],
@@ -148,10 +131,7 @@ impl Cache {
     }
 
     /// Removes an image by a prefix of its digest, and others with the same digest; or a damaged image by the
-    /// name of its directory.
-    ///
-    /// # Errors
-    /// When there is none, or the prefix is ambiguous.
+    /// name of its directory. Fails when there is none, or the prefix is ambiguous.
     pub fn remove_userspace(&self, digest: &str) -> Result<(), Error> {
         let _lock = self.lock(&|_| ())?;
         let homes = self.homes()?.into_iter();

@@ -12,10 +12,8 @@ use crate::compressed::Format;
 /// The branch that the import writes.
 pub(crate) const BRANCH: &str = "refs/heads/archive";
 
-/// Writes the files of an archive as one commit. The first directory of their paths is left out.
-///
-/// # Errors
-/// When the archive cannot be read or `to` not be written.
+/// Writes the files of an archive as one commit. The first directory of their paths is left out. Fails when
+/// the archive cannot be read or `to` not be written.
 pub(crate) fn import(archive: &Path, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "commit {BRANCH}\ncommitter faultline <faultline> 0 +0000\ndata 0")?;
     let mut tar = tar::Archive::new(open(archive)?);

@@ -21,10 +21,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Finds the repository of a directory.
-    ///
-    /// # Errors
-    /// When it is not in a repository.
+    /// Finds the repository of a directory. Fails when it is not in a repository.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |problem| Error::Tree { path: path.to_owned(), problem };
         let path = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
@@ -40,10 +37,7 @@ impl Tree {
         }
     }
 
-    /// The directory of its files.
-    ///
-    /// # Errors
-    /// When it has none.
+    /// The directory of its files. Fails when it has none.
     pub fn root(&self) -> Result<PathBuf, Error> {
         self.ask(["rev-parse", "--show-toplevel"]).map(PathBuf::from)
     }
@@ -84,10 +78,7 @@ impl Tree {
         Ok(patterns)
     }
 
-    /// The commit that a name means.
-    ///
-    /// # Errors
-    /// When there is none. The error says so if the clone is shallow.
+    /// The commit that a name means. Fails when there is none. The error says so if the clone is shallow.
     pub fn commit(&self, name: &str) -> Result<String, Error> {
         if name.is_empty() || name.starts_with('-') {
             return Err(self.wrong(format!("`{name}` is not the name of a commit")));
@@ -144,10 +135,8 @@ impl Tree {
         Ok((short.to_owned(), subject.to_owned()))
     }
 
-    /// The two ends of a commit's change, forwards or backwards, and what it is called.
-    ///
-    /// # Errors
-    /// When the commit does not exist or is a merge.
+    /// The two ends of a commit's change, forwards or backwards, and what it is called. Fails when the commit
+    /// does not exist or is a merge.
     pub fn change(&self, name: &str, backwards: bool) -> Result<([String; 2], String), Error> {
         let commit = self.commit(name)?;
         let parents = self.ask(["log", "--no-walk", "--format=%P", &commit])?;

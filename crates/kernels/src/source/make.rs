@@ -81,10 +81,7 @@ fn is_installed(program: &str) -> bool {
     env::split_paths(&path).any(|place| place.join(program).is_file())
 }
 
-/// Checks that everything for a build is installed.
-///
-/// # Errors
-/// The names of all missing packages.
+/// Checks that everything for a build is installed. The error has the names of all missing packages.
 pub(crate) fn check_programs(compiler: &Compiler) -> Result<(), Error> {
     let mut missing: Vec<String> = programs(compiler)
         .into_iter()
@@ -261,10 +258,8 @@ impl Workshop<'_> {
         Ok(command)
     }
 
-    /// Runs a command of the build, with its output in `build.log`. `None` if it succeeds.
-    ///
-    /// # Errors
-    /// When the host fails.
+    /// Runs a command of the build, with its output in `build.log`. `None` if it succeeds. Fails when the
+    /// host fails.
     fn run(
         &self,
         mut command: Command,

@@ -27,10 +27,7 @@ pub(crate) struct Patch {
 }
 
 /// Reads patches in the order in which they are applied: as given; of a directory by name; of a mailbox by
-/// their numbers (`[PATCH 2/3]`) if all have one.
-///
-/// # Errors
-/// When a file cannot be read or has no patch.
+/// their numbers (`[PATCH 2/3]`) if all have one. Fails when a file cannot be read or has no patch.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Patch>, Error> {
     let mut patches = Vec::new();
     for path in paths {

@@ -12,10 +12,8 @@ const LONGEST: usize = 400;
 /// The largest package: three files, each with a size of ten digits in ar(5) (deb(5)).
 const LARGEST: u64 = 3 * 10_u64.pow(10);
 
-/// Sorts the packages of a lock by name.
-///
-/// # Errors
-/// When it is not a valid lock for guests. The caller adds the file's name.
+/// Sorts the packages of a lock by name. Fails when it is not a valid lock for guests. The caller adds the
+/// file's name.
 pub fn settle(lock: &mut UserspaceLock) -> Result<(), String> {
     let UserspaceLock { architecture, suites: _, taken: _, packages } = lock;
     if architecture != ARCHITECTURE {

@@ -65,10 +65,8 @@ impl CodeError {
     }
 }
 
-/// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted.
-///
-/// # Errors
-/// Why that is not known, in words, such as that the cache no longer has a kernel.
+/// The functions whose code differs between the kernels of two variants. Nothing is fetched or booted. The
+/// error says why that is not known, in words, such as that the cache no longer has a kernel.
 pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<Difference, String> {
     let [base, new] = kernels;
     if base.digest.is_some() && base.digest == new.digest {
@@ -89,10 +87,7 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<Differenc
 impl Vmlinux {
     /// The kernel that `spec` names: one in the cache or to be fetched, or the path of a `vmlinux` or
     /// `bzImage`. A kernel without a symbol table is booted once to read its symbols, in the directory
-    /// `scratch`.
-    ///
-    /// # Errors
-    /// When it is not available, or its symbols are not.
+    /// `scratch`. Fails when it is not available, or its symbols are not.
     pub fn read(
         cache: &Cache,
         spec: &str,
@@ -137,10 +132,7 @@ impl Vmlinux {
         Ok(Self { name: path.display().to_string(), bytes, symbols })
     }
 
-    /// Its code and data.
-    ///
-    /// # Errors
-    /// When the file is damaged or its functions are not known.
+    /// Its code and data. Fails when the file is damaged or its functions are not known.
     pub fn image(&self) -> Result<Image<'_>, CodeError> {
         Image::read(&self.bytes, &self.symbols).map_err(|problem| CodeError::Code {
             name: self.name.clone(),

@@ -80,10 +80,8 @@ pub struct Contents {
 }
 
 /// Makes the images of all disks in `directory`. RAM disks have no image: their contents are returned and go
-/// into the initramfs. `library` makes the file systems the same each time.
-///
-/// # Errors
-/// When there is not enough space, a file system cannot be made, or its contents are not the expected ones.
+/// into the initramfs. `library` makes the file systems the same each time. Fails when there is not enough
+/// space, a file system cannot be made, or its contents are not the expected ones.
 pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Contents>, DiskError> {
     let mut contents = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
@@ -105,10 +103,7 @@ pub fn make(disks: &[Disk], directory: &Path, library: &Path) -> Result<Vec<Cont
 
 /// Makes all file systems once below `scratch`, so that errors are reported before anything boots. Returns
 /// the experiment. In exact mode it includes digests of the disks' initial contents, because another version
-/// of mkfs may write other contents, which makes it another experiment.
-///
-/// # Errors
-/// See [`make`].
+/// of mkfs may write other contents, which makes it another experiment. Fails as [`make`] does.
 pub fn tried(
     experiment: &Experiment,
     scratch: &Path,

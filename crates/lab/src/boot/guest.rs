@@ -36,10 +36,7 @@ pub struct NoGuest {
 
 impl Guest {
     /// Finds the binaries in the directory that `FAULTLINE_GUEST` names, otherwise in `guest` beside the
-    /// program's files.
-    ///
-    /// # Errors
-    /// When they are missing.
+    /// program's files. Fails when they are missing.
     pub fn find() -> Result<Self, NoGuest> {
         let named = std::env::var_os(DIRECTORY_VARIABLE).map(PathBuf::from);
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))

@@ -47,10 +47,8 @@ pub enum InspectionError {
 }
 
 impl Inspection {
-    /// Boots until the agent has reported its facts, and returns them.
-    ///
-    /// # Errors
-    /// When the host fails; a panic of the kernel is the boot's outcome.
+    /// Boots until the agent has reported its facts, and returns them. Fails when the host fails; a panic of
+    /// the kernel is the boot's outcome.
     pub fn boot(&self, say: &dyn Fn(&str)) -> Result<Boot, InspectionError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();
@@ -70,10 +68,8 @@ impl Inspection {
         Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)
     }
 
-    /// Boots and opens a shell on the terminal. Returns when the shell ends.
-    ///
-    /// # Errors
-    /// When the host fails, or there is no shell.
+    /// Boots and opens a shell on the terminal. Returns when the shell ends. Fails when the host fails, or
+    /// there is no shell.
     pub fn shell(&self, say: &dyn Fn(&str)) -> Result<(), InspectionError> {
         let (kernel, emulator, engine) = self.prepare(say)?;
         let experiment = self.experiment();

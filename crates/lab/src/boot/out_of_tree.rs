@@ -49,10 +49,8 @@ pub struct OutOfTree {
 }
 
 impl OutOfTree {
-    /// Builds the modules that the experiment's workloads want, and finds those that the kernel lacks.
-    ///
-    /// # Errors
-    /// When the host lacks the tools, the archive cannot be reached, or the kernel's lists of modules cannot
+    /// Builds the modules that the experiment's workloads want, and finds those that the kernel lacks. Fails
+    /// when the host lacks the tools, the archive cannot be reached, or the kernel's lists of modules cannot
     /// be read.
     pub fn build(
         cache: &Cache,

@@ -10,10 +10,7 @@ const USUAL_ALGORITHM: &str = "lzo-rle";
 const FILE: &str = "swapfile";
 
 /// The modules that it needs. In some kernels compression algorithms are modules, which the guest cannot find
-/// by itself.
-///
-/// # Errors
-/// When the kernel's lists of modules cannot be read.
+/// by itself. Fails when the kernel's lists of modules cannot be read.
 pub fn modules<'a>(
     swap: Option<&'a Swap>,
     kernel: &Kernel,

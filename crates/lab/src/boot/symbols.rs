@@ -47,10 +47,7 @@ pub struct SymbolReader<'a> {
 
 impl SymbolReader<'_> {
     /// The code of `kernel`, read by booting if the cache does not have it. A kernel that does not boot has
-    /// no symbols; its boots will report why.
-    ///
-    /// # Errors
-    /// When the host fails.
+    /// no symbols; its boots will report why. Fails when the host fails.
     pub fn read(
         &self,
         kernel: &Kernel,
@@ -117,10 +114,7 @@ impl SymbolReader<'_> {
     }
 }
 
-/// The symbols of the kernel with this digest, if the cache has them.
-///
-/// # Errors
-/// When the cache cannot be read.
+/// The symbols of the kernel with this digest, if the cache has them. Fails when the cache cannot be read.
 pub fn cached(cache: &Cache, digest: &str) -> Result<Option<Symbols>, BootError> {
     let path = place(cache, digest);
     let text = read(&path).map_err(in_file(&path))?;

@@ -34,10 +34,7 @@ const SEED: usize = MAX_DISKS + 1;
 /// The image that an experiment's workloads want, made if necessary; `None` if they want no packages. If the
 /// cache still has the experiment's earlier image, that is used; otherwise the packages of the experiment's
 /// lock; otherwise the packages that the names resolve to. `library` makes the file system the same each
-/// time.
-///
-/// # Errors
-/// When the packages are not available or the image cannot be made.
+/// time. Fails when the packages are not available or the image cannot be made.
 pub(crate) fn obtain(
     experiment: &Experiment,
     cache: &Cache,

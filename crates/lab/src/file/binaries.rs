@@ -10,10 +10,8 @@ const ANY: &str = "*";
 /// The largest number of existing files that an error lists.
 const TOLD: usize = 12;
 
-/// The programs in a directory that a manifest names for its parameters, in order.
-///
-/// # Errors
-/// A problem and a hint.
+/// The programs in a directory that a manifest names for its parameters, in order. The error is a problem and
+/// a hint.
 pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (String, String)> {
     let Some(pattern) = &manifest.binaries else {
         let problem = format!("workload `{}` takes no directory of programs", manifest.name);
@@ -35,10 +33,8 @@ pub fn find(manifest: &Manifest, directory: &Path) -> Result<Vec<Pinned>, (Strin
     found.into_iter().map(|name| program(&directory.join(name))).collect()
 }
 
-/// The user's program at this path.
-///
-/// # Errors
-/// A problem and a hint, if the path is not UTF-8, or of a directory or device.
+/// The user's program at this path. The error is a problem and a hint, if the path is not UTF-8, or of a
+/// directory or device.
 pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
     let name = path.to_str().ok_or_else(|| {
         let problem = format!("the path {} is not UTF-8", path.display());

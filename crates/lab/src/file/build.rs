@@ -110,10 +110,8 @@ pub(super) fn check(
     }))
 }
 
-/// The variants of a series of patches: without patches, with the first, with the first two, and so on.
-///
-/// # Errors
-/// When a patch cannot be read.
+/// The variants of a series of patches: without patches, with the first, with the first two, and so on. Fails
+/// when a patch cannot be read.
 pub fn each(variant: &Variant) -> Result<Vec<Variant>, kernels::Error> {
     let Some(build) = &variant.build else { return Ok(vec![variant.clone()]) };
     let subjects = kernels::subjects(&build.patches)?;

@@ -2,10 +2,7 @@
 
 use model::{UserspaceLock, date};
 
-/// Parses the text of a lock file.
-///
-/// # Errors
-/// What is wrong; the caller adds the file's name.
+/// Parses the text of a lock file. The error says what is wrong; the caller adds the file's name.
 pub fn read(text: &str) -> Result<UserspaceLock, String> {
     let mut lock: UserspaceLock =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;

@@ -7,10 +7,8 @@ use std::path::Path;
 /// Most bytes of an experiment file, a manifest or a lock.
 const MOST: u64 = 8 << 20;
 
-/// Reads a text file. A device or a pipe may never end, so a limit holds for all files.
-///
-/// # Errors
-/// When it cannot be read, is too long, or is not UTF-8.
+/// Reads a text file. A device or a pipe may never end, so a limit holds for all files. Fails when it cannot
+/// be read, is too long, or is not UTF-8.
 pub fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;

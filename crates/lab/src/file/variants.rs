@@ -168,10 +168,8 @@ impl VariantForm {
     }
 }
 
-/// Checks the words that a variant adds to the kernel's command line.
-///
-/// # Errors
-/// What is wrong, and what to do.
+/// Checks the words that a variant adds to the kernel's command line. The error says what is wrong, and what
+/// to do.
 pub fn check_cmdline(words: &str) -> Result<(), (String, String)> {
     if words.chars().any(char::is_control) {
         let problem = "the command line has a control character";

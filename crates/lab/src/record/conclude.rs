@@ -51,10 +51,7 @@ impl Head {
         directory.join("boot.json")
     }
 
-    /// Writes the description into a boot's directory, atomically.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes the description into a boot's directory, atomically. Fails when it cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = NamedTempFile::new_in(directory)?;
         file.write_all(&serde_json::to_vec(self)?)?;
@@ -63,10 +60,7 @@ impl Head {
         Ok(())
     }
 
-    /// Reads the description from a boot's directory.
-    ///
-    /// # Errors
-    /// When it is missing or damaged.
+    /// Reads the description from a boot's directory. Fails when it is missing or damaged.
     pub fn read(directory: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(Self::path(directory))?)?)
     }
@@ -87,10 +81,7 @@ pub struct Counting<'a> {
 }
 
 /// Turns a recording into a boot. `ending` is `None` if nobody observed the end of the machine. `counting` is
-/// `None` if instructions were not counted.
-///
-/// # Errors
-/// When the recording or the console cannot be read.
+/// `None` if instructions were not counted. Fails when the recording or the console cannot be read.
 pub fn conclude(
     head: Head,
     directory: &Path,
@@ -164,10 +155,8 @@ fn forget(boot: &mut Boot, workload: &str) {
     boot.profiles.retain(|it| it.workload != workload);
 }
 
-/// The profile of each phase. Its instructions also become samples.
-///
-/// # Errors
-/// Why there is no profile. The boot then counts as failed.
+/// The profile of each phase. Its instructions also become samples. The error says why there is no profile.
+/// The boot then counts as failed.
 fn profiles(
     directory: &Path,
     recording: &mut Recording,

@@ -35,10 +35,8 @@ pub enum CountsError {
     Profile(#[from] counted::ProfileError),
 }
 
-/// Reads the counts that the plugin wrote into a machine's directory.
-///
-/// # Errors
-/// When the file is missing or damaged.
+/// Reads the counts that the plugin wrote into a machine's directory. Fails when the file is missing or
+/// damaged.
 pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
     let file = File::open(directory.join(PROFILE_FILE))?;
     let mut bytes = Vec::new();
@@ -48,10 +46,7 @@ pub fn read_counted(directory: &Path) -> Result<counted::Profile, CountsError> {
 }
 
 /// The first difference between the files of two boots: recordings, consoles or counts. `None` if they are
-/// the same.
-///
-/// # Errors
-/// When a file cannot be read.
+/// the same. Fails when a file cannot be read.
 pub fn difference(one: &Path, other: &Path) -> io::Result<Option<String>> {
     let logs = (machine::read_log(one)?, machine::read_log(other)?);
     if let Some(difference) = compare_logs(&logs.0, &logs.1) {

@@ -16,10 +16,8 @@ pub type Of = (ExperimentId, Experiment, Vec<Kept>);
 /// Combines the variants and boots of several experiments that ran the same workloads on the same machine.
 /// Variants with the same name in several experiments are renamed `NAME@1`, with the experiment's number. All
 /// variants are, if a variant is already called like that.
-/// Boots of different experiments never share a block, because they did not alternate.
-///
-/// # Errors
-/// A line for each difference that prevents the comparison.
+/// Boots of different experiments never share a block, because they did not alternate. The error has a line
+/// for each difference that prevents the comparison.
 pub fn across(all: &[Of]) -> Result<(Experiment, Vec<Kept>), Vec<String>> {
     let Some(((first, base, _), others)) = all.split_first() else {
         return Err(vec!["no experiment is named".into()]);

@@ -120,9 +120,6 @@ pub struct Analysis {
 
 impl Analysis {
     /// Compares the variants of one experiment, or of several that ran the same.
-    ///
-    /// # Errors
-    /// See [`AnalysisError`].
     pub fn of(
         store: &Store,
         ids: &[ExperimentId],
@@ -168,10 +165,8 @@ impl Analysis {
         explained(&self.comparison, &self.results())
     }
 
-    /// The data for the plots of each workload.
-    ///
-    /// # Errors
-    /// When the store fails, or an experiment has been removed.
+    /// The data for the plots of each workload. Fails when the store fails, or an experiment has been
+    /// removed.
     pub fn plots(&self, store: &Store) -> Result<Vec<Plots>, AnalysisError> {
         let ids: Vec<ExperimentId> = self.rows.iter().map(|row| row.id).collect();
         let kept = read(store, &ids, |_| Detail::Series(&PLOT_SOURCES))?.1;
@@ -183,10 +178,7 @@ impl Analysis {
         Ok(plots)
     }
 
-    /// The consoles of the first `most` failed boots.
-    ///
-    /// # Errors
-    /// When the store fails.
+    /// The consoles of the first `most` failed boots. Fails when the store fails.
     pub fn consoles(
         &self,
         store: &Store,
@@ -235,10 +227,7 @@ fn detail(mode: Mode) -> Detail<'static> {
     }
 }
 
-/// The index of the variant with this name.
-///
-/// # Errors
-/// When no variant has this name.
+/// The index of the variant with this name. Fails when no variant has this name.
 pub fn place_of(experiment: &Experiment, asked: &str) -> Result<usize, AnalysisError> {
     let mut names = experiment.variants.iter().map(|variant| &variant.name);
     names.position(|name| name == asked).ok_or_else(|| AnalysisError::NoVariant {

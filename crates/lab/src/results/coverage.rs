@@ -6,9 +6,7 @@ use model::Mode;
 use store::{Detail, Store};
 
 /// Which of these functions the profiles of all experiments of exact mode enter, whatever their kernels.
-///
-/// # Errors
-/// When the store fails.
+/// Fails when the store fails.
 pub fn coverage(store: &Store, difference: &Difference) -> Result<Coverage, store::Error> {
     let mut covering = Covering::of(difference);
     for row in store.experiments()? {

@@ -38,9 +38,6 @@ pub struct Explained {
 
 impl Explained {
     /// Explains a difference. Functions are marked by their code if the cache has both kernels.
-    ///
-    /// # Errors
-    /// See [`AnalysisError`].
     pub fn of(store: &Store, asked: Difference) -> Result<Self, AnalysisError> {
         let Difference { experiment: id, variants, workload, phase } = asked;
         let (experiment, kept) = read(store, &[id], |_| Detail::Profiles(&COUNTED))?;

@@ -20,10 +20,7 @@ pub struct TooLarge {
     has: Bytes,
 }
 
-/// Checks that the host has the memory of a machine.
-///
-/// # Errors
-/// When it has less.
+/// Checks that the host has the memory of a machine. Fails when it has less.
 pub fn check_memory(topology: &Topology) -> Result<(), TooLarge> {
     let wants = topology.memory();
     match machine::host::memory().filter(|has| *has < wants) {
@@ -32,10 +29,8 @@ pub fn check_memory(topology: &Topology) -> Result<(), TooLarge> {
     }
 }
 
-/// Checks for requirements that this host or the machine cannot meet.
-///
-/// # Errors
-/// When the machine needs more memory than the host has, or a workload more NUMA nodes than the machine.
+/// Checks for requirements that this host or the machine cannot meet. Fails when the machine needs more
+/// memory than the host has, or a workload more NUMA nodes than the machine.
 pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     let topology = &experiment.machine.topology;
     check_memory(topology)?;
@@ -54,10 +49,7 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     }
 }
 
-/// Checks that each workload is supported by at least one kernel.
-///
-/// # Errors
-/// When no kernel supports a workload.
+/// Checks that each workload is supported by at least one kernel. Fails when no kernel supports a workload.
 pub fn check_support(
     experiment: &Experiment,
     kernels: &[Obtained],

@@ -14,10 +14,8 @@ use crate::boot::out_of_tree;
 
 /// Number of boots that a run of this experiment would not repeat, before anything is fetched. Kernels,
 /// packages and file systems that only a run fetches or makes are taken to be those of the kept experiment,
-/// and so are the guest's programs without `guest`.
-///
-/// # Errors
-/// When the store, the cache or a program of the user's cannot be read.
+/// and so are the guest's programs without `guest`. Fails when the store, the cache or a program of the
+/// user's cannot be read.
 pub fn already_done(
     experiment: &Experiment,
     (store, cache, guest): (&Store, &Cache, Option<&Guest>),

@@ -20,10 +20,8 @@ pub struct Obtained {
 }
 
 impl Lab {
-    /// The kernels of an experiment's variants, in order.
-    ///
-    /// # Errors
-    /// When one is not available, or the host fails. A kernel that cannot be built is no error.
+    /// The kernels of an experiment's variants, in order. Fails when one is not available, or the host fails.
+    /// A kernel that cannot be built is no error.
     pub(super) fn kernels(
         &self,
         experiment: &Experiment,

@@ -87,10 +87,7 @@ struct Replay {
 impl Lab {
     /// Replays stored boots of exact mode in parallel, and compares each with what is stored. With `keep`,
     /// which is for a single boot, recording, console and counts remain in that directory. After an error no
-    /// further boot begins.
-    ///
-    /// # Errors
-    /// When a boot is not of exact mode, an input has changed, or the host fails.
+    /// further boot begins. Fails when a boot is not of exact mode, an input has changed, or the host fails.
     pub fn replay(
         &self,
         ids: &[BootId],
@@ -256,8 +253,7 @@ impl Replay {
     }
 }
 
-/// # Errors
-/// When an input has changed.
+/// Fails when an input has changed.
 fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), ReplayError> {
     match was == is {
         true => Ok(()),

@@ -28,10 +28,8 @@ pub enum Verified {
     Not(String),
 }
 
-/// Repeats a boot and compares both. If they differ, their files are moved aside.
-///
-/// # Errors
-/// When they differ, or the host fails.
+/// Repeats a boot and compares both. If they differ, their files are moved aside. Fails when they differ, or
+/// the host fails.
 pub fn verify(
     scratch: &Path,
     id: ExperimentId,
@@ -62,10 +60,8 @@ pub fn verify(
 }
 
 impl Lab {
-    /// Replays the complete stored boots of an experiment, and returns their number.
-    ///
-    /// # Errors
-    /// When one differs from the stored boot or cannot be repeated, or the host fails.
+    /// Replays the complete stored boots of an experiment, and returns their number. Fails when one differs
+    /// from the stored boot or cannot be repeated, or the host fails.
     pub(crate) fn verify_kept(
         &self,
         id: ExperimentId,

@@ -59,19 +59,13 @@ impl Gather {
         }
     }
 
-    /// Adds a value.
-    ///
-    /// # Errors
-    /// When there are too many.
+    /// Adds a value. Fails when there are too many.
     pub fn sample(&mut self, metric: &str, label: &str, value: f64) -> Result<(), Unreadable> {
         self.samples(ONCE, metric, label, value)
     }
 
     /// Adds a value that was measured `count` times in a row. A value that is not finite is left out, with a
-    /// remark.
-    ///
-    /// # Errors
-    /// When there are too many.
+    /// remark. Fails when there are too many.
     pub fn samples(
         &mut self,
         count: NonZeroU32,

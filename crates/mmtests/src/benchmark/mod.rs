@@ -100,10 +100,8 @@ const KNOWN: [(&str, Read); 11] = [
 ];
 
 /// Reads the logs of `benchmark`, which is the name of its directory: a benchmark's own, or that
-/// with more behind a dash, as in `nas-bt`.
-///
-/// # Errors
-/// When the benchmark is not known, or none of the files is one of its logs, or there is too much.
+/// with more behind a dash, as in `nas-bt`. Fails when the benchmark is not known, or none of the files is
+/// one of its logs, or there is too much.
 pub fn read(benchmark: &str, logs: &Logs) -> Result<Parsed, Unreadable> {
     let Some((known, read)) = known(benchmark) else {
         return Err(Unreadable::Unknown { benchmark: benchmark.to_owned() });

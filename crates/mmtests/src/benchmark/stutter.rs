@@ -35,10 +35,8 @@ pub fn read_old(logs: &Logs, gather: &mut Gather) -> Result<bool, Unreadable> {
     Ok(true)
 }
 
-/// Adds each average with the number of its measurements.
-///
-/// # Errors
-/// When that number is invalid, or more than any run has.
+/// Adds each average with the number of its measurements. Fails when that number is invalid, or more than any
+/// run has.
 fn add(
     file: &str,
     text: &str,

@@ -64,10 +64,8 @@ pub fn timed<'a>(label: &'a str, iteration: u32, text: Cow<'_, str>) -> Timed<'a
 /// One of the times.
 pub type Reading = fn(&Times) -> f64;
 
-/// Adds the times that count: for each label the times with these names of metrics.
-///
-/// # Errors
-/// When there are too many.
+/// Adds the times that count: for each label the times with these names of metrics. Fails when there are too
+/// many.
 pub fn add(
     files: &[Timed<'_>],
     metrics: &[(&str, Reading)],

@@ -83,10 +83,8 @@ impl Clock {
     }
 }
 
-/// Reads what a monitor printed, as far as possible.
-///
-/// # Errors
-/// When part of it could not be read: what is in `table` still counts.
+/// Reads what a monitor printed, as far as possible. Fails when part of it could not be read: what is in
+/// `table` still counts.
 pub fn read(
     monitor: Monitor,
     text: impl Read,

@@ -112,10 +112,7 @@ struct CounterDocument<'a> {
 
 /// The attribution of the difference as one JSON object: figures in full precision, every row of every
 /// phase, names as the guest gave them. Keys with `exact` hold a whole number over `denominator`;
-/// `per_entry` lists indices into `contributions`.
-///
-/// # Errors
-/// None that an explanation can cause.
+/// `per_entry` lists indices into `contributions`. No explanation causes an error.
 pub fn explain_json(explanation: &Explanation) -> Result<String, serde_json::Error> {
     let document = Document {
         schema: SCHEMA,

@@ -23,10 +23,8 @@ const HEAD: [&str; 14] = [
     "gain",
 ];
 
-/// Every value of every table with its gain; missing ones are blank. Times are in seconds.
-///
-/// # Errors
-/// None that tables can cause.
+/// Every value of every table with its gain; missing ones are blank. Times are in seconds. Tables cause no
+/// error.
 pub fn csv(found: &Foreign) -> Result<String, Error> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(HEAD.iter().chain(&["marked", "section", "spread"]))?;

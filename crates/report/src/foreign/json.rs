@@ -78,10 +78,7 @@ struct FindingDocument<'a> {
     clue: Option<&'static str>,
 }
 
-/// Everything as one JSON object, figures in full precision, `null` for missing ones.
-///
-/// # Errors
-/// None that tables can cause.
+/// Everything as one JSON object, figures in full precision, `null` for missing ones. Tables cause no error.
 pub fn json(found: &Foreign) -> Result<String, serde_json::Error> {
     let unread = found.unread.iter().map(|it| UnreadDocument {
         file: &it.file,

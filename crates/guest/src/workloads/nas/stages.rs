@@ -67,10 +67,7 @@ impl<'a> Stages<'a> {
         member.alone(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).begin(stage));
     }
 
-    /// The times of the timed stage.
-    ///
-    /// # Errors
-    /// When the phases could not be reported.
+    /// The times of the timed stage. Fails when the phases could not be reported.
     pub fn end(self) -> Result<Taken, WorkloadError> {
         let progress = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         progress.result?;

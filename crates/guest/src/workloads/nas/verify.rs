@@ -1,9 +1,7 @@
 //! Compares results with the official values.
 
-/// Accepts `found` if it differs from `official` by at most the share `epsilon`.
-///
-/// # Errors
-/// Both values, if they differ more or `found` is not a number.
+/// Accepts `found` if it differs from `official` by at most the share `epsilon`. The error has both values,
+/// if they differ more or `found` is not a number.
 pub fn check(what: &str, found: f64, official: f64, epsilon: f64) -> Result<(), String> {
     // Written so that a NaN does not match.
     match ((found - official) / official).abs() <= epsilon {

@@ -43,10 +43,8 @@ impl Default for Log {
 
 impl Log {
     /// Adds a log: a line per transaction with its client, its number, its latency in microseconds, its
-    /// script, and its end, in seconds and microseconds.
-    ///
-    /// # Errors
-    /// What is wrong, when a line is invalid or there are too many.
+    /// script, and its end, in seconds and microseconds. The error says what is wrong, when a line is invalid
+    /// or there are too many.
     pub fn read(&mut self, log: impl Read) -> Result<(), String> {
         let mut log = BufReader::new(log);
         let mut line = Vec::new();

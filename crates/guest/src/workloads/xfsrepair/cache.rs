@@ -61,10 +61,8 @@ impl fmt::Display for Cache {
     }
 }
 
-/// Reads the last report of a repair that went through all phases.
-///
-/// # Errors
-/// When the text has no such repair; says what is missing.
+/// Reads the last report of a repair that went through all phases. Fails when the text has no such repair;
+/// says what is missing.
 pub fn last_report(text: &str) -> Result<Cache, String> {
     let mut phases = 0;
     let mut report: Option<Cache> = None;

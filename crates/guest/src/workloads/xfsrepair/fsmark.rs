@@ -14,10 +14,7 @@ const COLUMNS: [&str; 5] = ["FSUse%", "Count", "Size", "Files/sec", "App Overhea
 /// Most rounds that are read.
 const MAX_ROUNDS: usize = 10_000;
 
-/// Reads the rounds.
-///
-/// # Errors
-/// When the text is not output of `fs_mark`; says what is wrong with it.
+/// Reads the rounds. Fails when the text is not output of `fs_mark`; says what is wrong with it.
 pub fn rounds(text: &str) -> Result<Vec<Round>, String> {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -16,10 +16,7 @@ const BLOCK: usize = 4096;
 pub type Extents = Vec<(u64, Vec<u8>)>;
 
 /// The SHA-256 of an image in hexadecimal: of its length, and of the offset and contents of each block that
-/// is not zero.
-///
-/// # Errors
-/// When it cannot be read.
+/// is not zero. Fails when it cannot be read.
 pub fn digest(image: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     hash.update(fs::metadata(image)?.len().to_le_bytes());
@@ -30,10 +27,8 @@ pub fn digest(image: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// All blocks of an image that are not zero. `None` if they exceed `limit` bytes.
-///
-/// # Errors
-/// When it cannot be read.
+/// All blocks of an image that are not zero. `None` if they exceed `limit` bytes. Fails when it cannot be
+/// read.
 pub fn extents(image: &Path, limit: u64) -> io::Result<Option<Extents>> {
     let mut extents = Extents::new();
     let mut length = 0;

@@ -52,10 +52,8 @@ pub fn program(filesystem: FileSystem) -> String {
     format!("mkfs.{}", filesystem.name())
 }
 
-/// Makes a file system in the file `image`. With `library` the result depends on `seed` only.
-///
-/// # Errors
-/// When the program is missing or fails, or the library does not work.
+/// Makes a file system in the file `image`. With `library` the result depends on `seed` only. Fails when the
+/// program is missing or fails, or the library does not work.
 pub fn make(format: &Format, seed: usize, image: &Path, library: &Path) -> Result<(), MkfsError> {
     if !library.is_file() {
         return Err(MkfsError::NoLibrary(library.to_owned()));
