@@ -3,7 +3,7 @@
 mod common;
 
 use common::carried::assert_mail_says_it;
-use common::{boot, boots, by_patch, columns, experiment, measure, series, variant};
+use common::{boot, boots, by_patch, columns, experiment, measure, measured, series, variant};
 use compare::{
     Basis, Cell, Comparison, CrossCheck, Difference, Evidence, Explained, Gain, Headline, Holder,
     Judging, Reading, Results, Verdict, compare,
@@ -269,12 +269,8 @@ fn the_function_behind_a_verdict_is_named() {
 
 #[test]
 fn there_is_no_gain_over_what_is_printed_as_0() {
-    let measured = |spread: f64| {
-        let mut boot = boot(0);
-        measure(&mut boot, "Elapsed", "NUMA01", &[5.0 - spread, 5.0, 5.0 + spread]);
-        vec![boot]
-    };
-    let case = Case::new(Mode::Measured, &[("old", measured(1e-5)), ("new", measured(1.4e-3))]);
+    let spread = |by| vec![measured(&[("Elapsed", "NUMA01", &[5.0 - by, 5.0, 5.0 + by])])];
+    let case = Case::new(Mode::Measured, &[("old", spread(1e-5)), ("new", spread(1.4e-3))]);
     let (mail, comparison) = case.mail(|_| {});
     let stddev = |text: &str| {
         let line = text.lines().find(|line| line.starts_with("Stddev")).unwrap();
@@ -350,11 +346,8 @@ fn settings_are_printed_in_full() {
     let (mail, comparison) = case.mail(|_| {});
     let brief = report::brief(&comparison, "faultline compare 1 --full");
     let full = report::text(&comparison);
-    for name in &names {
-        assert!(
-            mail.contains(&format!("{name}=1")) && full.contains(&format!("{name}=1")),
-            "{name}"
-        );
+    for set in names.iter().map(|name| format!("{name}=1")) {
+        assert!(mail.contains(&set) && full.contains(&set), "{set}");
     }
     assert!(!brief.contains("vm.knob_39") && brief.contains("..."), "{brief}");
 }
@@ -392,13 +385,9 @@ fn wide_tables_are_split_by_variants() {
 fn names_that_do_not_fit_are_listed_in_full() {
     let label = "threadlocal".repeat(9);
     let long = "a".repeat(70);
-    let measured = |value: f64| {
-        let mut boot = boot(0);
-        measure(&mut boot, "Elapsed", &label, &[value]);
-        vec![boot]
-    };
-    let (mail, _) = Case::new(Mode::Measured, &[("old", measured(123.0)), (&long, measured(0.04))])
-        .mail(|_| {});
+    let boots = |value| vec![measured(&[("Elapsed", &label, &[value])])];
+    let case = Case::new(Mode::Measured, &[("old", boots(123.0)), (&long, boots(0.04))]);
+    let (mail, _) = case.mail(|_| {});
     let [table] = read(mail.as_bytes()).tables.try_into().unwrap();
     assert_eq!(table.columns, ["old", &format!("{}~1", "a".repeat(18))]);
     let statistics: Vec<_> = table.rows.iter().map(|row| &*row.statistic).collect();
@@ -412,15 +401,12 @@ fn names_that_do_not_fit_are_listed_in_full() {
 fn long_files_go_beside_the_mail() {
     let mut case = two(Mode::Measured, 1.0);
     let line = "sha256 = \"dc79\"\n";
+    let told = "userspace.lock has 121 lines: it goes beside this mail.";
     for (lines, shown) in [(120, true), (121, false)] {
         case.files.truncate(1);
         case.files.push(("userspace.lock".into(), line.repeat(lines)));
         let mail = case.mail(|_| ()).0;
-        assert_eq!(mail.contains(line), shown);
-        assert_eq!(
-            mail.contains("userspace.lock has 121 lines: it goes beside this mail."),
-            !shown
-        );
+        assert_eq!((mail.contains(line), mail.contains(told)), (shown, !shown));
     }
 }
 
@@ -498,14 +484,10 @@ proptest! {
         times in prop::collection::vec(prop_oneof![1 => Just(0.0), 9 => size()], 4),
         rates in [size(), size(), size(), size()],
     ) {
-        let measured = |times: &[f64], rates: &[f64]| {
-            let mut boot = boot(0);
-            measure(&mut boot, "Elapsed", "NUMA01", times);
-            measure(&mut boot, "Rate", "", rates);
-            vec![boot]
+        let boots = |at: std::ops::Range<usize>| {
+            vec![measured(&[("Elapsed", "NUMA01", &times[at.clone()]), ("Rate", "", &rates[at])])]
         };
-        let old = measured(&times[..2], &rates[..2]);
-        let new = measured(&times[2..], &rates[2..]);
+        let (old, new) = (boots(0..2), boots(2..4));
         let case = Case::new(Mode::Measured, &[("old", old), ("new", new)]);
         let (mail, comparison) = case.mail(|_| {});
         assert_readable(&mail, &comparison);

@@ -4,8 +4,8 @@ mod common;
 
 use common::carried::assert_mail_says_it;
 use common::{
-    blocks, boot, boots, by_patch, columns, compare_columns, compared, count, measure, spend,
-    variant,
+    blocks, boot, boots, by_patch, columns, compare_columns, compared, count, measure, measured,
+    spend, variant,
 };
 use compare::{Comparison, Judging, Kind, Results, compare};
 use model::{Boot, Execution, Mode, Outcome, Problem, ProblemKind, Setting, TOO_QUICK};
@@ -28,6 +28,17 @@ fn printed(comparison: &Comparison) -> String {
 
 fn complain(boot: &mut Boot, kind: ProblemKind, text: &str) {
     boot.problems.push(Problem { kind, text: text.into() });
+}
+
+/// The part of a text from these words to the next empty line.
+fn section<'a>(text: &'a str, begin: &str) -> &'a str {
+    let section = &text[text.find(begin).unwrap_or_else(|| panic!("{text}"))..];
+    section.split("\n\n").next().unwrap()
+}
+
+/// The table of counters.
+fn counters(comparison: &mut Comparison) -> &mut compare::Table {
+    comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters).unwrap()
 }
 
 fn widest(text: &str) -> usize {
@@ -63,11 +74,7 @@ fn a_variant_that_did_not_boot_has_no_command_line() {
 /// The spread of 10 and 10.001 is not zero, but is printed as zero.
 #[test]
 fn there_is_no_gain_over_what_is_printed_as_0() {
-    let measured = |times: &[f64]| {
-        let mut boot = boot(0);
-        measure(&mut boot, "Elapsed", "NUMA01", times);
-        [boot]
-    };
+    let measured = |times: &[f64]| [measured(&[("Elapsed", "NUMA01", times)])];
     let text = text(&[("6.1", &measured(&[10.0, 10.001])), ("6.12", &measured(&[10.0, 10.1]))]);
     let spread = |row: &str| text.lines().find(|line| line.starts_with(row)).unwrap().to_owned();
     for (row, values) in [("Stddev", ["0.00", "0.07"]), ("CoeffVar", ["0.01", "0.70"])] {
@@ -162,10 +169,9 @@ fn odd_values_are_shown_and_count() {
     let mut odd: Vec<Boot> = (0..6).map(warm).collect();
     measure(&mut odd[4], "Elapsed", "NUMA03", &[4.0, 4.0, 4.1, 9.0, 4.2, 4.1, 4.0, 4.1, 4.0]);
     let text = text(&[("6.1", &base), ("6.12\x1b", &odd)]);
-    let from = text.find("Variation:").unwrap();
-    let until = from + text[from..].find("\n\n").unwrap();
-    assert!(widest(&text[from..until]) <= 100);
-    insta::assert_snapshot!(&text[from..until]);
+    let variation = section(&text, "Variation:");
+    assert!(widest(variation) <= 100);
+    insta::assert_snapshot!(variation);
 }
 
 /// Boots of an iteration of 40 samples and one of few more: the second metric is warm in `warm` boots.
@@ -188,10 +194,9 @@ fn warming(variant: u32, warm: u32) -> Vec<Boot> {
 fn a_warm_up_is_left_out_and_reported() {
     let (base, new) = (warming(1, 0), warming(2, 1));
     let text = text(&[("6.1", &base), ("6.12\x1b", &new)]);
-    let from = text.find("Variation:").unwrap();
-    let until = from + text[from..].find("\n\n").unwrap();
-    assert!(widest(&text[from..until]) <= 100);
-    insta::assert_snapshot!(&text[from..until]);
+    let variation = section(&text, "Variation:");
+    assert!(widest(variation) <= 100);
+    insta::assert_snapshot!(variation);
     // The largest value of the steady state, not of the start.
     let max = text.lines().find(|line| line.contains("Max") && line.contains("NUMA01")).unwrap();
     assert!(max.contains(" 60.00 "), "{max}");
@@ -204,8 +209,7 @@ fn every_heading_names_iterations_of_warm_up() {
     let text = printed(&common::compare_after(1, columns(&variants, &[&old, &new])));
     let headings = text.lines().filter(|line| line.contains("1 iteration after 1 of warm-up"));
     assert_eq!(headings.count(), 3, "{text}");
-    let from = text.find("Left out:").unwrap();
-    insta::assert_snapshot!(&text[from..from + text[from..].find("\n\n").unwrap()]);
+    insta::assert_snapshot!(section(&text, "Left out:"));
 }
 
 #[test]
@@ -228,12 +232,8 @@ fn three_variants_fit_a_mail() {
 
 #[test]
 fn missing_metrics_and_percentages() {
-    let mut old = boot(0);
-    measure(&mut old, "Elapsed", "NUMA01", &[12.5]);
-    measure(&mut old, "System", "NUMA01", &[0.0]);
-    let mut new = boot(0);
-    measure(&mut new, "Elapsed", "NUMA02", &[3.25]);
-    measure(&mut new, "System", "NUMA01", &[1.5]);
+    let old = measured(&[("Elapsed", "NUMA01", &[12.5]), ("System", "NUMA01", &[0.0])]);
+    let mut new = measured(&[("Elapsed", "NUMA02", &[3.25]), ("System", "NUMA01", &[1.5])]);
     spend(&mut new, 0, 5.0, 1.5, 3.25);
     insta::assert_snapshot!(text(&[("old", &[old]), ("new", &[new])]));
 }
@@ -323,8 +323,7 @@ fn counters_by_section_without_those_that_stood_still() {
     let text = text(&[("4.7", &[reclaiming(true)]), ("4.8", &[reclaiming(false)])]);
     assert!(widest(&text) <= 100);
     insta::assert_snapshot!(&text[..text.find("\nNotes:").unwrap()]);
-    let otherwise = text.find("  counted otherwise").unwrap();
-    insta::assert_snapshot!(&text[otherwise..]);
+    insta::assert_snapshot!(&text[text.find("  counted otherwise").unwrap()..]);
 }
 
 #[test]
@@ -341,8 +340,7 @@ fn only_some_of_many_unchanged_counters_are_named() {
     let old = [reclaiming(true)];
     let mut comparison = compared(&[("4.7", &old)]);
     let mut said = |count: usize| {
-        let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
-        let rows = &mut counters.unwrap().rows;
+        let rows = &mut counters(&mut comparison).rows;
         let zero = compare::Row {
             cells: vec![compare::Cell { value: Some(0.0), ..Default::default() }],
             ..rows[0].clone()
@@ -364,32 +362,18 @@ fn only_some_of_many_unchanged_counters_are_named() {
 fn phases_that_are_not_counted_are_named() {
     let old = [reclaiming(true)];
     let mut comparison = compared(&[("4.7", &old)]);
-    let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
-    counters.unwrap().left_out = vec!["".into(), "create\n".into(), "fill".into()];
-    let text = printed(&comparison).replace('\n', " ");
-    let expected = "1 boot x 1 iteration; without create\\n, fill and time outside phases";
-    assert!(text.contains(expected), "{text}");
-
-    let mut said = |phases: &[&str]| {
-        let counters = comparison.tables.iter_mut().find(|table| table.kind == Kind::Counters);
-        counters.unwrap().left_out = phases.iter().map(|&phase| phase.to_owned()).collect();
-        printed(&comparison).replace('\n', " ")
-    };
-    let text = said(&[
-        "",
-        "cg.S-fill",
-        "cg.S-verify",
-        "ep.S-fill",
-        "ep.S-verify",
-        "cg.S-warm-up",
-        "is.S-warm-up",
-        "init",
-    ]);
-    let expected =
-        "; without *-fill (2), *-verify (2), *-warm-up (2), init and time outside phases";
-    assert!(text.contains(expected), "{text}");
-    let text = said(&["init", "warmup-1", "warmup-12", "warmup-21", "warmup-5"]);
-    assert!(text.contains("; without init and warmup-* (4)"), "{text}");
+    for (phases, expected) in [
+        (",create\n,fill", "1 boot x 1 iteration; without create\\n, fill and time outside phases"),
+        (
+            ",cg.S-fill,cg.S-verify,ep.S-fill,ep.S-verify,cg.S-warm-up,is.S-warm-up,init",
+            "; without *-fill (2), *-verify (2), *-warm-up (2), init and time outside phases",
+        ),
+        ("init,warmup-1,warmup-12,warmup-21,warmup-5", "; without init and warmup-* (4)"),
+    ] {
+        counters(&mut comparison).left_out = phases.split(',').map(str::to_owned).collect();
+        let text = printed(&comparison).replace('\n', " ");
+        assert!(text.contains(expected), "{text}");
+    }
 }
 
 #[test]
@@ -448,20 +432,16 @@ fn emulated_with_complaints() {
 
 #[test]
 fn huge_values() {
-    let mut old = boot(0);
-    measure(&mut old, "Elapsed", "NUMA01", &[123_456_789_012.25, 0.5]);
-    measure(&mut old, "Rate", "", &[1e-7]);
-    let mut new = boot(0);
-    measure(&mut new, "Elapsed", "NUMA01", &[1e300, -1e300, 3.0]);
-    measure(&mut new, "Rate", "", &[25.0]);
+    let old = measured(&[("Elapsed", "NUMA01", &[123_456_789_012.25, 0.5]), ("Rate", "", &[1e-7])]);
+    let new = measured(&[("Elapsed", "NUMA01", &[1e300, -1e300, 3.0]), ("Rate", "", &[25.0])]);
     insta::assert_snapshot!(text(&[("old", &[old]), ("new", &[new])]));
 }
 
 #[test]
 fn nothing_from_a_guest_reaches_the_terminal_raw() {
-    let mut hostile = boot(0);
-    measure(&mut hostile, "Elapsed\x1b[2J", "\u{202e}caf\u{e9}", &[1.0]);
-    measure(&mut hostile, &"long".repeat(50), "", &[1.0]);
+    let long = "long".repeat(50);
+    let odd = ("Elapsed\x1b[2J", "\u{202e}caf\u{e9}", &[1.0][..]);
+    let mut hostile = measured(&[odd, (&long, "", &[1.0])]);
     complain(&mut hostile, ProblemKind::Bug, "\x07bell\r\nFORGED: line");
     hostile.facts.release = "6.1\x1b]0;title\x07".into();
     insta::assert_snapshot!(text(&[("a\tb", &[hostile])]));

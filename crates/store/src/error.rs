@@ -12,22 +12,19 @@ use model::BootId;
 
 /// Why the store failed, and its file.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what fields are")]
 pub enum Error {
     /// There is no default location for a store.
     #[error("there is no directory for results: set $HOME, or $XDG_DATA_HOME to an absolute path")]
     NoHome,
     /// An error of one store.
     #[error("{}: {trouble}", path.display())]
-    Store {
-        /// The store's file.
-        path: PathBuf,
-        /// The error.
-        trouble: Trouble,
-    },
+    Store { path: PathBuf, trouble: Trouble },
 }
 
 /// An error of a store, or of a request to it.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what fields are")]
 pub enum Trouble {
     /// The directory of the store cannot be created.
     #[error("its directory cannot be created: {0}")]
@@ -73,23 +70,13 @@ pub enum Trouble {
         "experiment {other} has the name `{name}` and the same definition, so the two could not be \
          distinguished: remove one, or choose another name"
     )]
-    NameTaken {
-        /// The name.
-        name: String,
-        /// The experiment that has it.
-        other: ExperimentId,
-    },
+    NameTaken { name: String, other: ExperimentId },
     /// The file is of another version of faultline.
     #[error(
         "its schema is version {found}, and this faultline knows only version {known}: use the faultline \
          that wrote it, or choose another file (--store)"
     )]
-    Version {
-        /// The version of the file.
-        found: i64,
-        /// The known version.
-        known: i64,
-    },
+    Version { found: i64, known: i64 },
     /// The file was removed, renamed or replaced while it was open.
     #[error(
         "it was removed, renamed or replaced while it was in use, and what was kept meanwhile is not in it; \
@@ -104,44 +91,22 @@ pub enum Trouble {
     Busy,
     /// No experiment has this name or number.
     #[error("no experiment `{wanted}`; {}", listed(names))]
-    NoExperiment {
-        /// The requested name or number.
-        wanted: String,
-        /// The existing names, without duplicates.
-        names: Vec<String>,
-    },
+    NoExperiment { wanted: String, names: Vec<String> },
     /// No boot has this number.
     #[error("no boot `{0}`; `faultline show` lists those of an experiment")]
     NoBoot(BootId),
     /// This boot was kept before.
     #[error("boot {replicate} of `{variant}` in experiment {experiment} already exists")]
-    KeptAlready {
-        /// The experiment.
-        experiment: ExperimentId,
-        /// The variant's name.
-        variant: String,
-        /// The number of the boot of the variant.
-        replicate: u32,
-    },
+    KeptAlready { experiment: ExperimentId, variant: String, replicate: u32 },
     /// Something in the store is damaged.
     #[error(
         "damage in {what}: {why}; `faultline store check` lists all damage. Restore the file from an \
          undamaged copy, or choose another file and measure again (--store)"
     )]
-    Damaged {
-        /// The experiment, or the boot and its part.
-        what: String,
-        /// The damage.
-        why: String,
-    },
+    Damaged { what: String, why: String },
     /// A value cannot be represented in the store.
     #[error("{what} cannot be stored: {why}")]
-    Unkeepable {
-        /// The part of an experiment or a boot.
-        what: String,
-        /// The reason.
-        why: String,
-    },
+    Unkeepable { what: String, why: String },
     /// Any other error of SQLite.
     #[error("{0}")]
     Sqlite(rusqlite::Error),

@@ -75,6 +75,15 @@ pub fn measure(boot: &mut Boot, metric: &str, label: &str, values: &[f64]) {
     }
 }
 
+/// A boot with these values of metrics and labels.
+pub fn measured(values: &[(&str, &str, &[f64])]) -> Boot {
+    let mut boot = boot(0);
+    for (metric, label, values) in values {
+        measure(&mut boot, metric, label, values);
+    }
+    boot
+}
+
 /// Adds a value of a metric in a phase of the first iteration.
 pub fn measure_phase(boot: &mut Boot, phase: &str, metric: &str, label: &str, value: f64) {
     measure(boot, metric, label, &[value]);
