@@ -106,8 +106,10 @@ fn printed(output: &str) -> String {
 /// to `End`. `End` is missing if it failed.
 ///
 /// User and system time are those of all processes that the program started, including orphans if this is PID
-/// 1. Fails when the program cannot be run, fails, takes too long, or its report cannot be recorded. If
-/// `exact`, also when it does not wait for the cuts at its phases.
+/// 1.
+///
+/// Fails when the program cannot be run, fails, takes too long, or its report cannot be recorded. If `exact`,
+/// also when it does not wait for the cuts at its phases.
 pub fn run(
     watch: &Watch,
     index: u16,
