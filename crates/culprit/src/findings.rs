@@ -90,6 +90,13 @@ pub struct Proof {
     pub step: Option<Change>,
     /// The change from the bad end to the bad end without the culprit; the error is why that has no figure.
     pub reverted: Result<Change, String>,
+    /// In measured mode, the change of the kernel's instructions from parent to culprit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Change>,
+    /// If those do not change, the change from parent to culprit with all functions aligned alike; the error is
+    /// why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aligned: Option<Result<Change, String>>,
     /// The functions whose code the culprit changes; the error is why they are not known.
     pub functions: Result<Vec<String>, String>,
 }

@@ -62,7 +62,8 @@ impl Lab {
             largest.sort_by_key(|culprit| Reverse(culprit.change().abs().to_bits()));
             for culprit in largest.into_iter().take(PROVEN) {
                 if let Some(place) = culprit.only().map(|commit| commit.place) {
-                    culprit.proof = proof::prove(&mut trials, place, &signal, watch)?;
+                    culprit.proof =
+                        proof::prove(&mut trials, place, culprit.levels, &signal, watch)?;
                 }
             }
         }

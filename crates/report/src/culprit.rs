@@ -136,6 +136,19 @@ fn of_proof(proof: &Proof, exact: bool) -> String {
         }
         Err(why) => text += &format!("    not reverted: {}\n", escape(why)),
     }
+    if let Some(instructions) = &proof.instructions {
+        text += &line("kernel instructions of its parent and it", &Change { ..*instructions });
+        if !instructions.is_beyond() {
+            text += "    instructions do not change: layout or caches, not this code path\n";
+        }
+    }
+    match &proof.aligned {
+        None => {}
+        Some(Err(why)) => {
+            text += &format!("    not measured with aligned functions: {}\n", escape(why))
+        }
+        Some(Ok(change)) => text += &line("with all functions aligned to 64 bytes", change),
+    }
     text += &match &proof.functions {
         Err(why) => format!("    which functions it changes is not known: {}\n", escape(why)),
         Ok(functions) if functions.is_empty() => {

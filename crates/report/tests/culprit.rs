@@ -53,6 +53,8 @@ fn found() -> Findings {
                 parent: commit(39, "").id,
                 step: Some(Change { levels: [31.0, 41.0], floor: Some(0.75) }),
                 reverted: Ok(Change { levels: [41.0, 31.25], floor: Some(0.75) }),
+                instructions: None,
+                aligned: None,
                 functions: Ok(vec!["handle_mm_fault".into()]),
             }),
         }],
@@ -79,6 +81,8 @@ fn several_steps_and_sets_of_commits() {
     proof.reverted = Err("revert aaaaaaaaaaaa does not apply: mm/memory.c:12".into());
     proof.step = Some(Change { levels: [31.0, 37.0], floor: None });
     proof.functions = Ok(Vec::new());
+    proof.instructions = Some(Change { levels: [1e6, 1e6], floor: Some(1000.0) });
+    proof.aligned = Some(Ok(Change { levels: [31.0, 31.2], floor: Some(0.75) }));
     found.culprits.push(set);
     assert_snapshot!(report::culprit(&found));
     assert!(report::culprit_mail(&found, "").starts_with("Subject: truncate: "));

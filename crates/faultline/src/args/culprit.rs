@@ -36,7 +36,7 @@ pub struct CulpritArgs {
     /// Compare by time or by instructions
     #[arg(long, value_enum, default_value_t = ModeArg::Exact)]
     pub mode: ModeArg,
-    /// Boots of each end before the search; in exact mode each has a seed of its own [default: 3, or 5 in
+    /// Boots of each end before the search; in exact mode each has a seed of its own [default: 4, or 5 in
     /// measured mode]
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub boots: Option<u32>,

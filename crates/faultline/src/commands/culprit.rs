@@ -17,7 +17,7 @@ use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
 /// Boots of each end before the search, by mode.
-const BOOTS: [u32; 2] = [3, 5];
+const BOOTS: [u32; 2] = [4, 5];
 
 pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, Failure> {
     let search = search(args)?;

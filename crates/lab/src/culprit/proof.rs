@@ -1,84 +1,197 @@
 //! Measures a culprit and its parent afresh, and reverts the culprit on the bad end.
 
+use std::collections::BTreeMap;
+
 use compare::{Difference, Signal};
 use culprit::{Change, Proof};
-use model::{Kept, Mode, Pinned, Variant};
+use model::{Experiment, Kept, Mode, Pinned, Variant};
 
 use crate::boot::code::code_difference;
 use crate::culprit::trial::{Trials, booted};
 use crate::run::RunError;
 use crate::run::watch::{Progress, Watch};
 
-/// Boots of each kernel at least, so that the spread is known.
-const FEWEST: u32 = 3;
+/// Boots of each kernel, by mode at least.
+const FEWEST: [u32; 2] = [3, 5];
+/// Boots of each kernel at most.
+const MOST: f64 = 40.0;
+/// Standard errors by which a step exceeds a floor of 1 % in 9 of 10 proofs: the normal quantiles of 0.995 and
+/// 0.9 together.
+const REACH: f64 = 2.576 + 1.282;
+/// The option that aligns all functions alike (`lib/Kconfig.debug`, since 5.14).
+const ALIGNED: &str = "CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B";
 
-/// Proves that a commit of the range is a culprit.
+const PARENT: &str = "parent";
+const CULPRIT: &str = "culprit";
+const BAD: &str = "bad";
+const REVERTED: &str = "reverted";
+
+/// Proves that a commit of the range is a culprit, whose step has these levels.
 pub fn prove(
     trials: &mut Trials<'_>,
     place: usize,
+    levels: [f64; 2],
     signal: &Signal,
     watch: &mut Watch<'_>,
 ) -> Result<Option<Proof>, RunError> {
     let history = trials.history;
-    let (culprit, bad) = (&history.commits[place], history.commits.len() - 1);
-    let Some(parent) = culprit.parents.first() else { return Ok(None) };
-    watch(Progress::Remark(&format!("Measuring {} and its parent afresh", &culprit.id[..12])));
-    let named = |name: &str, commit: &str| Variant { name: name.into(), ..trials.variant(commit) };
-    let mut reverted = named("reverted", &history.commits[bad].id);
-    if let Some(build) = &mut reverted.build {
-        build.revert = vec![culprit.id.clone()];
+    let commit = &history.commits[place];
+    let Some(parent) = commit.parents.first() else { return Ok(None) };
+    let boots = boots(trials, levels, signal);
+    watch(Progress::Remark(&format!("Measuring {} and its parent afresh", &commit.id[..12])));
+    let pair = [(PARENT, trials.variant(parent)), (CULPRIT, trials.variant(&commit.id))];
+    let mut kernels = Kernels::default();
+    for (name, variant) in pair.clone() {
+        kernels.add(trials, name, variant, watch)?;
     }
-    let is_merge = culprit.parents.len() > 1;
-    let mut variants = vec![named("parent", parent), named("culprit", &culprit.id)];
-    if place != bad {
-        variants.push(named("bad", &history.commits[bad].id));
+    let bad = &history.commits[trials.bad()].id;
+    let mut why = match commit.parents.len() {
+        1 if place == trials.bad() => {
+            Some("it is the bad end; its parent is the bad end without it")
+        }
+        1 => None,
+        _ => Some("a merge is not one change"),
     }
-    let mut why = is_merge.then(|| "a merge is not one change that can be reverted".to_owned());
-    if why.is_none() && place != bad {
-        match trials.lab.built(&trials.search.experiment, &reverted, watch)? {
-            Ok(kernel) => {
-                variants.push(Variant {
-                    kernel: Pinned::from(&*kernel.name),
-                    build: None,
-                    ..reverted
-                });
-            }
-            Err(unbuilt) => why = Some(unbuilt.problem().to_owned()),
+    .map(String::from);
+    if why.is_none() {
+        let mut reverted = trials.variant(bad);
+        if let Some(build) = &mut reverted.build {
+            build.revert = vec![commit.id.clone()];
+        }
+        kernels.add(trials, BAD, trials.variant(bad), watch)?;
+        why = kernels.add(trials, REVERTED, reverted, watch)?;
+    }
+    let name = format!("{}-{}-proof", trials.search.experiment.name, &commit.id[..12]);
+    let experiment = Experiment { name, boots, ..trials.search.experiment.clone() };
+    let fresh = Fresh::measure(trials, experiment.clone(), kernels, watch)?;
+    let functions = code_difference(&trials.lab.cache, fresh.kernels());
+    let mut proof = Proof {
+        experiment: fresh.id,
+        parent: parent.clone(),
+        step: fresh.change(PARENT, CULPRIT, signal),
+        reverted: match why {
+            Some(why) => Err(why),
+            None => fresh.change(BAD, REVERTED, signal).ok_or("no boot of it is complete".into()),
+        },
+        functions: functions.map(|it| it.functions.into_iter().map(|it| it.name).collect()),
+        instructions: None,
+        aligned: None,
+    };
+    if experiment.mode == Mode::Measured && proof.step.is_some_and(|step| step.is_beyond()) {
+        layout(trials, &mut proof, (experiment, &pair, signal), watch)?;
+    }
+    Ok(Some(proof))
+}
+
+/// Tells a change of the code path from one of layout or caches: whether the kernel executes other instructions,
+/// and if not, whether the step remains when all functions are aligned alike.
+fn layout(
+    trials: &mut Trials<'_>,
+    proof: &mut Proof,
+    (measured, pair, signal): (Experiment, &[(&'static str, Variant); 2], &Signal),
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    let name = |what: &str| format!("{}-{what}", measured.name);
+    let mut kernels = Kernels::default();
+    for (name, variant) in pair.clone() {
+        kernels.add(trials, name, variant, watch)?;
+    }
+    let (mode, boots) = (Mode::Exact, FEWEST[0]);
+    let exact = Experiment { name: name("instructions"), mode, boots, ..measured.clone() };
+    let counted = Fresh::measure(trials, exact, kernels, watch)?;
+    proof.instructions = counted.change(PARENT, CULPRIT, &Signal::Instructions(None));
+    if proof.instructions.is_none_or(|change| change.is_beyond()) {
+        return Ok(());
+    }
+    let mut kernels = Kernels::default();
+    for (name, mut variant) in pair.clone() {
+        if let Some(build) = &mut variant.build {
+            build.set.insert(ALIGNED.into(), "y".into());
+        }
+        if let Some(why) = kernels.add(trials, name, variant, watch)? {
+            proof.aligned = Some(Err(why));
+            return Ok(());
         }
     }
-    let mut experiment = trials.search.experiment.clone();
-    experiment.name = format!("{}-{}-proof", experiment.name, &culprit.id[..12]);
-    experiment.boots = experiment.boots.max(FEWEST);
-    experiment.variants = variants;
-    let (id, experiment, kept) = booted(trials.lab, &experiment, watch)?;
-    let figures = |name: &str| -> Vec<f64> {
-        let own = kept.iter().filter(|kept: &&Kept| kept.boot.variant == name);
-        own.filter(|kept| kept.boot.outcome.counts())
-            .filter_map(|kept| signal.of_boot(&experiment, kept))
-            .collect()
-    };
-    let change = |one: &str, other: &str| {
-        let difference = Difference::of(&figures(one), &figures(other))?;
-        let Difference { base, new, floor } = difference;
-        let least = match experiment.mode {
+    let aligned = Experiment { name: name("aligned"), ..measured };
+    let change = Fresh::measure(trials, aligned, kernels, watch)?.change(PARENT, CULPRIT, signal);
+    proof.aligned = change.map(Ok);
+    Ok(())
+}
+
+/// Boots that a step of this size needs. In measured mode it depends on the spread of the boots so far.
+fn boots(trials: &Trials<'_>, [before, after]: [f64; 2], signal: &Signal) -> u32 {
+    let wanted = trials.search.experiment.boots;
+    if trials.search.experiment.mode == Mode::Exact {
+        return wanted.max(FEWEST[0]);
+    }
+    let variance = trials.variance(signal) / (after - before).powi(2);
+    let number = (2.0 * REACH * REACH * variance).ceil() + 1.0;
+    wanted.max(FEWEST[1]).max(number.clamp(0.0, MOST) as u32)
+}
+
+/// Kernels with names, as variants.
+#[derive(Default)]
+struct Kernels(Vec<Variant>);
+
+impl Kernels {
+    /// Adds a kernel, or returns why there is none.
+    fn add(
+        &mut self,
+        trials: &Trials<'_>,
+        name: &str,
+        variant: Variant,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<String>, RunError> {
+        Ok(match trials.obtain(variant.clone(), watch)? {
+            Ok(kernel) => {
+                let kernel = Pinned::from(&*kernel.name);
+                self.0.push(Variant { name: name.into(), kernel, build: None, ..variant });
+                None
+            }
+            Err(why) => Some(why),
+        })
+    }
+}
+
+/// An experiment that was just run.
+struct Fresh {
+    id: i64,
+    experiment: Experiment,
+    kept: BTreeMap<String, Vec<Kept>>,
+}
+
+impl Fresh {
+    fn measure(
+        trials: &mut Trials<'_>,
+        experiment: Experiment,
+        kernels: Kernels,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, RunError> {
+        let experiment = Experiment { variants: kernels.0, ..experiment };
+        let (id, experiment, all) = booted(trials.lab, &experiment, watch)?;
+        let mut kept: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+        for boot in all.into_iter().filter(|kept| kept.boot.outcome.counts()) {
+            kept.entry(boot.boot.variant.clone()).or_default().push(boot);
+        }
+        Ok(Self { id: id.0, experiment, kept })
+    }
+
+    /// The kernels of the first two variants.
+    fn kernels(&self) -> [&Pinned; 2] {
+        [0, 1].map(|place| &self.experiment.variants[place].kernel)
+    }
+
+    fn change(&self, one: &str, other: &str, signal: &Signal) -> Option<Change> {
+        let figures = |name: &str| -> Vec<f64> {
+            let own = self.kept.get(name).into_iter().flatten();
+            own.filter_map(|kept| signal.of_boot(&self.experiment, kept)).collect()
+        };
+        let Difference { base, new, floor } = Difference::of(&figures(one), &figures(other))?;
+        let least = match self.experiment.mode {
             Mode::Exact => signal.least(base),
             Mode::Measured => 0.0,
         };
         Some(Change { levels: [base, new], floor: floor.map(|floor| floor.max(least)) })
-    };
-    let step = change("parent", "culprit");
-    let reverted = match why {
-        Some(why) => Err(why),
-        // Without the last commit the bad end is its parent.
-        None if place == bad => change("culprit", "parent").ok_or_else(no_boot),
-        None => change("bad", "reverted").ok_or_else(no_boot),
-    };
-    let kernels = [0, 1].map(|place| &experiment.variants[place].kernel);
-    let functions = code_difference(&trials.lab.cache, kernels);
-    let functions = functions.map(|it| it.functions.into_iter().map(|it| it.name).collect());
-    Ok(Some(Proof { experiment: id.0, parent: parent.clone(), step, reverted, functions }))
-}
-
-fn no_boot() -> String {
-    "no boot of it is complete".into()
+    }
 }

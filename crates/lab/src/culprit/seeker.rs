@@ -252,11 +252,9 @@ impl<'a> Seeker<'a> {
         let (experiment, kept) = self.trials.ends();
         let used = &experiment.workloads[0];
         let [good, bad] = [0, 1].map(|end| VariantBoots::of(&experiment.variants[end], &kept));
-        let mut explanation = explain(&good, &bad, used, experiment.boots);
         let kernels = [0, 1].map(|end| &experiment.variants[end].kernel);
-        if let Ok(difference) = code_difference(&self.trials.lab.cache, kernels) {
-            explanation.mark_code(&difference);
-        }
+        let code = code_difference(&self.trials.lab.cache, kernels);
+        let explanation = explain(&good, &bad, used, experiment.boots).with_code(code);
         Ok(Signal::of_explanation(&explanation, used, asked.phase.as_deref()))
     }
 }

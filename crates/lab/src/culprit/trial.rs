@@ -190,6 +190,18 @@ impl<'a> Trials<'a> {
         mean(&self.figures(place, signal)).unwrap_or(f64::NAN)
     }
 
+    /// The variance of boots of one kernel, from all of them.
+    pub fn variance(&self, signal: &Signal) -> f64 {
+        let (mut squares, mut freedom) = (0.0, 0.0);
+        for place in self.all.keys() {
+            let figures = self.figures(*place, signal);
+            let Some(mean) = mean(&figures) else { continue };
+            squares += figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>();
+            freedom += figures.len() as f64 - 1.0;
+        }
+        if freedom > 0.0 { squares / freedom } else { 0.0 }
+    }
+
     /// The author of a commit.
     pub fn author(&self, place: usize) -> Result<String, RunError> {
         Ok(self.history.author(&self.history.commits[place].id)?)
@@ -240,7 +252,7 @@ impl<'a> Trials<'a> {
         self.all.values().map(|trial| trial.boots.len()).sum()
     }
 
-    /// The kernel of a commit: with the patches if they apply, otherwise without.
+    /// The kernel of a commit, or why there is none.
     fn kernel(
         &self,
         commit: &Commit,
@@ -251,19 +263,29 @@ impl<'a> Trials<'a> {
         let left = count(self.left, "commit");
         let subject = &commit.subject;
         watch(Progress::Remark(&format!("kernel {number}, {left} left: {short} (\"{subject}\")")));
-        let built = self.lab.built(&self.search.experiment, &self.variant(&commit.id), watch)?;
-        let built = match built {
-            Err(unbuilt) if unbuilt.is_of_patch() => {
-                let mut plain = self.variant(&commit.id);
-                plain.build.as_mut().expect("it is built").patches.clear();
-                self.lab.built(&self.search.experiment, &plain, watch)?
-            }
-            built => built,
-        };
-        Ok(built.map_err(|unbuilt| {
-            watch(Progress::Remark(&format!("{short} {}", unbuilt.problem())));
-            unbuilt.problem().to_owned()
-        }))
+        let kernel = self.obtain(self.variant(&commit.id), watch)?;
+        if let Err(why) = &kernel {
+            watch(Progress::Remark(&format!("{short} {why}")));
+        }
+        Ok(kernel)
+    }
+
+    /// The kernel of a variant, or why there is none: with the patches if they apply, otherwise without.
+    pub fn obtain(
+        &self,
+        mut variant: Variant,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<Kernel, String>, RunError> {
+        let experiment = &self.search.experiment;
+        let mut built = self.lab.built(experiment, &variant, watch)?;
+        if let (Err(unbuilt), Some(build)) = (&built, &mut variant.build)
+            && unbuilt.is_of_patch()
+            && !build.patches.is_empty()
+        {
+            build.patches.clear();
+            built = self.lab.built(experiment, &variant, watch)?;
+        }
+        Ok(built.map_err(|unbuilt| unbuilt.problem().to_owned()))
     }
 
     /// A variant that is built from a commit.
